@@ -1,0 +1,32 @@
+"Packaging, read from settings.ini so that every fact is stated once."
+from configparser import ConfigParser
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+parser = ConfigParser(delimiters=["="])
+parser.read("settings.ini", encoding="utf-8")
+cfg = parser["DEFAULT"]
+
+setup(
+    name=cfg["lib_name"],
+    version=cfg["version"],
+    description=cfg["description"],
+    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author=cfg["author"],
+    author_email=cfg["author_email"],
+    license="Apache-2.0",
+    url=cfg["git_url"],
+    keywords=cfg["keywords"],
+    python_requires=f">={cfg['min_python']}",
+    packages=find_packages(include=["rlm", "rlm.*"]),
+    package_data={"rlm": ["py.typed", "data/**/*"]},
+    install_requires=cfg["requirements"].split(),
+    extras_require={"dev": cfg["dev_requirements"].split()},
+    entry_points={
+        "console_scripts": cfg["console_scripts"].split(),
+        "nbdev": ["rlm=rlm._modidx:d"],
+    },
+    zip_safe=False,
+)
