@@ -1,0 +1,147 @@
+"The tokeniser, the FTS5 quoting and the checks on text, tried on any text hypothesis can think of."
+import sqlite3
+import threading
+import time
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rlm.core.errors import InvalidInput
+from rlm.core.text import FTS_TOKENIZE, FUNCTION_WORDS, fts_query, normalise, tokens, valid_text
+
+SPICE = ["don't", "'s", "C++", ".NET", "x_y", "camelCase", "2023-05-08", "1,000.5", "https://a.b/c?d=e", "학교에서", "을",
+         "Python을", "東京", "नमस्ते", "สวัสดี", "👨‍👩‍👧", "¨", "\u200b", "\u0301", "ß", "İ", "ﬁ", "NEAR(", "*", '"', "^", "-",
+         "text:", "AND", "OR", "NOT", "{a b}:", "\\", "\x00", "\x7f", "\x85", "\ud800", "the", "", " ", "\n", "ㅋㅋ", "\u115f"]
+texts = st.one_of(st.text(), st.lists(st.sampled_from(SPICE), max_size=8).map(" ".join),
+                  st.lists(st.sampled_from(SPICE), max_size=8).map("".join),
+                  st.lists(st.one_of(st.sampled_from(SPICE), st.text(max_size=4)), max_size=8).map("".join))
+anything = st.one_of(texts, st.text(st.characters(exclude_categories=())))  # lone surrogates too
+
+
+@pytest.fixture(scope="module")
+def fts() -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:")
+    db.execute(f"CREATE VIRTUAL TABLE t USING fts5(x, {FTS_TOKENIZE})")
+    db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, 'instance')")
+    return db
+
+
+@given(anything)
+def test_tokens_are_clean(text: str) -> None:
+    found = tokens(text)
+    assert bool(found) == bool(text.strip())
+    for token in found:
+        assert token and not any(c.isspace() or unicodedata.category(c) == "Cc" for c in token)
+        assert len(token) <= 64
+        token.encode("utf-8")
+    assert tokens(text) == found, "a memo must not change the answer"
+
+
+@given(anything)
+@example("x" * 100_000)
+@example("¨")
+def test_sqlite_keeps_every_token(fts: sqlite3.Connection, text: str) -> None:
+    found = tokens(text)
+    fts.execute("DELETE FROM t")
+    fts.execute("INSERT INTO t VALUES (?)", (" ".join(found),))
+    assert [term for (term,) in fts.execute("SELECT term FROM v ORDER BY offset")] == found
+    if found:
+        assert fts.execute("SELECT count(*) FROM t WHERE t MATCH ?", (fts_query(found),)).fetchone() == (1,)
+        for token in set(found):
+            assert fts.execute("SELECT count(*) FROM t WHERE t MATCH ?", (fts_query([token]),)).fetchone() == (1,)
+            assert fts.execute("SELECT count(*) FROM t WHERE t MATCH ?", (fts_query(["7:" + token]),)).fetchone() == (0,)
+
+
+@given(st.lists(anything))
+def test_any_terms_make_a_valid_query(fts: sqlite3.Connection, terms: list[str]) -> None:
+    try:
+        query = fts_query(terms)
+    except InvalidInput as error:
+        assert error.hint and not any(term.strip() for term in terms)
+    else:
+        fts.execute("SELECT count(*) FROM t WHERE t MATCH ?", (query,)).fetchone()
+
+
+@given(st.lists(st.sampled_from(sorted(FUNCTION_WORDS)), min_size=1))
+def test_function_words_alone_are_kept(words: list[str]) -> None:
+    assert len(tokens(" ".join(words))) == len(words)
+
+
+@given(texts)
+def test_composed_and_decomposed_are_the_same(text: str) -> None:
+    assert normalise(unicodedata.normalize("NFD", text)) == normalise(unicodedata.normalize("NFC", text))
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(st.text(st.characters(min_codepoint=0xac00, max_codepoint=0xd7a3), min_size=1))
+def test_hangul_in_either_form(text: str) -> None:
+    assert tokens(unicodedata.normalize("NFD", text)) == tokens(text)
+
+
+@given(st.text(st.sampled_from("abcXYZ '’.,!?()\"-")))
+def test_case_does_not_matter_for_plain_words(text: str) -> None:
+    assert tokens(text.lower()) == tokens(text.lower().upper().lower())
+
+
+@given(anything, st.integers(1, 50))
+def test_valid_text_says_why_or_gives_it_back(text: str, limit: int) -> None:
+    good = bool(text.strip()) and len(text) <= limit and "\0" not in text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        good = False
+    if good:
+        assert valid_text(text, limit=limit) is text
+    else:
+        with pytest.raises(InvalidInput) as error:
+            valid_text(text, "note", limit=limit)
+        assert "note" in error.value.message and error.value.hint
+
+
+@pytest.mark.parametrize("value", [None, 3, b"bytes", ["a"], object()])
+def test_only_str_is_text(value: object) -> None:
+    with pytest.raises(InvalidInput, match="note"):
+        valid_text(value, "note")
+
+
+def test_threads_agree() -> None:
+    words = [f"running{i} happily jumps{i % 7} nationality{i}" for i in range(3000)]
+    expected, results = [tokens(w) for w in words], {}
+
+    def work(k: int) -> None:
+        results[k] = [tokens(w + f" {k}")[:-1] for w in words]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(result == expected for result in results.values())
+
+
+@settings(deadline=None, max_examples=5)
+@given(st.sampled_from(["a", "'", "1,", "1.", "a-", "-", "가", "을", "東", "A", "aB", "\u0301", "😀", " a", "..", "\x01", "ก็"]))
+def test_long_text_takes_linear_time(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
+    start = time.perf_counter()
+    assert tokens(text)
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("turn", [
+    "Hey Caroline! I went to the LGBTQ support group yesterday and it was so powerful, I really felt accepted. How's the kids' camp going?",
+    "어제 친구랑 같이 한강 공원에서 자전거를 탔는데 날씨가 정말 좋아서 기분이 좋았어요. 다음 주말에도 또 가기로 약속했습니다. 그리고 치킨을 먹었어요!",
+])
+def test_a_chat_turn_takes_microseconds(turn: str) -> None:
+    tokens(turn)
+    best = min(_seconds(turn) for _ in range(5)) / 1000
+    assert best < 25e-6, f"{best * 1e6:.1f} µs"  # measured: 3
+
+
+def _seconds(turn: str) -> float:
+    start = time.perf_counter()
+    for _ in range(1000):
+        tokens(turn)
+    return time.perf_counter() - start
