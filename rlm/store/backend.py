@@ -32,20 +32,24 @@ class Filters:
     role: str | None = None
     since: datetime | None = None  # valid_from at or after this …
     until: datetime | None = None  # … and before this
-    valid_at: datetime | None = None  # true in the world at this moment; by default only the expired are left out
+    valid_at: datetime | None = None  # true in the world at this moment
     as_of: datetime | None = None  # as the store knew it then: superseded and deleted versions included
+    now: datetime | None = None  # leave out what had expired by then; not the caller's to set
 
     @classmethod
-    def read(cls, **given: Any) -> "Filters":
-        "From what a caller wrote; unknown names and wrong values raise `InvalidInput`."
-        known = [f.name for f in fields(cls)]
+    def read(cls,
+             now: datetime | None = None,  # the present, so that expired memories are left out
+             **given: Any,                 # any other field, as a caller wrote it
+             ) -> "Filters":
+        "From what a caller wrote; unknown names and wrong values raise `InvalidInput`. `None` means not given."
+        known = [f.name for f in fields(cls) if f.name != "now"]
         for name in given:
             if name not in known:
                 raise InvalidInput(f"There is no filter {name!r}.", suggest(name, known))
         found = {name: _FILTER_READERS[name](value, name) for name, value in given.items() if value is not None}
         if "since" in found and "until" in found and found["until"] <= found["since"]:
             raise InvalidInput(f"until {to_iso(found['until'])} is not after since {to_iso(found['since'])}.", "Swap them?")
-        return cls(**found)
+        return cls(**found, now=found.get("as_of", now) if "valid_at" not in found else None)
 
     def __repr__(self) -> str:
         blank = Filters()

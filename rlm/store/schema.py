@@ -22,26 +22,24 @@ _MEMORY_COLUMNS = """
   success INTEGER NOT NULL DEFAULT 0, failure INTEGER NOT NULL DEFAULT 0, access_count INTEGER NOT NULL DEFAULT 0,
   confidence REAL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL, last_used_at TEXT, archived_at TEXT,
   valid_from TEXT NOT NULL, valid_to TEXT, session TEXT, turn INTEGER, speaker TEXT, role TEXT,
-  reply_to TEXT {reply_to}, scope_json TEXT NOT NULL DEFAULT '{{}}', provenance_json TEXT NOT NULL DEFAULT '{{}}',
-  extra_json TEXT NOT NULL DEFAULT '{{}}'"""
+  reply_to TEXT, scope_json TEXT NOT NULL DEFAULT '{}', provenance_json TEXT NOT NULL DEFAULT '{}',
+  extra_json TEXT NOT NULL DEFAULT '{}'"""
 
 MEMORY_TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE memories (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-  {_MEMORY_COLUMNS.format(reply_to="REFERENCES memories (id) ON DELETE SET NULL")}) STRICT;
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, {_MEMORY_COLUMNS}, UNIQUE (namespace, id)) STRICT;
 CREATE UNIQUE INDEX memories_turn ON memories (namespace, session, turn) WHERE session IS NOT NULL;
 CREATE INDEX memories_status ON memories (namespace, kind, status);
 CREATE INDEX memories_valid ON memories (namespace, valid_from);
-CREATE INDEX memories_reply ON memories (reply_to) WHERE reply_to IS NOT NULL;
+CREATE INDEX memories_reply ON memories (namespace, reply_to) WHERE reply_to IS NOT NULL;
 CREATE TABLE memory_versions (
   vid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, seq INTEGER NOT NULL,
-  {_MEMORY_COLUMNS.format(reply_to="")}, tags_json TEXT NOT NULL, replaced_at TEXT NOT NULL) STRICT;
-CREATE INDEX memory_versions_id ON memory_versions (id, version);
+  {_MEMORY_COLUMNS}, tags_json TEXT NOT NULL, replaced_at TEXT NOT NULL) STRICT;
+CREATE INDEX memory_versions_id ON memory_versions (namespace, id, version);
 CREATE TABLE memory_tags (
-  memory_id TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE, tag TEXT NOT NULL,
-  PRIMARY KEY (memory_id, tag)) STRICT, WITHOUT ROWID;
-CREATE INDEX memory_tags_tag ON memory_tags (tag, memory_id);
+  seq INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE, tag TEXT NOT NULL, PRIMARY KEY (seq, tag)) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_tags_tag ON memory_tags (tag, seq);
 CREATE VIRTUAL TABLE memories_fts USING fts5 (
   title, text, summary, tags, previous, next, content='', {FTS_TOKENIZE});
 CREATE VIRTUAL TABLE memories_terms USING fts5vocab (memories_fts, row);
@@ -51,27 +49,27 @@ INSERT INTO meta VALUES ('database_id', lower(hex(randomblob(16)))), ('tokeniser
 # %% ../../nbs/10_store/12_schema.ipynb #ade7ac39
 LINK_TABLES = """
 CREATE TABLE edges (
-  src TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE, dst TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+  src INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE, dst INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE,
   relation TEXT NOT NULL, weight REAL NOT NULL, origin TEXT NOT NULL, created_at TEXT NOT NULL,
   PRIMARY KEY (src, dst, relation), CHECK (src <> dst)) STRICT, WITHOUT ROWID;
 CREATE INDEX edges_dst ON edges (dst);
 CREATE TABLE triples (
-  memory_id TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE, subject TEXT NOT NULL, predicate TEXT NOT NULL,
-  object TEXT NOT NULL, negated INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (memory_id, subject, predicate, object)) STRICT, WITHOUT ROWID;
+  seq INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE, subject TEXT NOT NULL, predicate TEXT NOT NULL,
+  object TEXT NOT NULL, negated INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (seq, subject, predicate, object)) STRICT, WITHOUT ROWID;
 CREATE INDEX triples_subject ON triples (subject);
 CREATE INDEX triples_object ON triples (object);
 CREATE TABLE vectors (
-  memory_id TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE, model TEXT NOT NULL, dim INTEGER NOT NULL,
-  vector BLOB NOT NULL, PRIMARY KEY (memory_id, model)) STRICT, WITHOUT ROWID;
+  seq INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE, model TEXT NOT NULL, dim INTEGER NOT NULL,
+  vector BLOB NOT NULL, PRIMARY KEY (seq, model)) STRICT, WITHOUT ROWID;
 CREATE TABLE slots (
-  namespace TEXT NOT NULL, slot TEXT NOT NULL, kind TEXT NOT NULL, anchor_id TEXT REFERENCES memories (id) ON DELETE SET NULL,
+  namespace TEXT NOT NULL, slot TEXT NOT NULL, kind TEXT NOT NULL, anchor INTEGER REFERENCES memories (seq) ON DELETE SET NULL,
   context TEXT, context_hash TEXT, summary TEXT, model TEXT, vector BLOB, hop_budget INTEGER, pinned INTEGER NOT NULL DEFAULT 0,
   uses INTEGER NOT NULL DEFAULT 0, created_at TEXT NOT NULL, last_used_at TEXT, extra_json TEXT NOT NULL DEFAULT '{}',
   PRIMARY KEY (namespace, slot)) STRICT, WITHOUT ROWID;
 CREATE TABLE slot_refs (
-  namespace TEXT NOT NULL, slot TEXT NOT NULL, memory_id TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+  namespace TEXT NOT NULL, slot TEXT NOT NULL, seq INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE,
   relevance REAL NOT NULL, distance REAL NOT NULL, created_at TEXT NOT NULL, last_used_at TEXT NOT NULL,
-  PRIMARY KEY (namespace, slot, memory_id),
+  PRIMARY KEY (namespace, slot, seq),
   FOREIGN KEY (namespace, slot) REFERENCES slots (namespace, slot) ON DELETE CASCADE) STRICT, WITHOUT ROWID;
 """
 
@@ -96,7 +94,7 @@ CREATE INDEX memory_usage_memory ON memory_usage (memory_id);
 CREATE TABLE events (
   id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, namespace TEXT NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL,
   detail_json TEXT NOT NULL DEFAULT '{}') STRICT;
-CREATE INDEX events_subject ON events (subject, id);
+CREATE INDEX events_subject ON events (namespace, subject, id);
 CREATE TABLE snapshots (
   id TEXT PRIMARY KEY, namespace TEXT NOT NULL, learner TEXT NOT NULL, created_at TEXT NOT NULL, meta_json TEXT NOT NULL,
   parameters BLOB NOT NULL) STRICT;
@@ -106,13 +104,13 @@ CREATE TABLE snapshots (
 VIEWS = """
 CREATE VIEW rules AS SELECT
   m.id AS rule_id, m.text AS expr, m.formal AS formal,
-  (SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.memory_id = m.id ORDER BY tag)) AS tags,
+  (SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.seq = m.seq ORDER BY tag)) AS tags,
   m.version AS version, m.status AS status, m.success AS success, m.failure AS fail, m.last_used_at AS last_used, m.namespace AS namespace
   FROM memories m WHERE m.kind = 'rule';
 CREATE VIEW memory_items AS SELECT
   m.id AS memory_id, m.title AS title, coalesce(m.summary, '') AS description, m.text AS content, m.source_type AS source_type,
   json_extract(m.provenance_json, '$.task_query') AS task_query, m.created_at AS created_at,
-  (SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.memory_id = m.id ORDER BY tag)) AS tags_json,
+  (SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.seq = m.seq ORDER BY tag)) AS tags_json,
   m.scope_json AS scope_json, m.provenance_json AS provenance_json, m.access_count AS access_count,
   m.success AS success_count, m.failure AS failure_count, m.namespace AS namespace
   FROM memories m WHERE m.kind = 'strategy';
@@ -126,7 +124,7 @@ from .records import COLUMNS
 def history_view() -> str:
     "SQL of `memory_history`: every version there is, with the span in which the store held it."
     present, past = (", ".join(f"{alias}.{c}" for c in COLUMNS) for alias in "mv")
-    tags = "(SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.memory_id = m.id ORDER BY tag))"
+    tags = "(SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.seq = m.seq ORDER BY tag))"
     return (f"CREATE VIEW memory_history AS SELECT m.seq AS docid, {present}, {tags} AS tags_json, NULL AS replaced_at FROM memories m "
             f"UNION ALL SELECT -v.vid AS docid, {past}, v.tags_json, v.replaced_at FROM memory_versions v;")
 
