@@ -22,17 +22,17 @@ $(PY):
 	  echo "rlm needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo not there); say which to use: make $(or $(MAKECMDGOALS),demo) PYTHON=python3.12"; exit 1; }
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PY) -m pip install --quiet --upgrade pip
+	@$(PY) -m pip install -qq --upgrade pip
 
 # The stamps say which requirements are installed; they are older than setup.py or settings.ini when those changed.
 $(VENV)/.installed: setup.py settings.ini | $(PY)
 	@echo "Installing rlm"
-	@$(PY) -m pip install --quiet --editable .
+	@$(PY) -m pip install -qq --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: setup.py settings.ini | $(PY)
 	@echo "Installing rlm and what its development needs (about two minutes)"
-	@$(PY) -m pip install --quiet --editable ".[dev]"
+	@$(PY) -m pip install -qq --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
 # ---------------------------------------------------------------- the commands

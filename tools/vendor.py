@@ -16,7 +16,8 @@ FETCHED = re.compile(
     |\bfrom\s*["'](?:https?:)?//
     |\bimport\s*\(?\s*["'](?:https?:)?//
     |\bfetch\(\s*["'](?:https?:)?//""", re.VERBOSE | re.IGNORECASE)
-FONTS = re.compile(r"@import\s+(?:url\()?[\"']?https?://fonts\.[^;]*;")  # the themes' web fonts: the reader's own will do
+# A theme's web fonts: the reader's own will do. Their address may hold semicolons.
+FONTS = re.compile(r"""@import\s+(?:url\(\s*(?:"[^"]*"|'[^']*'|[^)]*)\s*\)|"[^"]*"|'[^']*')[^;{}]*;""")
 
 
 @dataclass(frozen=True)
