@@ -58,6 +58,8 @@ class ManualClock:
 def to_iso(when: datetime,  # timezone-aware
            ) -> str:        # `2026-01-31T09:00:00.000000Z`: 27 characters
     "The stored form of a moment: UTC, ISO 8601, microseconds, fixed width, so that text order is time order."
+    if when.tzinfo is UTC:
+        return when.isoformat(timespec="microseconds")[:26] + "Z"
     if when.utcoffset() is None:
         raise InvalidInput(f"The time {when.isoformat()} has no time zone.", "Give one, for example tzinfo=UTC.")
     return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

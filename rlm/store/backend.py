@@ -6,7 +6,7 @@
 __all__ = ['TEXT_COLUMNS', 'Filters', 'Weights', 'Match', 'TermStatistics', 'Reads', 'Writes', 'Backend']
 
 # %% ../../nbs/10_store/11_backend.ipynb #5d8e738e
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -135,8 +135,8 @@ class Reads(Protocol):
         "What BM25 scores with."
         ...
 
-    def columns(self, record: MemoryRecord) -> dict[str, str]:
-        "The text of each of `TEXT_COLUMNS` for this memory, neighbours included."
+    def columns(self, record: MemoryRecord) -> dict[str, list[str]]:
+        "The tokens of each of `TEXT_COLUMNS` for this memory, neighbours included."
         ...
 
     def versions(self, memory_id: str, namespace: str) -> list[MemoryRecord]:
@@ -157,10 +157,6 @@ class Reads(Protocol):
 
     def position(self) -> tuple[str, int]:
         "The store's identity and the number of its last event: what derived data is stamped with."
-        ...
-
-    def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        "Every row of one table in key order: for export and checks."
         ...
 
 # %% ../../nbs/10_store/11_backend.ipynb #cd1e1616
@@ -211,10 +207,6 @@ class Backend(Reads, Protocol):
 
     def backup(self, target: Path) -> Path:
         "A consistent copy, taken while others read and write."
-        ...
-
-    def check(self) -> list[str]:
-        "What is wrong, a sentence each; empty when every derived thing agrees with the rows."
         ...
 
     def repair(self) -> None:

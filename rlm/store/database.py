@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..core.errors import NotFound, StoreBusy, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
+from ..core.errors import NotFound, StoreBusy, StoreClash, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
 from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, Migration, migrate
 
 # %% ../../nbs/10_store/13_database.ipynb #ced18400
@@ -45,7 +45,7 @@ _TROUBLE: dict[int, tuple[type[StoreError], str, str]] = {
     sqlite3.SQLITE_LOCKED: (StoreBusy, "is locked by this process", "End the other transaction first."),
     sqlite3.SQLITE_READONLY: (StoreReadOnly, "is read-only", "Make the file and its folder writable, or copy it and open the copy."),
     sqlite3.SQLITE_CANTOPEN: (StoreError, "can't be opened", "Check that the path is a file, and that you may read it and write beside it."),
-    sqlite3.SQLITE_CONSTRAINT: (StoreError, "refused contradictory rows", "Nothing was stored."),
+    sqlite3.SQLITE_CONSTRAINT: (StoreClash, "refused contradictory rows", "Nothing was stored."),
     sqlite3.SQLITE_TOOBIG: (StoreError, "can't hold a value this large", "Split it into parts."),
 }
 
@@ -156,14 +156,14 @@ class Connections:
     "The connections of one store: one per thread."
 
     def __init__(self, path: str, mode: str, synchronous: str, busy_timeout_s: float) -> None:
-        self.path, self._mode, self._synchronous, self._timeout = path, mode, synchronous, busy_timeout_s
+        self.path, self.busy_timeout_s, self._mode, self._synchronous = path, busy_timeout_s, mode, synchronous
         self._local, self._pid, self._closed = threading.local(), os.getpid(), False
         self._all: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         self._shared = self._new() if path == MEMORY_PATH else None
         self._turn: AbstractContextManager[Any] = threading.RLock() if self._shared else nullcontext()
 
     def _new(self) -> sqlite3.Connection:
-        connection = connect(self.path, self._mode, self._synchronous, self._timeout)
+        connection = connect(self.path, self._mode, self._synchronous, self.busy_timeout_s)
         self._all.add(connection)
         return connection
 
@@ -187,8 +187,11 @@ class Sessions(Connections):
 
     def query(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
-        with self._turn, explained(self.path):
-            return self.current().execute(sql, values).fetchall()
+        try:
+            with self._turn:
+                return self.current().execute(sql, values).fetchall()
+        except sqlite3.Error as e:
+            raise explain_error(e, self.path) from e
 
     def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         "Run one statement and yield its rows as they are read."
@@ -197,8 +200,11 @@ class Sessions(Connections):
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         "Run one statement for each of the rows."
-        with self._turn, explained(self.path):
-            self.current().executemany(sql, rows)
+        try:
+            with self._turn:
+                self.current().executemany(sql, rows)
+        except sqlite3.Error as e:
+            raise explain_error(e, self.path) from e
 
     @contextmanager
     def _span(self, begin: str) -> Iterator[None]:
@@ -252,6 +258,11 @@ class Database(Sessions):
     def snapshot(self) -> AbstractContextManager[None]:
         "Everything read inside is of one moment, whatever others write meanwhile."
         return self._span("BEGIN")
+
+    @property
+    def in_memory(self) -> bool:
+        "Whether the store has no file."
+        return self.path == MEMORY_PATH
 
     def close(self) -> None:
         "Close every connection. Nothing is lost: a write is stored when it returns."
