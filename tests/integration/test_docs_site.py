@@ -1,0 +1,146 @@
+"""The documentation site, built from a copy of the project: every page is there, everything it links to too, and it asks
+no other host for anything."""
+import json
+import posixpath
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from docs import site_path
+from tree import copy_tree
+from vendor import KATEX, outside_requests
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("docs")]
+
+PAGE = """# A written page
+
+See [the errors](../../nbs/00_core/00_errors.ipynb#notfound), [the licence](../../LICENSE) and [the other](other.md).
+A formula: $a^2 + b^2$.
+"""
+
+
+class Links(HTMLParser):
+    "Collects what a page links to, and the places in it that can be linked to."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.places: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.targets.append(value)
+            if name == "id" and value:
+                self.places.add(value)
+
+
+def build(tree: Path, out: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "tools/docs.py", "--out", str(out), "--cache", str(cache)]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    "A copy of the project with two more written pages, one with a formula."
+    tree = copy_tree(tmp_path_factory.mktemp("docs") / "project")
+    (tree / "docs" / "design").mkdir(parents=True, exist_ok=True)
+    (tree / "docs" / "design" / "written.md").write_text(PAGE, encoding="utf-8")
+    (tree / "docs" / "design" / "other.md").write_text("# Another\n\nBack to [the first](written.md).\n", encoding="utf-8")
+    return tree
+
+
+@pytest.fixture(scope="module")
+def site(tree: Path) -> Path:
+    "The built site; KaTeX stands ready in the cache, so that no network is needed."
+    dist = tree.parent / "cache" / f"katex-{KATEX.version}" / "package" / "dist"
+    (dist / "contrib").mkdir(parents=True)
+    for name in ("katex.min.css", "katex.min.js", "contrib/auto-render.min.js"):
+        (dist / name).write_text("/**/", encoding="utf-8")
+    done = build(tree, tree.parent / "site", tree.parent / "cache")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return tree.parent / "site"
+
+
+def read(page: Path) -> Links:
+    found = Links()
+    found.feed(page.read_text(encoding="utf-8"))
+    return found
+
+
+def test_every_notebook_has_a_page_with_its_title(site: Path, tree: Path) -> None:
+    for notebook in sorted((tree / "nbs").rglob("[!_.]*.ipynb")):
+        first = "".join(json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"])
+        page = (site / site_path(notebook.relative_to(tree / "nbs"))).with_suffix(".html")
+        title = first.splitlines()[0].removeprefix("# ")
+        assert title in re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")), page
+
+
+def test_every_module_has_an_api_page(site: Path, tree: Path) -> None:
+    titles = {re.search(r"<h1[^>]*>(.*?)</h1>", p.read_text(encoding="utf-8")) for p in (site / "api").glob("*.html")}
+    shown = {re.sub(r"<[^>]+>", "", t[1]) for t in titles if t}
+    modules = {".".join(p.relative_to(tree).with_suffix("").parts) for p in (tree / "rlm").rglob("[!_]*.py")}
+    assert modules <= shown
+
+
+def test_the_search_index_knows_every_page(site: Path) -> None:
+    index = json.loads((site / "search.json").read_text(encoding="utf-8"))
+    found = {entry["href"].partition("#")[0] for entry in index}
+    assert found >= {p.relative_to(site).as_posix() for p in site.rglob("*.html")}
+    assert any("InvalidInput" in entry["section"] + entry["text"] for entry in index)
+
+
+def test_no_page_asks_another_host(site: Path) -> None:
+    assert outside_requests(site) == []
+
+
+def test_formulas_are_drawn_by_the_site_itself(site: Path) -> None:
+    assert "../../site_libs/katex/katex.min.js" in (site / "docs" / "design" / "written.html").read_text(encoding="utf-8")
+    assert (site / "site_libs" / "katex" / "contrib" / "auto-render.min.js").exists()
+
+
+def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
+    pages = {p.relative_to(site).as_posix(): read(p) for p in site.rglob("*.html")}
+    broken = []
+    for name, page in pages.items():
+        for target in page.targets:
+            if re.match(r"[a-z]+:|//", target):
+                continue
+            path, _, place = unquote(target).partition("#")
+            goal = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            goal = posixpath.join(goal, "index.html") if (site / goal).is_dir() else goal
+            if not (site / goal).exists() or (place and goal in pages and place not in pages[goal].places):
+                broken.append(f"{name}: {target}")
+    assert not broken
+
+
+def test_written_pages_link_to_notebooks_pages_and_files(site: Path) -> None:
+    targets = read(site / "docs" / "design" / "written.html").targets
+    assert "../../00_core/errors.html#notfound" in targets
+    assert "other.html" in targets
+    assert any(t.endswith("/blob/main/LICENSE") for t in targets)
+
+
+def test_both_modes_and_the_chapters_are_there(site: Path) -> None:
+    home = (site / "00_core" / "errors.html").read_text(encoding="utf-8")
+    assert 'data-mode="light"' in home
+    assert 'data-mode="dark"' in home
+    for chapter in ("Core", "Design", "Project", "API reference"):
+        assert f">{chapter}</span>" in home
+
+
+def test_a_broken_link_fails_the_build(tree: Path, site: Path) -> None:
+    page = tree / "docs" / "design" / "wrong.md"
+    page.write_text("# Wrong\n\n[gone](nowhere.md)\n", encoding="utf-8")
+    try:
+        done = build(tree, tree.parent / "wrong", tree.parent / "cache")
+    finally:
+        page.unlink()
+    assert done.returncode != 0
+    assert "nowhere" in done.stdout + done.stderr
+    assert not (tree.parent / "wrong").exists()

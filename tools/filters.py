@@ -1,0 +1,115 @@
+"""What a notebook becomes on its way to the site: nbdev's filters, with our own in place of some of theirs.
+
+A reader of the site sees the documentation of each name in the order of the notebook, and below it, folded, the code
+that a notebook exports: the prose speaks of that code, helpers without a documented name included."""
+import ast
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+from execnb.nbio import read_nb
+from nbdev import processors
+from nbdev.config import get_config
+from nbdev.doclinks import NbdevLookup
+
+EXPORTS = {"export", "exporti", "exports"}
+HIDDEN = {"hide", "default_exp"}
+
+
+def exports(cell: Any,  # a cell with its directives read
+            ) -> bool:  # whether it goes into the package
+    "Tell a cell whose code is exported."
+    return cell.cell_type == "code" and bool(EXPORTS & (cell.directives_ or {}).keys())
+
+
+def imports_only(cell: Any,  # a code cell
+                 ) -> bool:  # whether it does nothing but import
+    "Tell a cell of import lines, which says nothing to a reader of the site."
+    return all(isinstance(node, ast.Import | ast.ImportFrom) for node in cell.parsed_() or [])
+
+
+class DocsInOrder(processors.add_show_docs):  # type: ignore[misc]
+    "Document the names of one cell in the order of the cell; nbdev's own filter turns it round."
+
+    def begin(self) -> None:
+        "Turn each run of added cells back."
+        super().begin()
+        runs = itertools.groupby(self.nb.cells, key=lambda cell: bool(getattr(cell, "has_sd", False)))
+        self.nb.cells = [cell for added, run in runs for cell in (reversed(list(run)) if added else run)]
+
+
+class ImportsAndExports(processors.exec_show_docs):  # type: ignore[misc]
+    "Execute what documenting needs: exported cells, and the import lines, but no other line, of the rest."
+
+    def __call__(self, cell: Any) -> None:
+        "Execute one cell, or its imports."
+        if cell.cell_type != "code" or exports(cell) or "show_doc(" in cell.source:
+            super().__call__(cell)
+            return
+        imports = [ast.unparse(n) for n in cell.parsed_() or [] if isinstance(n, ast.Import | ast.ImportFrom)]
+        self.k.run_cell("\n".join(imports))
+
+
+class FoldedSource(processors.Processor):  # type: ignore[misc]
+    "Show exported code folded, below the documentation of its names; leave hidden cells out."
+
+    def begin(self) -> None:
+        "Move each exported cell behind the documentation that follows it."
+        placed: list[Any] = []
+        for cell in self.nb.cells:
+            behind = len(placed)
+            while getattr(cell, "has_sd", False) and behind and exports(placed[behind - 1]):
+                behind -= 1
+            placed.insert(behind, cell)
+        self.nb.cells = placed
+
+    def cell(self,
+             cell: Any,  # a cell with its directives read
+             ) -> None:
+        "Fold a cell, or take it out when it is hidden or only imports."
+        said = (cell.directives_ or {}).keys()
+        if HIDDEN & said or (exports(cell) and imports_only(cell)):
+            del cell["source"]
+        elif exports(cell):
+            cell.source = f"#| code-fold: true\n#| code-summary: Source\n{cell.source}"
+
+
+def linked(text: str,  # Markdown
+           ) -> str:   # the same with links
+    "Link the names in backticks that a chapter documents; methods are left to the API reference, helpers to themselves."
+    def kept(found: re.Match[str]) -> str:
+        anchor = found[2]
+        return found[1] if anchor.startswith("_") or "." in anchor else found[0]
+
+    site = re.escape(f"{get_config().doc_host}{get_config().doc_baseurl}/")
+    return re.sub(rf"\[(`[^`]+`)\]\({site}[^)#]*#([^)]*)\)", kept, NbdevLookup().linkify(text) or "")
+
+
+def add_links(cell: Any,  # a cell
+              ) -> None:
+    "Link the names in backticks to their documentation, in text and in documentation, but not inside code."
+    if cell.cell_type == "markdown":
+        cell.source = linked(cell.source)
+    for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+        if "text/markdown" in data:
+            data["text/markdown"] = linked("".join(data["text/markdown"]))
+
+
+class Filters(processors.FilterDefaults):  # type: ignore[misc]
+    "nbdev's filters, with ours in place of those they improve on."
+
+    def base_procs(self) -> list[Any]:  # filters in order
+        "The filters, in order."
+        ours = {processors.add_show_docs: DocsInOrder, processors.exec_show_docs: ImportsAndExports,
+                processors.rm_export: FoldedSource, processors.add_links: add_links}
+        without = (processors.hide_, processors.add_fold, processors.mv_exports)  # FoldedSource does their work
+        return [ours.get(p, p) for p in super().base_procs() if p not in without]
+
+
+def processed(notebook: Path,  # a notebook
+              ) -> Any:        # its cells as a reader of the site wants them
+    "Run the filters over a notebook: documentation of its names, links, folded source, hidden cells."
+    cells = read_nb(notebook)
+    Filters()(cells)
+    return cells
