@@ -193,7 +193,7 @@ class Sessions(Connections):
         except sqlite3.Error as e:
             raise explain_error(e, self.path) from e
 
-    def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+    def each(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Iterator[tuple[Any, ...]]:
         "Run one statement and yield its rows as they are read."
         with self._turn, explained(self.path):
             yield from self.current().execute(sql, values)
