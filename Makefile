@@ -41,13 +41,12 @@ demo: $(VENV)/.installed  ## set up, then write memories and find them again, in
 	@PATH="$(abspath $(BIN)):$$PATH" bash tools/demo.sh
 
 test: check  ## set up, then pass every check and every test, each notebook included
-	@$(PY) -m pytest -n 2 --dist loadgroup --durations 15 $(PYTEST_ARGS)
+	@$(PY) -m pytest -n 2 --dist worksteal --durations 15 $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-dev  ## style, types, drift between package, notebooks and README, documented names
-	@$(BIN)/ruff check
-	@$(BIN)/mypy
-	@$(PY) tools/drift.py
-	@$(PY) tools/apicheck.py
+	@failed=; for gate in "$(BIN)/ruff check" "$(BIN)/mypy" "$(PY) tools/drift.py" "$(PY) tools/apicheck.py"; do \
+	  echo "$$gate"; $$gate || failed="$$failed $${gate##*/}"; done; \
+	if [ -n "$$failed" ]; then echo "These checks failed:$$failed"; exit 1; fi
 
 prepare: $(VENV)/.installed-dev  ## before a commit: export, re-run and clean the notebooks, make README
 	@$(BIN)/nbdev_export
