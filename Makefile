@@ -16,24 +16,33 @@ help:  ## what can be done here
 
 # ---------------------------------------------------------------- the environment
 
-# A virtual environment of a Python that is new enough; one whose Python has gone is made anew.
-$(PY):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "rlm needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo not there); say which to use: make $(or $(MAKECMDGOALS),demo) PYTHON=python3.12"; exit 1; }
-	@echo "Making $(VENV) with $$($(PYTHON) --version)"
-	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PY) -m pip install -qq --upgrade pip
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 
-# The stamps say which requirements are installed; they are older than setup.py or settings.ini when those changed.
-$(VENV)/.installed: setup.py settings.ini | $(PY)
+# An environment whose Python has gone, or is too old, counts for nothing: its stamps go, and it is made anew.
+ifneq ($(shell $(PY) $(NEW_ENOUGH) 2>/dev/null && echo good),good)
+$(shell rm -f $(VENV)/.made $(VENV)/.installed $(VENV)/.installed-dev)
+endif
+
+$(VENV)/.made:
+	@$(PYTHON) $(NEW_ENOUGH) 2>/dev/null || { \
+	  found=$$($(PYTHON) --version 2>&1) || found="not there"; \
+	  echo "rlm needs Python 3.11 or newer, but '$(PYTHON)' is $$found; name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12"; \
+	  exit 1; }
+	@$(PY) $(NEW_ENOUGH) 2>/dev/null || { \
+	  echo "Making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv --clear $(VENV); }
+	@$(PY) -m pip install -qq --upgrade pip
+	@touch $@
+
+# The stamps say what is installed; they are older than setup.py or settings.ini when those have changed.
+$(VENV)/.installed: $(VENV)/.made setup.py settings.ini
 	@echo "Installing rlm"
 	@$(PY) -m pip install -qq --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: setup.py settings.ini | $(PY)
-	@echo "Installing rlm and what its development needs (about two minutes)"
+$(VENV)/.installed-dev: $(VENV)/.made setup.py settings.ini
+	@echo "Installing rlm and what its development needs (about a minute)"
 	@$(PY) -m pip install -qq --editable ".[dev]"
-	@touch $@ $(VENV)/.installed
+	@touch $(VENV)/.installed $@
 
 # ---------------------------------------------------------------- the commands
 
