@@ -1,0 +1,1 @@
+"""One command per benchmark; results as JSON, plotted in the chapters."""

@@ -1,0 +1,1 @@
+"""What every layer stands on: settings, clock, ids, errors, text."""

@@ -1,0 +1,1 @@
+"""The interfaces: the Memory facade and the command line."""

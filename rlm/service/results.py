@@ -27,8 +27,8 @@ def by_column(parts: Parts) -> dict[str, float]:
 
 
 def clip(text: str, width: int = 60) -> str:
-    "The text on one line, cut to a width."
-    line = " ".join(text.split())
+    "The text on one line, cut to a width, without characters that would steer a terminal."
+    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text[: 4 * width].split()))
     return line if len(line) <= width else line[: width - 1] + "…"
 
 

@@ -8,7 +8,7 @@ __all__ = ['TEXT_COLUMNS', 'Filters', 'Weights', 'Match', 'TermStatistics', 'Rea
 # %% ../../nbs/10_store/11_backend.ipynb #5d8e738e
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -50,6 +50,10 @@ class Filters:
         if "since" in found and "until" in found and found["until"] <= found["since"]:
             raise InvalidInput(f"until {to_iso(found['until'])} is not after since {to_iso(found['since'])}.", "Swap them?")
         return cls(**found, now=found.get("as_of", now) if "valid_at" not in found else None)
+
+    def only(self, other: "Filters", name: str) -> "Filters":
+        "These filters, with one more restriction taken from others."
+        return replace(self, **{name: getattr(other, name), "match": other.match})
 
     def __repr__(self) -> str:
         blank = Filters()
@@ -135,8 +139,8 @@ class Reads(Protocol):
         "What BM25 scores with."
         ...
 
-    def columns(self, record: MemoryRecord) -> dict[str, list[str]]:
-        "The tokens of each of `TEXT_COLUMNS` for this memory, neighbours included."
+    def columns(self, records: Sequence[MemoryRecord]) -> list[dict[str, list[str]]]:
+        "For each memory, the tokens of each of `TEXT_COLUMNS`, neighbours included while it is the present version."
         ...
 
     def versions(self, memory_id: str, namespace: str) -> list[MemoryRecord]:

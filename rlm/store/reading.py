@@ -121,12 +121,19 @@ class SQLiteSearch(SQLiteReads):
         "What BM25 scores with."
         return term_statistics(self.db, terms, namespace)
 
-    def columns(self, record: MemoryRecord) -> dict[str, list[str]]:
-        "The tokens of each of `TEXT_COLUMNS` for this memory, neighbours included."
-        found = documents(self.db, [record.seq]).get(record.seq)
-        if found is None:  # deleted since
-            return {"title": tokens(record.title or ""), "text": tokens(record.text), "summary": tokens(record.summary or ""), "tags": []}
-        return {name: [t.split(":", 1)[1] for t in words.split()] for name, words in zip(TEXT_COLUMNS, found, strict=True)}
+    def columns(self, records: Sequence[MemoryRecord]) -> list[dict[str, list[str]]]:
+        "For each memory, the tokens of each of `TEXT_COLUMNS`, neighbours included while it is the present version."
+        seqs = json.dumps([r.seq for r in records])
+        present = dict(self.db.query("SELECT seq, version FROM memories WHERE seq IN (SELECT value FROM json_each(?))", (seqs,)))
+        found = documents(self.db, [r.seq for r in records if present.get(r.seq) == r.version])
+        return [_own_columns(r) if (words := found.get(r.seq)) is None else
+                {c: [t.partition(":")[2] for t in w.split()] for c, w in zip(TEXT_COLUMNS, words, strict=True)} for r in records]
+
+
+def _own_columns(r: MemoryRecord) -> dict[str, list[str]]:
+    "A superseded version, which has no neighbours."
+    words = {"title": r.title, "text": r.text, "summary": r.summary, "tags": " ".join(r.tags)}
+    return {c: tokens(words.get(c) or "") for c in TEXT_COLUMNS}
 
 # %% ../../nbs/10_store/15_reading.ipynb #d03f023d
 class SQLiteInsight(SQLiteSearch):
