@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 PYTEST_ARGS ?=
+LAB_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
@@ -66,8 +67,10 @@ prepare: $(VENV)/.installed-dev  ## before a commit: export, re-run and clean th
 docs: $(VENV)/.installed-dev  ## the documentation site, into _docs
 	@$(PY) tools/docs.py
 
+# The project is the root, and hidden folders may be written: jupytext keeps its text views in .nbpy.
 lab: $(VENV)/.installed-dev  ## JupyterLab on the chapters
-	@$(BIN)/jupyter lab nbs
+	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/nbs --ContentsManager.allow_hidden=True \
+	  $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
 clean:  ## remove what was built; the virtual environment stays
 	rm -rf _docs _proc build dist *.egg-info .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
