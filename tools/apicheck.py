@@ -1,5 +1,6 @@
 """Fail when a name that the API reference shows lacks a docstring, a type, or the comment beside a parameter that says
-what it is. The rules are those of `smalldocs api check`; private helpers, which the reference leaves out, are free."""
+what it is. The rules are those of `smalldocs api check`, but for private helpers, which the reference leaves out, and for
+a comment on what is returned: the docstring says it."""
 import inspect
 import sys
 from types import ModuleType
@@ -19,7 +20,7 @@ def documented(module: ModuleType,  # an imported module
 def gaps(symbol: Any,      # a function, method or class
          ) -> list[str]:  # one message for each gap
     "What a name lacks; a protocol is never constructed, so it needs no words on how to."
-    found: list[str] = api.gaps_of(symbol)
+    found = [gap for gap in api.gaps_of(symbol) if not gap.endswith("no return docment")]
     constructor = f"{symbol.__module__}:{symbol.__qualname__}("
     return [gap for gap in found if not (getattr(symbol, "_is_protocol", False) and gap.startswith(constructor))]
 
