@@ -310,6 +310,11 @@ class Memory(ChangingMemory):
         "Copy the whole store to a new file, while it is in use."
         return backup(self.backend.db, path)
 
+    def copies(self) -> list[Path]:
+        "Copies of the store that upgrades and restores left beside it. They hold what it held then, erased memories too."
+        path = Path(self.backend.db.path)
+        return sorted(p for mark in ("backup", "replaced", "damaged") for p in path.parent.glob(f"{path.name}.{mark}-*"))
+
     def check(self) -> list[str]:
         "What is wrong with the store, a sentence each; empty when all is well."
         return check(self.backend.db)
