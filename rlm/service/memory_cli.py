@@ -109,7 +109,7 @@ def chosen(status: tuple[str, ...] = (), **filters: Any) -> dict[str, Any]:
 
 @memory_group.command(epilog=example('rlm memory search "peanut allergy" -k 3', 'rlm memory search "치과는 언제 가?" --tag health --since 2026-05-01 --json'))
 @click.argument("query")
-@click.option("-k", type=int, help="How many at most. Default: the setting search_k.")
+@click.option("-k", "--top-k", "k", type=int, help="How many at most. Default: the setting search_k.")
 @filter_options
 @with_memory()
 @json_option

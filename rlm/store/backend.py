@@ -92,8 +92,8 @@ class Weights:
     text: float = 1.0
     summary: float = 0.5
     tags: float = 1.0
-    previous: float = 0.3
-    next: float = 0.3
+    previous: float = 0.5
+    next: float = 0.5
 
 
 TEXT_COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Weights))
