@@ -1,10 +1,17 @@
 "What every test may ask for."
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
 
 ROOT = Path(__file__).resolve().parent.parent
+settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +27,34 @@ def shared() -> Path:
     if not place.is_dir():
         pytest.skip(f"needs shared data: set RLM_SHARED to its folder ({place} is not there)")
     return place
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    "An empty home and working folder, and none of our environment variables: every setting has its default."
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [n for n in os.environ if n.startswith(("RLM_", "AIMEMORY_"))]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(home))
+        patch.chdir(home)
+        yield home
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    "A clock that stands at the start of 2026 until a test moves it."
+    return ManualClock("2026-01-01")
+
+
+@pytest.fixture
+def memory(bare: Path, clock: ManualClock) -> Iterator[Memory]:
+    "An empty store that vanishes."
+    with Memory(":memory:", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def path(bare: Path, tmp_path: Path) -> Path:
+    "Where a test's store file goes."
+    return tmp_path / "memory.db"

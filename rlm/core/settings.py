@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 from tabulate import tabulate
 
-from .errors import SettingsError, suggest
+from .errors import InvalidInput, SettingsError, suggest
+from .text import valid_label
 
 # %% ../../nbs/00_core/05_settings.ipynb #c30c680a
 def _number(value: Any, least: float, most: float, whole: bool) -> float:
@@ -40,6 +41,25 @@ def _word(value: Any, choices: tuple[str, ...] = ()) -> str:
     return value.lower() if choices else value.strip()
 
 
+def _name(value: Any) -> str:
+    "A name on one line."
+    try:
+        return valid_label(value, "name")
+    except InvalidInput:
+        raise ValueError("it must be a name of at most 512 characters on one line") from None
+
+
+def _path(value: Any) -> Path:
+    "A path as the file system spells one."
+    try:
+        path = Path(_word(str(value) if isinstance(value, Path) else value))
+        if b"\0" not in os.fsencode(path):
+            return path
+    except ValueError:
+        pass
+    raise ValueError("it must be a path")
+
+
 def setting(default: Any,                     # as it is without any source
             about: str,                       # what it does, with its unit
             read: Callable[[Any], Any],       # from YAML or text to the value; ValueError says what it must be
@@ -54,8 +74,8 @@ class Settings:
     "Every setting with its value. Make one with `load_settings`."
 
     db_path: Path = setting(Path("~/.rlm/memory.db"), "The store: a file, made when first needed.",
-                            lambda v: Path(_word(str(v) if isinstance(v, Path) else v)), "AIMEMORY_DB_PATH")
-    namespace: str = setting("default", "The partition to work in. Nothing crosses from one to another.", _word)
+                            _path, "AIMEMORY_DB_PATH")
+    namespace: str = setting("default", "The partition to work in. Nothing crosses from one to another.", _name)
     synchronous: str = setting("normal", "What a write waits for: 'normal' survives a crash of the program, 'full' a power cut too, about 80 times slower.",
                                lambda v: _word(v, ("normal", "full")))
     busy_timeout_s: float = setting(30.0, "How long a write waits while another process writes, in seconds.", lambda v: _number(v, 0, 3600, False))
@@ -90,15 +110,26 @@ def find_file(named: "str | Path | None",  # from an argument
 def from_file(path: Path) -> dict[str, Any]:
     "The keys of a YAML file, unread. Raises `SettingsError` for bad YAML and unknown keys."
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        found, keys = yaml.safe_load(text), _keys(text)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
         raise SettingsError(f"The settings file {str(path)!r} is not YAML ({' '.join(str(e).split())}).", "Write one 'key: value' a line.") from None
+    except OSError as e:
+        raise SettingsError(f"The settings file {str(path)!r} can't be read ({e.strerror}).", "Check its permissions.") from None
     if not isinstance(found, dict | None):
         raise SettingsError(f"The settings file {str(path)!r} holds a {type(found).__name__}.", "Write one 'key: value' a line.")
     for key in found or {}:
         if key not in KNOWN:
             raise SettingsError(f"The settings file {str(path)!r} has an unknown key {str(key)!r}.", suggest(str(key), KNOWN))
+        if keys.count(key) > 1:
+            raise SettingsError(f"The settings file {str(path)!r} has the key {key!r} twice.", "Keep one of them.")
     return found or {}
+
+
+def _keys(text: str) -> list[str]:
+    "The outermost keys of a YAML text, repeats kept: a dictionary would hold the last one only."
+    top = yaml.compose(text, Loader=yaml.SafeLoader)
+    return [str(key.value) for key, _ in top.value] if isinstance(top, yaml.MappingNode) else []
 
 # %% ../../nbs/00_core/05_settings.ipynb #05870b66
 def from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:  # setting → value, variable
@@ -108,9 +139,10 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, str
         for variable in (meta["also"], f"RLM_{name.upper()}"):
             if environment.get(variable):
                 found[name] = (environment[variable], variable)
-    variables = [f"RLM_{name.upper()}" for name in KNOWN]
-    for variable in environment:
-        if variable.startswith("RLM_") and variable not in variables and (near := difflib.get_close_matches(variable, variables, 1, 0.85)):
+    variables = ["RLM_CONFIG", *(f"RLM_{name.upper()}" for name in KNOWN), *(meta["also"] for meta in KNOWN.values() if meta["also"])]
+    ours = (v for v in environment if v.startswith(("RLM_", "AIMEMORY_")) and v not in variables)
+    for variable in ours:
+        if near := difflib.get_close_matches(variable, variables, 1, 0.85):
             raise SettingsError(f"The environment variable {variable} is no setting.", f"Did you mean {near[0]}?")
     return found
 

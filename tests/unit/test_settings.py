@@ -1,0 +1,185 @@
+"Four sources, one order; a typo in any of them is an error that names it."
+import ast
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm import Memory
+from rlm.core.errors import SettingsError
+from rlm.core.settings import FILES, KNOWN, Settings, load_settings
+
+OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3}
+pytestmark = pytest.mark.usefixtures("bare")
+
+
+@pytest.fixture
+def here(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def test_the_samples_of_this_file_cover_every_setting() -> None:
+    assert OTHER.keys() == KNOWN.keys()
+    assert all(load_settings(environment={}, **OTHER).table()[i][2] == "argument" for i in range(len(KNOWN)))
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
+    kind = type(getattr(Settings(), name))
+    nearer = {"db_path": ("f", "e", "a"), "namespace": ("f", "e", "a"), "synchronous": ("full", "normal", "full")}.get(name, (1, 2, 3))
+    file, environment, argument = nearer
+    default = load_settings(environment={})
+    assert getattr(default, name) == getattr(Settings(), name) and name not in default.sources
+    Path("rlm.yaml").write_text(f"{name}: {file}\n", encoding="utf-8")
+    env = {f"RLM_{name.upper()}": str(environment)}
+    for found, value, source in [
+            (load_settings(environment={}), file, "file rlm.yaml"),
+            (load_settings(environment=env), environment, f"environment RLM_{name.upper()}"),
+            (load_settings(environment=env, **{name: argument}), argument, "argument"),
+            (load_settings(environment=env, **{name: None}), environment, f"environment RLM_{name.upper()}")]:
+        assert getattr(found, name) == kind(value) and type(getattr(found, name)) is type(getattr(default, name))
+        assert found.sources[name] == source
+        assert (name, str(kind(value)), source) in [row[:3] for row in found.table()] and source in repr(found)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_file_name_is_read(name: str, here: Path) -> None:
+    file = Path(name).expanduser()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("search_k: 7", encoding="utf-8")
+    assert load_settings(environment={}).search_k == 7
+    assert "rml_config.yaml" in FILES and "rlm.yaml" in FILES
+
+
+def test_a_named_file_replaces_the_usual_ones_and_must_exist(here: Path) -> None:
+    Path("rlm.yaml").write_text("search_k: 7\nnamespace: near", encoding="utf-8")
+    Path("mine.yaml").write_text("search_k: 8", encoding="utf-8")
+    Path("env.yaml").write_text("search_k: 9", encoding="utf-8")
+    assert load_settings("mine.yaml", environment={"RLM_CONFIG": "env.yaml"}).search_k == 8
+    found = load_settings(environment={"RLM_CONFIG": "env.yaml"})
+    assert (found.search_k, found.namespace) == (9, "default")
+    for config, env in (("gone.yaml", {}), (None, {"RLM_CONFIG": "gone.yaml"}), (".", {})):
+        with pytest.raises(SettingsError, match="no settings file"):
+            load_settings(config, environment=env)
+
+
+def test_the_companion_s_variable_names_the_store_too_and_ours_is_nearer() -> None:
+    assert load_settings(environment={"AIMEMORY_DB_PATH": "a.db"}).db_path == Path("a.db")
+    both = load_settings(environment={"AIMEMORY_DB_PATH": "a.db", "RLM_DB_PATH": "b.db"})
+    assert (both.db_path, both.sources["db_path"]) == (Path("b.db"), "environment RLM_DB_PATH")
+
+
+def test_an_empty_variable_is_not_given() -> None:
+    assert load_settings(environment={"RLM_SEARCH_K": "", "AIMEMORY_DB_PATH": "", "RLM_CONFIG": ""}) == Settings()
+
+
+@pytest.mark.parametrize(("env", "named"), [({"RLM_DB_PAHT": "x"}, "RLM_DB_PATH"), ({"RLM_SEARCHK": "3"}, "RLM_SEARCH_K"),
+                                            ({"RLM_NAMESPCE": "x"}, "RLM_NAMESPACE"), ({"AIMEMORY_DB_PAHT": "x"}, "AIMEMORY_DB_PATH"),
+                                            ({"RLM_CONFG": "x"}, "RLM_CONFIG")])
+def test_a_near_miss_in_the_environment_is_named(env: dict[str, str], named: str) -> None:
+    with pytest.raises(SettingsError, match=f"{next(iter(env))} is no setting.*{named}"):
+        load_settings(environment=env)
+
+
+def test_other_people_s_variables_are_let_be() -> None:
+    load_settings(environment={"RLM_SHARED": "x", "RLM_NOTEBOOK_TIMEOUT": "5", "PATH": "x", "DB_PATH": "x"})
+
+
+@pytest.mark.parametrize("wrong", ["db_paht: x", "- a\n- b", "just words", "a: [", "search_k: 3\n b: 4", "\x00", "5: 6", "null: 3",
+                                   "search_k: 1\nsearch_k: 2"])
+def test_a_settings_file_that_says_something_unknown_is_refused_with_its_name(wrong: str, here: Path) -> None:
+    Path("rlm.yaml").write_text(wrong, encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"rlm\.yaml") as error:
+        load_settings(environment={})
+    assert error.value.hint
+
+
+def test_a_settings_file_in_another_encoding_is_refused(here: Path) -> None:
+    Path("rlm.yaml").write_bytes("namespace: 가족".encode("euc-kr"))
+    with pytest.raises(SettingsError, match=r"rlm\.yaml"):
+        load_settings(environment={})
+
+
+def test_a_settings_file_is_data_and_runs_nothing(here: Path) -> None:
+    Path("rlm.yaml").write_text("namespace: !!python/object/apply:os.system ['touch ran']", encoding="utf-8")
+    with pytest.raises(SettingsError):
+        load_settings(environment={})
+    assert not Path("ran").exists()
+
+
+def test_an_empty_settings_file_says_nothing(here: Path) -> None:
+    Path("rlm.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert load_settings(environment={}) == Settings()
+
+
+WRONG: dict[str, list[Any]] = {
+    "db_path": ["", " ", 5, True, ["x"]], "namespace": ["", 5, True, ["x"], "a\0b", "a\nb", "\ud800", "x" * 600],
+    "synchronous": ["off", "", 1, None.__class__], "busy_timeout_s": [-1, 1e9, "long", "nan", "inf", True, []],
+    "max_text_chars": [0, -5, 1.5, "many", 10**12, False], "search_k": [0, -1, 2.5, "ten", 10**9, True, {}]}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in WRONG.items() for v in vs])
+def test_a_wrong_value_is_refused_naming_setting_and_source(name: str, value: object) -> None:
+    with pytest.raises(SettingsError, match=f"{name} from argument") as error:
+        load_settings(environment={}, **{name: value})
+    assert error.value.hint == KNOWN[name]["about"]
+
+
+@pytest.mark.parametrize("name", ["db_paht", "k", "path", "sources", ""])
+def test_an_unknown_argument_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match="no setting"):
+        load_settings(environment={}, **{name: "x"})
+    with pytest.raises(SettingsError):
+        Memory(":memory:", search_kk=5)
+
+
+@given(st.sampled_from(sorted(KNOWN)), st.one_of(st.text(max_size=12), st.integers(), st.floats(), st.booleans(), st.binary(max_size=3)))
+def test_any_value_is_taken_or_refused_plainly(name: str, value: object) -> None:
+    with suppress(SettingsError):
+        found = getattr(load_settings(environment={}, **{name: value}), name)
+        assert isinstance(found, str | Path | int | float)
+
+
+def test_numbers_may_be_written_with_underscores() -> None:
+    assert load_settings(environment={"RLM_MAX_TEXT_CHARS": "2_000_000"}).max_text_chars == 2_000_000
+
+
+def attributes_of_settings(source: str) -> set[str]:
+    "The names read as `settings.name`, whatever `settings` hangs on."
+    def is_settings(node: ast.expr) -> bool:
+        return (isinstance(node, ast.Name) and node.id == "settings") or (isinstance(node, ast.Attribute) and node.attr == "settings")
+    return {n.attr for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Attribute) and is_settings(n.value)}
+
+
+def test_every_setting_is_read_by_something(root: Path) -> None:
+    read = set[str]()
+    for module in (root / "rlm").rglob("*.py"):
+        if module.name != "settings.py":
+            read |= attributes_of_settings(module.read_text(encoding="utf-8"))
+    assert KNOWN.keys() <= read, "a setting that nothing reads promises what it does not do"
+
+
+def test_the_settings_do_what_they_say(here: Path) -> None:
+    with Memory(here / "m.db", namespace="team", synchronous="full", busy_timeout_s=1.5, max_text_chars=20, search_k=2) as memory:
+        for n in range(4):
+            memory.write(f"note {n}")
+        assert memory.namespace == "team" and len(memory.search("note")) == 2 and len(memory.search("note", k=3)) == 3
+        with pytest.raises(ValueError, match="20 are allowed"):
+            memory.write("x" * 21)
+        assert memory.backend.db.query("PRAGMA synchronous") == [(2,)]
+        assert memory.backend.db.query("PRAGMA busy_timeout") == [(1500,)]
+    with Memory(here / "m.db") as memory:
+        assert memory.backend.db.query("PRAGMA synchronous") == [(1,)]
+
+
+def test_the_store_s_path_may_start_at_home(here: Path) -> None:
+    os.environ["HOME"] = str(here)
+    with Memory("~/deep/er/m.db") as memory:
+        memory.write("hello")
+    assert (here / "deep" / "er" / "m.db").exists()
