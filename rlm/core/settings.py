@@ -40,7 +40,7 @@ def _word(value: Any, choices: tuple[str, ...] = ()) -> str:
         raise ValueError(f"it must be one of {', '.join(choices)}")
     return value.lower() if choices else value.strip()
 
-
+# %% ../../nbs/00_core/05_settings.ipynb #679749ec
 def _name(value: Any) -> str:
     "A name on one line."
     try:
@@ -133,15 +133,13 @@ def from_file(path: Path,           # a YAML file
             raise SettingsError(f"{where} has the key {key!r} twice.", "Keep one of them.")
     return found or {}
 
-
+# %% ../../nbs/00_core/05_settings.ipynb #05870b66
 def _keys(text: str) -> list[str]:
     "The outermost keys of a YAML text, repeats kept: a dictionary would hold the last one only."
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     return [str(key.value) for key, _ in top.value] if isinstance(top, yaml.MappingNode) else []
-
-# %% ../../nbs/00_core/05_settings.ipynb #05870b66
-def from_environment(environment: Mapping[str, str],         # variable → text
-                     ) -> dict[str, tuple[str, str]]:        # setting → text, and the variable it came from
+def from_environment(environment: Mapping[str, str],   # variable → text
+                     ) -> dict[str, tuple[str, str]]:  # setting → text, and the variable it came from
     "Settings in environment variables. A near miss such as RLM_DB_PAHT is an error."
     found: dict[str, tuple[str, str]] = {}
     for name, meta in KNOWN.items():
