@@ -209,18 +209,21 @@ class Sessions(Connections):
     @contextmanager
     def _span(self, begin: str) -> Iterator[None]:
         "A transaction, or a part of the one this thread is already in."
-        with self._turn, explained(self.path):
+        with self._turn:
             connection = self.current()
             if connection.in_transaction:
                 yield
                 return
-            connection.execute(begin)
             try:
-                yield
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                connection.execute(begin)
+                try:
+                    yield
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+            except sqlite3.Error as e:
+                raise explain_error(e, self.path) from e
 
 # %% ../../nbs/10_store/13_database.ipynb #3f06d6fe
 class Database(Sessions):
