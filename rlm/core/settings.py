@@ -77,8 +77,8 @@ class Settings:
         Path("~/.rlm/memory.db"), "The store: a file, made when first needed.", _path, also="AIMEMORY_DB_PATH")
     namespace: str = setting("default", "The partition to work in. Nothing crosses from one to another.", _name)
     synchronous: str = setting(
-        "normal", "What outlives what: with 'normal' a stored write survives a crash of the program; with 'full' "
-        "it survives a power cut too, and waits for the disk.", lambda v: _word(v, ("normal", "full")))
+        "normal", "'normal': a stored write survives a crash of the program; 'full': a power cut too, after a wait for "
+        "the disk.", lambda v: _word(v, ("normal", "full")))
     busy_timeout_s: float = setting(
         30.0, "How long a write waits while another process writes, in seconds.", lambda v: _number(v, 0, 3600, False))
     max_text_chars: int = setting(
