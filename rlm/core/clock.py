@@ -45,7 +45,7 @@ class ManualClock:
         return self._now
 
     def advance(self,
-                **by: float,  # `timedelta` arguments: `days=1`, `hours=2`, `microseconds=5` …; may be negative
+                **by: float,  # what `timedelta` takes: `days=1`, `hours=2`, `microseconds=5` …; may be negative
                 ) -> datetime:
         "Move the clock and return the new time."
         self._now += timedelta(**by)
@@ -89,7 +89,7 @@ def parse_time(value: "datetime | date | str",  # a moment, a date, or ISO 8601 
         return _to_utc(value, what)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise InvalidInput(f"The {what} is a {type(value).__name__}, not a time.", "Give a datetime, a date, or ISO 8601 text.")
+    raise InvalidInput(f"The {what} is {type(value).__name__}, not a time.", "Give a datetime, a date, or ISO 8601 text.")
 
 
 def _to_utc(when: datetime, what: str) -> datetime:

@@ -9,7 +9,7 @@ __all__ = ['Decorator', 'store_options', 'json_option', 'Trouble', 'Group', 'opt
 # %% ../../nbs/70_service/72_console.ipynb #8013a1fd
 import json
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,15 @@ from .memory import Memory
 class Trouble(click.ClickException):
     "An error of ours, shown without a traceback; exit code 1."
 
-    def __init__(self, error: RlmError) -> None:
+    def __init__(self,
+                 error: RlmError,  # its message and hint are shown
+                 ) -> None:
         super().__init__(error.message)
         self.hint = error.hint
 
-    def show(self, file: Any = None) -> None:
+    def show(self,
+             file: Any = None,  # click's; not used
+             ) -> None:
         "Message and hint, on the standard error."
         click.echo(f"Error: {self.message}", err=True)
         if self.hint:
@@ -38,7 +42,9 @@ class Trouble(click.ClickException):
 class Group(click.Group):
     "A group of commands whose errors are shown as `Trouble`."
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self,
+               ctx: click.Context,  # what click knows of this run
+               ) -> Any:
         "Run the command; turn our errors into click's."
         try:
             return super().invoke(ctx)
@@ -51,13 +57,16 @@ class Group(click.Group):
 Decorator = Callable[[Any], Any]
 
 
-def options(*decorators: Decorator) -> Decorator:
+def options(*decorators: Decorator,  # what `click.option` returns
+            ) -> Decorator:
     "Several click options as one decorator, in the order given."
-    def add(command: Any) -> Any:
-        for decorate in reversed(decorators):
-            command = decorate(command)
-        return command
-    return add
+    return partial(_decorate, decorators)
+
+
+def _decorate(decorators: Sequence[Decorator], command: Any) -> Any:
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
 
 
 store_options = options(
@@ -76,24 +85,29 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
         def run(*args: Any, db: Path | None, namespace: str | None, config: Path | None, **kwargs: Any) -> None:
             path = load_settings(config, db_path=db).db_path.expanduser()
             if not makes and not path.exists():
-                raise NotFound(f"There is no store at {str(path)!r}.", "Write a memory first, or give the right file with --db.")
+                raise NotFound(f"There is no store at {str(path)!r}.",
+                               "Write a memory first, or give the right file with --db.")
             with Memory(db, namespace=namespace, config=config) as memory:
                 command(memory, *args, **kwargs)
         return run
     return decorate
 
 # %% ../../nbs/70_service/72_console.ipynb #4be521b3
-def print_json(value: Any) -> None:
+def print_json(value: Any,  # what JSON can hold; anything else is written with `str`
+               ) -> None:
     "One JSON value, readable, real characters."
     click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
-def print_table(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> None:
+def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
+                headers: Sequence[str],            # one a column
+                ) -> None:
     "A table; wide characters are counted as wide."
     click.echo(tabulate(rows, headers=headers, disable_numparse=True))
 
 
-def example(*lines: str) -> str:
+def example(*lines: str,  # commands as one types them
+            ) -> str:
     "The epilog of a command's help: commands to copy. Each of them is run by the tests."
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 

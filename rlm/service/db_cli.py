@@ -33,7 +33,8 @@ def db_group() -> None:
 def backup(memory: Memory, target: Path, as_json: bool) -> None:
     "Copy the store to the new file TARGET, while it is in use."
     path = memory.backup(target)
-    print_json({"backup": str(path), "bytes": path.stat().st_size}) if as_json else click.echo(f"{path}  {path.stat().st_size:,} bytes")
+    size = path.stat().st_size
+    print_json({"backup": str(path), "bytes": size}) if as_json else click.echo(f"{path}  {size:,} bytes")
 
 
 @db_group.command("restore", epilog=example("rlm db restore monday.db --yes"))
@@ -70,7 +71,7 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
     if problems:
         sys.exit(1)
 
-
+# %% ../../nbs/70_service/74_db_cli.ipynb #0fa68099
 @db_group.command("export", epilog=example("rlm db export store.jsonl", "rlm db export - --only agent-7 > agent-7.jsonl"))
 @click.argument("target")
 @click.option("--only", help="Only this namespace. Default: the whole store.")
@@ -90,10 +91,12 @@ def export_(memory: Memory, target: str, only: str | None) -> None:
 @with_memory(makes=True)
 @json_option
 def import_(memory: Memory, source: IO[str], as_json: bool) -> None:
-    "Read an export from the file SOURCE, or - for standard input: all of it, or nothing. Exit code 1 if memories were refused."
+    """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. Exit code 1 if memories were
+    refused."""
     report = import_lines(memory.backend.db, source)
     if as_json:
-        print_json({"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused), "rows": dict(report.rows)})
+        print_json({"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused),
+                    "rows": dict(report.rows)})
     else:
         click.echo(f"{report.added:,} added, {report.unchanged:,} unchanged, {len(report.refused):,} refused.")
         for memory_id, why in report.refused.items():

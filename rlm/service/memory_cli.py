@@ -40,29 +40,34 @@ description_options = options(
     click.option("--immutable", is_flag=True, default=None, help="Never change it."))
 
 
-def given(**values: Any) -> dict[str, Any]:
+def given(**values: Any,  # of options, as click passes them
+          ) -> dict[str, Any]:
     "What the user really set: no Nones, no empty lists."
     return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v is not None and v != ()}
 
 # %% ../../nbs/70_service/73_memory_cli.ipynb #44fd2a18
-def read_jsonl(lines: IO[str]) -> Iterator[dict[str, Any]]:
-    "Memories from JSON Lines, a text or an object of fields a line."
+def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank lines are skipped
+               ) -> Iterator[dict[str, Any]]:
+    "Memories from JSON Lines."
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
                 item = json.loads(line)
             except (ValueError, RecursionError) as e:
-                raise InvalidInput(f"Line {number} is not JSON ({e}).", "Give one JSON object a line. Nothing was stored.") from None
+                raise InvalidInput(f"Line {number} is not JSON ({e}).",
+                                   "Give one JSON object a line. Nothing was stored.") from None
             if not isinstance(item, dict | str):
-                raise InvalidInput(f"Line {number} is a {type(item).__name__}.", 'Give objects like {"text": "…"}. Nothing was stored.')
+                raise InvalidInput(f"Line {number} is a {type(item).__name__}.",
+                                   'Give objects like {"text": "…"}. Nothing was stored.')
             yield {"text": item} if isinstance(item, str) else item
 
-
+# %% ../../nbs/70_service/73_memory_cli.ipynb #a4ce9d67
 @memory_group.command(epilog=example('rlm memory write "I am allergic to peanuts." --tag health --category fact',
                                      'echo "다음 주 화요일에 치과 예약이 있어" | rlm memory write -',
                                      "rlm memory write --jsonl turns.jsonl --json"))
 @click.argument("text", nargs=-1)
-@click.option("--jsonl", type=click.File(encoding="utf-8"), help="Read many from a file: a JSON object of fields a line; - for standard input.")
+@click.option("--jsonl", type=click.File(encoding="utf-8"),
+              help="Read many from a file: a JSON object of fields a line; - for standard input.")
 @click.option("--id", "id_", help="An id of your own; default: a fresh one.")
 @click.option("--kind", type=click.Choice(KINDS), help="Default: block.")
 @click.option("--session", help="The conversation it belongs to.")
@@ -70,7 +75,8 @@ def read_jsonl(lines: IO[str]) -> Iterator[dict[str, Any]]:
 @description_options
 @with_memory(makes=True)
 @json_option
-def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, as_json: bool, **fields: Any) -> None:
+def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, as_json: bool,
+          **fields: Any) -> None:
     "Store each TEXT as a memory; - reads one from standard input."
     common = given(id=id_, **fields)
     texts = [sys.stdin.buffer.read().decode() if t == "-" else t for t in text]
@@ -86,7 +92,7 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
     else:
         click.echo(f"{len(stored):,} memories stored.")
 
-# %% ../../nbs/70_service/73_memory_cli.ipynb #a4ce9d67
+# %% ../../nbs/70_service/73_memory_cli.ipynb #4384c999
 filter_options = options(
     click.option("--tag", "tags", multiple=True, help="Only with this tag; repeat for several."),
     click.option("--match", type=click.Choice(["all", "any"]), help="Must all tags be there, or any? Default: all."),
@@ -102,12 +108,15 @@ filter_options = options(
     click.option("--as-of", help="As the store knew it at this time."))
 
 
-def chosen(status: tuple[str, ...] = (), **filters: Any) -> dict[str, Any]:
+def chosen(status: tuple[str, ...] = (),  # each --status, 'any' perhaps among them
+           **filters: Any,                # the other options
+           ) -> dict[str, Any]:
     "Filters as `Memory.search` takes them."
     return given(status="any" if "any" in status else status, **filters)
 
-
-@memory_group.command(epilog=example('rlm memory search "peanut allergy" -k 3', 'rlm memory search "치과는 언제 가?" --tag health --since 2026-05-01 --json'))
+# %% ../../nbs/70_service/73_memory_cli.ipynb #6342197a
+@memory_group.command(epilog=example('rlm memory search "peanut allergy" -k 3',
+                                     'rlm memory search "치과는 언제 가?" --tag health --since 2026-05-01 --json'))
 @click.argument("query")
 @click.option("-k", "--top-k", "k", type=int, help="How many at most. Default: the setting search_k.")
 @filter_options
@@ -130,16 +139,17 @@ def list_(memory: Memory, k: int, as_json: bool, **filters: Any) -> None:
     if as_json:
         print_json([memory_dict(r) for r in found])
     else:
-        print_table([(r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text)) for r in found], ["id", "from", "status", "tags", "memory"])
+        print_table([(r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text)) for r in found],
+                    ["id", "from", "status", "tags", "memory"])
 
-# %% ../../nbs/70_service/73_memory_cli.ipynb #4384c999
+# %% ../../nbs/70_service/73_memory_cli.ipynb #7c6e866f
 @memory_group.command(epilog=example("rlm memory show tea", "rlm memory show tea --as-of 2026-05-01 --json"))
 @click.argument("id")
 @click.option("--as-of", help="The version that was present at this time.")
 @with_memory()
 @json_option
 def show(memory: Memory, id: str, as_of: str | None, as_json: bool) -> None:
-    "One memory, whole."
+    "The memory ID, whole."
     found = memory_dict(memory.get(id, as_of))
     if as_json:
         print_json(found)
@@ -159,13 +169,13 @@ def explain(memory: Memory, query: str, id: str, as_json: bool, **filters: Any) 
     why = memory.explain(query, id, **chosen(**filters))
     print_json(why.as_dict()) if as_json else click.echo(repr(why))
 
-
+# %% ../../nbs/70_service/73_memory_cli.ipynb #36e5006c
 @memory_group.command(epilog=example("rlm memory history tea"))
 @click.argument("id")
 @with_memory()
 @json_option
 def history(memory: Memory, id: str, as_json: bool) -> None:
-    "Every version of a memory and what happened to it, also after its deletion."
+    "Every version of the memory ID and what happened to it, also after its deletion."
     story = memory.history(id)
     print_json(story.as_dict()) if as_json else click.echo(repr(story))
 
@@ -179,24 +189,29 @@ def stats(memory: Memory, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        print_table([(k, ", ".join(f"{n} {w}" for w, n in v.items()) if isinstance(v, dict) else v) for k, v in found.items()], ["", "value"])
+        print_table([(k, ", ".join(f"{n} {w}" for w, n in v.items()) if isinstance(v, dict) else v)
+                     for k, v in found.items()], ["", "value"])
 
-# %% ../../nbs/70_service/73_memory_cli.ipynb #7c6e866f
-@memory_group.command(epilog=example('rlm memory update tea --text "Mina prefers black tea." --tag drinks', "rlm memory update tea --status archived"))
+# %% ../../nbs/70_service/73_memory_cli.ipynb #150e1e38
+@memory_group.command(epilog=example('rlm memory update tea --text "Mina prefers black tea." --tag drinks',
+                                     "rlm memory update tea --status archived"))
 @click.argument("id")
 @click.option("--text", help="The new words.")
 @description_options
 @with_memory()
 @json_option
 def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
-    "Make a new version of a memory; the old one stays in its history. Tags given replace all tags."
+    "Make a new version of the memory ID; the old one stays in its history. Tags given replace all tags."
     changes = given(**fields)
     if not changes:
         raise InvalidInput("There is nothing to change.", "Give at least one option, for example --text.")
     changed = memory.update(id, **changes)
-    print_json(memory_dict(changed)) if as_json else click.echo(f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
+    if as_json:
+        print_json(memory_dict(changed))
+    else:
+        click.echo(f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
 
-
+# %% ../../nbs/70_service/73_memory_cli.ipynb #650b22e4
 @memory_group.command(epilog=example("rlm memory delete tea", "rlm memory delete tea --erase --yes"))
 @click.argument("id", nargs=-1, required=True)
 @click.option("--erase", is_flag=True, help="Leave no trace: every version, index entry and freed byte.")
@@ -205,7 +220,7 @@ def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
 @with_memory()
 @json_option
 def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: bool, as_json: bool) -> None:
-    "Take memories out of sight; their history stays. With --erase, out of the file."
+    "Take each memory ID out of sight; its history stays. With --erase, out of the file."
     if erase and not yes:
         click.confirm(f"Erase {len(id)} {'memory' if len(id) == 1 else 'memories'} for good?", abort=True, err=True)
     count = memory.delete(list(id), erase=erase, force=force)

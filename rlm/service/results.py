@@ -20,13 +20,16 @@ from ..store.records import Event, MemoryRecord
 Parts = Mapping[str, Mapping[str, float]]  # term → column → share of the score
 
 
-def by_column(parts: Parts) -> dict[str, float]:
+def by_column(parts: Parts,             # of one hit
+              ) -> dict[str, float]:    # column → its share of the score
     "The score by column, columns without a share left out."
     sums = {c: sum(p.get(c, 0.0) for p in parts.values()) for c in TEXT_COLUMNS}
     return {c: v for c, v in sums.items() if v}
 
 
-def clip(text: str, width: int = 60) -> str:
+def clip(text: str,        # anything somebody stored
+         width: int = 60,  # characters
+         ) -> str:
     "The text on one line, cut to a width, without characters that would steer a terminal."
     line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text[: 4 * width].split()))
     return line if len(line) <= width else line[: width - 1] + "…"
@@ -38,8 +41,8 @@ class Hit:
 
     rank: int  # 1 is best
     score: float  # the sum of all parts; BM25, higher is better, not comparable between queries
-    memory: MemoryRecord
-    parts: Parts = field(repr=False)
+    memory: MemoryRecord  # the version that was found
+    parts: Parts = field(repr=False)  # what the score is the sum of
 
     @property
     def id(self) -> str:
@@ -52,23 +55,27 @@ class Hit:
         return self.memory.text
 
     def as_dict(self) -> dict[str, Any]:
-        "For JSON: rank, score, its parts by column, and the memory."
-        return {"rank": self.rank, "score": self.score, "parts": by_column(self.parts), "terms": {t: sum(p.values()) for t, p in self.parts.items()},
-                "memory": memory_dict(self.memory)}
+        "For JSON: rank, score, its parts by column and by term, and the memory."
+        return {"rank": self.rank, "score": self.score, "parts": by_column(self.parts),
+                "terms": {t: sum(p.values()) for t, p in self.parts.items()}, "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/70_service/70_results.ipynb #1e0d083a
 from ..core.clock import to_iso
 from ..store.records import FIELDS
 
 
-def memory_dict(m: MemoryRecord) -> dict[str, Any]:
+def memory_dict(m: MemoryRecord,       # one version of a memory
+                ) -> dict[str, Any]:   # field → value
     "A memory as JSON holds it: times as ISO 8601 text, fields without a value left out."
     values = ((name, getattr(m, name)) for name in FIELDS)
     return {name: to_iso(v) if hasattr(v, "isoformat") else list(v) if isinstance(v, tuple) else v
             for name, v in values if v is not None and v not in ((), {})}
 
 
-def html_table(headers: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
+def html_table(headers: Sequence[str],           # one a column
+               rows: Sequence[Sequence[object]],  # cells, written with `str`
+               caption: str = "",                # a line above it
+               ) -> str:
     "A plain HTML table; every cell is escaped."
     head = "".join(f"<th>{escape(h)}</th>" for h in headers)
     body = "".join("<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
@@ -80,9 +87,9 @@ def html_table(headers: Sequence[str], rows: Sequence[Sequence[object]], caption
 class Hits(Sequence[Hit]):
     "What a search found, best first. A sequence of `Hit`s."
 
-    query: str
-    filters: Filters
-    hits: tuple[Hit, ...]
+    query: str  # as it was asked
+    filters: Filters  # what a memory had to pass, the defaults included
+    hits: tuple[Hit, ...]  # best first
 
     @overload
     def __getitem__(self, i: int) -> Hit: ...
@@ -97,14 +104,16 @@ class Hits(Sequence[Hit]):
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
-    def table(self, width: int = 60) -> tuple[list[str], list[list[object]]]:
+    def table(self,
+              width: int = 60,  # of the text, in characters
+              ) -> tuple[list[str], list[list[object]]]:
         "Headers and rows: rank, score, its share by column, who and when, text."
         used = [c for c in TEXT_COLUMNS if any(c in by_column(h.parts) for h in self.hits)]
         who = any(h.memory.speaker or h.memory.role for h in self.hits)
         headers = ["", "score", *used, "id", *(["who"] if who else []), "from", "memory"]
         return headers, [[h.rank, f"{h.score:.3g}", *(f"{by_column(h.parts).get(c, 0):.3g}" for c in used), h.id,
-                          *([h.memory.speaker or h.memory.role or ""] if who else []), f"{h.memory.valid_from:%Y-%m-%d}", clip(h.text, width)]
-                         for h in self.hits]
+                          *([h.memory.speaker or h.memory.role or ""] if who else []),
+                          f"{h.memory.valid_from:%Y-%m-%d}", clip(h.text, width)] for h in self.hits]
 
     def __repr__(self) -> str:
         headers, rows = self.table()
@@ -118,9 +127,9 @@ class Hits(Sequence[Hit]):
 class Explanation:
     "Why a memory was found for a query, or why not."
 
-    query: str
-    memory: MemoryRecord
-    rank: int | None  # its place among those that passed the filters; None when it was not found, or stands below the first 1,000
+    query: str  # as it was asked
+    memory: MemoryRecord  # the one in question
+    rank: int | None  # its place among those that passed the filters; None: not found, or below the first 1,000
     parts: Parts  # term → column → share of the score
     frequencies: Mapping[str, int]  # term → how many memories of the namespace hold it
     held_back_by: tuple[str, ...]  # filters that it does not pass
@@ -137,13 +146,15 @@ class Explanation:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
         if not self.parts:
             return "Not found: no word of the query occurs in it or beside it."
-        return f"Found at rank {self.rank}, score {self.score:.3g}." if self.rank else f"Found below rank 1,000, score {self.score:.3g}."
+        place = f"at rank {self.rank}" if self.rank else "below rank 1,000"
+        return f"Found {place}, score {self.score:.3g}."
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Headers and rows: each term of the query, how many memories hold it, and its share of the score by column."
         used = list(by_column(self.parts))
+        share = {t: self.parts.get(t, {}) for t in self.frequencies}
         return (["term", "memories with it", *used, "sum"],
-                [[t, n, *(f"{self.parts.get(t, {}).get(c, 0):.3g}" for c in used), f"{sum(self.parts.get(t, {}).values()):.3g}"]
+                [[t, n, *(f"{share[t].get(c, 0):.3g}" for c in used), f"{sum(share[t].values()):.3g}"]
                  for t, n in self.frequencies.items()])
 
     def __repr__(self) -> str:
@@ -154,9 +165,10 @@ class Explanation:
         return html_table(*self.table(), caption=f"{self.verdict} “{clip(self.memory.text, 100)}”")
 
     def as_dict(self) -> dict[str, Any]:
-        "For JSON."
+        "For JSON: all of it, with the verdict."
         return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score, "parts": self.parts,
-                "frequencies": self.frequencies, "held_back_by": list(self.held_back_by), "memory": memory_dict(self.memory)}
+                "frequencies": self.frequencies, "held_back_by": list(self.held_back_by),
+                "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/70_service/70_results.ipynb #98e87dc7
 @dataclass(frozen=True, slots=True, repr=False)
@@ -164,7 +176,7 @@ class History:
     "Every version of a memory that is kept, and the events about it."
 
     versions: tuple[MemoryRecord, ...]  # oldest first
-    events: tuple[Event, ...]
+    events: tuple[Event, ...]  # oldest first
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Headers and rows: when, what happened, and the text that was recorded then."
@@ -181,6 +193,6 @@ class History:
         return html_table(*self.table())
 
     def as_dict(self) -> dict[str, Any]:
-        "For JSON."
+        "For JSON: versions and events."
         return {"versions": [memory_dict(v) for v in self.versions],
                 "events": [{"id": e.id, "at": to_iso(e.at), "kind": e.kind, "detail": dict(e.detail)} for e in self.events]}

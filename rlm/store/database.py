@@ -76,7 +76,7 @@ def connect(path: str,                # absolute, or `MEMORY_PATH`
             ) -> sqlite3.Connection:  # in autocommit mode: transactions are begun by hand
     "Open one connection and set it up. Writes nothing."
     how = "immutable=1" if mode == "immutable" else f"mode={mode}"
-    where = path if path == MEMORY_PATH else f"file:{quote(path)}?{how}"
+    where = path if path == MEMORY_PATH else f"file:{quote(os.fsencode(path))}?{how}"
     connection = sqlite3.connect(where, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False,
                                  cached_statements=256, factory=_Connection)
     for pragma in ("foreign_keys = ON", f"synchronous = {synchronous}", "temp_store = MEMORY", "secure_delete = ON",
@@ -209,18 +209,21 @@ class Sessions(Connections):
     @contextmanager
     def _span(self, begin: str) -> Iterator[None]:
         "A transaction, or a part of the one this thread is already in."
-        with self._turn, explained(self.path):
+        with self._turn:
             connection = self.current()
             if connection.in_transaction:
                 yield
                 return
-            connection.execute(begin)
             try:
-                yield
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                connection.execute(begin)
+                try:
+                    yield
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+            except sqlite3.Error as e:
+                raise explain_error(e, self.path) from e
 
 # %% ../../nbs/10_store/13_database.ipynb #3f06d6fe
 class Database(Sessions):
@@ -277,7 +280,7 @@ class Database(Sessions):
 def _mode(path: str, read_only: bool) -> str:
     "How to open this file; makes it if there is none."
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(path):
         if read_only:
             raise NotFound(f"There is no store at {path!r}.", "Check the path, or open it without read_only to make one.")
         try:

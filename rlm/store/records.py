@@ -37,30 +37,30 @@ class MemoryRecord:
     id: str  # 12 hex characters for blocks and rules, 16 for strategies
     seq: int  # position in the store, ascending, never reused; 0 before it is stored
     namespace: str  # the partition it belongs to
-    kind: Kind
-    title: str | None
+    kind: Kind  # block, rule or strategy
+    title: str | None  # a short name; part of what a strategy is
     text: str  # the words themselves, exactly as given
     summary: str | None  # one or two sentences, for when space is short
     formal: str | None  # a rule's condition and outcome
-    category: str | None
+    category: str | None  # fact, preference, experience … : the caller's own word
     source_type: str | None  # success, failure, human … (strategies)
-    status: Status
+    status: Status  # hot, ltm, held or archived
     pinned: bool  # never forgotten
     immutable: bool  # never changed
     version: int  # 1, 2, 3 …
-    success: int
-    failure: int
-    access_count: int
+    success: int  # how often it helped
+    failure: int  # how often it misled
+    access_count: int  # how often it was used
     confidence: float | None  # in [0, 1]
     created_at: datetime  # recorded: first version
     updated_at: datetime  # recorded: this version
-    last_used_at: datetime | None
-    archived_at: datetime | None
+    last_used_at: datetime | None  # the last use that was recorded
+    archived_at: datetime | None  # since when its status is archived
     valid_from: datetime  # true in the world from here …
     valid_to: datetime | None  # … up to, not including, here
     session: str | None  # the conversation it was part of
     turn: int | None  # its place there, from 0
-    speaker: str | None
+    speaker: str | None  # who said it, by name
     role: str | None  # user, assistant, system, tool …
     reply_to: str | None  # id of the memory it answers
     tags: tuple[str, ...] = ()  # sorted, unique
@@ -73,37 +73,50 @@ class MemoryRecord:
         tags = f" tags={list(self.tags)}" if self.tags else ""
         return f"<{self.kind} {self.id} v{self.version} {self.status} {text!r}{tags}>"
 
-    def changed(self, **values: Any) -> "MemoryRecord":
+    def changed(self,
+                **values: Any,  # field → new value
+                ) -> "MemoryRecord":
         "A copy with these attributes replaced; nothing is checked or stored."
         return make_record(self.__dict__ | values)
 
 
 def make_record(values: dict[str, Any],  # every field; the record keeps this dictionary
                 ) -> MemoryRecord:
-    "A record straight from its values: ten times faster than `dataclasses.replace`, and bulk writes need that."
+    "A record straight from its values, set all at once: a frozen dataclass would set thirty fields with a call each."
     record = object.__new__(MemoryRecord)
     object.__setattr__(record, "__dict__", values)
     return record
 
 # %% ../../nbs/10_store/10_records.ipynb #9bf15425
-def read_label(value: object, what: str) -> str:
+def read_label(value: object,  # what the caller gave
+               what: str,      # how an error message calls it
+               ) -> str:
     "A short name on one line: composed, no white space at its ends, at most `LABEL_LIMIT` characters."
     return valid_label(value, what, LABEL_LIMIT)
 
 
-def read_tags(value: object, what: str = "tags") -> tuple[str, ...]:
+def read_tags(value: object,       # what the caller gave
+              what: str = "tags",  # how an error message calls it
+              ) -> tuple[str, ...]:
     "Sorted unique labels, from any list, tuple or set of texts."
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidInput(f"The {what} are given as {type(value).__name__}.", "Give a list of texts, like ['work', 'python'].")
+        raise InvalidInput(f"The {what} are given as {type(value).__name__}.",
+                           "Give a list of texts, like ['work', 'python'].")
     return tuple(sorted({read_label(tag, "tag") for tag in value}))
 
+# %% ../../nbs/10_store/10_records.ipynb #9916bca8
+JSON_DEPTH = 100  # lists in dictionaries in lists …: databases read a thousand, people none
 
-def dump_json(value: Any) -> str:
+
+def dump_json(value: Any,  # what JSON can hold
+              ) -> str:
     "The stored spelling of a JSON value: keys in the given order, real characters, no spaces."
     return "{}" if value == {} else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def read_mapping(value: object, what: str) -> dict[str, Any]:
+def read_mapping(value: object,  # what the caller gave
+                 what: str,      # how an error message calls it
+                 ) -> dict[str, Any]:
     "A JSON object, and nothing JSON can't hold."
     if not isinstance(value, Mapping):
         raise InvalidInput(f"The {what} is a {type(value).__name__}.", "Give a dictionary.")
@@ -113,11 +126,9 @@ def read_mapping(value: object, what: str) -> dict[str, Any]:
         if _depth(plain) > JSON_DEPTH:
             raise ValueError(f"it is nested more than {JSON_DEPTH} deep")
     except (TypeError, ValueError, RecursionError) as e:
-        raise InvalidInput(f"The {what} can't be written as JSON ({e}).", "Keep to text, numbers, lists and dictionaries.") from None
+        raise InvalidInput(f"The {what} can't be written as JSON ({e}).",
+                           "Keep to text, numbers, lists and dictionaries.") from None
     return cast(dict[str, Any], plain)
-
-
-JSON_DEPTH = 100  # lists in dictionaries in lists …: databases read a thousand, people none
 
 
 def _depth(value: Any) -> int:
@@ -131,29 +142,39 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise ValueError("two keys are spelled alike")
     return found
 
-# %% ../../nbs/10_store/10_records.ipynb #9916bca8
-def read_choice(value: object, what: str, choices: tuple[str, ...]) -> str:
+# %% ../../nbs/10_store/10_records.ipynb #abbdd996
+def read_choice(value: object,             # what the caller gave
+                what: str,                 # how an error message calls it
+                choices: tuple[str, ...],  # the words that are allowed
+                ) -> str:
     "One of a few words."
     if not isinstance(value, str) or value not in choices:
         raise InvalidInput(f"The {what} {value!r} is unknown.", suggest(str(value), choices))
     return value
 
 
-def read_count(value: object, what: str, least: int = 0) -> int:
+def read_count(value: object,   # what the caller gave
+               what: str,       # how an error message calls it
+               least: int = 0,  # the smallest that is allowed
+               ) -> int:
     "A whole number from `least` to 2**53."
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 2**53:
         raise InvalidInput(f"The {what} is {value!r}.", f"Give a whole number from {least} up.")
     return value
 
 
-def read_flag(value: object, what: str) -> bool:
+def read_flag(value: object,  # what the caller gave
+              what: str,      # how an error message calls it
+              ) -> bool:
     "True or False, nothing that merely looks like it."
     if not isinstance(value, bool):
         raise InvalidInput(f"The {what} is {value!r}.", "Give True or False.")
     return value
 
 
-def read_confidence(value: object, what: str) -> float:
+def read_confidence(value: object,  # what the caller gave
+                    what: str,      # how an error message calls it
+                    ) -> float:
     "A probability in [0, 1]."
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not 0 <= value <= 1:
         raise InvalidInput(f"The {what} is {value!r}.", "Give a number from 0 to 1.")
@@ -193,12 +214,12 @@ def read_fields(given: Mapping[str, Any],  # field name → value as the caller 
     return ready
 
 # %% ../../nbs/10_store/10_records.ipynb #9b052eb8
-def new_record(text: object,       # the words, kept exactly
-               now: datetime,      # recorded time, from the clock
-               namespace: str = "default",
-               limit: int = 1_000_000,  # longest text, in characters
-               **given: Any,       # any of `READERS`
-               ) -> MemoryRecord:  # with `seq` 0: it is not stored yet
+def new_record(text: object,                # the words, kept exactly
+               now: datetime,               # recorded time, from the clock
+               namespace: str = "default",  # the partition it will belong to
+               limit: int = 1_000_000,      # longest text, in characters
+               **given: Any,                # fields, any of `READERS`
+               ) -> MemoryRecord:           # with `seq` 0: it is not stored yet
     "The first version of a memory, checked. Raises `InvalidInput`."
     words = valid_text(text, "text", limit)
     ready = read_fields(given)
@@ -209,15 +230,17 @@ def new_record(text: object,       # the words, kept exactly
     ready.setdefault("status", "hot")
     ready.setdefault("valid_from", now)
     archived = now if ready["status"] == "archived" else None
-    return check_order(make_record({**_BLANK, "scope": {}, "provenance": {}, "extra": {}, **ready, "text": words, "namespace": namespace,
+    empty: dict[str, Any] = {name: {} for name in ("scope", "provenance", "extra")}  # new ones: dictionaries can change
+    return check_order(make_record({**_BLANK, **empty, **ready, "text": words, "namespace": namespace,
                                     "created_at": now, "updated_at": now, "archived_at": archived}))
 
 
 _BLANK: dict[str, Any] = {f.name: None for f in fields(MemoryRecord)} | {
     "seq": 0, "pinned": False, "immutable": False, "version": 1, "success": 0, "failure": 0, "access_count": 0, "tags": ()}
 
-
-def check_order(record: MemoryRecord) -> MemoryRecord:
+# %% ../../nbs/10_store/10_records.ipynb #cf13b62d
+def check_order(record: MemoryRecord,  # one that is about to be stored
+                ) -> MemoryRecord:     # the same
     "Refuse a memory that ends before it begins, answers itself, or has a place in no conversation."
     if record.valid_to is not None and record.valid_to <= record.valid_from:
         raise InvalidInput(f"valid_to {to_iso(record.valid_to)} is not after valid_from {to_iso(record.valid_from)}.",
@@ -235,27 +258,29 @@ COLUMNS: tuple[str, ...] = tuple(f + "_json" if f in JSON_FIELDS else f for f in
 _TIMES = ("created_at", "updated_at", "last_used_at", "archived_at", "valid_from", "valid_to")
 
 
-def to_row(r: MemoryRecord) -> tuple[Any, ...]:
+def to_row(r: MemoryRecord,        # to be stored; its tags go elsewhere
+           ) -> tuple[Any, ...]:
     "The record's values in `COLUMNS` order, as the database stores them (booleans as 0 and 1, times as text)."
     last, archived, end = r.last_used_at, r.archived_at, r.valid_to
     created = to_iso(r.created_at)
     updated, begin = (created if t is r.created_at else to_iso(t) for t in (r.updated_at, r.valid_from))
     return (r.id, r.seq, r.namespace, r.kind, r.title, r.text, r.summary, r.formal, r.category, r.source_type, r.status,
             int(r.pinned), int(r.immutable), r.version, r.success, r.failure, r.access_count, r.confidence,
-            created, updated, last and to_iso(last), archived and to_iso(archived), begin, end and to_iso(end), r.session, r.turn, r.speaker, r.role, r.reply_to,
+            created, updated, last and to_iso(last), archived and to_iso(archived), begin, end and to_iso(end),
+            r.session, r.turn, r.speaker, r.role, r.reply_to,
             dump_json(r.scope), dump_json(r.provenance), dump_json(r.extra))
 
 
-def from_row(row: tuple[Any, ...],  # values in `COLUMNS` order …
-             tags: tuple[str, ...],
+def from_row(row: tuple[Any, ...],   # values in `COLUMNS` order; more may follow
+             tags: tuple[str, ...],  # sorted
              ) -> MemoryRecord:
     "The record behind a row: the inverse of `to_row`."
-    last, archived, end = row[20], row[21], row[23]
     values = dict(zip(FIELDS, row, strict=False))
-    values.update(pinned=bool(row[11]), immutable=bool(row[12]), created_at=from_iso(row[18]), updated_at=from_iso(row[19]),
-                  last_used_at=last and from_iso(last), archived_at=archived and from_iso(archived),
-                  valid_from=from_iso(row[22]), valid_to=end and from_iso(end), tags=tags)
-    for name, stored in zip(JSON_FIELDS, row[29:32], strict=True):
+    values["pinned"], values["immutable"], values["tags"] = row[11] == 1, row[12] == 1, tags
+    for name in _TIMES:
+        if (stamp := values[name]) is not None:
+            values[name] = from_iso(stamp)
+    for name, stored in zip(JSON_FIELDS, row[29:], strict=False):
         values[name] = {} if stored == "{}" else json.loads(stored)
     return make_record(values)
 
@@ -275,15 +300,16 @@ class Edge:
 class Event:
     "One thing the system did. It holds ids, numbers and reasons, never the text of a memory."
 
-    at: datetime
+    at: datetime  # recorded time
     kind: str  # write, update, delete, erase, …
     subject: str  # mostly a memory id
-    namespace: str = "default"
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str = "default"  # the partition it happened in
+    detail: Mapping[str, Any] = field(default_factory=dict)  # such as which fields changed
     id: int = 0  # assigned by the store, ascending; 0 before
 
 
-def check_edge(edge: Edge) -> Edge:
+def check_edge(edge: Edge,  # one that is about to be stored
+               ) -> Edge:   # the same
     "Refuse a link to itself, or a weight outside [0, 1]."
     read_label(edge.relation, "relation")
     if edge.src == edge.dst:

@@ -27,28 +27,33 @@ from .schema import SCHEMA_VERSION
 # %% ../../nbs/10_store/18_transfer.ipynb #922d5af2
 TABLES: Mapping[str, str] = {  # table → the order of its rows
     "memories": "seq", "memory_tags": "seq, tag", "memory_versions": "vid", "edges": "src, dst, relation",
-    "triples": "seq, subject, predicate, object", "vectors": "seq, model", "slots": "namespace, slot", "slot_refs": "namespace, slot, seq",
+    "triples": "seq, subject, predicate, object", "vectors": "seq, model", "slots": "namespace, slot",
+    "slot_refs": "namespace, slot, seq",
     "runs": "created_at, run_id", "trajectories": "created_at, trajectory_id", "judgments": "trajectory_id",
     "memory_usage": "trajectory_id, rank", "events": "id", "snapshots": "created_at, id",
 }
 _OF_MEMORY = "seq IN (SELECT seq FROM memories WHERE namespace = :n)"
-_OF_RUN = "trajectory_id IN (SELECT t.trajectory_id FROM trajectories t JOIN runs r ON r.run_id = t.run_id WHERE r.namespace = :n)"
+_OF_RUN = ("trajectory_id IN (SELECT t.trajectory_id FROM trajectories t JOIN runs r ON r.run_id = t.run_id "
+           "WHERE r.namespace = :n)")
 _PARTITION: Mapping[str, str] = {  # which rows belong to a namespace, where there is no such column
-    "memory_tags": _OF_MEMORY, "triples": _OF_MEMORY, "vectors": _OF_MEMORY, "edges": "src IN (SELECT seq FROM memories WHERE namespace = :n)",
+    "memory_tags": _OF_MEMORY, "triples": _OF_MEMORY, "vectors": _OF_MEMORY,
+    "edges": "src IN (SELECT seq FROM memories WHERE namespace = :n)",
     "trajectories": "run_id IN (SELECT run_id FROM runs WHERE namespace = :n)", "judgments": _OF_RUN, "memory_usage": _OF_RUN,
 }
 FORMAT = "rlm-store"
 
 
 def _encode(value: Any) -> Any:
+    "Bytes as text, anything else as it is."
     return {"$base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
 def _decode(value: Any) -> Any:
+    "The inverse of `_encode`."
     return base64.b64decode(value["$base64"]) if isinstance(value, dict) else value
 
 # %% ../../nbs/10_store/18_transfer.ipynb #b137512f
-def export_lines(db: Database,
+def export_lines(db: Database,                  # a live store
                  now: datetime,                 # stamped on the first line
                  namespace: str | None = None,  # only this one; None for the whole store
                  ) -> Iterator[str]:            # lines without line ends
@@ -72,7 +77,7 @@ class ImportReport:
     "What an import did."
 
     added: int = 0  # memories
-    unchanged: int = 0
+    unchanged: int = 0  # memories that were here already, the same
     refused: Mapping[str, str] = field(default_factory=dict)  # id → why
     rows: Mapping[str, int] = field(default_factory=dict)  # table → rows stored
 
@@ -80,21 +85,24 @@ class ImportReport:
         return f"<import: {self.added} added, {self.unchanged} unchanged, {len(self.refused)} refused>"
 
 
-def read_lines(lines: Iterable[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def read_lines(lines: Iterable[str],                             # of an export, line ends or none
+               ) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # the first line; the rows between first and last
     "The header and rows of an export. Raises `InvalidInput` naming the line when it is no export, too new, or cut off."
     rows: list[dict[str, Any]] = []
+    hint = "Is this the right file? Nothing was imported."
     for number, line in enumerate(lines, start=1):
         try:
             rows.append(json.loads(line))
         except (ValueError, RecursionError) as e:
-            raise InvalidInput(f"Line {number} of the export is not JSON ({e}).", "Is this the right file? Nothing was imported.") from None
+            raise InvalidInput(f"Line {number} of the export is not JSON ({e}).", hint) from None
         if not isinstance(rows[-1], dict):
-            raise InvalidInput(f"Line {number} of the export is not a JSON object.", "Is this the right file? Nothing was imported.")
+            raise InvalidInput(f"Line {number} of the export is not a JSON object.", hint)
     header, last = (rows[0], rows[-1]) if rows else ({}, {})
     if header.get("format") != FORMAT or not isinstance(header.get("schema"), int):
         raise InvalidInput("This is not an export of an rlm store.", "Its first line would say so. Nothing was imported.")
     if header["schema"] > SCHEMA_VERSION:
-        raise InvalidInput(f"The export has schema {header['schema']}; this rlm knows schemas up to {SCHEMA_VERSION}.", "Upgrade rlm. Nothing was imported.")
+        raise InvalidInput(f"The export has schema {header['schema']}; this rlm knows schemas up to {SCHEMA_VERSION}.",
+                           "Upgrade rlm. Nothing was imported.")
     if last.get("lines") != len(rows):
         raise InvalidInput(f"The export is cut off after {len(rows)} lines.", "Copy it again, whole. Nothing was imported.")
     return header, rows[1:-1]
@@ -111,7 +119,8 @@ def _check_rows(db: Database, rows: Iterable[Mapping[str, Any]]) -> dict[str, li
         table = str(row.get("table"))
         if table not in known or (odd := row.keys() - known[table] - {"table"}):
             what = f"table {table!r}" if table not in known else f"column {min(odd)!r} of {table}"
-            raise InvalidInput(f"Line {number} of the export holds an unknown {what}.", "It was made by another program. Nothing was imported.")
+            raise InvalidInput(f"Line {number} of the export holds an unknown {what}.",
+                               "It was made by another program. Nothing was imported.")
         found[table].append({k: _decode(v) for k, v in row.items() if k != "table"})
     return found
 
@@ -127,9 +136,28 @@ def _store(db: Database, table: str, rows: list[dict[str, Any]], verb: str = "IN
     return db.current().total_changes - before
 
 # %% ../../nbs/10_store/18_transfer.ipynb #d4fb135e
-def _decide(db: Database, memories: list[dict[str, Any]], tags: list[dict[str, Any]], empty: bool,
-            ) -> tuple[dict[int, int], set[int], dict[str, str]]:  # number there → here, numbers there of added ones, id → why refused
-    "Which memories are new, identical, or in conflict with what is here."
+def _compare(db: Database, row: Mapping[str, Any], tags: list[str]) -> tuple[int | None, str]:
+    "The number of the identical memory here, and why this one can't come in, if it can't."
+    fields = [c for c in COLUMNS if c != "seq"]
+    key = (row["namespace"], row["id"])
+    found = db.query(f"SELECT seq, {', '.join(fields)} FROM memories WHERE namespace = ? AND id = ?", key)
+    if found:
+        ours = [t for (t,) in db.query("SELECT tag FROM memory_tags WHERE seq = ? ORDER BY tag", (found[0][0],))]
+        same = tuple(row.get(c) for c in fields) == found[0][1:] and tags == ours
+        return found[0][0], "" if same else "differs from the memory here"
+    if db.query("SELECT 1 FROM events WHERE namespace = ? AND subject = ? AND kind IN ('delete', 'erase')", key):
+        return None, "was deleted here"
+    turn = (row["namespace"], row.get("session"), row.get("turn"))
+    taken = db.query("SELECT 1 FROM memories WHERE namespace = ? AND session = ? AND turn = ?", turn)
+    return None, "its turn in the session is taken" if taken else ""
+
+# %% ../../nbs/10_store/18_transfer.ipynb #671e8659
+def _decide(db: Database,
+            memories: list[dict[str, Any]],  # rows of that table
+            tags: list[dict[str, Any]],      # rows of theirs
+            empty: bool,                     # nothing is stored here yet
+            ) -> tuple[dict[int, int], set[int], dict[str, str]]:
+    "Each memory's number there → here; the numbers there of the new ones; id → why it is refused."
     theirs: dict[int, list[str]] = {}
     for tag in tags:
         theirs.setdefault(tag["seq"], []).append(tag["tag"])
@@ -147,25 +175,14 @@ def _decide(db: Database, memories: list[dict[str, Any]], tags: list[dict[str, A
             added.add(row["seq"])
     return numbers, added, refused
 
-
-def _compare(db: Database, row: Mapping[str, Any], tags: list[str]) -> tuple[int | None, str]:
-    "The number of the identical memory here, and why this one can't come in, if it can't."
-    fields = [c for c in COLUMNS if c != "seq"]
-    key = (row["namespace"], row["id"])
-    found = db.query(f"SELECT seq, {', '.join(fields)} FROM memories WHERE namespace = ? AND id = ?", key)
-    if found:
-        ours = [t for (t,) in db.query("SELECT tag FROM memory_tags WHERE seq = ? ORDER BY tag", (found[0][0],))]
-        same = tuple(row.get(c) for c in fields) == found[0][1:] and tags == ours
-        return found[0][0], "" if same else "differs from the memory here"
-    if db.query("SELECT 1 FROM events WHERE namespace = ? AND subject = ? AND kind IN ('delete', 'erase')", key):
-        return None, "was deleted here"
-    turn = (row["namespace"], row.get("session"), row.get("turn"))
-    taken = db.query("SELECT 1 FROM memories WHERE namespace = ? AND session = ? AND turn = ?", turn)
-    return None, "its turn in the session is taken" if taken else ""
-
-
-def _carried(table: str, rows: list[dict[str, Any]], numbers: Mapping[int, int], added: set[int], ids: set[tuple[str, str]],
-             empty: bool) -> list[dict[str, Any]]:
+# %% ../../nbs/10_store/18_transfer.ipynb #799efef3
+def _carried(table: str,
+             rows: list[dict[str, Any]],  # of that table, as exported
+             numbers: Mapping[int, int],  # of memories: there → here
+             added: set[int],             # numbers there of the new ones
+             ids: set[tuple[str, str]],   # namespace and id of what is new here
+             empty: bool,                 # nothing is stored here yet
+             ) -> list[dict[str, Any]]:
     "The rows of a table that belong to what is imported, with this store's numbers."
     links = ("src", "dst") if table == "edges" else ("anchor",) if table == "slots" else ("seq",)
     kept = []
@@ -181,8 +198,10 @@ def _carried(table: str, rows: list[dict[str, Any]], numbers: Mapping[int, int],
         kept.append(row | {link: numbers.get(row[link], row[link]) for link in links if row.get(link) is not None})
     return kept
 
-# %% ../../nbs/10_store/18_transfer.ipynb #671e8659
-def import_lines(db: Database, lines: Iterable[str]) -> ImportReport:
+# %% ../../nbs/10_store/18_transfer.ipynb #f723aa88
+def import_lines(db: Database,          # a live store
+                 lines: Iterable[str],  # of an export
+                 ) -> ImportReport:
     "Read an export into a store, all or nothing. Raises `InvalidInput` for anything that is not a whole, sound export."
     header, rows = read_lines(lines)
     try:
@@ -190,9 +209,10 @@ def import_lines(db: Database, lines: Iterable[str]) -> ImportReport:
         with db.transaction():
             return _merge(db, header, tables)
     except (KeyError, TypeError, OverflowError, UnicodeEncodeError, binascii.Error) as e:
-        raise InvalidInput(f"The export holds a value that can't be stored ({e!r}).", "It is damaged. Nothing was imported.") from e
+        raise InvalidInput(f"The export holds a value that can't be stored ({e!r}).",
+                           "It is damaged. Nothing was imported.") from e
 
-
+# %% ../../nbs/10_store/18_transfer.ipynb #021307ef
 def _merge(db: Database, header: Mapping[str, Any], tables: Mapping[str, list[dict[str, Any]]]) -> ImportReport:
     "Bring the rows in; inside a transaction."
     stored, empty = Counter[str](), not db.query("SELECT 1 FROM events LIMIT 1")
@@ -210,18 +230,23 @@ def _merge(db: Database, header: Mapping[str, Any], tables: Mapping[str, list[di
         for name, value in header.get("sequences", {}).items():
             db.query("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (value, name))
     if broken := db.query("PRAGMA foreign_key_check"):
-        raise InvalidInput(f"The export refers to rows that it does not hold ({broken[0][0]}).", "It is damaged. Nothing was imported.")
+        raise InvalidInput(f"The export refers to rows that it does not hold ({broken[0][0]}).",
+                           "It is damaged. Nothing was imported.")
     return ImportReport(len(added), len(numbers) - len(added), refused, {t: n for t, n in stored.items() if n})
 
 
 def _gone(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple[str, str]]:
     "Memories of which the export has only history, and this store has nothing."
-    theirs = {(r["namespace"], r["id"]) for r in tables["memory_versions"]} - {(r["namespace"], r["id"]) for r in tables["memories"]}
+    past, present = ({(r["namespace"], r["id"]) for r in tables[t]} for t in ("memory_versions", "memories"))
     known = set(db.query("SELECT namespace, id FROM memories UNION SELECT namespace, id FROM memory_versions"))
-    return theirs - known
+    return past - present - known
 
 # %% ../../nbs/10_store/18_transfer.ipynb #6d9a75ca
-def export_file(db: Database, path: "str | Path", now: datetime, namespace: str | None = None) -> int:
+def export_file(db: Database,                  # a live store
+                path: "str | Path",            # the file
+                now: datetime,                 # stamped on the first line
+                namespace: str | None = None,  # only this one; None for the whole store
+                ) -> int:
     "Write an export to a file, replacing it; returns the number of lines. Raises `StoreError` when it can't be written."
     target = Path(path).expanduser().absolute()
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
@@ -230,13 +255,16 @@ def export_file(db: Database, path: "str | Path", now: datetime, namespace: str 
             count = sum(1 for line in export_lines(db, now, namespace) if f.write(line + "\n"))
         os.replace(part, target)
     except OSError as e:
-        raise StoreError(f"The export {str(target)!r} can't be written ({e.strerror}).", "Give a path that you may write to, with room for it.") from e
+        raise StoreError(f"The export {str(target)!r} can't be written ({e.strerror}).",
+                         "Give a path that you may write to, with room for it.") from e
     finally:
         part.unlink(missing_ok=True)
     return count
 
 
-def import_file(db: Database, path: "str | Path") -> ImportReport:
+def import_file(db: Database,        # a live store
+                path: "str | Path",  # an export
+                ) -> ImportReport:
     "Read an export from a file, all or nothing."
     try:
         with Path(path).expanduser().open(encoding="utf-8") as lines:

@@ -7,7 +7,6 @@ __all__ = ['expected_sums', 'indexed_sums', 'check_index', 'check', 'backup', 'e
 
 # %% ../../nbs/10_store/17_upkeep.ipynb #893ed9f1
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -23,7 +22,9 @@ from .fulltext import all_docids, documents, is_stale
 from .schema import SCHEMA_VERSION
 
 # %% ../../nbs/10_store/17_upkeep.ipynb #b77ee3fa
-def expected_sums(db: Database, batch: int = 2000) -> Counter[int]:
+def expected_sums(db: Database,       # inside a snapshot
+                  batch: int = 2000,  # documents in memory at once
+                  ) -> Counter[int]:  # document number → sum
     "For every document the rows call for: the sum of the fingerprints of its occurrences."
     sums: Counter[int] = Counter()
     docids = all_docids(db)
@@ -34,7 +35,8 @@ def expected_sums(db: Database, batch: int = 2000) -> Counter[int]:
     return sums
 
 
-def indexed_sums(db: Database) -> Counter[int]:
+def indexed_sums(db: Database,       # inside the same snapshot
+                 ) -> Counter[int]:  # document number → sum
     "The same for every document in the index."
     sums: Counter[int] = Counter()
     db.query("CREATE VIRTUAL TABLE IF NOT EXISTS temp.instances USING fts5vocab (main, memories_fts, instance)")
@@ -44,7 +46,8 @@ def indexed_sums(db: Database) -> Counter[int]:
     return sums
 
 
-def check_index(db: Database) -> Iterator[str]:
+def check_index(db: Database,         # inside a snapshot
+                ) -> Iterator[str]:   # a sentence for each problem
     "Where the full-text index disagrees with the rows."
     if is_stale(db):
         yield "The full-text index was made by another version of the tokeniser."
@@ -57,9 +60,11 @@ def check_index(db: Database) -> Iterator[str]:
 # %% ../../nbs/10_store/17_upkeep.ipynb #292c7e8d
 _QUESTIONS: Mapping[str, str] = {
     "Edges that cross from one namespace to another: {n} (first from {first}).":
-        "SELECT a.id FROM edges e JOIN memories a ON a.seq = e.src JOIN memories b ON b.seq = e.dst WHERE a.namespace <> b.namespace",
+        "SELECT a.id FROM edges e JOIN memories a ON a.seq = e.src JOIN memories b ON b.seq = e.dst "
+        "WHERE a.namespace <> b.namespace",
     "Memories with an older version that claims to be newer than the present one: {n} (first: {first}).":
-        "SELECT m.id FROM memories m JOIN memory_versions v ON v.namespace = m.namespace AND v.id = m.id WHERE v.version >= m.version",
+        "SELECT m.id FROM memories m JOIN memory_versions v ON v.namespace = m.namespace AND v.id = m.id "
+        "WHERE v.version >= m.version",
     "Versions that are kept twice: {n} (first: {first}).":
         "SELECT id FROM memory_versions GROUP BY namespace, id, version HAVING count(*) > 1",
     "Memories that are archived without a date, or dated without being archived: {n} (first: {first}).":
@@ -67,13 +72,15 @@ _QUESTIONS: Mapping[str, str] = {
     "Memories that are valid for no time: {n} (first: {first}).":
         "SELECT id FROM memories WHERE valid_to <= valid_from",
     "Memories without an event that tells of their writing: {n} (first: {first}).":
-        "SELECT m.id FROM memories m WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.namespace = m.namespace AND e.subject = m.id)",
+        "SELECT m.id FROM memories m WHERE NOT EXISTS "
+        "(SELECT 1 FROM events e WHERE e.namespace = m.namespace AND e.subject = m.id)",
     "The store has no identity.":
         "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'database_id')",
 }
 
-
-def check(db: Database) -> list[str]:
+# %% ../../nbs/10_store/17_upkeep.ipynb #6eb1c149
+def check(db: Database,   # a store, which others may be using
+          ) -> list[str]:
     "What is wrong with a store, a sentence each; empty when the file is sound and all derived data agrees with the rows."
     with db.snapshot():
         damage = [str(r[0]) for r in db.query("PRAGMA integrity_check(10)") if r[0] != "ok"]
@@ -87,7 +94,9 @@ def check(db: Database) -> list[str]:
         return problems + list(check_index(db))
 
 # %% ../../nbs/10_store/17_upkeep.ipynb #9e4af980
-def backup(db: Database, target: "str | Path") -> Path:
+def backup(db: Database,           # a live store
+           target: "str | Path",   # a file that does not exist yet; its folder is made
+           ) -> Path:              # the same, absolute
     "Copy a live store to a file that must not exist yet. Raises `StoreError` when it does or can't be made."
     path = Path(target).expanduser().absolute()
     if path.exists():
@@ -100,7 +109,8 @@ def backup(db: Database, target: "str | Path") -> Path:
         raise StoreError(f"The backup {str(path)!r} can't be written ({e.strerror}).", "Give a path that you may write to.") from e
 
 
-def examine(source: Path) -> None:
+def examine(source: Path,  # a backup
+            ) -> None:
     "Refuse a backup that is missing, no store, too new, or damaged."
     if not source.exists():
         raise NotFound(f"There is no backup at {str(source)!r}.", "Check the path.")
@@ -135,7 +145,7 @@ def restore(source: "str | Path",   # a backup
     Database(path).close()  # brings an older schema up to date
     return kept
 
-
+# %% ../../nbs/10_store/17_upkeep.ipynb #d9b432ce
 def _set_aside(path: Path, stamp: str) -> Path:
     "Copy a sound store, move away a damaged one; refuse to replace what is no store of ours."
     try:
