@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RlmError', 'InvalidInput', 'NotFound', 'SettingsError', 'StoreError', 'StoreBusy', 'StoreClash', 'StoreCorrupt',
-           'StoreForeign', 'StoreFull', 'StoreNewer', 'StoreReadOnly', 'suggest']
+           'StoreForeign', 'StoreFull', 'StoreNewer', 'StoreReadOnly', 'ModelMismatch', 'EmbeddingError', 'suggest']
 
 # %% ../../nbs/00_core/00_errors.ipynb #4a54283b
 class RlmError(Exception):
@@ -63,6 +63,14 @@ class StoreNewer(StoreError):
 
 class StoreReadOnly(StoreError):
     "The store was opened for reading only, or the file may not be written."
+
+
+class ModelMismatch(StoreError):
+    "The vectors in the store are another model's; `rlm reembed` makes them anew."
+
+# %% ../../nbs/00_core/00_errors.ipynb #6d63e2b0
+class EmbeddingError(RlmError):
+    "No vector could be made of a text: the model is not there, or its server did not answer."
 
 # %% ../../nbs/00_core/00_errors.ipynb #f965e515
 import difflib
