@@ -30,8 +30,8 @@ class Date:
     day: int | None = None
 
     def fits(self, when: datetime) -> bool:
-        "Whether a moment is on this date, as far as it is known."
-        return self.year in (None, when.year) and self.month in (None, when.month) and self.day in (None, when.day)
+        "Whether a moment is in this month and year, as far as they are known. People tell things days later, so days don't count."
+        return self.year in (None, when.year) and self.month in (None, when.month)
 
 # %% ../../nbs/10_store/25_cues.ipynb #3c11b643
 def _whole(text: str | None) -> int | None:
