@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['Floats', 'Ints', 'T', 'K1', 'B', 'UNIT', 'LONG', 'COLUMN_WEIGHTS', 'Pairs', 'MERGED', 'BUDGET', 'Span', 'units',
            'idf', 'Segment', 'pack', 'merge', 'count_column', 'add_up', 'Growing', 'Batch', 'Postings', 'Segments',
-           'Found', 'Searching', 'LexicalIndex', 'best_units']
+           'Found', 'Searching', 'LexicalIndex', 'best_units', 'to_arrays', 'from_arrays']
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #923331ab
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .index_file import Arrays, pack_texts, unpack_texts
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #88bc0854
 Floats = NDArray[np.float32]
@@ -294,7 +297,7 @@ class LexicalIndex(Searching):
 
     def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
         "The units with the best scores, several for each memory that is wanted, and those of the memories asked for."
-        where = np.flatnonzero(scores)
+        where = np.flatnonzero(scores > 0)  # of booleans: ten times faster than of floats
         gone = self.documents < self.first.size
         if gone or allowed is not None:
             kept = self.alive.values[where] if gone else np.ones(len(where), bool)
@@ -330,3 +333,29 @@ def best_units(docs: Any, scores: Any) -> tuple[NDArray[np.int32], Floats]:
     docs, scores = docs[order], scores[order]
     first = np.flatnonzero(np.diff(docs, prepend=-1))
     return docs[first], scores[first]
+
+# %% ../../nbs/10_store/23_lexical_index.ipynb #891d15e6
+def to_arrays(index: LexicalIndex) -> Arrays:
+    "The index as named arrays."
+    index.flush()
+    counts = json.dumps({"documents": index.documents, "lengths": index.lengths, "texts": index.texts})
+    found: Arrays = {"vocabulary": pack_texts(list(index.vocabulary)), "counts": pack_texts([counts])}
+    for name in ("unit_doc", "alive", "first"):
+        found[name] = getattr(index, name).values
+    for n, s in enumerate(index.segments):
+        found |= {f"{n}.{name}": getattr(s, name) for name in Segment.__slots__}
+    return found
+
+
+def from_arrays(arrays: Arrays) -> LexicalIndex:
+    "The inverse of `to_arrays`."
+    index = LexicalIndex()
+    counts = json.loads(unpack_texts(arrays["counts"])[0])
+    index.documents, index.lengths, index.texts = counts["documents"], Counter(counts["lengths"]), Counter(counts["texts"])
+    index.vocabulary = {term: n for n, term in enumerate(unpack_texts(arrays["vocabulary"]))}
+    for name in ("unit_doc", "alive", "first"):
+        getattr(index, name).extend(arrays[name])
+    for n in range(sum(name.endswith(".terms") for name in arrays)):
+        index.segments.append(Segment(*(arrays[f"{n}.{name}"] for name in Segment.__slots__)))
+    index._waiting = Batch(index.unit_doc.size, index.first.size)
+    return index
