@@ -1,6 +1,7 @@
 """The comment beside each parameter, for smalldocs. fastcore, which reads them, passes over `**fields` and parameters
 before a `/`, and takes the comment of `**fields` for one on what is returned; here every parameter has its own."""
 import ast
+import dataclasses
 import inspect
 import io
 import textwrap
@@ -32,8 +33,9 @@ def docments(symbol: Any,           # a function, method or class
              ) -> dict[str, Any]:   # parameter → what fastcore knows of it, with the right comment
     "As fastcore reads them, with the comments that it misses."
     found: dict[str, Any] = fastcore.docments(symbol, full=full)
-    if inspect.isfunction(symbol):
-        said = parameter_comments(symbol)
+    function = symbol.__init__ if inspect.isclass(symbol) and not dataclasses.is_dataclass(symbol) else symbol
+    if inspect.isfunction(function):
+        said = parameter_comments(function)
         for name, entry in found.items():
             entry.docment = said.get(name) or (None if name == "return" else entry.docment)
     return found

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['P', 'R', 'OpenMemory', 'fields_of', 'listed', 'WritingMemory', 'read_turn', 'ConversingMemory', 'stored_id', 'read_k',
-           'FindingMemory', 'ExplainingMemory', 'ChangingMemory', 'twin', 'Memory']
+           'SearchingMemory', 'FindingMemory', 'ExplainingMemory', 'SurveyingMemory', 'UpdatingMemory',
+           'ChangingMemory', 'UsingMemory', 'twin', 'Memory']
 
 # %% ../../nbs/70_service/71_memory.ipynb #ff463fec
 import asyncio
@@ -35,13 +36,13 @@ class OpenMemory:
     "A store, opened for one namespace. Threads and asyncio tasks may share it; so may processes, each with its own."
 
     def __init__(self,
-                 path: "str | Path | None" = None,   # the store; None: the setting db_path; ':memory:' for one that vanishes
+                 path: "str | Path | None" = None,    # the store; None: the setting db_path; ':memory:' vanishes at the end
                  *,
-                 namespace: str | None = None,       # the partition; None: the setting
-                 read_only: bool = False,            # refuse every write
-                 clock: Clock | None = None,         # None: the machine's
-                 config: "str | Path | None" = None, # a settings file other than the usual ones
-                 **overrides: Any,                   # any other setting
+                 namespace: str | None = None,        # the partition; None: the setting
+                 read_only: bool = False,             # refuse every write
+                 clock: Clock | None = None,          # None: the machine's
+                 config: "str | Path | None" = None,  # a settings file other than the usual ones
+                 **overrides: Any,                    # any other setting
                  ) -> None:
         self.settings: Settings = load_settings(config, db_path=path, namespace=namespace, **overrides)
         self.namespace, self.clock = self.settings.namespace, clock or SystemClock()
@@ -56,7 +57,8 @@ class OpenMemory:
     def __enter__(self) -> "Memory":
         return self  # type: ignore[return-value]
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -64,7 +66,8 @@ class OpenMemory:
         return f"Memory({self.backend.db.path!r}, namespace={self.namespace!r}{mode})"
 
 # %% ../../nbs/70_service/71_memory.ipynb #52e8d09a
-def fields_of(item: Any) -> dict[str, Any]:
+def fields_of(item: Any,  # what a caller gave as a memory
+              ) -> dict[str, Any]:
     "A text or a mapping of fields, as a dictionary; unknown fields are refused."
     if isinstance(item, str):
         return {"text": item}
@@ -79,7 +82,8 @@ def listed(items: Any,  # what a caller gave as a list
            ) -> Iterable[Any]:
     "The same, unless it is a single thing: a text would fall apart into letters, a dictionary into keys."
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise InvalidInput(f"The {what} are given as {type(items).__name__}.", "Give a list of them, also when there is only one.")
+        raise InvalidInput(f"The {what} are given as {type(items).__name__}.",
+                           "Give a list of them, also when there is only one.")
     return items
 
 # %% ../../nbs/70_service/71_memory.ipynb #b5c44503
@@ -87,8 +91,8 @@ class WritingMemory(OpenMemory):
     "Storing new memories."
 
     def write(self, /,
-              text: str,       # the words, kept exactly
-              **given: Any,    # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
+              text: str,     # the words, kept exactly
+              **given: Any,  # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
               ) -> MemoryRecord:
         "Store one memory. Raises `InvalidInput`; then nothing was stored."
         return self._store([self._checked({"text": text, **given}, self.clock.now())], 1)[0]
@@ -121,20 +125,25 @@ class WritingMemory(OpenMemory):
 _TURN_NAMES = {"content": "text", "time": "valid_from", "name": "speaker"}
 
 
-def read_turn(turn: Any, number: int, ids: Sequence[str]) -> dict[str, Any]:
-    "One turn as fields of a memory; `ids` are those of the turns, for replies by position."
+def read_turn(turn: Any,           # as a caller gave it
+              number: int,         # its place in the list, from 0
+              ids: Sequence[str],  # of all turns, for replies by position
+              ) -> dict[str, Any]:
+    "One turn as fields of a memory."
     if isinstance(turn, Sequence) and not isinstance(turn, str) and len(turn) == 2:
         turn = {"speaker": turn[0], "text": turn[1]}
     if not isinstance(turn, Mapping):
-        raise InvalidInput(f"Turn {number} is a {type(turn).__name__}.", "Give dictionaries with text and speaker, or (speaker, text) pairs.")
+        raise InvalidInput(f"Turn {number} is a {type(turn).__name__}.",
+                           "Give dictionaries with text and speaker, or (speaker, text) pairs.")
     given = {_TURN_NAMES.get(k, str(k)): v for k, v in turn.items()}
     if len(given) < len(turn) or "session" in given:
-        raise InvalidInput(f"Turn {number} has a session of its own, or says one thing under two names, such as text and content.",
-                           "Keep one of the two; give the session once, for all turns.")
+        raise InvalidInput(f"Turn {number} has a session of its own, or says one thing under two names, such as text and "
+                           "content.", "Keep one of the two; give the session once, for all turns.")
     reply = given.get("reply_to")
     if isinstance(reply, int) and not isinstance(reply, bool):
         if not 0 <= reply < number:
-            raise InvalidInput(f"Turn {number} replies to turn {reply}.", "A reply answers an earlier turn: give its position, from 0.")
+            raise InvalidInput(f"Turn {number} replies to turn {reply}.",
+                               "A reply answers an earlier turn: give its position, from 0.")
         given["reply_to"] = ids[reply]
     return given
 
@@ -143,7 +152,7 @@ class ConversingMemory(WritingMemory):
     "Storing conversations."
 
     def add_conversation(self, /,
-                         turns: Iterable[Any],        # in order: mappings with text, speaker, role, time, reply_to …; or (speaker, text)
+                         turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
                          session: str | None = None,  # an existing session is continued; None starts a new one
                          **common: Any,               # fields for every turn that does not set them itself
                          ) -> list[MemoryRecord]:
@@ -154,9 +163,11 @@ class ConversingMemory(WritingMemory):
         records = []
         for n, turn in enumerate(given):
             try:
-                records.append(self._checked({**shared, **read_turn(turn, n, ids), "id": ids[n], "session": where}, now))
+                fields = shared | read_turn(turn, n, ids) | {"id": ids[n], "session": where}
+                records.append(self._checked(fields, now))
             except InvalidInput as e:
-                raise InvalidInput(e.message if e.message.startswith("Turn ") else f"{e.message} (turn {n})", e.hint) from None
+                said = e.message if e.message.startswith("Turn ") else f"{e.message} (turn {n})"
+                raise InvalidInput(said, e.hint) from None
         return self._store(records, len(records) or 1)
 
 # %% ../../nbs/70_service/71_memory.ipynb #9229511d
@@ -179,8 +190,8 @@ def read_k(k: object,  # as a caller gave it
     return k
 
 # %% ../../nbs/70_service/71_memory.ipynb #f72623e7
-class FindingMemory(ConversingMemory):
-    "Reading: none of these methods changes anything, not even a counter."
+class SearchingMemory(ConversingMemory):
+    "Searching, which changes nothing, not even a counter."
 
     weights = Weights()
 
@@ -193,7 +204,7 @@ class FindingMemory(ConversingMemory):
     def search(self, /,
                query: str,            # words in any language
                k: int | None = None,  # how many at most; None: the setting search_k
-               **filters: Any,        # tags, match, category, kind, status, session, speaker, role, since, until, valid_at, as_of
+               **filters: Any,        # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> Hits:             # best first
         "The memories that fit the query best. Raises `InvalidInput` for unknown filters."
         count = read_k(self.settings.search_k if k is None else k)
@@ -206,23 +217,31 @@ class FindingMemory(ConversingMemory):
         return Hits(query, chosen, tuple(Hit(n, m.score, m.record, bm25_parts(c, terms, stats, weights))
                                          for n, (m, c) in enumerate(zip(matches, columns, strict=True), start=1)))
 
+# %% ../../nbs/70_service/71_memory.ipynb #87abe7be
+class FindingMemory(SearchingMemory):
+    "Looking things up, which changes nothing either."
+
     def get(self,
-            id: str,                  # of a memory
-            as_of: Any = None,        # a moment: the version that was present then
+            id: str,            # of a memory
+            as_of: Any = None,  # a moment: the version that was present then
             ) -> MemoryRecord:
         "One memory by its id. Raises `NotFound`."
         found = self.backend.get([stored_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of"))
         if not found:
-            raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", "Search for it, or see its history: it may have been deleted.")
+            raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.",
+                           "Search for it, or see its history: it may have been deleted.")
         return found[0]
 
-    def recent(self, /, k: int = 10, **filters: Any) -> list[MemoryRecord]:
+    def recent(self, /,
+               k: int = 10,     # how many at most
+               **filters: Any,  # as given to `search`
+               ) -> list[MemoryRecord]:
         "The memories stored last, newest first."
         return self.backend.find(self.namespace, Filters.read(self.clock.now(), **filters), read_k(k))
 
 # %% ../../nbs/70_service/71_memory.ipynb #5c00c90e
 class ExplainingMemory(FindingMemory):
-    "Why, since when, how many."
+    "Why a memory is found."
 
     def explain(self, /,
                 query: str,      # as given to `search`
@@ -233,7 +252,8 @@ class ExplainingMemory(FindingMemory):
         words, chosen, weights = self._asked(query, filters)
         with self.backend.snapshot():
             memory = self.get(id, chosen.as_of)
-            held = tuple(said for said, one in self._single(chosen) if not self.backend.passes(memory.id, self.namespace, one))
+            held = tuple(said for said, one in self._single(chosen)
+                         if not self.backend.passes(memory.id, self.namespace, one))
             stats = self.backend.term_statistics(words, self.namespace)
             terms = rarest(words, stats.frequencies)
             matches = self.backend.match(terms, self.namespace, chosen, 1000, weights)
@@ -244,10 +264,17 @@ class ExplainingMemory(FindingMemory):
     def _single(self, filters: Filters) -> list[tuple[str, Filters]]:
         "Each restriction by itself."
         every = Filters(status=STATUSES, as_of=filters.as_of)
-        names = [f.name for f in fields(Filters) if f.name not in ("as_of", "match") and getattr(filters, f.name) != getattr(every, f.name)]
+        names = [f.name for f in fields(Filters) if f.name not in ("as_of", "match")
+                 and getattr(filters, f.name) != getattr(every, f.name)]
         return [("expired" if n == "now" else f"{n}={getattr(filters, n)!r}", every.only(filters, n)) for n in names]
 
-    def history(self, id: str) -> History:
+# %% ../../nbs/70_service/71_memory.ipynb #9ef890c3
+class SurveyingMemory(ExplainingMemory):
+    "Since when, how many."
+
+    def history(self,
+                id: str,  # of a memory, present or not
+                ) -> History:
         "Every version kept and what happened, also of a deleted memory. Raises `NotFound`."
         known = stored_id(id)
         with self.backend.snapshot():
@@ -264,18 +291,19 @@ class ExplainingMemory(FindingMemory):
 _FIXED = {"id", "kind", "session", "turn", "reply_to", "success", "failure"}
 
 
-class ChangingMemory(ExplainingMemory):
-    "Updates, deletion, erasure."
+class UpdatingMemory(SurveyingMemory):
+    "New versions."
 
     def update(self,
-               id: str,
+               id: str,         # of a memory
                /,
                **changes: Any,  # text, tags, status, category, summary, valid_to …
                ) -> MemoryRecord:
         "Make a new version; the old one stays in the history. Raises `NotFound`, `InvalidInput`."
         for name in changes.keys() & _FIXED:
             raise InvalidInput(f"The {name} of a memory can't be changed.", "Write a new memory, and delete this one.")
-        words = {"text": valid_text(changes.pop("text"), "text", self.settings.max_text_chars)} if "text" in changes else {}
+        limit = self.settings.max_text_chars
+        words = {"text": valid_text(changes.pop("text"), "text", limit)} if "text" in changes else {}
         wanted = words | read_fields(changes)
         with self.backend.transaction() as tx:
             old = self.get(id)
@@ -292,6 +320,23 @@ class ChangingMemory(ExplainingMemory):
                 detail["status"] = [old.status, new.status]
             return tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
 
+# %% ../../nbs/70_service/71_memory.ipynb #99cd84be
+def _same(old: Any, new: Any) -> bool:
+    "Whether nothing changes. To Python 1, 1.0 and True are equal; in a JSON object they are not."
+    return bool(old == new) and (not isinstance(new, dict) or canonical_json(old) == canonical_json(new))
+
+
+def _refuse_change(old: MemoryRecord, changed: Mapping[str, Any]) -> None:
+    if changed and old.immutable:
+        raise InvalidInput(f"The memory {old.id!r} is immutable.", "Write a new one instead.")
+    if old.kind == "strategy" and (odd := changed.keys() & {"text", "title", "scope"}):
+        raise InvalidInput(f"The {min(odd)} of a strategy can't be changed: its id is made from it.",
+                           "Write a new strategy, and archive this one.")
+
+# %% ../../nbs/70_service/71_memory.ipynb #19bf48bf
+class ChangingMemory(UpdatingMemory):
+    "Deletion and erasure."
+
     def delete(self,
                id: "str | Sequence[str]",  # one memory or several
                *,
@@ -305,65 +350,78 @@ class ChangingMemory(ExplainingMemory):
             records = [self.history(i).versions[-1:] for i in ids] if erase else [(self.get(i),) for i in ids]
             for (record,) in (r for r in records if r):
                 if record.immutable and not force:
-                    raise InvalidInput(f"The memory {record.id!r} is immutable.", "Pass force=True to delete it all the same.")
+                    raise InvalidInput(f"The memory {record.id!r} is immutable.",
+                                       "Pass force=True to delete it all the same.")
             if not erase:
                 tx.remove([r for (r,) in records], now)
         return self.backend.erase(ids, self.namespace, now) if erase else len(ids)
 
-# %% ../../nbs/70_service/71_memory.ipynb #99cd84be
-def _same(old: Any, new: Any) -> bool:
-    "Whether nothing changes. To Python 1, 1.0 and True are equal; in a JSON object they are not."
-    return bool(old == new) and (not isinstance(new, dict) or canonical_json(old) == canonical_json(new))
+# %% ../../nbs/70_service/71_memory.ipynb #25efe9c0
+class UsingMemory(ChangingMemory):
+    "Use and links."
 
-
-def _refuse_change(old: MemoryRecord, changed: Mapping[str, Any]) -> None:
-    if changed and old.immutable:
-        raise InvalidInput(f"The memory {old.id!r} is immutable.", "Write a new one instead.")
-    if old.kind == "strategy" and (odd := changed.keys() & {"text", "title", "scope"}):
-        raise InvalidInput(f"The {min(odd)} of a strategy can't be changed: its id is made from it.", "Write a new strategy, and archive this one.")
-
-# %% ../../nbs/70_service/71_memory.ipynb #19bf48bf
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def twin(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], Awaitable[R]]:
-    "The same method for asyncio: `await memory.asearch(…)`."
-    @wraps(method)
-    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.to_thread(method, self, *args, **kwargs)
-    return call
-
-
-class Memory(ChangingMemory):
-    "Long-term memory in one file: write, search, explain, update, delete."
-
-    def record_usage(self, id: str, *, success: int = 0, failure: int = 0, access: int = 1) -> None:
+    def record_usage(self,
+                     id: str,           # of a memory
+                     *,
+                     success: int = 0,  # how often it helped
+                     failure: int = 0,  # how often it misled
+                     access: int = 1,   # how often it was used
+                     ) -> None:
         "Say that a memory was used, and how it went. Counters are added to atomically. Raises `NotFound`."
         amounts = {"success": success, "failure": failure, "access": access}
         checked, known = {name: read_count(n, name) for name, n in amounts.items()}, stored_id(id)
         with self.backend.transaction() as tx:
             tx.count(known, self.namespace, self.clock.now(), **checked)
 
-    def link(self, src: str, dst: str, relation: str = "related", weight: float = 1.0) -> None:
-        "Link two memories of this namespace; again to set another weight in [0, 1]. Raises `NotFound`, `InvalidInput`."
+    def link(self,
+             src: str,                   # id of the memory the link starts from
+             dst: str,                   # id of the memory it leads to
+             relation: str = "related",  # similar, supports, likes …: a word of your own
+             weight: float = 1.0,        # in [0, 1]
+             ) -> None:
+        "Link two memories of this namespace; again to set another weight. Raises `NotFound`, `InvalidInput`."
         edge = Edge(stored_id(src), stored_id(dst), read_label(relation, "relation"), weight)
         with self.backend.transaction() as tx:
             tx.link([edge], self.namespace, self.clock.now())
 
-    def links(self, id: str) -> list[Edge]:
+    def links(self,
+              id: str,  # of a memory
+              ) -> list[Edge]:
         "Links from and to a memory, strongest first."
         return self.backend.edges([self.get(id).id], self.namespace)
 
-    def export_jsonl(self, path: "str | Path") -> int:
+# %% ../../nbs/70_service/71_memory.ipynb #63396d46
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def twin(method: Callable[Concatenate[Any, P], R],  # one of `Memory`
+         ) -> Callable[Concatenate[Any, P], Awaitable[R]]:
+    "The same method for asyncio: `await memory.asearch(…)`."
+    @wraps(method)
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(method, self, *args, **kwargs)
+    return call
+
+# %% ../../nbs/70_service/71_memory.ipynb #66112ed1
+class Memory(UsingMemory):
+    "Long-term memory in one file: write, search, explain, update, delete."
+
+    def export_jsonl(self,
+                     path: "str | Path",  # a file; one that is there is replaced
+                     ) -> int:
         "Write this namespace as JSON Lines; returns the number of lines. The file is complete or not there."
         return export_file(self.backend.db, path, self.clock.now(), self.namespace)
 
-    def import_jsonl(self, path: "str | Path") -> ImportReport:
+    def import_jsonl(self,
+                     path: "str | Path",  # an export
+                     ) -> ImportReport:
         "Read an export into this store, all or nothing."
         return import_file(self.backend.db, path)
 
-    def backup(self, path: "str | Path") -> Path:
+    def backup(self,
+               path: "str | Path",  # a file that does not exist yet
+               ) -> Path:
         "Copy the whole store to a new file, while it is in use."
         return backup(self.backend.db, path)
 
@@ -376,7 +434,8 @@ class Memory(ChangingMemory):
         "What is wrong with the store, a sentence each; empty when all is well."
         return check(self.backend.db)
 
-    awrite, awrite_many, aadd_conversation = twin(ChangingMemory.write), twin(ChangingMemory.write_many), twin(ChangingMemory.add_conversation)
+    awrite, awrite_many, aadd_conversation = (twin(ChangingMemory.write), twin(ChangingMemory.write_many),
+                                              twin(ChangingMemory.add_conversation))
     asearch, aget, arecent, aexplain = (twin(ChangingMemory.search), twin(ChangingMemory.get), twin(ChangingMemory.recent),
                                         twin(ChangingMemory.explain))
     ahistory, astats, aupdate, adelete = (twin(ChangingMemory.history), twin(ChangingMemory.stats), twin(ChangingMemory.update),

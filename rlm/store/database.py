@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MEMORY_PATH', 'explain_error', 'explained', 'connect', 'inspect_file', 'read_version', 'copy_database', 'prepare',
-           'Connections', 'Sessions', 'Database']
+           'Connections', 'Guarded', 'Queries', 'savepoint', 'Sessions', 'Database']
 
 # %% ../../nbs/10_store/13_database.ipynb #367399a6
 import os
@@ -65,6 +65,9 @@ MEMORY_PATH = ":memory:"
 class _Connection(sqlite3.Connection):
     "A connection that closes itself when its thread is gone."
 
+    inside = False  # is it in a transaction or snapshot of ours?
+    spoiled = False  # did a part of that fail?
+
     def __del__(self) -> None:
         self.close()
 
@@ -73,7 +76,7 @@ def connect(path: str,                # absolute, or `MEMORY_PATH`
             mode: str = "rw",         # 'rw', 'ro', or 'immutable': nobody can be writing, the folder is read-only too
             synchronous: str = "normal",
             busy_timeout_s: float = 30.0,
-            ) -> sqlite3.Connection:  # in autocommit mode: transactions are begun by hand
+            ) -> _Connection:         # in autocommit mode: transactions are begun by hand
     "Open one connection and set it up. Writes nothing."
     how = "immutable=1" if mode == "immutable" else f"mode={mode}"
     where = path if path == MEMORY_PATH else f"file:{quote(os.fsencode(path))}?{how}"
@@ -158,16 +161,16 @@ class Connections:
     def __init__(self, path: str, mode: str, synchronous: str, busy_timeout_s: float) -> None:
         self.path, self.busy_timeout_s, self._mode, self._synchronous = path, busy_timeout_s, mode, synchronous
         self._local, self._pid, self._closed = threading.local(), os.getpid(), False
-        self._all: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
+        self._all: weakref.WeakSet[_Connection] = weakref.WeakSet()
         self._shared = self._new() if path == MEMORY_PATH else None
         self._turn: AbstractContextManager[Any] = threading.RLock() if self._shared else nullcontext()
 
-    def _new(self) -> sqlite3.Connection:
+    def _new(self) -> _Connection:
         connection = connect(self.path, self._mode, self._synchronous, self.busy_timeout_s)
         self._all.add(connection)
         return connection
 
-    def current(self) -> sqlite3.Connection:
+    def current(self) -> _Connection:
         "This thread's connection. Raises `StoreError` after `close`."
         if self._closed:
             raise StoreError(f"The store {self.path!r} is closed.", "Open it again.")
@@ -176,21 +179,43 @@ class Connections:
             self._local, self._pid, self._all = threading.local(), os.getpid(), weakref.WeakSet()
         if self._shared is not None:
             return self._shared
-        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        found: _Connection | None = getattr(self._local, "connection", None)
         if found is None:
             found = self._local.connection = self._new()
         return found
 
-# %% ../../nbs/10_store/13_database.ipynb #0a28afab
-class Sessions(Connections):
-    "Queries and transactions over the connections, with our errors instead of SQLite's."
+# %% ../../nbs/10_store/13_database.ipynb #97d8eec3
+class Guarded(Connections):
+    "Connections that know whether their transaction can still be committed."
+
+    def spoil(self) -> None:
+        "Something failed half-way: the transaction that it was part of, if there is one, must not be committed."
+        if not self._closed and (connection := self.current()).inside:
+            connection.spoiled = True
+
+    def _ready(self) -> _Connection:
+        "The connection, unless its transaction is over already: SQLite ends it by itself when the disk is full."
+        connection = self.current()
+        if connection.spoiled and not connection.in_transaction:
+            raise _half(self.path)
+        return connection
+
+
+def _half(path: str) -> StoreError:
+    return StoreError(f"A part of this transaction on {path!r} failed, so nothing of it was stored.",
+                      "Let the error of the part end the transaction, or put the part into a transaction of its own inside it.")
+
+# %% ../../nbs/10_store/13_database.ipynb #20094b04
+class Queries(Guarded):
+    "Statements over the connections, with our errors instead of SQLite's."
 
     def query(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
         try:
             with self._turn:
-                return self.current().execute(sql, values).fetchall()
+                return self._ready().execute(sql, values).fetchall()
         except sqlite3.Error as e:
+            self.spoil()
             raise explain_error(e, self.path) from e
 
     def each(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -202,28 +227,57 @@ class Sessions(Connections):
         "Run one statement for each of the rows."
         try:
             with self._turn:
-                self.current().executemany(sql, rows)
+                self._ready().executemany(sql, rows)
         except sqlite3.Error as e:
+            self.spoil()
             raise explain_error(e, self.path) from e
+
+# %% ../../nbs/10_store/13_database.ipynb #099f2945
+@contextmanager
+def savepoint(connection: _Connection,  # in a transaction or snapshot of ours
+              path: str,                # of the store, for messages
+              ) -> Iterator[None]:
+    "A transaction inside another."
+    before = connection.spoiled
+    connection.execute("SAVEPOINT part")
+    try:
+        yield
+        if connection.spoiled and not before:
+            raise _half(path)
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO part")
+            connection.execute("RELEASE part")
+            connection.spoiled = before
+        raise
+    connection.execute("RELEASE part")
+
+
+class Sessions(Queries):
+    "Transactions and snapshots over the connections."
 
     @contextmanager
     def _span(self, begin: str) -> Iterator[None]:
         "A transaction, or a part of the one this thread is already in."
         with self._turn:
             connection = self.current()
-            if connection.in_transaction:
-                yield
+            if connection.inside:
+                with savepoint(self._ready(), self.path):
+                    yield
                 return
+            connection.inside = True
             try:
                 connection.execute(begin)
-                try:
-                    yield
-                    connection.execute("COMMIT")
-                finally:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
+                yield
+                if connection.spoiled:
+                    raise _half(self.path)
+                connection.execute("COMMIT")
             except sqlite3.Error as e:
                 raise explain_error(e, self.path) from e
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                connection.inside = connection.spoiled = False
 
 # %% ../../nbs/10_store/13_database.ipynb #3f06d6fe
 class Database(Sessions):

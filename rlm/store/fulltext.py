@@ -125,7 +125,11 @@ def in_step(db: Database,           # inside a transaction
             ) -> Iterator[set[int]]:  # add the numbers of documents that are new
     "Bring the index from what the rows say now to what they say at the end of the block."
     before, added = documents(db, docids), set[int]()
-    yield added
+    try:
+        yield added
+    except BaseException:
+        db.spoil()
+        raise
     after = documents(db, {*docids, *added})
     if drop := [(docid, *old) for docid, old in before.items() if after.get(docid) != old]:
         db.many(_DROP, drop)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.clock import from_iso, to_iso
-from ..core.errors import InvalidInput, NotFound, StoreBusy, StoreClash
+from ..core.errors import InvalidInput, NotFound, StoreBusy, StoreClash, StoreError
 from .backend import Backend, Filters, Weights
 from .database import Database, copy_database
 from .fulltext import (adjacent, concerned, ids_by_namespace, in_step, index_alone, is_stale, rebuild, replies,
@@ -112,9 +112,11 @@ def refuse_circles(db: Database, records: Sequence[MemoryRecord]) -> None:
 _INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _KEEP = (f"INSERT INTO memory_versions ({', '.join(COLUMNS)}, tags_json, replaced_at) "
          f"SELECT {MEMORY_FIELDS}, {TAGS_OF}, max(?, m.updated_at) FROM memories m WHERE m.seq = ?")  # a clock may go back
-_REPLACE = f"UPDATE memories SET {', '.join(f'{c} = ?' for c in COLUMNS)} WHERE seq = ? AND version = ?"
+_REPLACE = f"UPDATE memories SET {', '.join(f'{c} = ?' for c in COLUMNS)} WHERE seq = ?"
 _LOG = "INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, ?, ?, ?)"
 _TAG = "INSERT INTO memory_tags VALUES (?, ?)"
+_LINK = ("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) "
+         "ON CONFLICT DO UPDATE SET weight = excluded.weight, origin = excluded.origin")
 
 
 class SQLiteWrites:
@@ -151,10 +153,10 @@ class SQLiteWrites:
         if new.reply_to != old.reply_to:
             refuse_dangling(self.db, [new])
         with in_step(self.db, concerned(self.db, [old, new])) as added:
-            added.add(self._keep(old, new.updated_at))
-            self.db.query(_REPLACE, (*to_row(new), old.seq, old.version))
-            if self.db.query("SELECT changes()") != [(1,)]:
+            if not self.db.query("SELECT 1 FROM memories WHERE seq = ? AND version = ?", (old.seq, old.version)):
                 raise StoreBusy(f"The memory {old.id!r} was changed by someone else meanwhile.", "Read it again and repeat the change.")
+            added.add(self._keep(old, new.updated_at))
+            self.db.query(_REPLACE, (*to_row(new), old.seq))
             self.db.query("DELETE FROM memory_tags WHERE seq = ?", (old.seq,))
             self.db.many(_TAG, [(old.seq, tag) for tag in new.tags])
         self.log([event])
@@ -187,13 +189,14 @@ class SQLiteTransaction(SQLiteWrites):
 
     def link(self, edges: Sequence[Edge], namespace: str, at: datetime) -> None:
         "Add edges or set their weight. Both ends must be memories of this namespace."
+        rows = []
         for edge in map(check_edge, edges):
             ends = [self.db.query("SELECT seq FROM memories WHERE namespace = ? AND id = ?", (namespace, end)) for end in (edge.src, edge.dst)]
             for end, found in zip((edge.src, edge.dst), ends, strict=True):
                 if not found:
                     raise NotFound(f"There is no memory {end!r} in namespace {namespace!r} to link.", "Link memories of one namespace.")
-            self.db.query("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET weight = excluded.weight, origin = excluded.origin",
-                          (ends[0][0][0], ends[1][0][0], edge.relation, edge.weight, edge.origin, to_iso(at)))
+            rows.append((ends[0][0][0], ends[1][0][0], edge.relation, edge.weight, edge.origin, to_iso(at)))
+        self.db.many(_LINK, rows)
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #53131cd3
 def scrub(db: Database) -> None:
@@ -247,6 +250,8 @@ class SQLiteBackend(SQLiteInsight):
 
     def erase(self, memory_ids: Sequence[str], namespace: str, at: datetime) -> int:
         "Remove memories whole. Returns how many there were."
+        if self.db.current().inside:
+            raise StoreError("An erasure rewrites the whole file, so it can't be part of a transaction or snapshot.", "Erase after its end.")
         with self.transaction() as tx:
             count = erase(tx, memory_ids, namespace, at)
         if count:

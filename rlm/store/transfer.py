@@ -248,7 +248,9 @@ def export_file(db: Database,                  # a live store
                 namespace: str | None = None,  # only this one; None for the whole store
                 ) -> int:
     "Write an export to a file, replacing it; returns the number of lines. Raises `StoreError` when it can't be written."
-    target = Path(path).expanduser().absolute()
+    target, store = Path(path).expanduser().absolute(), Path(db.path).resolve()
+    if target.resolve() in {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm"))}:
+        raise StoreError(f"The export {str(target)!r} would replace the store itself.", "Give another name.")
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f:
