@@ -59,7 +59,7 @@ def changed_seqs(db: Database,
                  after: int,  # the number of the last event that is known
                  ) -> set[int] | None:  # numbers of memories to be read again or forgotten; None: read everything anew
     "What may be different since an event."
-    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events WHERE namespace = ? AND id > ?", (namespace, after))
+    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events WHERE +namespace = ? AND id > ?", (namespace, after))
     if any(erased for erased, _ in events):
         return None
     ids = json.dumps([subject for _, subject in events])
