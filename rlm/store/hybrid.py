@@ -220,10 +220,21 @@ class HybridIndex(InStep):
         "The best `k`."
         with self._lock:
             self.sync(position)
-            found = self.lexical.search(self._unnamed(query, terms), max(POOL, 4 * k), self._allowed(now, only))
+            found = self.lexical.search(self.unnamed(query, terms), max(POOL, 4 * k), self._allowed(now, only))
             return self.rank(query, found.docs, found.scores / (found.ceiling or 1.0), k)
 
-    def _unnamed(self, query: str, terms: Iterable[str]) -> list[str]:
+    def shares(self,
+               query: str,
+               terms: Iterable[str],            # its tokens
+               seq: int,                        # a memory's number in the store
+               ) -> dict[str, tuple[int, float]]:  # term → memories that hold it, and what it adds to the part `words`
+        "The part `words` of one memory, term by term; as of the last search."
+        with self._lock:
+            wanted, doc = self.unnamed(query, terms), self.catalogue.number.get(seq)
+            worth, ceiling = ({}, 1.0) if doc is None else self.lexical.worth(wanted, doc)
+            return {t: (self.lexical.frequency(t), worth.get(t, 0.0) / (ceiling or 1.0)) for t in wanted}
+
+    def unnamed(self, query: str, terms: Iterable[str]) -> list[str]:
         "The terms without the names of speakers: who spoke is a fact of its own, and a name in a text is mostly an address."
         named = speakers_in(query, self.catalogue.speakers)
         names = {t for name, number in self.catalogue.speakers.items() if number in named for t in tokens(name)}

@@ -254,7 +254,7 @@ class Found:
 class Searching(Segments):
     "Adding up postings."
 
-    def _plan(self, terms: Iterable[str]) -> tuple[list[tuple[float, list[Span]]], float]:
+    def _plan(self, terms: Iterable[str]) -> tuple[list[tuple[float, str, list[Span]]], float]:
         "Rarity and postings of each term, rarest first, and the sum of all rarities."
         self.flush()
         plan, ceiling = [], 0.0
@@ -264,7 +264,7 @@ class Searching(Segments):
             weight = idf(self.documents, min(self.documents, sum(int(s.frequency[r]) for s, r in rows)))
             ceiling += weight
             if rows:
-                plan.append((weight, [(s.unit[a:b], s.impact[a:b]) for s, r in rows for a, b in [s.starts[r:r + 2]]]))
+                plan.append((weight, term, [(s.unit[a:b], s.impact[a:b]) for s, r in rows for a, b in [s.starts[r:r + 2]]]))
         return sorted(plan, key=lambda p: -p[0]), ceiling
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #0e231d08
@@ -280,7 +280,7 @@ class LexicalIndex(Searching):
         "The best memories for some terms."
         plan, ceiling = self._plan(terms)
         scores, late, read = np.zeros(self.unit_doc.size, np.float32), [], 0
-        for weight, spans in plan:
+        for weight, _, spans in plan:
             size = sum(len(unit) for unit, _ in spans)
             if read and read + size > BUDGET:
                 late.append((weight, spans))
@@ -294,6 +294,21 @@ class LexicalIndex(Searching):
                 _add_late(scores, where, unit, impact, weight)
         docs, values = best_units(self.unit_doc.values[where], scores[where])
         return _ranked(docs, values, n, np.asarray(also, np.int32), ceiling)
+
+    def worth(self,
+              terms: Iterable[str],                # tokens of a query
+              doc: int,                            # a memory's number
+              ) -> tuple[dict[str, float], float]:  # term → what it adds to the score of the memory's best unit; the ceiling
+        "The score of one memory, taken apart."
+        plan, ceiling = self._plan(terms)
+        mine = self._units_of([doc])
+        found = {term: np.zeros(len(mine), np.float32) for _, term, _ in plan}
+        for weight, term, spans in plan:
+            for unit, impact in spans:
+                at = np.minimum(unit.searchsorted(mine.astype(np.int32)), len(unit) - 1)
+                found[term] += np.where(unit[at] == mine, np.float32(weight) * impact[at], np.float32(0))
+        best = int(np.sum(list(found.values()), axis=0).argmax()) if found else 0
+        return {term: float(added[best]) for term, added in found.items()}, ceiling
 
     def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
         "The units with the best scores, several for each memory that is wanted, and those of the memories asked for."
