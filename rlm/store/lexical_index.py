@@ -254,17 +254,30 @@ class Found:
 class Searching(Segments):
     "Adding up postings."
 
+    def _rows(self, term: str) -> list[tuple[Segment, int]]:
+        "The segments that hold a term, and its row in each."
+        number = self.vocabulary.get(term)
+        return [] if number is None else [(s, r) for s in self.segments if (r := s.row(number)) is not None]
+
+    def _spans(self, term: str) -> list[Span]:
+        "A term's units and impacts, segment by segment."
+        return [(s.unit[a:b], s.impact[a:b]) for s, r in self._rows(term) for a, b in [s.starts[r:r + 2]]]
+
+    def frequency(self,
+                  term: str,  # a token
+                  ) -> int:
+        "How many memories hold a term in their own text."
+        return min(self.documents, sum(int(s.frequency[r]) for s, r in self._rows(term)))
+
     def _plan(self, terms: Iterable[str]) -> tuple[list[tuple[float, str, list[Span]]], float]:
         "Rarity and postings of each term, rarest first, and the sum of all rarities."
         self.flush()
         plan, ceiling = [], 0.0
         for term in dict.fromkeys(terms):
-            number = self.vocabulary.get(term)
-            rows = [(s, r) for s in self.segments if (r := s.row(number)) is not None] if number is not None else []
-            weight = idf(self.documents, min(self.documents, sum(int(s.frequency[r]) for s, r in rows)))
+            weight = idf(self.documents, self.frequency(term))
             ceiling += weight
-            if rows:
-                plan.append((weight, term, [(s.unit[a:b], s.impact[a:b]) for s, r in rows for a, b in [s.starts[r:r + 2]]]))
+            if spans := self._spans(term):
+                plan.append((weight, term, spans))
         return sorted(plan, key=lambda p: -p[0]), ceiling
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #0e231d08
