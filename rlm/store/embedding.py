@@ -226,7 +226,7 @@ def families() -> dict[str, Callable[[], Factory]]:
     points = {e.name: e for e in entry_points(group=GROUP)} | {name: EntryPoint(name, where, GROUP) for name, where in _OURS.items()}
     return {name: point.load for name, point in points.items()} | {name: (lambda f=f: f) for name, f in _registered.items()}
 
-
+# %% ../../nbs/10_store/20_embedding.ipynb #7fc330c7
 def make_embedder(name: str,           # a family, or a family and a name
                   settings: Settings,  # where a server is, where the cache is
                   ) -> Embedder:
