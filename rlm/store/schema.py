@@ -59,8 +59,8 @@ CREATE TABLE triples (
 CREATE INDEX triples_subject ON triples (subject);
 CREATE INDEX triples_object ON triples (object);
 CREATE TABLE vectors (
-  seq INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE, model TEXT NOT NULL, dim INTEGER NOT NULL,
-  vector BLOB NOT NULL, PRIMARY KEY (seq, model)) STRICT, WITHOUT ROWID;
+  seq INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE, model TEXT NOT NULL, chunk INTEGER NOT NULL DEFAULT 0,
+  dim INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (seq, model, chunk)) STRICT, WITHOUT ROWID;
 CREATE TABLE slots (
   namespace TEXT NOT NULL, slot TEXT NOT NULL, kind TEXT NOT NULL, anchor INTEGER REFERENCES memories (seq) ON DELETE SET NULL,
   context TEXT, context_hash TEXT, summary TEXT, model TEXT, vector BLOB, hop_budget INTEGER, pinned INTEGER NOT NULL DEFAULT 0,

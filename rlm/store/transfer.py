@@ -27,7 +27,7 @@ from .schema import SCHEMA_VERSION
 # %% ../../nbs/10_store/18_transfer.ipynb #922d5af2
 TABLES: Mapping[str, str] = {  # table → the order of its rows
     "memories": "seq", "memory_tags": "seq, tag", "memory_versions": "vid", "edges": "src, dst, relation",
-    "triples": "seq, subject, predicate, object", "vectors": "seq, model", "slots": "namespace, slot",
+    "triples": "seq, subject, predicate, object", "vectors": "seq, model, chunk", "slots": "namespace, slot",
     "slot_refs": "namespace, slot, seq",
     "runs": "created_at, run_id", "trajectories": "created_at, trajectory_id", "judgments": "trajectory_id",
     "memory_usage": "trajectory_id, rank", "events": "id", "snapshots": "created_at, id",
