@@ -62,7 +62,7 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON: what has no value is left out."
-        values = {k: digits(v) if isinstance(v, float) else v for k, v in asdict(self).items() if v is not None and v != ""}
+        values = {k: digits(v) if isinstance(v, float) else v for k, v in asdict(self).items() if v is not None and (v or k != "note")}
         return values if self.met is None else values | {"met": self.met}
 
 
