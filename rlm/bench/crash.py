@@ -55,7 +55,7 @@ class Step:
         else:
             memory.delete(list(self.memories))
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #18a3bc93
 @dataclass(frozen=True, slots=True)
 class Ledger:
     "What a store should hold, or holds."
@@ -106,7 +106,7 @@ def plan(rng: random.Random,     # source of chance
     count = {"write": 1, "write_many": rng.randint(2, 60), "add_conversation": rng.randint(2, 16)}[kind]
     return Step(kind, {f"{prefix}-{i}": text for i, text in enumerate(work.texts(count))})
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #0d7b7af7
 def victim(path: str,  # a store, made if it is not there
            name: str,  # stands before its ids
            seed: int,  # of what it does
@@ -175,7 +175,7 @@ def start(worker: Callable[..., None],  # a function of this module
     return subprocess.Popen([sys.executable, "-c", code, json.dumps(arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, encoding="utf-8")
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #1f7c0bda
 def kill_once(nurse: "subprocess.Popen[str]",  # runs `nursery`
               path: Path,       # a store
               ledger: Ledger,   # what it holds
@@ -338,7 +338,7 @@ class Reader(Member):
                 yield f"{kind}: {e}"
             self.seconds.setdefault(kind, []).append(round(time.perf_counter() - begun, 7))
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #6bed7ab8
 def crowd_member(path: str,       # the store
                  name: str,       # a word
                  seed: int,       # of what it does
@@ -373,7 +373,7 @@ class Crowd:
         "Whether everything held."
         return not (self.lost or self.double or self.torn or self.stale or self.errors or self.problems)
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #359b6023
 def soak(path: Path,             # a store, made if it is not there
          processes: int = 8,     # how many at once
          seconds: float = 60,    # how long

@@ -98,7 +98,7 @@ def single_writes(folder: Path,     # for the files
             timing("append a line to a file", took["line"], role="baseline", note="handed to the operating system, not to the disk"),
             timing("append to a Python list", took["list"], role="control")]
 
-
+# %% ../../nbs/90_benchmarks/91_durability.ipynb #d2284158
 def synced_writes(folder: Path,     # for the files
                   work: Workload,   # source of texts
                   sizes: Sizes,     # how many
@@ -164,7 +164,7 @@ def bulk_writes(path: Path,        # of the large store
     return [rate("write many memories", parts, target=10_000, note="batches of up to 5,000, each one transaction"),
             rate("write conversations", talk, note="twenty turns in one transaction"), *searches]
 
-
+# %% ../../nbs/90_benchmarks/91_durability.ipynb #d6d23eaa
 def bulk_baselines(folder: Path,     # for the files
                    work: Workload,   # source of texts
                    sizes: Sizes,     # how many
@@ -212,7 +212,7 @@ def reads(folder: Path,     # for the baseline's file
             Row("a memory in the store", "bytes", round(size["bytes"] / size["memories"]), n=size["memories"],
                 note="row, indexes, event and full text")]
 
-
+# %% ../../nbs/90_benchmarks/91_durability.ipynb #05f5c6c2
 def opening(path: Path,     # of the large store
             sizes: Sizes,   # how often
             ) -> list[Row]:
