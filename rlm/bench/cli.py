@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from . import durability as durable
-from .report import Report
+from .report import Report, write_report
 from ..service.console import Group, example, json_option, options
 
 
@@ -34,7 +34,7 @@ def deliver(report: Report,     # what a benchmark found
             ) -> None:
     "Print or write a report, and name what missed its target."
     if out:
-        report.write(out)
+        write_report(report, out)
     click.echo(report.json() if as_json else f"Written to {out}." if out else repr(report))
     for row in report.missed:
         click.echo(f"missed: {row.name}: {row.value:g} (target {row.target:g}) {row.unit}".rstrip(), err=True)

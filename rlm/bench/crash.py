@@ -122,7 +122,7 @@ def victim(path: str,  # a store, made if it is not there
         say({"done": True})
         ledger = ledger.after(step)
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #2a5294b2
 def nursery() -> None:
     "For each line of orders: fork a victim, let it live a while, kill it, and say that it is over."
     while order := sys.stdin.readline():
@@ -199,7 +199,7 @@ def kill_once(nurse: "subprocess.Popen[str]",  # runs `nursery`
         found = Kills(1, done, sum(len(step.memories) for step in steps[:done]), problems=(*failed, *memory.check()))
     return found + compare(there, ledger, whole), there
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #ff86d543
 def compare(there: Ledger,     # what a store holds
             ledger: Ledger,    # what was acknowledged
             whole: Ledger,     # … with the step that was under way
@@ -397,7 +397,7 @@ def soak(path: Path,             # a store, made if it is not there
     broken = [err.strip().splitlines()[-1] for _, err in ends if err.strip()]
     return count_up(path, seconds, said, broken)
 
-
+# %% ../../nbs/90_benchmarks/92_crash.ipynb #5bda648d
 def count_up(path: Path,                     # the store
              seconds: float,                 # how long it was written
              said: Sequence[dict[str, Any]],  # what each process reported
