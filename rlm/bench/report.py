@@ -177,7 +177,8 @@ def caption(report: Report,  # any
     "One line: what ran where."
     m = report.machine
     return (f"{report.name}, rlm {report.version}, {report.date}, n = {report.n:,}, seed {report.seed}; "
-            f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('ram_gib')} GiB, Python {m.get('python')}, SQLite {m.get('sqlite')}, {m.get('file_system')}")
+            f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('ram_gib')} GiB, Python {m.get('python')}, "
+            f"SQLite {m.get('sqlite')}, {m.get('file_system')}")
 
 
 _ALIGN = ("left", "left", *["right"] * 7, "left")

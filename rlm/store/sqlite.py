@@ -238,7 +238,7 @@ def scrub(db: Database,  # the store, outside of any transaction
     deadline = time.monotonic() + db.busy_timeout_s
     while not db.in_memory and db.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
         if time.monotonic() > deadline:
-            raise StoreBusy("The memories are erased, but another process still reads an older state, whose log holds them.",
+            raise StoreBusy(f"Another process still reads an older state of the store {db.path!r}, so its log can't be emptied.",
                             "End its transaction, then run `rlm db check --repair`.")
         time.sleep(0.05)
 
@@ -287,7 +287,7 @@ class SQLiteBackend(SQLiteSessions):
                  ) -> None:
         super().__init__(db)
         if is_stale(db) and not db.read_only:
-            self.repair()
+            self._rebuild()
 
     def erase(self, memory_ids: Sequence[str], namespace: str, at: datetime) -> int:
         "Remove memories whole. Returns how many there were."
@@ -296,8 +296,12 @@ class SQLiteBackend(SQLiteSessions):
                              "Erase after its end.")
         with self.transaction() as tx:
             count = erase(tx, memory_ids, namespace, at)
-        if count:
-            scrub(self.db)
+        try:
+            if count:
+                scrub(self.db)
+        except StoreError as e:
+            raise type(e)(f"The memories are deleted, but traces of them are left in the file or beside it: {e.message}",
+                          "When that is over, run `rlm db check --repair`.") from e
         return count
 
     def backup(self, target: Path) -> Path:
@@ -305,7 +309,11 @@ class SQLiteBackend(SQLiteSessions):
         return copy_database(self.db.current(), target)
 
     def repair(self) -> None:
-        "Rebuild everything that is derived from the rows."
+        "Rebuild everything that is derived from the rows, and leave no freed byte behind."
+        self._rebuild()
+        scrub(self.db)
+
+    def _rebuild(self) -> None:
         for _ in rebuild(self.db):
             pass
 
