@@ -29,12 +29,22 @@ def imports_only(cell: Any,  # a code cell
     return all(isinstance(node, ast.Import | ast.ImportFrom) for node in cell.parsed_() or [])
 
 
+def commands(cell: Any,       # a code cell
+             ) -> set[str]:  # names of functions
+    "The functions that a cell makes into commands of the command line, whose help says more than their signature."
+    functions = [node for node in cell.parsed_() or [] if isinstance(node, ast.FunctionDef)]
+    return {f.name for f in functions for made in f.decorator_list
+            if isinstance(made, ast.Call) and getattr(made.func, "attr", "") in ("command", "group")}
+
+
 class DocsInOrder(processors.add_show_docs):  # type: ignore[misc]
-    "Document the names of one cell in the order of the cell; nbdev's own filter turns it round."
+    "Document the names of one cell in the order of the cell, where nbdev's own filter turns it round; but no commands."
 
     def begin(self) -> None:
         "Turn each run of added cells back."
         super().begin()
+        left_out = {f"show_doc({name})" for cell in self.nb.cells if exports(cell) for name in commands(cell)}
+        self.nb.cells = [c for c in self.nb.cells if not (getattr(c, "has_sd", False) and c.source in left_out)]
         runs = itertools.groupby(self.nb.cells, key=lambda cell: bool(getattr(cell, "has_sd", False)))
         self.nb.cells = [cell for added, run in runs for cell in (reversed(list(run)) if added else run)]
 

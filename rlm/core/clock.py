@@ -6,6 +6,7 @@
 __all__ = ['Clock', 'SystemClock', 'ManualClock', 'to_iso', 'from_iso', 'parse_time']
 
 # %% ../../nbs/00_core/01_clock.ipynb #dc0652b3
+import reprlib
 from datetime import UTC, date, datetime, timedelta
 from typing import Protocol, runtime_checkable
 
@@ -80,7 +81,7 @@ def parse_time(value: "datetime | date | str",  # a moment, a date, or ISO 8601 
             bare_date = len(value.strip()) <= 10
             value = date.fromisoformat(value.strip()) if bare_date else datetime.fromisoformat(value.strip())
         except ValueError:
-            raise InvalidInput(f"The {what} {value!r} is not ISO 8601.",
+            raise InvalidInput(f"The {what} {reprlib.repr(value)} is not ISO 8601.",
                                "Write it like 2026-01-31 or 2026-01-31T09:00:00Z.") from None
     if isinstance(value, datetime):
         if value.utcoffset() is None:

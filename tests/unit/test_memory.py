@@ -59,7 +59,8 @@ def test_wrong_fields_are_refused(memory: Memory, field: str, wrong: Any) -> Non
     refused(memory, lambda: memory.write_many(["fine", {"text": "text", field: wrong}]))
 
 
-@pytest.mark.parametrize("items", ["text", b"text", {"text": "x"}, None, 5, [None], [["x"]], ["fine", 5], [{}], [{"txt": "x"}], [{5: "x", "text": "y"}]])
+@pytest.mark.parametrize("items", ["text", b"text", {"text": "x"}, None, 5, [None], [["x"]], ["fine", 5], [{}],
+                                   [{"txt": "x"}], [{5: "x", "text": "y"}]])
 def test_what_is_no_list_of_memories_is_refused(memory: Memory, items: Any) -> None:
     refused(memory, lambda: memory.write_many(items))
 
@@ -90,9 +91,12 @@ def test_a_query_is_text(memory: Memory, query: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("tag", "x"), ("colour", "red"), ("namespace", "other"), ("now", "2026-01-01"), ("tags", 5), ("tags", [5]), ("tags", {"a": 1}), ("match", "some"),
-    ("kind", "blocks"), ("status", "gone"), ("status", []), ("status", 5), ("status", ["hot", 5]), ("since", "soon"), ("since", 5), ("until", "2026-01-01T00:00"),
-    ("valid_at", []), ("as_of", "later"), ("category", 5), ("category", ""), ("session", "\0"), ("speaker", ["a"]), ("role", "\ud800"), ("", "x")])
+    ("tag", "x"), ("colour", "red"), ("namespace", "other"), ("now", "2026-01-01"), ("tags", 5), ("tags", [5]),
+    ("tags", {"a": 1}), ("match", "some"),
+    ("kind", "blocks"), ("status", "gone"), ("status", []), ("status", 5), ("status", ["hot", 5]), ("since", "soon"),
+    ("since", 5), ("until", "2026-01-01T00:00"),
+    ("valid_at", []), ("as_of", "later"), ("category", 5), ("category", ""), ("session", "\0"), ("speaker", ["a"]),
+    ("role", "\ud800"), ("", "x")])
 def test_wrong_filters_are_refused(memory: Memory, name: str, value: Any) -> None:
     one = memory.write("note")
     for call in (lambda: memory.search("note", **{name: value}), lambda: memory.recent(**{name: value}),
@@ -113,7 +117,8 @@ def test_an_unknown_id_is_not_found_anywhere(memory: Memory, id: Any) -> None:
     kind = NotFound if isinstance(id, str) else InvalidInput
     for call in (lambda: memory.get(id), lambda: memory.get(id, as_of="2026-01-02"), lambda: memory.history(id), lambda: memory.links(id),
                  lambda: memory.explain("one", id), lambda: memory.update(id, text="x"), lambda: memory.delete(id),
-                 lambda: memory.delete(id, erase=True), lambda: memory.delete([one.id, id]), lambda: memory.delete([one.id, id], erase=True),
+                 lambda: memory.delete(id, erase=True), lambda: memory.delete([one.id, id]),
+                 lambda: memory.delete([one.id, id], erase=True),
                  lambda: memory.record_usage(id), lambda: memory.link(one.id, id), lambda: memory.link(id, one.id)):
         refused(memory, call, kind)
 
@@ -129,21 +134,24 @@ def test_deleting_nothing_is_nothing(memory: Memory) -> None:
     assert memory.delete([]) == memory.delete([], erase=True) == 0 and everything(memory) == before
 
 
-@pytest.mark.parametrize("amounts", [{"success": -1}, {"access": -1}, {"failure": 1.5}, {"success": "1"}, {"access": True}, {"access": 2**60},
+@pytest.mark.parametrize("amounts", [{"success": -1}, {"access": -1}, {"failure": 1.5}, {"success": "1"},
+                                     {"access": True}, {"access": 2**60},
                                      {"success": None}, {"failure": 2**63}])
 def test_usage_is_counted_in_whole_numbers(memory: Memory, amounts: dict[str, Any]) -> None:
     one = memory.write("one")
     refused(memory, lambda: memory.record_usage(one.id, **amounts))
 
 
-@pytest.mark.parametrize(("relation", "weight"), [("", 1.0), ("r", 1.1), ("r", -0.1), ("r", float("nan")), ("r", "1"), ("a\nb", 1.0), (5, 1.0), ("r", None)])
+@pytest.mark.parametrize(("relation", "weight"), [("", 1.0), ("r", 1.1), ("r", -0.1), ("r", float("nan")), ("r", "1"),
+                                                  ("a\nb", 1.0), (5, 1.0), ("r", None)])
 def test_wrong_links_are_refused(memory: Memory, relation: Any, weight: Any) -> None:
     a, b = memory.write_many(["a", "b"])
     refused(memory, lambda: memory.link(a.id, b.id, relation, weight))
     refused(memory, lambda: memory.link(a.id, a.id))
 
 
-@pytest.mark.parametrize("name", ["id", "kind", "session", "turn", "reply_to", "success", "failure", "namespace", "seq", "version", "created_at",
+@pytest.mark.parametrize("name", ["id", "kind", "session", "turn", "reply_to", "success", "failure", "namespace", "seq",
+                                  "version", "created_at",
                                   "access_count", "colour"])
 def test_what_cannot_change_is_not_updated(memory: Memory, name: str) -> None:
     one = memory.write("one")
@@ -152,7 +160,8 @@ def test_what_cannot_change_is_not_updated(memory: Memory, name: str) -> None:
 
 def test_updates_that_make_no_sense_are_refused(memory: Memory) -> None:
     one = memory.write("one", valid_from="2026-01-01")
-    for wrong in ({"valid_to": "2025-01-01"}, {"valid_to": "2026-01-01"}, {"status": None}, {"tags": None}, {"status": "gone"}, {"text": None}):
+    for wrong in ({"valid_to": "2025-01-01"}, {"valid_to": "2026-01-01"}, {"status": None}, {"tags": None},
+                  {"status": "gone"}, {"text": None}):
         refused(memory, lambda wrong=wrong: memory.update(one.id, **wrong))
 
 
@@ -162,7 +171,8 @@ def test_a_reply_needs_its_question_in_the_same_namespace(path: Path, clock: Man
     with Memory(path, clock=clock) as ours, Memory(path, namespace="theirs", clock=clock) as theirs:
         foreign = theirs.write("secret", id="s")
         mine = ours.write("mine")
-        for call in (lambda: ours.write("reply", reply_to=foreign.id), lambda: ours.add_conversation([{"text": "reply", "reply_to": foreign.id}]),
+        for call in (lambda: ours.write("reply", reply_to=foreign.id),
+                     lambda: ours.add_conversation([{"text": "reply", "reply_to": foreign.id}]),
                      lambda: ours.write_many([{"text": "early", "reply_to": "later"}, {"text": "late", "id": "later"}])):
             assert "namespace 'default'" in refused(ours, call).message
         refused(ours, lambda: ours.link(mine.id, foreign.id), NotFound)
@@ -211,10 +221,12 @@ def test_an_id_is_found_however_its_letters_were_composed(memory: Memory) -> Non
 def test_turns_may_be_pairs_or_dictionaries(memory: Memory) -> None:
     pairs = memory.add_conversation([("Mina", "Where is the key?"), ["Joon", "Under the mat."]], session="one")
     assert [(m.speaker, m.role, m.turn, m.session) for m in pairs] == [("Mina", None, 0, "one"), ("Joon", None, 1, "one")]
-    chat = memory.add_conversation([{"role": "user", "content": "What is FTS5?"}, {"role": "assistant", "content": "A full-text index.", "name": "Helper"}])
+    chat = memory.add_conversation([{"role": "user", "content": "What is FTS5?"},
+                                    {"role": "assistant", "content": "A full-text index.", "name": "Helper"}])
     assert [(m.role, m.speaker, m.turn) for m in chat] == [("user", None, 0), ("assistant", "Helper", 1)]
     assert chat[0].session == chat[1].session and chat[0].session not in (None, "one")
-    timed = memory.add_conversation([{"text": "past", "time": "2025-05-08T09:00:00Z", "speaker": "Mina", "tags": ["own"]}, ("Joon", "now")], tags=["shared"], category="chat")
+    timed = memory.add_conversation([{"text": "past", "time": "2025-05-08T09:00:00Z", "speaker": "Mina", "tags": ["own"]},
+                                     ("Joon", "now")], tags=["shared"], category="chat")
     assert timed[0].valid_from == datetime(2025, 5, 8, 9, tzinfo=UTC) and [m.tags for m in timed] == [("own",), ("shared",)]
     assert {m.category for m in timed} == {"chat"}
     assert memory.add_conversation([]) == [] and memory.add_conversation(iter([("A", "generated")]))[0].text == "generated"
@@ -228,10 +240,14 @@ def test_replies_by_position_and_by_id(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("turns", [
-    [{"text": "a", "reply_to": 0}], [("A", "a"), {"text": "b", "reply_to": 1}], [("A", "a"), {"text": "b", "reply_to": -1}], [{"text": "b", "reply_to": True}],
-    [("A", "a"), {"text": "b", "reply_to": 7}], ["just text"], "just text", [("A", "b", "c")], [("A",)], [5], [None], None, 5, {"text": "x"},
-    [{"text": "a", "id": 5}], [{"text": "a", "id": ""}], [{"text": "a", "content": "b"}], [{"content": None, "role": "assistant"}], [{"text": "a", "time": "soon"}],
-    [{"text": "a", "speaker": "A", "name": "B"}], [{"text": "a", "colour": "red"}], [{"text": "a", 5: "x"}], [("A", "a"), {"text": "b", "turn": 0}],
+    [{"text": "a", "reply_to": 0}], [("A", "a"), {"text": "b", "reply_to": 1}],
+    [("A", "a"), {"text": "b", "reply_to": -1}], [{"text": "b", "reply_to": True}],
+    [("A", "a"), {"text": "b", "reply_to": 7}], ["just text"], "just text", [("A", "b", "c")], [("A",)], [5], [None],
+    None, 5, {"text": "x"},
+    [{"text": "a", "id": 5}], [{"text": "a", "id": ""}], [{"text": "a", "content": "b"}],
+    [{"content": None, "role": "assistant"}], [{"text": "a", "time": "soon"}],
+    [{"text": "a", "speaker": "A", "name": "B"}], [{"text": "a", "colour": "red"}], [{"text": "a", 5: "x"}],
+    [("A", "a"), {"text": "b", "turn": 0}],
     [{"text": "a", "id": "x"}, {"text": "b", "id": "x"}], [{"text": "a", "session": "another"}], [(5, "a")]])
 def test_turns_that_make_no_sense_are_refused_whole(memory: Memory, turns: Any) -> None:
     refused(memory, lambda: memory.add_conversation(turns, session="here"))
@@ -293,7 +309,8 @@ def test_an_update_that_changes_nothing_makes_no_version(memory: Memory, clock: 
     one = memory.write("one", tags=["b", "a"], extra={"n": 1}, category="c", valid_from="2025-01-01")
     before = everything(memory)
     clock.advance(days=1)
-    for same in ({}, {"text": "one"}, {"tags": ["a", "b", "a"]}, {"extra": {"n": 1}}, {"category": "c"}, {"status": "hot"}, {"summary": None},
+    for same in ({}, {"text": "one"}, {"tags": ["a", "b", "a"]}, {"extra": {"n": 1}}, {"category": "c"},
+                 {"status": "hot"}, {"summary": None},
                  {"valid_from": "2025-01-01T00:00:00Z"}):
         assert memory.update(one.id, **same) == one
     assert everything(memory) == before
@@ -309,8 +326,10 @@ def test_every_field_that_can_be_written_comes_back(memory: Memory) -> None:
     memory.write("question", id="q")
     given: dict[str, Any] = {
         "id": "all", "kind": "rule", "title": "Title", "summary": "Sum\nmary", "formal": "x > 1", "category": "cat", "source_type": "human",
-        "status": "held", "pinned": True, "immutable": True, "success": 3, "failure": 1, "confidence": 0.25, "session": "s", "turn": 7, "speaker": "A",
-        "role": "user", "reply_to": "q", "tags": ["x", "가"], "scope": {"tools": ["a"]}, "provenance": {"p": None}, "extra": {"e": {"deep": [1, 2.5]}},
+        "status": "held", "pinned": True, "immutable": True, "success": 3, "failure": 1, "confidence": 0.25,
+        "session": "s", "turn": 7, "speaker": "A",
+        "role": "user", "reply_to": "q", "tags": ["x", "가"], "scope": {"tools": ["a"]}, "provenance": {"p": None},
+        "extra": {"e": {"deep": [1, 2.5]}},
         "valid_from": datetime(2025, 1, 1, tzinfo=UTC), "valid_to": datetime(2027, 1, 1, tzinfo=UTC)}
     assert given.keys() == READERS.keys()
     memory.write("text", **given)
@@ -335,7 +354,8 @@ def test_a_strategy_keeps_what_its_id_is_made_of(memory: Memory) -> None:
     for change in ({"text": "other"}, {"title": "other"}, {"scope": {}}):
         assert next(iter(change)) in refused(memory, lambda c=change: memory.update(made.id, **c)).message
     assert memory.update(made.id, summary="longer", tags=["t"]).id == made.id
-    assert "already" in refused(memory, lambda: memory.write("1. search  2. describe", kind="strategy", title=" find a CLASS", scope={"tools": ["search"]})).message
+    assert "already" in refused(memory, lambda: memory.write("1. search  2. describe", kind="strategy",
+                                                             title=" find a CLASS", scope={"tools": ["search"]})).message
 
 
 def test_history_tells_every_version_and_event_also_of_the_deleted(memory: Memory, clock: ManualClock) -> None:
@@ -347,7 +367,8 @@ def test_history_tells_every_version_and_event_also_of_the_deleted(memory: Memor
     told = memory.history(one.id)
     assert [v.text for v in told.versions] == ["first", "second"] and [e.kind for e in told.events] == ["write", "update", "delete"]
     assert told.events[1].detail == {"version": 2, "changed": ["tags", "text"]}
-    assert memory.get(one.id, as_of="2026-01-01T12:00:00Z").text == "first" and memory.get(one.id, as_of="2026-01-02T12:00:00Z").text == "second"
+    assert memory.get(one.id, as_of="2026-01-01T12:00:00Z").text == "first" and memory.get(one.id,
+                                                                                           as_of="2026-01-02T12:00:00Z").text == "second"
     for gone in ("2026-01-03", "2025-12-31"):
         refused(memory, lambda gone=gone: memory.get(one.id, as_of=gone), NotFound)
     clock.advance(days=1)
@@ -387,7 +408,8 @@ def test_links_are_seen_from_both_ends_and_end_with_the_memory(memory: Memory) -
     memory.link(a.id, b.id, "supports", 0.5)
     memory.link(c.id, a.id, weight=0.9)
     memory.link(a.id, b.id, "supports", 0.7)
-    assert [(e.src, e.dst, e.relation, e.weight) for e in memory.links(a.id)] == [(c.id, a.id, "related", 0.9), (a.id, b.id, "supports", 0.7)]
+    assert [(e.src, e.dst, e.relation, e.weight) for e in memory.links(a.id)] == [(c.id, a.id, "related", 0.9),
+                                                                                  (a.id, b.id, "supports", 0.7)]
     memory.delete(c.id)
     assert [e.dst for e in memory.links(a.id)] == [b.id]
     memory.delete(b.id, erase=True)
@@ -425,7 +447,8 @@ def test_what_is_over_is_not_found_unless_asked_for(memory: Memory, clock: Manua
         assert {h.id for h in memory.search("lives", **filters)} == {m.id for m in memory.recent(**filters)}
         return {h.id for h in memory.search("lives", **filters)}
     assert found() == {"busan", "jeju"}
-    assert found(valid_at="2025-01-01") == {"seoul"} and found(valid_at="2025-06-01") == {"busan"} and found(valid_at="2026-05-01") == {"busan", "jeju"}
+    assert found(valid_at="2025-01-01") == {"seoul"} and found(valid_at="2025-06-01") == {"busan"}
+    assert found(valid_at="2026-05-01") == {"busan", "jeju"}
     assert found(since="2025-01-01") == {"busan", "jeju"} and found(until="2025-06-01", valid_at="2024-01-01") == {"seoul"}
     clock.advance(days=1)
     memory.update("busan", valid_to=clock.now())
@@ -447,15 +470,20 @@ def test_the_past_knows_nothing_of_what_was_said_later(memory: Memory, clock: Ma
 # ---------------------------------------------------------------- explaining
 
 def corpus(memory: Memory) -> None:
-    memory.add_conversation([("A", "We adopted a parrot called Kiwi."), ("B", "Parrots love fruit, kiwi most of all."), ("A", "And nuts.")], session="s",
+    memory.add_conversation([("A", "We adopted a parrot called Kiwi."), ("B", "Parrots love fruit, kiwi most of all."),
+                             ("A", "And nuts.")], session="s",
                             tags=["pets"])
     memory.write_many([{"text": "Kiwi is also a fruit from New Zealand", "category": "food", "tags": ["fruit"]},
-                       {"text": "fruit market on Sunday", "status": "archived"}, {"text": "fruit flies", "valid_from": "2025-01-01", "valid_to": "2025-02-01"},
-                       {"text": "A rule about fruit", "kind": "rule", "speaker": "B", "role": "user", "title": "Kiwi rule", "summary": "kiwi, kiwi"}])
+                       {"text": "fruit market on Sunday", "status": "archived"},
+                       {"text": "fruit flies", "valid_from": "2025-01-01", "valid_to": "2025-02-01"},
+                       {"text": "A rule about fruit", "kind": "rule", "speaker": "B", "role": "user",
+                        "title": "Kiwi rule", "summary": "kiwi, kiwi"}])
 
 
-@pytest.mark.parametrize("query", ["kiwi", "fruit", "kiwi fruit", "parrot nuts", "nothing here", " ".join(f"word{n}" for n in range(300)) + " kiwi fruit"])
-@pytest.mark.parametrize("filters", [{}, {"status": "any"}, {"tags": ["pets"]}, {"category": "food"}, {"as_of": "2026-01-01"}, {"kind": "rule"}], ids=str)
+@pytest.mark.parametrize("query", ["kiwi", "fruit", "kiwi fruit", "parrot nuts", "nothing here",
+                                   " ".join(f"word{n}" for n in range(300)) + " kiwi fruit"])
+@pytest.mark.parametrize("filters", [{}, {"status": "any"}, {"tags": ["pets"]}, {"category": "food"},
+                                     {"as_of": "2026-01-01"}, {"kind": "rule"}], ids=str)
 def test_explain_agrees_with_search(memory: Memory, query: str, filters: dict[str, Any]) -> None:
     corpus(memory)
     hits = {h.id: h for h in memory.search(query, k=50, **filters)}
@@ -472,10 +500,14 @@ def test_explain_agrees_with_search(memory: Memory, query: str, filters: dict[st
 
 
 @pytest.mark.parametrize(("filters", "name"), [
-    ({"tags": ["work"]}, "tags"), ({"tags": ["pets", "work"]}, "tags"), ({"tags": ["work", "home"], "match": "any"}, "tags"), ({"category": "c"}, "category"),
-    ({"kind": "rule"}, "kind"), ({"status": "held"}, "status"), ({"session": "t"}, "session"), ({"speaker": "B"}, "speaker"), ({"role": "user"}, "role"),
-    ({"since": "2025-06-01"}, "since"), ({"until": "2025-01-01"}, "until"), ({"valid_at": "2024-01-01"}, "valid_at"), ({"valid_at": "2026-06-01"}, "valid_at")])
-def test_explain_names_the_one_filter_that_holds_a_memory_back(memory: Memory, clock: ManualClock, filters: dict[str, Any], name: str) -> None:
+    ({"tags": ["work"]}, "tags"), ({"tags": ["pets", "work"]}, "tags"),
+    ({"tags": ["work", "home"], "match": "any"}, "tags"), ({"category": "c"}, "category"),
+    ({"kind": "rule"}, "kind"), ({"status": "held"}, "status"), ({"session": "t"}, "session"),
+    ({"speaker": "B"}, "speaker"), ({"role": "user"}, "role"),
+    ({"since": "2025-06-01"}, "since"), ({"until": "2025-01-01"}, "until"), ({"valid_at": "2024-01-01"}, "valid_at"),
+    ({"valid_at": "2026-06-01"}, "valid_at")])
+def test_explain_names_the_one_filter_that_holds_a_memory_back(memory: Memory, clock: ManualClock,
+                                                               filters: dict[str, Any], name: str) -> None:
     one = memory.write("fruit", tags=["pets"], speaker="A", valid_from="2025-01-01", valid_to="2026-03-01")
     told = memory.explain("fruit", one.id, **filters, as_of=None)
     assert [h.partition("=")[0] for h in told.held_back_by] == [name] and told.rank is None and name in told.verdict
@@ -489,7 +521,8 @@ def test_explain_says_archived_and_expired(memory: Memory, clock: ManualClock) -
         assert memory.explain("fruit", gone.id, as_of=as_of, tags=["pets"]).held_back_by == ("expired",)
     kept = memory.write("fruit", status="archived")
     assert memory.explain("fruit", kept.id).held_back_by == ("status=('hot', 'ltm')",)
-    assert [h.partition("=")[0] for h in memory.explain("fruit", gone.id, speaker="X", kind="rule").held_back_by] == ["kind", "speaker", "expired"]
+    assert [h.partition("=")[0] for h in memory.explain("fruit", gone.id, speaker="X",
+                                                        kind="rule").held_back_by] == ["kind", "speaker", "expired"]
     assert "no word" in memory.explain("vegetables", memory.write("fruit").id).verdict
 
 
@@ -507,7 +540,8 @@ def test_statistics_count_what_is_there(memory: Memory) -> None:
     memory.update(one.id, text="changed")
     found = memory.stats()
     assert found["memories"] == 7 and found["by_kind"] == {"block": 6, "rule": 1} and found["by_status"] == {"hot": 6, "archived": 1}
-    assert found["by_category"] == {"food": 1} and found["versions"] == 1 and found["events"] == 8 and found["edges"] == 0 and found["bytes"] > 0
+    assert found["by_category"] == {"food": 1} and found["versions"] == 1
+    assert found["events"] == 8 and found["edges"] == 0 and found["bytes"] > 0
 
 
 # ---------------------------------------------------------------- reading does not write
@@ -530,7 +564,8 @@ def reads(memory: Memory, id: str, target: Path) -> None:
 
 def fingerprint(path: Path) -> dict[str, tuple[int, str]]:
     "Time and content of the store's files; the index of the log, which readers use to find their way, left out."
-    return {p.name: (p.stat().st_mtime_ns, hashlib.sha256(p.read_bytes()).hexdigest()) for p in path.parent.iterdir() if not p.name.endswith("-shm")}
+    return {p.name: (p.stat().st_mtime_ns, hashlib.sha256(p.read_bytes()).hexdigest()) for p in path.parent.iterdir()
+            if not p.name.endswith("-shm")}
 
 
 def test_reading_writes_nothing(path: Path, tmp_path_factory: pytest.TempPathFactory, clock: ManualClock) -> None:
@@ -541,7 +576,8 @@ def test_reading_writes_nothing(path: Path, tmp_path_factory: pytest.TempPathFac
         before, changes, position = fingerprint(path), memory.backend.db.current().total_changes, memory.backend.position()
         clock.advance(days=400)
         reads(memory, id, elsewhere)
-        assert fingerprint(path) == before and memory.backend.db.current().total_changes == changes and memory.backend.position() == position
+        assert fingerprint(path) == before
+        assert memory.backend.db.current().total_changes == changes and memory.backend.position() == position
     before = fingerprint(path)
     with Memory(path, read_only=True, clock=clock) as memory:
         reads(memory, id, elsewhere)
@@ -561,7 +597,8 @@ def test_a_read_only_store_refuses_every_write_and_reads_all(path: Path, clock: 
     with Memory(path, read_only=True, clock=clock) as memory:
         for call in (lambda: memory.write("x"), lambda: memory.write_many(["x"]), lambda: memory.add_conversation([("A", "x")]),
                      lambda: memory.update(a.id, text="x"), lambda: memory.delete(a.id), lambda: memory.delete(a.id, erase=True),
-                     lambda: memory.link(a.id, b.id), lambda: memory.record_usage(a.id), lambda: memory.import_jsonl(path.with_suffix(".jsonl"))):
+                     lambda: memory.link(a.id, b.id), lambda: memory.record_usage(a.id),
+                     lambda: memory.import_jsonl(path.with_suffix(".jsonl"))):
             assert "reading only" in refused(memory, call, StoreReadOnly).message
         assert memory.get(a.id) == a and len(memory.search("fruit")) and "read_only=True" in repr(memory)
     with pytest.raises(NotFound, match="no store"):
@@ -576,8 +613,10 @@ def test_a_closed_store_says_so(path: Path) -> None:
         one = memory.write("one")
     memory.close()
     for target in (memory, closed_in_memory()):
-        for call in (lambda m=target: m.write("x"), lambda m=target: m.search("x"), lambda m=target: m.get(one.id), lambda m=target: m.stats(),
-                     lambda m=target: m.check(), lambda m=target: m.delete(one.id), lambda m=target: m.export_jsonl(path.with_suffix(".jsonl"))):
+        for call in (lambda m=target: m.write("x"), lambda m=target: m.search("x"), lambda m=target: m.get(one.id),
+                     lambda m=target: m.stats(),
+                     lambda m=target: m.check(), lambda m=target: m.delete(one.id),
+                     lambda m=target: m.export_jsonl(path.with_suffix(".jsonl"))):
             with pytest.raises(StoreError, match="is closed") as caught:
                 call()
             assert caught.value.hint
@@ -591,9 +630,9 @@ def closed_in_memory() -> Memory:
 
 
 def test_a_block_closes_the_store_also_when_it_fails(path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), Memory(path) as memory:
-        memory.write("kept")
-        raise ZeroDivisionError
+    memory = Memory(path)
+    with pytest.raises(NotFound), memory:
+        memory.get(memory.write("kept").id[1:])
     with pytest.raises(StoreError, match="closed"):
         memory.search("kept")
     with Memory(path) as memory:
@@ -681,7 +720,8 @@ def test_a_hit_s_parts_add_up_while_others_write(path: Path) -> None:
         thread.start()
         try:
             for _ in range(150):
-                wrong += [h.id for h in memory.search("alpha beta", k=20) if abs(sum(sum(p.values()) for p in h.parts.values()) - h.score) > 1e-9]
+                wrong += [h.id for h in memory.search("alpha beta", k=20)
+                          if abs(sum(sum(p.values()) for p in h.parts.values()) - h.score) > 1e-9]
         finally:
             stop.set()
             thread.join()

@@ -1,0 +1,357 @@
+"""The command line as a person meets it: the installed `rlm`, run in a folder and a home of its own. Every example in the
+help is run, and every mistake ends in one sentence."""
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.settings import KNOWN
+from rlm.service.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+RLM = Path(sys.executable).with_name("rlm")
+STORE = Path(".rlm") / "memory.db"  # where the settings' default has it, from the home
+
+
+def walk(command: click.Command, name: str, above: click.Context | None = None) -> Iterator[click.Context]:
+    "A command and all below it, as `rlm`, `rlm db`, `rlm db check` …"
+    ctx = click.Context(command, above, name, **command.context_settings)
+    yield ctx
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(ctx):
+            found = command.get_command(ctx, inner)
+            assert found, inner
+            yield from walk(found, inner, ctx)
+
+
+pytestmark = pytest.mark.usefixtures("bare")
+COMMANDS = list(walk(main, "rlm"))
+LEAVES = [ctx for ctx in COMMANDS if not isinstance(ctx.command, click.Group)]
+
+
+def examples(ctx: click.Context) -> list[str]:
+    "The lines under `Examples:` in a command's help."
+    _, mark, lines = (ctx.command.epilog or "").partition("Examples:\n")
+    assert mark, f"{ctx.command_path} has no examples"
+    return [line.strip() for line in lines.splitlines() if line.strip()]
+
+
+EXAMPLES = [pytest.param(line, marks=pytest.mark.slow if line.startswith("rlm bench") else ())
+            for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx)]
+BEFORE = {"rlm db restore": "rlm db backup monday.db"}  # what an example takes for granted, beside the prepared folder
+
+
+# ---------------------------------------------------------------- a place to run it in
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    "A home with a store, and the files that the examples name."
+    home = tmp_path_factory.mktemp("home")
+    clock = ManualClock("2026-04-01T09:00:00Z")
+    with Memory(home / STORE, clock=clock) as memory:
+        memory.write("민아는 커피보다 녹차를 좋아한다. Green tea, not coffee.", id="tea", tags=["음료"], speaker="민아")
+        memory.write("I am allergic to peanuts.", id="peanuts", tags=["health"], category="fact")
+        memory.write("다음 주 화요일에 치과 예약이 있어", id="dentist", tags=["health"], valid_from="2026-05-12")
+        memory.write("Never change.", id="stone", immutable=True)
+        clock.advance(days=60)
+        memory.update("tea", category="preference")
+        shutil.copy(memory.backup(home / "copy"), home / "notes.db")
+        (home / "copy").unlink()
+    with Memory(home / STORE, namespace="agent-7", clock=clock) as memory:
+        memory.write("Only agent 7 knows this.", id="seven")
+        memory.export_jsonl(home / "store.jsonl")
+    turns = [{"id": "t0", "session": "s", "text": "언제 만날까?"}, {"id": "t1", "session": "s", "reply_to": "t0", "text": "Tuesday!"}]
+    (home / "turns.jsonl").write_text("".join(json.dumps(t) + "\n" for t in turns), encoding="utf-8")
+    return home
+
+
+@pytest.fixture
+def home(prepared: Path, tmp_path: Path) -> Path:
+    "A copy of the prepared home, for one test to do with as it likes."
+    return Path(shutil.copytree(prepared, tmp_path / "home"))
+
+
+Done = subprocess.CompletedProcess[bytes]
+
+
+def run(home: Path, *words: str | bytes, stdin: bytes = b"", **variables: str) -> Done:
+    "Run the installed `rlm` with the prepared home as both home and working folder."
+    env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))}
+    env |= {"HOME": str(home), "LC_ALL": "C.UTF-8", **variables}
+    return subprocess.run([RLM, *words], cwd=home, env=env, input=stdin, capture_output=True, check=False)
+
+
+def shell(home: Path, line: str) -> Done:
+    "Run a line as a shell would: words in quotes, pipes, `>` into a file; programs are `echo` and `rlm`."
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|>")
+    lexer.whitespace_split = True
+    words = list(lexer)
+    target = words[-1] if words[-2:-1] == [">"] else None
+    stages: list[list[str]] = [[]]
+    for word in words[:-2] if target else words:
+        stages.append([]) if word == "|" else stages[-1].append(word)
+    done = Done([], 0, b"", b"")
+    for program, *rest in stages:
+        if program == "echo":
+            done = Done([], 0, (" ".join(rest) + "\n").encode(), b"")
+        else:
+            assert program == "rlm", f"an example runs {program}"
+            done = run(home, *rest, stdin=done.stdout)
+        assert done.returncode == 0, f"{line}\n{done.stderr.decode()}"
+    if target:
+        (home / target).write_bytes(done.stdout)
+    return done
+
+
+# ---------------------------------------------------------------- the help, and what it says
+
+@pytest.mark.parametrize("ctx", COMMANDS, ids=lambda ctx: ctx.command_path)
+def test_every_command_has_help_and_examples(ctx: click.Context, prepared: Path) -> None:
+    done = run(prepared, *ctx.command_path.split()[1:], "--help")
+    text = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert f"Usage: {ctx.command_path}" in text
+    assert (ctx.command.help or "").split("\n")[0].split(":")[0] in re.sub(r"\s+", " ", text)
+    if ctx.parent is None or ctx in LEAVES:
+        assert all(f"  {line}\n" in text for line in examples(ctx)), "an example is broken over lines"
+
+
+def test_the_short_option_does_the_same(prepared: Path) -> None:
+    for words in [[], ["db"], ["memory", "search"]]:
+        assert run(prepared, *words, "-h").stdout == run(prepared, *words, "--help").stdout
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_runs(line: str, home: Path) -> None:
+    for start, first in BEFORE.items():
+        if line.startswith(start):
+            shell(home, first)
+    done = shell(home, line)
+    assert done.stdout.strip()
+    assert b"Traceback" not in done.stderr
+    if "--json" in line:
+        json.loads(done.stdout)
+
+
+def test_a_line_is_read_as_a_shell_reads_it(home: Path) -> None:
+    shell(home, 'echo "물을 | 마시자 > 지금" | rlm memory write - --id water')
+    shell(home, "rlm memory show water --json > shown.json")
+    assert json.loads((home / "shown.json").read_text(encoding="utf-8"))["text"] == "물을 | 마시자 > 지금\n"
+
+
+def test_two_stores_are_joined_by_a_pipe(home: Path) -> None:
+    done = shell(home, "rlm db export - | rlm db import - --db other.db --json")
+    assert json.loads(done.stdout)["added"] == 5
+    assert run(home, "memory", "show", "tea", "--db", "other.db").returncode == 0
+
+
+def test_every_command_and_setting_is_in_the_documentation() -> None:
+    notebooks = [json.loads(p.read_text(encoding="utf-8")) for p in sorted((ROOT / "nbs").rglob("[!_.]*.ipynb"))]
+    cells = [cell for notebook in notebooks for cell in notebook["cells"]]
+    said = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    outputs = [o for cell in cells for o in cell.get("outputs", [])]
+    said += ["".join(o.get("text", [])) for o in outputs]
+    said += ["".join(o.get("data", {}).get("text/markdown", [])) for o in outputs]
+    said += [p.read_text(encoding="utf-8") for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]]
+    text = "\n".join(said)
+    assert not [ctx.command_path for ctx in COMMANDS if not re.search(rf"{ctx.command_path}\b", text)]
+    assert not [name for name in KNOWN if not re.search(rf"\b{name}\b", text)]
+
+
+# ---------------------------------------------------------------- mistakes
+
+def damaged(home: Path) -> None:
+    "The store with everything behind its first page overwritten."
+    data = (home / STORE).read_bytes()
+    (home / STORE).write_bytes(data[:4096] + b"\xa5" * (len(data) - 4096))
+    for end in ("-wal", "-shm"):
+        (home / f"{STORE}{end}").unlink(missing_ok=True)
+
+
+def foreign(home: Path) -> None:
+    "A picture where the store should be."
+    (home / STORE).write_bytes(b"\x89PNG" * 1000)
+
+
+def misspelt(home: Path) -> None:
+    "A settings file with a key that is nearly right."
+    (home / "rlm.yaml").write_text("serch_k: 3\n", encoding="utf-8")
+
+
+MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
+    # what is typed; the exit code; what the message says; the standard input; what is wrong with the place
+    ("memory search tea --colour red", 2, "No such option '--colour'", b"", None),
+    ("memory serch tea", 2, "No such command 'serch'", b"", None),
+    ("memory search", 2, "Missing argument 'QUERY'", b"", None),
+    ("memory search tea -k many", 2, "'many' is not a valid integer", b"", None),
+    ("memory list --kind note", 2, "'note' is not one of", b"", None),
+    ("memory write --jsonl missing.jsonl", 2, "missing.jsonl", b"", None),
+    ("memory show nobody", 1, "no memory 'nobody'", b"", None),
+    ("memory show tea -n nowhere", 1, "namespace 'nowhere'", b"", None),
+    ("memory history nobody", 1, "'nobody'", b"", None),
+    ("memory explain tea nobody", 1, "'nobody'", b"", None),
+    ("memory update nobody --text x", 1, "'nobody'", b"", None),
+    ("memory update tea", 1, "nothing to change", b"", None),
+    ("memory update stone --text x", 1, "'stone' is immutable", b"", None),
+    ("memory delete tea nobody", 1, "'nobody'", b"", None),
+    ("memory delete stone", 1, "'stone' is immutable", b"", None),
+    ("memory write again --id tea", 1, "'tea'", b"", None),
+    ("memory write x --reply-to nobody", 1, "'nobody'", b"", None),
+    ("memory write", 1, "nothing to write", b"", None),
+    ("memory write '   '", 1, "text is blank", b"", None),
+    ("memory write -", 1, "text is blank", b"\n", None),
+    ("memory write -", 1, "not UTF-8", b"\xff\xfe", None),
+    ("memory write --jsonl -", 1, "not UTF-8", b'{"text": "\xff"}\n', None),
+    ("memory write --jsonl -", 1, "Line 2 is not JSON", b'{"text": "a"}\nb\n', None),
+    ("memory write --jsonl -", 1, "Line 1 is a list", b"[1]\n", None),
+    ("memory write --jsonl -", 1, "no field 'colour'", b'{"text": "a", "colour": "red"}\n', None),
+    ("memory write x --time yesterday", 1, "'yesterday' is not ISO 8601", b"", None),
+    ("memory search '  '", 1, "query is blank", b"", None),
+    ("memory search tea -k 0", 1, "k is 0", b"", None),
+    ("memory search tea --since 2026-13-01", 1, "'2026-13-01' is not ISO 8601", b"", None),
+    ("memory search tea --since 2026-02-01 --until 2026-01-01", 1, "not after since", b"", None),
+    ("memory show tea --as-of soon", 1, "'soon' is not ISO 8601", b"", None),
+    ("memory search tea --db typo.db", 1, "no store at 'typo.db'", b"", None),
+    ("memory search tea --db .", 1, "is a folder", b"", None),
+    ("memory write x --db .", 1, "is a folder", b"", None),
+    ("memory write x --db notes.db/x.db", 1, "notes.db", b"", None),
+    ("memory search tea -n ' '", 1, "namespace", b"", None),
+    ("memory search tea", 1, "damaged", b"", damaged),
+    ("memory search tea", 1, "memory.db", b"", foreign),
+    ("memory search tea", 1, "unknown key 'serch_k'", b"", misspelt),
+    ("config", 1, "unknown key 'serch_k'", b"", misspelt),
+    ("config --config nowhere.yaml", 1, "no settings file 'nowhere.yaml'", b"", None),
+    ("db check --db typo.db", 1, "no store at 'typo.db'", b"", None),
+    ("db check", 1, "damaged", b"", damaged),
+    ("db backup notes.db", 1, "exists already", b"", None),
+    ("db restore missing.db --yes", 1, "no backup at", b"", None),
+    ("db restore turns.jsonl --yes", 1, "turns.jsonl", b"", None),
+    ("db export missing/store.jsonl", 1, "can't be written", b"", None),
+    ("db import turns.jsonl", 1, "not an export", b"", None),
+    ("db import -", 1, "not UTF-8", b"\xff", None),
+]
+
+
+def store_of(home: Path) -> list[Any]:
+    "What the store holds, if it can be read."
+    with Memory(home / STORE, read_only=True) as memory:
+        return memory.backend.db.query("SELECT * FROM events") + memory.backend.db.query("SELECT * FROM memories")
+
+
+def said(done: Done) -> str:
+    "What an error told; it is one sentence and perhaps a hint, and no traceback."
+    text = done.stderr.decode()
+    assert text.count("Error: ") == 1 and text.splitlines()[-1 if done.returncode == 2 else 0].startswith("Error: "), text
+    assert "Traceback" not in text and len(text.splitlines()) <= 4, text
+    assert done.stdout == b""
+    return text
+
+
+@pytest.mark.parametrize(("line", "code", "message", "stdin", "spoil"), MISTAKES, ids=[f"{m[0]}{' …' * bool(m[3])}" for m in MISTAKES])
+def test_a_mistake_is_one_sentence(line: str, code: int, message: str, stdin: bytes, spoil: Callable[[Path], None] | None,
+                                   home: Path) -> None:
+    before = store_of(home)
+    if spoil:
+        spoil(home)
+    files = sorted(home.rglob("*"))
+    done = run(home, *shlex.split(line), stdin=stdin)
+    assert done.returncode == code, done.stderr.decode()
+    assert message in said(done)
+    assert [f for f in sorted(home.rglob("*")) if f.suffix not in (".db-wal", ".db-shm")] == [
+        f for f in files if f.suffix not in (".db-wal", ".db-shm")], "it left a file behind"
+    if spoil in (None, misspelt):
+        (home / "rlm.yaml").unlink(missing_ok=True)
+        assert store_of(home) == before
+
+
+def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
+    for words in [["memory", "write", b"a\xffb"], ["memory", "search", b"\xff"], ["memory", "show", b"\xff"],
+                  ["memory", "write", "x", "--tag", b"\xff"], ["memory", "show", "tea", "-n", b"\xff"]]:
+        done = run(home, *words)
+        assert done.returncode in (1, 2), words
+        said(done)
+
+
+@pytest.mark.parametrize(("variable", "value"), [("RLM_SEARCH_K", "many"), ("RLM_DB_PAHT", "x.db"), ("RLM_CONFIG", "nowhere.yaml")])
+def test_a_wrong_variable_is_named(variable: str, value: str, home: Path) -> None:
+    done = run(home, "memory", "search", "tea", **{variable: value})
+    assert done.returncode == 1
+    assert variable in said(done)
+
+
+def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
+    env = {**os.environ, "HOME": str(home)}
+    with subprocess.Popen([RLM, "db", "export", "-"], cwd=home, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
+        assert asked.stdout and asked.stderr
+        asked.stdout.close()
+        assert b"Traceback" not in asked.stderr.read()
+
+
+# ---------------------------------------------------------------- what programs read
+
+@pytest.mark.parametrize("line", [
+    "memory write '하늘은 파랗다' --json", "memory search 녹차 --json", "memory list --json", "memory show tea --json",
+    "memory explain 녹차 tea --json", "memory history tea --json", "memory update tea --text '홍차로 바꿨다' --json",
+    "config --db 기억.db --json", "memory write --jsonl turns.jsonl --json"])
+def test_json_holds_korean_as_it_is(line: str, home: Path) -> None:
+    done = run(home, *shlex.split(line))
+    text = done.stdout.decode()
+    assert done.returncode == 0, done.stderr.decode()
+    assert re.search("[가-힣]", text)
+    assert "\\u" not in text
+    assert json.loads(text)
+
+
+@pytest.mark.parametrize("ctx", [ctx for ctx in LEAVES if any(p.name == "as_json" for p in ctx.command.params)
+                                 and not ctx.command_path.startswith("rlm bench")], ids=lambda ctx: ctx.command_path)
+def test_every_command_that_offers_json_prints_it(ctx: click.Context, home: Path) -> None:
+    line = examples(ctx)[0]
+    for start, first in BEFORE.items():
+        if line.startswith(start):
+            shell(home, first)
+    json.loads(shell(home, line if "--json" in line else f"{line} --json").stdout)
+
+
+# ---------------------------------------------------------------- what can't be undone asks first
+
+def test_erasing_asks(home: Path) -> None:
+    for answer, code in [(b"n\n", 1), (b"", 1), (b"\n", 1), (b"y\n", 0)]:
+        done = run(home, "memory", "delete", "tea", "--erase", stdin=answer)
+        assert (done.returncode, b"Erase 1 memory for good?" in done.stderr) == (code, True)
+        assert run(home, "memory", "show", "tea").returncode == 1 - code
+    assert run(home, "memory", "history", "tea").returncode == 0  # an event says that there was one
+    assert "녹차".encode() not in (home / STORE).read_bytes()
+
+
+def test_restoring_asks(home: Path) -> None:
+    run(home, "memory", "write", "since the backup", "--id", "new")
+    for answer, code in [(b"n\n", 1), (b"", 1), (b"y\n", 0)]:
+        done = run(home, "db", "restore", "notes.db", stdin=answer)
+        assert (done.returncode, b"Replace " in done.stderr) == (code, True)
+        assert run(home, "memory", "show", "new").returncode == 1 - code
+    assert len(list((home / STORE).parent.glob("memory.db.replaced-*"))) == 1
+
+
+def test_a_copy_that_may_still_hold_the_text_is_named(home: Path) -> None:
+    run(home, "db", "restore", "notes.db", "--yes")
+    done = run(home, "memory", "delete", "tea", "--erase", "--yes")
+    assert b"may still hold the text" in done.stdout and b"memory.db.replaced-" in done.stdout
+
+
+def test_a_check_that_finds_something_ends_with_one(home: Path) -> None:
+    with Memory(home / STORE) as memory:
+        memory.backend.db.query("UPDATE memories SET text = 'tampered with' WHERE id = 'tea'")
+    done = run(home, "db", "check", "--json")
+    assert done.returncode == 1 and json.loads(done.stdout)["ok"] is False
+    assert run(home, "db", "check", "--repair").returncode == 0
