@@ -1,0 +1,677 @@
+"The vector index finds what is nearest, whatever is written meanwhile, and its sidecar is believed only when it fits."
+import json
+import os
+import struct
+import subprocess
+import sys
+import textwrap
+import threading
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm.core.errors import InvalidInput
+from rlm.store import vector_sidecar
+from rlm.store.vector_codes import (
+    Ints,
+    Lists,
+    best,
+    centred,
+    decode,
+    encode,
+    find_centres,
+    principal_axes,
+    recode,
+    sample_vectors,
+    widened,
+)
+from rlm.store.vector_fold import Tuning
+from rlm.store.vector_index import Batch, VectorIndex, enough
+from rlm.store.vector_sidecar import Stamp, Unfit, catch_up, load, open_vectors, save, scrub, sidecar_path
+
+DIM = 128
+MEAN = np.full(DIM, 0.1, np.float32)
+SMALL = Tuning(candidates=64, rescored=10, axes_from=128, lists_from=600, probed=0.5, fold_from=100)
+
+
+class Truth:
+    "Vectors as a database would hold them, with a diary."
+
+    def __init__(self, dim: int = DIM) -> None:
+        self.dim, self.id = dim, "store"
+        self.rows: dict[int, list[np.ndarray]] = {}
+        self.events: list[int] = []
+        self.asked, self.forgets = 0, False
+
+    def write(self, seq: int, *vectors: np.ndarray) -> None:
+        self.rows[seq] = [v.astype(np.float16) for v in vectors]
+        self.events.append(seq)
+
+    def delete(self, seq: int) -> None:
+        self.rows.pop(seq, None)
+        self.events.append(seq)
+
+    def position(self) -> tuple[str, int]:
+        return self.id, len(self.events)
+
+    def batches(self, size: int = 100) -> Iterator[Batch]:
+        self.asked += 1
+        seqs = sorted(self.rows)
+        for i in range(0, len(seqs), size):
+            yield self.vectors_of(seqs[i:i + size])
+
+    def changed(self, after: int) -> Collection[int] | None:
+        return None if self.forgets else set(self.events[after:])
+
+    def vectors_of(self, seqs: Collection[int]) -> Batch:
+        found = [(s, c, v) for s in sorted(seqs) for c, v in enumerate(self.rows.get(s, ()))]
+        return (np.array([f[0] for f in found], np.int64), np.array([f[1] for f in found], np.int32),
+                np.array([f[2] for f in found], np.float16).reshape(-1, self.dim))
+
+    def fetch(self, seqs: Ints, chunks: Any) -> np.ndarray:
+        gone = np.full(self.dim, np.nan, np.float16)
+        return np.array([rows[c] if c < len(rows := self.rows.get(s, [])) else gone
+                         for s, c in zip(seqs.tolist(), chunks.tolist(), strict=True)], np.float16).reshape(-1, self.dim)
+
+    def nearest(self, query: np.ndarray, k: int, allowed: Collection[int] | None = None) -> tuple[list[int], np.ndarray]:
+        "By hand: every vector against the query, the best chunk of each memory, ties by number."
+        seqs, _, vectors = self.vectors_of([s for s in self.rows if allowed is None or s in allowed])
+        scores = centred(vectors, MEAN) @ centred(query[None], MEAN)[0]
+        top: dict[int, float] = {}
+        for s, value in zip(seqs.tolist(), scores.tolist(), strict=True):
+            top[s] = max(top.get(s, -2), value)
+        order = sorted(top, key=lambda s: (-top[s], s))[:k]
+        return order, np.array([top[s] for s in order], np.float32)
+
+
+@cache
+def draw(n: int, seed: int = 0, questions: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    vectors, queries = sample_vectors(n, questions, dim=DIM, seed=seed)
+    return vectors + MEAN, queries + MEAN
+
+
+def filled(n: int, chunks: int = 1, seed: int = 0) -> tuple[Truth, np.ndarray]:
+    vectors, queries = draw(n * chunks, seed)
+    truth = Truth()
+    for i in range(n):
+        truth.write(3 * i + 1, *vectors[i * chunks:(i + 1) * chunks])
+    return truth, queries
+
+
+def opened(truth: Truth, path: Path | None = None, tuning: Tuning = SMALL, **how: Any) -> VectorIndex:
+    return open_vectors(truth, "default", "e5", MEAN, path, tuning, **{"background": False, **how})
+
+
+def agree(index: VectorIndex, truth: Truth, queries: np.ndarray, k: int = 10, allowed: Any = None, **how: Any) -> None:
+    "The index answers as the count by hand does."
+    given = np.asarray(allowed if isinstance(allowed, np.ndarray) else list(allowed or ()))
+    only = None if allowed is None else {*(np.flatnonzero(given) if given.dtype == np.bool_ else given).tolist()}
+    for query in queries:
+        seqs, scores = index.search(query, k, allowed, **how)
+        expected, values = truth.nearest(query, k, only)
+        np.testing.assert_allclose(scores, values, atol=2e-6)
+        assert seqs.tolist() == expected or (len(seqs) == len(expected) and (np.abs(np.diff(values)) < 2e-6).any())
+
+
+# ---------------------------------------------------------------- codes
+
+
+def test_halves_are_widened_as_numpy_does() -> None:
+    every = np.arange(65536, dtype=np.uint16).view(np.float16)
+    finite = every[np.isfinite(every)]
+    assert np.array_equal(widened(finite).view(np.uint32), finite.astype(np.float32).view(np.uint32))
+    assert np.array_equal(widened(every), every.astype(np.float32), equal_nan=True)
+    assert widened(np.zeros((0, 4), np.float16)).shape == (0, 4)
+
+
+def test_codes_are_within_half_a_step_and_turning_changes_no_cosine() -> None:
+    vectors = centred(draw(500)[0], MEAN)
+    axes = principal_axes(vectors)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(DIM), atol=1e-5)
+    rows = encode(np.arange(500), np.zeros(500, np.int32), vectors @ axes)
+    assert np.abs(decode(rows) - vectors @ axes).max() <= rows.scale.max() / 2 + 1e-6
+    again = recode(rows, axes.T)
+    assert np.abs(decode(again) @ vectors[0] - vectors @ vectors[0]).max() < 0.01
+    lengths = ((vectors @ axes) ** 2).mean(axis=0)
+    assert (np.diff(lengths) <= 1e-6).all(), "variances fall"
+
+
+def test_a_vector_at_the_mean_scores_zero() -> None:
+    assert not centred(MEAN[None], MEAN).any()
+    rows = encode(np.array([1]), np.zeros(1, np.int32), np.zeros((1, DIM), np.float32))
+    assert not decode(rows).any()
+
+
+@given(st.lists(st.floats(-1, 1, width=32) | st.just(float("-inf")), max_size=60), st.integers(1, 80))
+def test_the_best_are_all_there(values: list[float], n: int) -> None:
+    scores = np.array(values, np.float32)
+    found = best(scores, n)
+    possible = sorted((v for v in values if v > float("-inf")), reverse=True)
+    assert sorted(scores[found].tolist(), reverse=True)[:n] == [np.float32(v) for v in possible[:n]]
+    assert (np.diff(found) > 0).all()
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_the_best_of_very_many(flat: bool) -> None:
+    scores = np.random.default_rng(0).standard_normal(200_000).astype(np.float32)
+    if flat:
+        scores[:] = 0.5
+        scores[::7] = -np.inf
+    found = best(scores, 100)
+    assert np.sort(scores[found])[-100:].tolist() == np.sort(scores)[-100:].tolist()
+
+
+def test_centres_lie_among_their_rows() -> None:
+    sample = centred(draw(2000)[0], MEAN)
+    centres = find_centres(sample, 40)
+    assert centres.shape == (40, DIM) and np.isfinite(centres).all()
+    assert np.array_equal(centres, find_centres(sample, 40)), "the same every time"
+    near = Lists(centres, np.arange(41)).nearest(centres[7], 5)
+    assert 7 in near and (np.diff(near) > 0).all()
+
+
+# ---------------------------------------------------------------- searching
+
+
+@pytest.mark.parametrize("n", [1, 9, 100, 500, 1500])
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_an_exact_search_is_the_count_by_hand(n: int, chunks: int) -> None:
+    truth, queries = filled(n, chunks)
+    index = opened(truth)
+    assert len(index) == n * chunks
+    agree(index, truth, queries, exact=True)
+    agree(index, truth, queries[:3], k=n + 5, exact=True)
+
+
+def test_defaults_are_exact_while_there_are_few() -> None:
+    truth, queries = filled(2000)
+    agree(opened(truth, tuning=Tuning()), truth, queries)
+
+
+def test_short_cuts_miss_little() -> None:
+    vectors, queries = sample_vectors(6000, 60)
+    mean = np.zeros(384, np.float32)
+    index = VectorIndex(384, mean, None, Tuning(candidates=400, lists_from=4000, probed=0.4))
+    index.build(lambda: [(np.arange(6000), np.zeros(6000, np.int32), vectors)])
+    assert index.state.base.lists is not None
+    seen = [len({*index.search(q, 10)[0]} & {*index.search(q, 10, exact=True)[0]}) for q in queries]
+    assert np.mean(seen) >= 9.5
+
+
+def test_codes_alone_are_near_the_truth() -> None:
+    truth, queries = filled(400, 2)
+    index = VectorIndex(DIM, MEAN, None, SMALL)
+    index.build(truth.batches)
+    for query in queries:
+        seqs, scores = index.search(query, 400, exact=True)
+        assert np.abs(scores - truth.nearest(query, 400)[1]).max() < 0.01
+        np.testing.assert_allclose(index.scores_for(query, seqs), scores, atol=1e-5)
+
+
+def test_scores_for_given_memories() -> None:
+    truth, queries = filled(300, 2)
+    index = opened(truth)
+    truth.write(2, truth.rows[1][0])
+    catch_up(index, truth)
+    wanted = np.array([4, 999_999, 2, 1, 0, -5, 4])
+    scores = index.scores_for(queries[0], wanted)
+    known = dict(zip(*(x.tolist() for x in index.search(queries[0], 400, exact=True)), strict=True))
+    assert np.isnan(scores[[1, 4, 5]]).all() and scores[0] == scores[6]
+    assert all(abs(scores[i] - known[int(wanted[i])]) < 0.01 for i in (0, 2, 3))
+    assert len(index.scores_for(queries[0], [])) == 0
+
+
+@pytest.mark.parametrize("n", [500, 5000])
+def test_filters_come_before_ranking(n: int) -> None:
+    truth, queries = filled(n)
+    index = opened(truth)
+    rng = np.random.default_rng(1)
+    every = np.array(sorted(truth.rows))
+    for size in (1, 5, 30, n // 4, n // 2, n):
+        some = rng.choice(every, size, replace=False)
+        mask = np.zeros(every.max() + 1, bool)
+        mask[some] = True
+        for allowed in (some, np.sort(some), set(some.tolist()), mask, mask[: some.max() + 1], np.append(mask, [True] * 9)):
+            seqs, _ = index.search(queries[0], 10, allowed)
+            assert len(seqs) == min(10, size) and {*seqs.tolist()} <= {*some.tolist()}
+        agree(index, truth, queries[:3], allowed=some, exact=True)
+        agree(index, truth, queries[:3], allowed=mask, exact=True)
+    for nothing in ([], np.zeros(0, np.int64), np.zeros(4, bool), {2, 5}, np.array([-1, 10**12])):
+        assert len(index.search(queries[0], 10, nothing)[0]) == 0
+
+
+def test_a_large_filter_by_number_is_a_mask() -> None:
+    truth, queries = filled(5000)
+    index = opened(truth, tuning=replace(SMALL, lists_from=10**9))
+    some = np.array(sorted(truth.rows))[::2]
+    agree(index, truth, queries[:5], allowed=some, exact=True)
+
+
+def test_all_chunks_of_one_memory_on_top_do_not_hide_the_others() -> None:
+    truth, queries = filled(300)
+    truth.write(2000, *[queries[0] + i * 1e-3 for i in range(200)])
+    index = opened(truth, tuning=replace(SMALL, candidates=16))
+    seqs, scores = index.search(queries[0], 10)
+    assert seqs[0] == 2000 and len(set(seqs.tolist())) == 10 and (np.diff(scores) <= 0).all()
+    agree(index, truth, queries[:1], exact=True)
+
+
+def test_ties_go_to_the_first_memory() -> None:
+    truth, queries = filled(50)
+    for seq in (700, 500, 600):
+        truth.write(seq, queries[0])
+    index = opened(truth)
+    assert index.search(queries[0], 3)[0].tolist() == [500, 600, 700]
+    truth.write(499, queries[0])
+    catch_up(index, truth)
+    assert index.search(queries[0], 3)[0].tolist() == [499, 500, 600]
+
+
+def test_the_same_input_gives_the_same_index() -> None:
+    truth, queries = filled(900, 2)
+    one, two = opened(truth), opened(truth)
+    for name, array in vector_sidecar._sections(one.state).items():
+        assert np.array_equal(array, vector_sidecar._sections(two.state)[name]), name
+    assert [one.search(q, 10)[0].tolist() for q in queries] == [two.search(q, 10)[0].tolist() for q in queries]
+
+
+def test_an_empty_index_finds_nothing() -> None:
+    truth = Truth()
+    index = opened(truth)
+    query = np.ones(DIM, np.float32)
+    assert len(index) == 0 and len(index.search(query, 10)[0]) == 0 and np.isnan(index.scores_for(query, [1])).all()
+    index.fold()
+    index.remove([1, 2])
+    truth.write(1, query)
+    catch_up(index, truth)
+    assert index.search(query, 10)[0].tolist() == [1]
+
+
+def test_wrong_questions_are_refused() -> None:
+    index = opened(filled(10)[0])
+    for wrong in (np.ones(DIM + 1), np.ones((1, DIM)), np.full(DIM, np.nan)):
+        with pytest.raises(InvalidInput):
+            index.search(wrong, 10)
+    with pytest.raises(InvalidInput):
+        index.search(np.ones(DIM), 0)
+    with pytest.raises(InvalidInput):
+        index.put(np.array([1]), np.array([0], np.int32), np.ones((1, DIM - 1)))
+    with pytest.raises(InvalidInput):
+        VectorIndex(DIM, np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_the_first_of_several(n: int) -> None:
+    assert enough(np.array([5, 5, 4, 5, 3]), 3) == 5
+    assert enough(np.array([5, 5, 4, 5, 3]), 4) is None
+    assert enough(np.array([7] * n), 1) == (1 if n else None)
+
+
+# ---------------------------------------------------------------- writing
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.sampled_from("wwwwdf"), st.integers(0, 400), st.integers(1, 3)), max_size=60), st.integers(0, 5))
+def test_after_any_writes_the_answers_are_those_of_the_rows(steps: list[tuple[str, int, int]], seed: int) -> None:
+    truth, queries = filled(120, seed=seed)
+    index, vectors = opened(truth), draw(200, seed=9)[0]
+    for i, (what, seq, chunks) in enumerate(steps):
+        if what == "w":
+            truth.write(seq, *vectors[3 * i:3 * i + chunks])
+        elif what == "d":
+            truth.delete(seq)
+        else:
+            index.fold()
+        if i % 3 == 0:
+            catch_up(index, truth)
+    catch_up(index, truth)
+    assert len(index) == sum(map(len, truth.rows.values()))
+    agree(index, truth, queries[:4], exact=True)
+    index.fold()
+    assert len(index.state.recent) == 0 and not index.state.base.rows.gone.any()
+    agree(index, truth, queries[:4], exact=True)
+
+
+def test_it_grows_from_nothing_to_lists() -> None:
+    vectors, queries = draw(3000)
+    truth, index = Truth(), VectorIndex(DIM, MEAN, None, SMALL, background=False)
+    for i in range(0, 3000, 30):
+        for j in range(i, i + 30):
+            truth.write(j, vectors[j])
+        index.put(*truth.vectors_of(range(i, i + 30)))
+    state = index.state
+    assert state.base.lists is not None and state.base.axes is not None and len(index) == 3000
+    assert len(state.recent) < len(state.base.rows) / 8 + 30
+    index.fetch = truth.fetch
+    agree(index, truth, queries, exact=True)
+    seen = [len({*index.search(q, 10)[0].tolist()} & {*truth.nearest(q, 10)[0]}) for q in queries]
+    assert np.mean(seen) >= 8.5
+
+
+def test_what_the_database_no_longer_has_is_no_answer() -> None:
+    truth, queries = filled(200)
+    index = opened(truth)
+    first = truth.nearest(queries[0], 60)[0]
+    for seq in first[:50]:
+        del truth.rows[seq]  # by another process, of which this one has not heard
+    assert index.search(queries[0], 10)[0].tolist() == first[50:]
+
+
+def test_searches_beside_writes_and_folds() -> None:
+    truth, queries = filled(1500)
+    index = opened(truth, background=True)
+    always = truth.nearest(queries[0], 5)[0]
+    vectors, stop, wrong = draw(4000, seed=4)[0], threading.Event(), list[str]()
+
+    def search() -> None:
+        while not stop.is_set():
+            seqs, scores = index.search(queries[0], 5, exact=True)
+            if not {*always} >= {*seqs.tolist()} or len(seqs) != 5 or (np.diff(scores) > 0).any():
+                wrong.append(f"{seqs} {scores}")
+            known = index.scores_for(queries[0], always)
+            if np.isnan(known).any():
+                wrong.append(f"lost {known}")
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    others = [s for s in truth.rows if s not in always]
+    for i in range(120):
+        far = np.repeat((2 * MEAN - queries[0])[None], 20, axis=0) + 0.3 * vectors[20 * i % 3000:20 * i % 3000 + 20]
+        seqs = np.array(others[20 * i % 1400:20 * i % 1400 + 20])
+        index.put(seqs, np.zeros(len(seqs), np.int32), far[:len(seqs)].astype(np.float16))
+        index.put(np.array(always), np.zeros(5, np.int32), truth.vectors_of(always)[2])  # an update that changes nothing
+        truth.rows.update({int(s): [v.astype(np.float16)] for s, v in zip(seqs, far, strict=False)})
+    stop.set()
+    for thread in threads:
+        thread.join()
+    index.close()
+    assert not wrong, wrong[:3]
+    agree(index, truth, queries, exact=True)
+
+
+def test_writes_during_a_fold_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rlm.store import vector_index
+    truth, queries = filled(700)
+    index, make = opened(truth), vector_index.make_base
+    truth.write(2, queries[0])
+    catch_up(index, truth)
+
+    def slow(*given: Any) -> Any:
+        made = make(*given)
+        truth.write(5, queries[1])                  # new
+        truth.write(4, queries[2])                  # in the base
+        truth.write(2, queries[3])                  # among the rows that are being folded
+        truth.delete(7)
+        catch_up(index, truth)
+        return made
+
+    monkeypatch.setattr(vector_index, "make_base", slow)
+    index.fold()
+    monkeypatch.undo()
+    assert len(index) == sum(map(len, truth.rows.values()))
+    agree(index, truth, queries, exact=True)
+    index.fold()
+    agree(index, truth, queries, exact=True)
+
+
+def test_a_byte_a_dimension_and_little_more() -> None:
+    vectors = sample_vectors(4000, 1)[0].astype(np.float16)
+    index = VectorIndex(384, np.zeros(384, np.float32))
+    index.build(lambda: [(np.arange(4000), np.zeros(4000, np.int32), vectors)])
+    size = sum(a.nbytes for a in vector_sidecar._sections(index.state).values()) - 384 * 384 * 4
+    assert size / 4000 < 384 + 30
+
+
+# ---------------------------------------------------------------- the sidecar
+
+
+@pytest.fixture
+def side(tmp_path: Path) -> Path:
+    return sidecar_path(tmp_path / "memory.db", "default", "e5")
+
+
+def test_what_is_saved_is_what_is_loaded(side: Path) -> None:
+    truth, queries = filled(800, 2)
+    first = opened(truth, side)
+    assert side.exists() and truth.asked == 2 and [p.name for p in side.parent.iterdir()] == [side.name]
+    before = [first.search(q, 10) for q in queries]
+    second = opened(truth, side)
+    assert truth.asked == 2, "it was not made anew"
+    for (seqs, scores), query in zip(before, queries, strict=True):
+        again = second.search(query, 10)
+        assert np.array_equal(seqs, again[0]) and np.array_equal(scores, again[1])
+    agree(second, truth, queries, exact=True)
+    assert side.stat().st_mode & 0o77 == 0 and side.parent.stat().st_mode & 0o77 == 0
+
+
+def test_recent_rows_and_gone_ones_are_saved_too(side: Path) -> None:
+    truth, queries = filled(700)
+    index = opened(truth, side, replace(SMALL, fold_from=10**6))
+    truth.write(1, queries[0])
+    truth.write(5000, queries[1], queries[2])
+    truth.delete(4)
+    catch_up(index, truth)
+    assert len(index.state.recent) == 3
+    save(index, side, "default", "e5")
+    again = opened(truth, side)
+    assert truth.asked == 2 and len(again) == len(index) == 701
+    agree(again, truth, queries, exact=True)
+
+
+def test_a_stale_sidecar_catches_up(side: Path) -> None:
+    truth, queries = filled(700)
+    opened(truth, side)
+    vectors = draw(300, seed=3)[0]
+    for i in range(150):
+        truth.write(10_000 + i, vectors[i])
+        truth.write(3 * i + 1, vectors[i + 150])
+    for seq in (700, 703, 10_003):
+        truth.delete(seq)
+    index = opened(truth, side)
+    assert truth.asked == 2 and index.state.position == truth.position()
+    agree(index, truth, queries, exact=True)
+    assert catch_up(index, truth) == 0
+
+
+def test_two_indexes_on_one_store_see_each_others_writes(side: Path) -> None:
+    truth, queries = filled(300)
+    one, two = opened(truth, side), opened(truth, side)
+    truth.write(9000, queries[0])
+    assert catch_up(one, truth) == 1 and catch_up(two, truth) == 1
+    for index in (one, two):
+        assert index.search(queries[0], 1)[0].tolist() == [9000]
+    save(one, side, "default", "e5")
+    assert two.search(queries[0], 1)[0].tolist() == [9000], "the old file is still mapped"
+
+
+def test_a_source_that_can_not_tell_what_changed_is_read_anew() -> None:
+    truth, queries = filled(300)
+    index = opened(truth)
+    truth.delete(1)
+    truth.forgets = True
+    catch_up(index, truth)
+    assert len(index) == 299
+    agree(index, truth, queries, exact=True)
+
+
+def resigned(data: bytes, **changed: Any) -> bytes:
+    "The file with another header, and a right checksum for it."
+    magic, length, _ = struct.unpack_from("<8sII", data)
+    text = json.dumps({**json.loads(data[16:16 + length]), **changed}).encode()
+    start = struct.pack("<8sII", magic, len(text), zlib.crc32(text)) + text
+    return start + bytes(-len(start) % 64) + data[-(-(16 + length) // 64) * 64:]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Truth, np.ndarray, bytes]:
+    truth, queries = filled(650)
+    path = tmp_path_factory.mktemp("good") / "x.vectors"
+    opened(truth, path)
+    return truth, queries, path.read_bytes()
+
+
+HEADER = {"database": ["other", None, 5], "event": [10**9, -1, "1", None], "namespace": ["work"], "model": ["minilm"],
+          "dim": [127, 0, "128"], "mean": [0], "learned": [None, [], ["x", 1]], "size": [0, 10**9, -64, "x"],
+          "sections": [{}, None, [], {"base.seq": [0, "<i8", [650], 0]}]}
+
+
+@pytest.mark.parametrize(("field", "value"), [(f, v) for f, many in HEADER.items() for v in many])
+def test_a_foreign_or_senseless_header_is_refused(side: Path, good: Any, field: str, value: Any) -> None:
+    truth, queries, data = good
+    side.parent.mkdir()
+    side.write_bytes(resigned(data, **{field: value}))
+    with pytest.raises(Unfit):
+        load(side, Stamp.of(truth.position(), "default", "e5", MEAN))
+    asked = truth.asked
+    index = opened(truth, side)
+    assert truth.asked == asked + 2, "made anew"
+    agree(index, truth, queries[:2], exact=True)
+    assert opened(truth, side) and truth.asked == asked + 2, "and well this time"
+
+
+def test_every_section_of_the_header_matters(side: Path, good: Any) -> None:
+    truth, _, data = good
+    side.parent.mkdir()
+    sections = json.loads(data[16:16 + struct.unpack_from("<8sII", data)[1]])["sections"]
+    wanted = Stamp.of(truth.position(), "default", "e5", MEAN)
+    side.write_bytes(resigned(data))
+    load(side, wanted)
+    for name, (at, kind, shape, crc) in sections.items():
+        wrongs = [[at, "<f8", shape, crc], [at, "O", shape, crc], [at, "x", shape, crc], [at, kind, [*shape, 2], crc], [at, kind, [], crc],
+                  [at, kind, "x", crc], [at, kind, shape, crc ^ 1], [at, kind, shape, None], [-1 << 40, kind, shape, crc],
+                  [1 << 60, kind, shape, crc], ["x", kind, shape, crc], [], None]
+        if not name.startswith("recent") and name not in ("base.chunk", "base.gone"):  # nothing, or zeros wherever one reads them
+            wrongs.append([at + 64, kind, shape, crc])
+        for wrong in wrongs:
+            side.write_bytes(resigned(data, sections={**sections, name: wrong}))
+            with pytest.raises(Unfit):
+                load(side, wanted)
+
+
+def test_random_damage_is_noticed(side: Path, good: Any) -> None:
+    truth, _, data = good
+    side.parent.mkdir()
+    length = struct.unpack_from("<8sII", data)[1]
+    sections = json.loads(data[16:16 + length])["sections"]
+    start = -(-(16 + length) // 64) * 64
+    used = [(start + at, int(np.prod(shape)) * np.dtype(kind).itemsize) for at, kind, shape, _ in sections.values()]
+    rng, wanted = np.random.default_rng(0), Stamp.of(truth.position(), "default", "e5", MEAN)
+    places = [int(a + rng.integers(0, n)) for a, n in used if n for _ in range(6)] + [int(rng.integers(0, 16 + length)) for _ in range(60)]
+    for place in places:
+        wrong = bytearray(data)
+        wrong[place] ^= 1 << int(rng.integers(0, 8))
+        side.write_bytes(wrong)
+        with pytest.raises(Unfit):
+            load(side, wanted)
+    for size in (0, 1, 15, 16, 100, start, len(data) // 2, len(data) - 1):
+        side.write_bytes(data[:size])
+        with pytest.raises(Unfit):
+            load(side, wanted)
+    side.write_bytes(data + b"x")
+    with pytest.raises(Unfit):
+        load(side, wanted)
+    side.unlink()
+    side.mkdir()
+    with pytest.raises(Unfit):
+        load(side, wanted)
+
+
+def test_a_folder_that_can_not_be_written_is_no_hindrance(tmp_path: Path) -> None:
+    truth, queries = filled(200)
+    (tmp_path / "memory.db.index").write_text("in the way")
+    agree(opened(truth, tmp_path / "memory.db.index" / "x.vectors"), truth, queries[:3], exact=True)
+
+
+def test_read_only_writes_nothing(side: Path) -> None:
+    opened(filled(200)[0], side, read_only=True)
+    assert not side.parent.exists()
+
+
+KILLED = """
+import os, random, signal, sys, time
+from pathlib import Path
+sys.path[:0] = sys.argv[2:3]
+from test_vector_index import MEAN, agree, catch_up, filled, opened, save
+path, random = Path(sys.argv[1]), random.Random(0)
+truth, queries = filled(3000)
+opened(truth, path)
+rebuilt = unfinished = 0
+for round in range(20):
+    child = os.fork()
+    if not child:
+        index = opened(truth, path)
+        while True:
+            save(index, path, "default", "e5")
+    time.sleep(random.uniform(0.005, 0.06))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    unfinished += any(p.suffix == ".part" for p in path.parent.iterdir())
+    asked = truth.asked
+    index = opened(truth, path)
+    rebuilt += truth.asked != asked
+    agree(index, truth, queries[:2], exact=True)
+save(index, path, "default", "e5")
+print(rebuilt, unfinished, [p.name for p in path.parent.iterdir()] == [path.name])
+"""
+
+
+def test_a_killed_writer_harms_nothing(side: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), str(side), str(Path(__file__).parent)],
+                         capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+    rebuilt, unfinished, clean = run.stdout.split()
+    assert rebuilt == "0" and int(unfinished) > 0 and clean == "True"
+
+
+def test_erased_vectors_leave_no_trace(side: Path) -> None:
+    truth, queries = filled(700)
+    index = opened(truth, side, replace(SMALL, fold_from=10**6))
+    truth.write(9001, queries[0])
+    catch_up(index, truth)
+    save(index, side, "default", "e5")
+    state = index.state
+    old = state.base.rows.take(state.base.rows_of(np.array([4]))[0])
+    secrets = [old.tail.tobytes() or old.head.tobytes(), old.head.tobytes(), state.recent.head[0].tobytes()]
+    assert all(s in side.read_bytes() for s in secrets[1:])
+    other = open(side, "rb")  # noqa: SIM115 (another process that has it open)
+    truth.delete(4)
+    truth.delete(9001)
+    scrub(index, [4, 9001], side, "default", "e5")
+    assert not any(s in side.read_bytes() for s in secrets[1:])
+    assert not any(s in other.read() for s in secrets[1:]), "the replaced file neither"
+    other.close()
+    catch_up(index, truth)
+    agree(index, truth, queries, exact=True)
+    asked = truth.asked
+    agree(opened(truth, side), truth, queries[:3], exact=True)
+    assert truth.asked == asked
+
+
+def test_scrubbing_a_damaged_file_and_leftovers(side: Path) -> None:
+    truth, queries = filled(300)
+    index = opened(truth, side)
+    part = side.with_name(f"{side.name}.999999999.part")
+    part.write_bytes(side.read_bytes()[:-9])
+    side.unlink()  # it is mapped: writing into it would change what the index reads
+    side.write_bytes(b"not a sidecar, but it may hold something")
+    truth.delete(4)
+    scrub(index, [4], side, "default", "e5")
+    assert not part.exists()
+    agree(opened(truth, side), truth, queries[:2], exact=True)
+    scrub(opened(truth), [7], None, "default", "e5")
+
+
+def test_names_of_any_kind_have_a_file_each(tmp_path: Path) -> None:
+    names = ["default", "a/b", "..", "가족", "A", "a", "x" * 500]
+    paths = {sidecar_path(tmp_path / "m.db", n, m) for n in names for m in ("e5", "minilm")}
+    assert len(paths) == 2 * len(names) and all(p.parent == tmp_path / "m.db.index" and len(p.name) < 40 for p in paths)
+    assert os.sep not in sidecar_path("m.db", "a/b", "x").name
