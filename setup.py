@@ -8,6 +8,9 @@ parser = ConfigParser(delimiters=["="])
 parser.read("settings.ini", encoding="utf-8")
 cfg = parser["DEFAULT"]
 
+extras = {key.removesuffix("_extra"): cfg[key].strip().splitlines() for key in cfg if key.endswith("_extra")}
+tried = [package for name in ("openai", "m2v") for package in extras[name]]  # what the tests can run anywhere
+
 setup(
     name=cfg["lib_name"],
     version=cfg["version"],
@@ -23,7 +26,7 @@ setup(
     packages=find_packages(include=["rlm", "rlm.*"]),
     package_data={"rlm": ["py.typed", "data/**/*"]},
     install_requires=cfg["requirements"].split(),
-    extras_require={"dev": cfg["dev_requirements"].split()},
+    extras_require=extras | {"dev": cfg["dev_requirements"].split() + tried},
     entry_points={
         "console_scripts": cfg["console_scripts"].split(),
         "nbdev": ["rlm=rlm._modidx:d"],

@@ -153,7 +153,7 @@ class OpenAIEmbedder(Server):
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self.model!r}, {self.url!r})"
 
-
+# %% ../../nbs/10_store/28_endpoints.ipynb #81284325
 def make_openai(model: str,          # its name on the server
                 settings: Settings,  # its `embedding_url` and `embedding_key`
                 ) -> OpenAIEmbedder:
