@@ -133,8 +133,8 @@ def hybrid(mix: Mix,  # of the parts
     "The index in memory."
     def arm(c: Conversation) -> Ranker:
         backend = stored(c)
-        index, ids, position = HybridIndex(backend.db, "default", mix), [t["id"] for t in c.turns], backend.position()
-        return lambda question: [ids[r.seq - 1] for r in index.search(question, tokens(question), DEPTH, position)]
+        index, ids = HybridIndex(backend, "default", mix), [t["id"] for t in c.turns]
+        return lambda question: [ids[r.seq - 1] for r in index.search(question, tokens(question), DEPTH)]
     return arm
 
 

@@ -10,7 +10,7 @@ __all__ = ['P', 'R', 'OpenMemory', 'fields_of', 'listed', 'WritingMemory', 'read
 # %% ../../nbs/70_service/71_memory.ipynb #ff463fec
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -22,10 +22,11 @@ from ..core.errors import InvalidInput, NotFound
 from ..core.ids import canonical_json, new_id
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
-from .results import Explanation, History, Hit, Hits, clip
+from .results import Explanation, History, Hit, Hits, Parts, clip
 from ..store.backend import Filters, Weights, rarest
 from ..store.database import Database
 from ..store.fulltext import bm25_parts
+from ..store.hybrid import AnsweringIndex
 from ..store.records import READERS, STATUSES, Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label
 from ..store.sqlite import SQLiteBackend
 from ..store.transfer import ImportReport, export_file, import_file
@@ -49,6 +50,7 @@ class OpenMemory:
         db = Database(self.settings.db_path, read_only=read_only, synchronous=self.settings.synchronous,
                       busy_timeout_s=self.settings.busy_timeout_s)
         self.backend = SQLiteBackend(db)
+        self.index = AnsweringIndex(self.backend, self.namespace)
 
     def close(self) -> None:
         "Release the file. Nothing is pending: every write was stored when it returned."
@@ -193,13 +195,12 @@ def read_k(k: object,  # as a caller gave it
 class SearchingMemory(ConversingMemory):
     "Searching, which changes nothing, not even a counter."
 
-    weights = Weights()
+    weights = Weights(previous=0.0, next=0.0)  # of the past: what was said next to a memory is no part of it
 
-    def _asked(self, query: str, filters: Mapping[str, Any]) -> tuple[list[str], Filters, Weights]:
-        "The terms of a query, its filters, and what counts: what was said next to a memory is no part of its past."
+    def _asked(self, query: str, filters: Mapping[str, Any]) -> tuple[list[str], Filters]:
+        "The terms of a query, and its filters."
         terms = list(dict.fromkeys(tokens(valid_text(query, "query", self.settings.max_text_chars))))
-        chosen = Filters.read(self.clock.now(), **filters)
-        return terms, chosen, replace(self.weights, previous=0.0, next=0.0) if chosen.as_of else self.weights
+        return terms, Filters.read(self.clock.now(), **filters)
 
     def search(self, /,
                query: str,            # words in any language
@@ -208,14 +209,21 @@ class SearchingMemory(ConversingMemory):
                ) -> Hits:             # best first
         "The memories that fit the query best. Raises `InvalidInput` for unknown filters."
         count = read_k(self.settings.search_k if k is None else k)
-        words, chosen, weights = self._asked(query, filters)
+        words, chosen = self._asked(query, filters)
+        if chosen.as_of is not None:
+            return Hits(query, chosen, self._past(words, chosen, count))
+        found = self.index.answers(query, words, count, chosen)
+        return Hits(query, chosen, tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1)))
+
+    def _past(self, words: Sequence[str], chosen: Filters, k: int) -> tuple[Hit, ...]:
+        "The best of a past moment, by full-text search in the history."
         with self.backend.snapshot():
             stats = self.backend.term_statistics(words, self.namespace)
             terms = rarest(words, stats.frequencies)
-            matches = self.backend.match(terms, self.namespace, chosen, count, weights)
+            matches = self.backend.match(terms, self.namespace, chosen, k, self.weights)
             columns = self.backend.columns([m.record for m in matches])
-        return Hits(query, chosen, tuple(Hit(n, m.score, m.record, bm25_parts(c, terms, stats, weights))
-                                         for n, (m, c) in enumerate(zip(matches, columns, strict=True), start=1)))
+        return tuple(Hit(n, m.score, m.record, bm25_parts(c, terms, stats, self.weights))
+                     for n, (m, c) in enumerate(zip(matches, columns, strict=True), start=1))
 
 # %% ../../nbs/70_service/71_memory.ipynb #87abe7be
 class FindingMemory(SearchingMemory):
@@ -249,17 +257,25 @@ class ExplainingMemory(FindingMemory):
                 **filters: Any,  # as given to `search`
                 ) -> Explanation:
         "Why this memory is found for this query, or why not."
-        words, chosen, weights = self._asked(query, filters)
-        with self.backend.snapshot():
+        words, chosen = self._asked(query, filters)
+        with self.index.moment():
             memory = self.get(id, chosen.as_of)
             held = tuple(said for said, one in self._single(chosen)
                          if not self.backend.passes(memory.id, self.namespace, one))
-            stats = self.backend.term_statistics(words, self.namespace)
-            terms = rarest(words, stats.frequencies)
-            matches = self.backend.match(terms, self.namespace, chosen, 1000, weights)
-            parts = bm25_parts(self.backend.columns([memory])[0], terms, stats, weights)
-        rank = next((n for n, m in enumerate(matches, start=1) if m.record.id == memory.id), None)
-        return Explanation(query, memory, rank, parts, {t: stats.frequencies[t] for t in terms}, held)
+            if chosen.as_of is not None:
+                rank, parts, frequencies = self._past_parts(words, chosen, memory)
+            else:
+                parts, frequencies = self.index.explain(query, words, memory, chosen)
+                rank = self.index.place(query, words, memory, chosen)
+        return Explanation(query, memory, rank, parts, frequencies, held)
+
+    def _past_parts(self, words: Sequence[str], chosen: Filters, memory: MemoryRecord) -> tuple[int | None, Parts, dict[str, int]]:
+        "Rank, parts and frequencies in a past moment."
+        stats = self.backend.term_statistics(words, self.namespace)
+        terms = rarest(words, stats.frequencies)
+        rank = next((h.rank for h in self._past(words, chosen, 1000) if h.id == memory.id), None)
+        parts = bm25_parts(self.backend.columns([memory])[0], terms, stats, self.weights)
+        return rank, parts, {t: stats.frequencies[t] for t in terms}
 
     def _single(self, filters: Filters) -> list[tuple[str, Filters]]:
         "Each restriction by itself."

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.clock import from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreBusy, StoreClash, StoreError
-from .database import Database, copy_database
+from .database import Database, copy_database, drop_indexes
 from .fulltext import (adjacent, concerned, ids_by_namespace, in_step, index_alone, is_stale, rebuild, replies,
                                 stands_alone)
 from .reading import MEMORY_FIELDS, TAGS_OF, SQLiteInsight
@@ -298,6 +298,7 @@ class SQLiteBackend(SQLiteSessions):
             count = erase(tx, memory_ids, namespace, at)
         try:
             if count:
+                drop_indexes(self.db)
                 scrub(self.db)
         except StoreError as e:
             raise type(e)(f"The memories are deleted, but traces of them are left in the file or beside it: {e.message}",
@@ -311,6 +312,7 @@ class SQLiteBackend(SQLiteSessions):
     def repair(self) -> None:
         "Rebuild everything that is derived from the rows, and leave no freed byte behind."
         self._rebuild()
+        drop_indexes(self.db)
         scrub(self.db)
 
     def _rebuild(self) -> None:
