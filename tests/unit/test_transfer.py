@@ -111,7 +111,7 @@ def read_all(backend: SQLiteBackend) -> None:
 def usable(backend: SQLiteBackend) -> None:
     "New memories still get numbers of their own."
     made = Memory(":memory:")
-    made.backend = backend
+    made.backend, made.index = backend, AnsweringIndex(backend, "default")
     try:
         one = made.write("afterwards", session="s")
         assert made.search("afterwards")[0].id == one.id and made.check() == []
@@ -289,7 +289,7 @@ def test_an_imported_question_is_found_again_by_the_answer_it_left_here(bare: Pa
         there_without = empty()
         import_lines(there_without.db, resealed(lines))
         there.backend.close()
-        there.backend = there_without
+        there.backend, there.index = there_without, AnsweringIndex(there_without, "default")
         assert len(there.search("zebra")) == 0
         import_lines(there.backend.db, lines_of(here.backend))
         assert {h.id for h in there.search("zebra")} == {"q", "a"} and there.check() == []
