@@ -212,12 +212,14 @@ def term_statistics(db: Database,          # the store
                     namespace: str,        # the partition to look in
                     ) -> TermStatistics:
     "Rarity of each term, from the index itself."
-    size, *lengths = _varints(db.query("SELECT block FROM memories_fts_data WHERE id = 1")[0][0] or b"\\0")
-    frequency = {}
-    for term in dict.fromkeys(terms):
-        found = db.query("SELECT doc FROM memories_terms WHERE term = ?", key_terms([term], namespace))
-        frequency[term] = found[0][0] if found else 0
+    size, *lengths = _varints(db.query("SELECT block FROM memories_fts_data WHERE id = 1")[0][0] or b"\0")
+    distinct = list(dict.fromkeys(terms))
+    found = dict(db.query(_FREQUENCIES, (json.dumps(key_terms(distinct, namespace)),)))
+    frequency = {term: found.get(n, 0) for n, term in enumerate(distinct)}
     return TermStatistics(size, sum(lengths) / size if size else 0.0, frequency)
+
+
+_FREQUENCIES = "SELECT j.key, t.doc FROM json_each(?) j JOIN memories_terms t ON t.term = j.value"
 
 # %% ../../nbs/10_store/14_fulltext.ipynb #147939c9
 def bm25_parts(columns: Mapping[str, Sequence[str]],  # the document: column → its tokens
