@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,10 @@ class _Connection(sqlite3.Connection):
 
     inside = False  # is it in a transaction or snapshot of ours?
     spoiled = False  # did a part of that fail?
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.turn = threading.RLock()  # held while it is used, so that nobody closes it meanwhile
 
     def __del__(self) -> None:
         self.close()
@@ -157,13 +161,16 @@ def prepare(connection: sqlite3.Connection,     # for writing
         return
     if version:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-        copy_database(connection, Path(f"{path}.backup-v{version}-{stamp}"))
+        copy = copy_database(connection, Path(f"{path}.backup-v{version}-{stamp}"))
+        with closing(sqlite3.connect(copy)) as made:
+            if made.execute("PRAGMA user_version").fetchone()[0] != version:
+                copy.unlink()  # another process was faster: it has migrated, and made the backup before
     deadline = time.monotonic() + busy_timeout_s
     while path != MEMORY_PATH and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:  # another process is doing the same
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as e:  # perhaps another process is doing the same
+            if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
     migrate(connection, migrations)
@@ -185,7 +192,6 @@ class Connections:
         self._local, self._pid, self._closed = threading.local(), os.getpid(), False
         self._all: weakref.WeakSet[_Connection] = weakref.WeakSet()
         self._shared = self._new() if path == MEMORY_PATH else None
-        self._turn: AbstractContextManager[Any] = threading.RLock() if self._shared else nullcontext()
 
     def _new(self) -> _Connection:
         connection = connect(self.path, self._mode, self._synchronous, self.busy_timeout_s)
@@ -193,18 +199,32 @@ class Connections:
         return connection
 
     def current(self) -> _Connection:
-        "This thread's connection. Raises `StoreError` after `close`."
-        if self._closed:
-            raise StoreError(f"The store {self.path!r} is closed.", "Open it again.")
+        "This thread's connection. Raises `StoreError` after `close`, except in a transaction that `close` waits for."
         if self._pid != os.getpid() and self._shared is None:
             _inherited.extend(self._all)
             self._local, self._pid, self._all = threading.local(), os.getpid(), weakref.WeakSet()
-        if self._shared is not None:
-            return self._shared
-        found: _Connection | None = getattr(self._local, "connection", None)
+        found: _Connection | None = self._shared if self._shared is not None else getattr(self._local, "connection", None)
+        if self._closed and (found is None or not found.inside):
+            raise self._gone()
         if found is None:
             found = self._local.connection = self._new()
         return found
+
+    def close(self) -> None:
+        "Close every connection. Nothing is lost: a write is stored when it returns, and one that is under way is waited for."
+        self._closed = True
+        for connection in list(self._all) if self._pid == os.getpid() else []:
+            if connection.turn.acquire(timeout=self.busy_timeout_s):
+                connection.close()
+                connection.turn.release()
+
+    def _gone(self) -> StoreError:
+        return StoreError(f"The store {self.path!r} is closed.", "Open it again.")
+
+    def _explain(self, error: sqlite3.Error) -> StoreError:
+        "Our error for SQLite's, which may have come because the store was closed meanwhile."
+        gone = self._closed and isinstance(error, sqlite3.ProgrammingError)
+        return self._gone() if gone else explain_error(error, self.path)
 
 # %% ../../nbs/10_store/13_database.ipynb #97d8eec3
 class Guarded(Connections):
@@ -236,32 +256,39 @@ class Queries(Guarded):
               values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
               ) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
+        connection = self._ready()
         try:
-            with self._turn:
-                return self._ready().execute(sql, values).fetchall()
+            with connection.turn:
+                return connection.execute(sql, values).fetchall()
         except sqlite3.Error as e:
             self.spoil()
-            raise explain_error(e, self.path) from e
+            raise self._explain(e) from e
 
     def each(self,
              sql: str,                                        # one statement
              values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
              ) -> Iterator[tuple[Any, ...]]:
         "Run one statement and yield its rows as they are read."
-        with self._turn, explained(self.path):
-            yield from self.current().execute(sql, values)
+        connection = self._ready()
+        try:
+            with connection.turn:
+                yield from connection.execute(sql, values)
+        except sqlite3.Error as e:
+            self.spoil()
+            raise self._explain(e) from e
 
     def many(self,
              sql: str,                       # one statement
              rows: Iterable[Sequence[Any]],  # values for its placeholders, once for each run
              ) -> None:
         "Run one statement for each of the rows."
+        connection = self._ready()
         try:
-            with self._turn:
-                self._ready().executemany(sql, rows)
+            with connection.turn:
+                connection.executemany(sql, rows)
         except sqlite3.Error as e:
             self.spoil()
-            raise explain_error(e, self.path) from e
+            raise self._explain(e) from e
 
 # %% ../../nbs/10_store/13_database.ipynb #099f2945
 @contextmanager
@@ -290,8 +317,8 @@ class Sessions(Queries):
     @contextmanager
     def _span(self, begin: str) -> Iterator[None]:
         "A transaction, or a part of the one this thread is already in."
-        with self._turn:
-            connection = self.current()
+        connection = self.current()
+        with connection.turn:
             if connection.inside:
                 with savepoint(self._ready(), self.path):
                     yield
@@ -299,20 +326,22 @@ class Sessions(Queries):
             connection.inside = True
             try:
                 connection.execute(begin)
-                yield
-                if connection.spoiled:
-                    raise _half(self.path)
-                connection.execute("COMMIT")
+                try:
+                    yield
+                    if connection.spoiled:
+                        raise _half(self.path)
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
             except sqlite3.Error as e:
-                raise explain_error(e, self.path) from e
+                raise self._explain(e) from e
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
                 connection.inside = connection.spoiled = False
 
 # %% ../../nbs/10_store/13_database.ipynb #b53b3471
 class OpenDatabase(Sessions):
-    "A file that was examined, made or upgraded if need be, and can be closed."
+    "A file that was examined, and made or upgraded if need be."
 
     def __init__(self,
                  path: "str | Path",            # the file; made if there is none; `:memory:` for a store that vanishes
@@ -335,19 +364,12 @@ class OpenDatabase(Sessions):
             except BaseException:
                 self.close()
                 raise
-
-
+        self._file = _identity(where)
 
     @property
     def in_memory(self) -> bool:
         "Whether the store has no file."
         return self.path == MEMORY_PATH
-
-    def close(self) -> None:
-        "Close every connection. Nothing is lost: a write is stored when it returns."
-        self._closed = True
-        for connection in list(self._all) if self._pid == os.getpid() else []:
-            connection.close()
 
 # %% ../../nbs/10_store/13_database.ipynb #3f25d791
 class Database(OpenDatabase):
@@ -358,6 +380,9 @@ class Database(OpenDatabase):
         if self.read_only:
             raise StoreReadOnly(f"The store {self.path!r} is open for reading only.",
                                 "Open it without read_only, and make the file and its folder writable.")
+        if _identity(self.path) != self._file:
+            raise StoreError(f"The file of the store {self.path!r} was deleted, moved or replaced while it was open; "
+                             "nothing of this write was stored.", "Put it back, or close the store and open it again.")
         return self._span("BEGIN IMMEDIATE")
 
     def snapshot(self) -> AbstractContextManager[None]:
@@ -387,6 +412,15 @@ def _mode(path: str, read_only: bool) -> str:
     if not os.access(file.parent, os.W_OK):
         return "immutable" if not Path(path + "-wal").exists() else "ro"
     return "ro" if read_only or not os.access(path, os.W_OK) else "rw"
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    "Which file a path leads to; None if to none, or for a store in memory."
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _readable(connection: sqlite3.Connection, path: str, newest: int) -> None:
