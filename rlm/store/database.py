@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MEMORY_PATH', 'explain_error', 'explained', 'connect', 'inspect_file', 'read_version', 'copy_database', 'prepare',
-           'Connections', 'Guarded', 'Queries', 'savepoint', 'Sessions', 'OpenDatabase', 'Database']
+           'Connections', 'Closable', 'Guarded', 'Queries', 'savepoint', 'Sessions', 'OpenDatabase', 'Database']
 
 # %% ../../nbs/10_store/13_database.ipynb #367399a6
 import os
@@ -205,10 +205,18 @@ class Connections:
             self._local, self._pid, self._all = threading.local(), os.getpid(), weakref.WeakSet()
         found: _Connection | None = self._shared if self._shared is not None else getattr(self._local, "connection", None)
         if self._closed and (found is None or not found.inside):
-            raise self._gone()
+            raise _gone(self.path)
         if found is None:
             found = self._local.connection = self._new()
         return found
+
+
+def _gone(path: str) -> StoreError:
+    return StoreError(f"The store {path!r} is closed.", "Open it again.")
+
+# %% ../../nbs/10_store/13_database.ipynb #4fc343f1
+class Closable(Connections):
+    "Connections that can be closed while others use them."
 
     def close(self) -> None:
         "Close every connection. Nothing is lost: a write is stored when it returns, and one that is under way is waited for."
@@ -218,22 +226,24 @@ class Connections:
                 connection.close()
                 connection.turn.release()
 
-    def _gone(self) -> StoreError:
-        return StoreError(f"The store {self.path!r} is closed.", "Open it again.")
-
     def _explain(self, error: sqlite3.Error) -> StoreError:
         "Our error for SQLite's, which may have come because the store was closed meanwhile."
         gone = self._closed and isinstance(error, sqlite3.ProgrammingError)
-        return self._gone() if gone else explain_error(error, self.path)
+        return _gone(self.path) if gone else explain_error(error, self.path)
 
 # %% ../../nbs/10_store/13_database.ipynb #97d8eec3
-class Guarded(Connections):
+class Guarded(Closable):
     "Connections that know whether their transaction can still be committed."
 
     def spoil(self) -> None:
         "Something failed half-way: the transaction that it was part of, if there is one, must not be committed."
         if not self._closed and (connection := self.current()).inside:
             connection.spoiled = True
+
+    def _failed(self, error: sqlite3.Error) -> StoreError:
+        "A statement failed; the error to raise."
+        self.spoil()
+        return self._explain(error)
 
     def _ready(self) -> _Connection:
         "The connection, unless its transaction is over already: SQLite ends it by itself when the disk is full."
@@ -256,39 +266,33 @@ class Queries(Guarded):
               values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
               ) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
-        connection = self._ready()
         try:
-            with connection.turn:
+            with (connection := self._ready()).turn:
                 return connection.execute(sql, values).fetchall()
         except sqlite3.Error as e:
-            self.spoil()
-            raise self._explain(e) from e
+            raise self._failed(e) from e
 
     def each(self,
              sql: str,                                        # one statement
              values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
              ) -> Iterator[tuple[Any, ...]]:
         "Run one statement and yield its rows as they are read."
-        connection = self._ready()
         try:
-            with connection.turn:
+            with (connection := self._ready()).turn:
                 yield from connection.execute(sql, values)
         except sqlite3.Error as e:
-            self.spoil()
-            raise self._explain(e) from e
+            raise self._failed(e) from e
 
     def many(self,
              sql: str,                       # one statement
              rows: Iterable[Sequence[Any]],  # values for its placeholders, once for each run
              ) -> None:
         "Run one statement for each of the rows."
-        connection = self._ready()
         try:
-            with connection.turn:
+            with (connection := self._ready()).turn:
                 connection.executemany(sql, rows)
         except sqlite3.Error as e:
-            self.spoil()
-            raise self._explain(e) from e
+            raise self._failed(e) from e
 
 # %% ../../nbs/10_store/13_database.ipynb #099f2945
 @contextmanager
