@@ -196,9 +196,9 @@ def test_an_empty_index_holds_no_documents(memory: Memory) -> None:
 def test_a_page_or_a_book_may_be_a_query(memory: Memory, size: int, seconds: float) -> None:
     memory.write_many([f"note {n} about thing{n}" for n in range(50)])
     query = " ".join(f"w{n}" for n in range(size))[:999_900] + " thing7"
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert memory.search(query)[0].text == "note 7 about thing7"
-    assert time.perf_counter() - begin < seconds
+    assert time.process_time() - begin < seconds
 
 
 def test_one_word_ten_thousand_times_is_one_word(memory: Memory) -> None:
