@@ -49,6 +49,13 @@ class DocsInOrder(processors.add_show_docs):  # type: ignore[misc]
         self.nb.cells = [cell for added, run in runs for cell in (reversed(list(run)) if added else run)]
 
 
+def typing_imports(cell: Any,          # a code cell
+                   ) -> list[ast.stmt]:  # its import statements
+    "What a cell imports for its annotations alone; documenting resolves them."
+    return [inner for node in cell.parsed_() or [] if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for inner in node.body]
+
+
 class ImportsAndExports(processors.exec_show_docs):  # type: ignore[misc]
     "Execute what documenting needs: exported cells, and the import lines, but no other line, of the rest."
 
@@ -56,6 +63,7 @@ class ImportsAndExports(processors.exec_show_docs):  # type: ignore[misc]
         "Execute one cell, or its imports."
         if cell.cell_type != "code" or exports(cell) or "show_doc(" in cell.source:
             super().__call__(cell)
+            self.k.run_cell("\n".join(ast.unparse(n) for n in typing_imports(cell)))
             return
         imports = [ast.unparse(n) for n in cell.parsed_() or [] if isinstance(n, ast.Import | ast.ImportFrom)]
         self.k.run_cell("\n".join(imports))

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.clock import from_iso, to_iso
 from ..core.text import fts_query, tokens
 from .backend import MAX_TERMS, TEXT_COLUMNS, Filters, Match, TermStatistics, Weights, rarest
-from .database import Database
+from .database import Database, unreadable
 from .fulltext import documents, key_terms, term_statistics
 from .records import COLUMNS, STATUSES, Edge, Event, MemoryRecord, from_row
 
@@ -65,7 +65,10 @@ def source(as_of: datetime | None,  # None: the present
 def to_record(row: tuple[Any, ...],  # values of `source` columns
               ) -> MemoryRecord:
     "From a row of the present or the history."
-    return from_row(row, tuple(json.loads(row[-1])) if row[-1] != "[]" else ())
+    try:
+        return from_row(row, tuple(json.loads(row[-1])) if row[-1] != "[]" else ())
+    except (ValueError, TypeError) as e:
+        raise unreadable(f"The memory {row[0]!r}") from e
 
 # %% ../../nbs/10_store/15_reading.ipynb #9994ec20
 _GET = f"SELECT {MEMORY_FIELDS}, {TAGS_OF} FROM memories m WHERE m.namespace = ? AND m.id = ?"
@@ -162,8 +165,10 @@ class SQLiteHistory(SQLiteSearch):
         sql = (f"SELECT at, kind, subject, namespace, detail_json, id FROM events "
                f"WHERE namespace = :namespace AND id > :after{only} ORDER BY id LIMIT :limit")
         values = {"namespace": namespace, "subject": subject, "after": after, "limit": -1 if limit is None else limit}
-        rows = self.db.query(sql, values)
-        return [Event(from_iso(r[0]), r[1], r[2], r[3], json.loads(r[4]), r[5]) for r in rows]
+        try:
+            return [Event(from_iso(r[0]), r[1], r[2], r[3], json.loads(r[4]), r[5]) for r in self.db.query(sql, values)]
+        except (ValueError, TypeError) as e:
+            raise unreadable("An event") from e
 
     def edges(self, memory_ids: Sequence[str], namespace: str) -> list[Edge]:
         "Edges from or to any of these memories, strongest first."

@@ -108,7 +108,8 @@ CREATE VIEW rules AS SELECT
   m.version AS version, m.status AS status, m.success AS success, m.failure AS fail, m.last_used_at AS last_used, m.namespace AS namespace
   FROM memories m WHERE m.kind = 'rule';
 CREATE VIEW memory_items AS SELECT
-  m.id AS memory_id, m.title AS title, coalesce(m.summary, '') AS description, m.text AS content, m.source_type AS source_type,
+  m.id AS memory_id, coalesce(m.title, '') AS title, coalesce(m.summary, '') AS description, m.text AS content,
+  coalesce(m.source_type, '') AS source_type,
   json_extract(m.provenance_json, '$.task_query') AS task_query, m.created_at AS created_at,
   (SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.seq = m.seq ORDER BY tag)) AS tags_json,
   m.scope_json AS scope_json, m.provenance_json AS provenance_json, m.access_count AS access_count,
@@ -154,6 +155,8 @@ def statements(script: str,  # SQL, each statement ended by a semicolon at the e
         if sqlite3.complete_statement(part):
             yield part
             part = ""
+    if part.strip():  # without its semicolon: SQLite will say whether it is whole
+        yield part
 
 # %% ../../nbs/10_store/12_schema.ipynb #1bbed322
 def migrate(connection: sqlite3.Connection,                  # inside no transaction

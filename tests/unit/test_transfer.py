@@ -478,11 +478,11 @@ def test_ten_thousand_memories_move_in_seconds(path: Path, tmp_path: Path) -> No
     with Memory(path) as memory:
         memory.write_many([{"text": " ".join(rng.choices(words, k=12)), "tags": ["t"],
                             "session": f"s{n // 20}" if n % 2 else None} for n in range(10_000)])
-        begin = time.perf_counter()
+        begin = time.process_time()
         assert memory.export_jsonl(tmp_path / "x.jsonl") == 30_002
-        middle = time.perf_counter()
+        middle = time.process_time()
         with Memory(tmp_path / "copy.db") as copy:
             assert copy.import_jsonl(tmp_path / "x.jsonl").added == 10_000
             assert [h.id for h in copy.search("harbour walrus")] == [h.id for h in memory.search("harbour walrus")]
-        end = time.perf_counter()
-    assert middle - begin < 5 and end - middle < 20, "a slow machine would still be within this"
+        end = time.process_time()
+    assert middle - begin < 5 and end - middle < 20, "seconds of this process: other work on the machine does not count"
