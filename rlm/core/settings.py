@@ -40,7 +40,7 @@ def _word(value: Any, choices: tuple[str, ...] = ()) -> str:
         raise ValueError(f"it must be one of {', '.join(choices)}")
     return value.lower() if choices else value.strip()
 
-
+# %% ../../nbs/00_core/05_settings.ipynb #679749ec
 def _name(value: Any) -> str:
     "A name on one line."
     try:
@@ -59,7 +59,7 @@ def _path(value: Any) -> Path:
         pass
     raise ValueError("it must be a path")
 
-# %% ../../nbs/00_core/05_settings.ipynb #47396fe6
+
 def _url(value: Any) -> str:
     "An address of a web service, without the slash at its end."
     if not (address := _word(value).rstrip("/")).startswith(("http://", "https://")):
@@ -67,38 +67,46 @@ def _url(value: Any) -> str:
     return address
 
 
-def setting(default: Any,                     # as it is without any source
-            about: str,                       # what it does, with its unit
-            read: Callable[[Any], Any],       # from YAML or text to the value; ValueError says what it must be
-            also: str = "",                   # another environment variable that sets it
+def setting(default: Any,                # its value when no source sets it
+            about: str,                  # what it does, with its unit
+            read: Callable[[Any], Any],  # from YAML or text to the value; ValueError says what it must be
+            also: str = "",              # another environment variable that sets it
             ) -> Any:
     "Declare a setting."
     return field(default=default, metadata={"about": about, "read": read, "also": also})
 
-# %% ../../nbs/00_core/05_settings.ipynb #623d8bda
+# %% ../../nbs/00_core/05_settings.ipynb #7ebf5017
 @dataclass(frozen=True)
 class Settings:
     "Every setting with its value. Make one with `load_settings`."
 
-    db_path: Path = setting(Path("~/.rlm/memory.db"), "The store: a file, made when first needed.",
-                            _path, "AIMEMORY_DB_PATH")
+    db_path: Path = setting(  # noqa: RUF009  (the call makes a `field`, as it should)
+        Path("~/.rlm/memory.db"), "The store: a file, made when first needed.", _path, also="AIMEMORY_DB_PATH")
     namespace: str = setting("default", "The partition to work in. Nothing crosses from one to another.", _name)
-    synchronous: str = setting("normal", "What a write waits for: 'normal' survives a crash of the program, 'full' a power cut too, about 80 times slower.",
-                               lambda v: _word(v, ("normal", "full")))
-    busy_timeout_s: float = setting(30.0, "How long a write waits while another process writes, in seconds.", lambda v: _number(v, 0, 3600, False))
-    max_text_chars: int = setting(1_000_000, "The longest text of one memory, in characters.", lambda v: _number(v, 1, 100_000_000, True))
-    search_k: int = setting(10, "How many memories a search returns when not told.", lambda v: _number(v, 1, 10_000, True))
-    embedder: str = setting("auto", "What turns text into vectors: 'auto' (e5 if it can run), 'none', 'e5', 'st:NAME', 'm2v:NAME', 'openai:MODEL'.",
-                            _word)
-    embedding_url: str = setting("https://api.openai.com/v1", "Where 'openai:' models are served; asked only when one is named.", _url)
+    synchronous: str = setting(
+        "normal", "'normal': a stored write survives a crash of the program; 'full': a power cut too, after a wait for "
+        "the disk.", lambda v: _word(v, ("normal", "full")))
+    busy_timeout_s: float = setting(
+        30.0, "How long a write waits while another process writes, in seconds.", lambda v: _number(v, 0, 3600, False))
+    max_text_chars: int = setting(
+        1_000_000, "The longest text of one memory, in characters.", lambda v: _number(v, 1, 100_000_000, True))
+    search_k: int = setting(
+        10, "How many memories a search returns when not told.", lambda v: _number(v, 1, 10_000, True))
+    embedder: str = setting(
+        "auto", "What turns text into vectors: 'auto' (e5 if it can run), 'none', 'e5', 'st:NAME', 'm2v:NAME', "
+        "'openai:MODEL'.", _word)
+    embedding_url: str = setting(
+        "https://api.openai.com/v1", "Where 'openai:' models are served; asked only when one is named.", _url)
     embedding_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)))
-    cache: Path | None = setting(None, "Where what can be made again is kept. None: rlm in XDG_CACHE_HOME or ~/.cache.", _path)
+    cache: Path = setting(  # noqa: RUF009
+        Path("~/.cache/rlm"), "Where what can be made again is kept. Not set: in XDG_CACHE_HOME, if that is set.", _path)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → where its value came from
 
     def table(self) -> list[tuple[str, str, str, str]]:
         "Name, value, source and meaning of each setting."
-        shown = {f.name: getattr(self, f.name) for f in fields(self)} | {"embedding_key": "***" if self.embedding_key else ""}
-        return [(f.name, str(shown[f.name]), self.sources.get(f.name, "default"), f.metadata["about"]) for f in fields(self) if f.metadata]
+        shown = {f.name: getattr(self, f.name) for f in fields(self)} | {"embedding_key": "***" * bool(self.embedding_key)}
+        return [(f.name, str(shown[f.name]), self.sources.get(f.name, "default"), f.metadata["about"])
+                for f in fields(self) if f.metadata]
 
     def __repr__(self) -> str:
         return tabulate([row[:3] for row in self.table()], headers=["setting", "value", "from"])
@@ -108,61 +116,64 @@ FILES = ("rlm.yaml", "rml_config.yaml", "~/.rlm/rlm.yaml")
 KNOWN = {f.name: f.metadata for f in fields(Settings) if f.metadata}
 
 
-def find_file(named: "str | Path | None",  # from an argument
-              environment: Mapping[str, str],
+def find_file(named: "str | Path | None",      # from an argument
+              environment: Mapping[str, str],  # where RLM_CONFIG may name a file
               ) -> Path | None:
     "The settings file to read. A named one must exist."
     if chosen := named or environment.get("RLM_CONFIG"):
         path = Path(chosen).expanduser()
         if not path.is_file():
-            raise SettingsError(f"There is no settings file {str(path)!r}.", "Check the path given by --config or RLM_CONFIG.")
+            raise SettingsError(f"There is no settings file {str(path)!r}.",
+                                "Check the path given by --config or RLM_CONFIG.")
         return path
     return next((p for p in (Path(f).expanduser() for f in FILES) if p.is_file()), None)
 
 
-def from_file(path: Path) -> dict[str, Any]:
-    "The keys of a YAML file, unread. Raises `SettingsError` for bad YAML and unknown keys."
+def from_file(path: Path,           # a YAML file
+              ) -> dict[str, Any]:  # setting → value as the file has it, not yet checked
+    "The keys of a YAML file. Raises `SettingsError` for bad YAML and unknown keys."
+    where, write = f"The settings file {str(path)!r}", "Write one 'key: value' a line."
     try:
         text = path.read_text(encoding="utf-8")
         found, keys = yaml.safe_load(text), _keys(text)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        raise SettingsError(f"The settings file {str(path)!r} is not YAML ({' '.join(str(e).split())}).", "Write one 'key: value' a line.") from None
+        raise SettingsError(f"{where} is not YAML ({' '.join(str(e).split())}).", write) from None
     except OSError as e:
-        raise SettingsError(f"The settings file {str(path)!r} can't be read ({e.strerror}).", "Check its permissions.") from None
+        raise SettingsError(f"{where} can't be read ({e.strerror}).", "Check its permissions.") from None
     if not isinstance(found, dict | None):
-        raise SettingsError(f"The settings file {str(path)!r} holds a {type(found).__name__}.", "Write one 'key: value' a line.")
+        raise SettingsError(f"{where} holds a {type(found).__name__}.", write)
     for key in found or {}:
         if key not in KNOWN:
-            raise SettingsError(f"The settings file {str(path)!r} has an unknown key {str(key)!r}.", suggest(str(key), KNOWN))
+            raise SettingsError(f"{where} has an unknown key {str(key)!r}.", suggest(str(key), KNOWN))
         if keys.count(key) > 1:
-            raise SettingsError(f"The settings file {str(path)!r} has the key {key!r} twice.", "Keep one of them.")
+            raise SettingsError(f"{where} has the key {key!r} twice.", "Keep one of them.")
     return found or {}
 
-
+# %% ../../nbs/00_core/05_settings.ipynb #05870b66
 def _keys(text: str) -> list[str]:
     "The outermost keys of a YAML text, repeats kept: a dictionary would hold the last one only."
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     return [str(key.value) for key, _ in top.value] if isinstance(top, yaml.MappingNode) else []
-
-# %% ../../nbs/00_core/05_settings.ipynb #bb029606
-def from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:  # setting → value, variable
+def from_environment(environment: Mapping[str, str],   # variable → text
+                     ) -> dict[str, tuple[str, str]]:  # setting → text, and the variable it came from
     "Settings in environment variables. A near miss such as RLM_DB_PAHT is an error."
     found: dict[str, tuple[str, str]] = {}
     for name, meta in KNOWN.items():
         for variable in (meta["also"], f"RLM_{name.upper()}"):
             if environment.get(variable):
                 found[name] = (environment[variable], variable)
-    variables = ["RLM_CONFIG", *(f"RLM_{name.upper()}" for name in KNOWN), *(meta["also"] for meta in KNOWN.values() if meta["also"])]
+    variables = ["RLM_CONFIG", *(f"RLM_{name.upper()}" for name in KNOWN),
+                 *(meta["also"] for meta in KNOWN.values() if meta["also"])]
     ours = (v for v in environment if v.startswith(("RLM_", "AIMEMORY_")) and v not in variables)
     for variable in ours:
         if near := difflib.get_close_matches(variable, variables, 1, 0.85):
             raise SettingsError(f"The environment variable {variable} is no setting.", f"Did you mean {near[0]}?")
     return found
 
-
-def load_settings(config: "str | Path | None" = None,          # a settings file other than the usual ones
+# %% ../../nbs/00_core/05_settings.ipynb #2ad3b1f3
+def load_settings(config: "str | Path | None" = None,            # a settings file other than the usual ones
                   environment: Mapping[str, str] | None = None,  # instead of the process's, for tests
-                  **arguments: Any,                            # settings given by the caller; None means not given
+                  **arguments: Any,                              # settings by name; None means not given
                   ) -> Settings:
     "Defaults < file < environment < arguments. Raises `SettingsError` naming the key and its source."
     env = os.environ if environment is None else environment

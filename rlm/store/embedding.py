@@ -257,9 +257,10 @@ def embedder(name: str | None = None,            # None: the setting `embedder`
         return None
 
 # %% ../../nbs/10_store/20_embedding.ipynb #54d934e4
-def cache_folder(settings: Settings,  # its `cache`, if set
+def cache_folder(settings: Settings,  # its `cache`
                  ) -> Path:
     "Where files that can be made again are kept."
-    if settings.cache:
-        return settings.cache.expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rlm"
+    above = os.environ.get("XDG_CACHE_HOME")
+    if above and "cache" not in settings.sources and settings.cache == Settings().cache:
+        return Path(above).expanduser() / "rlm"
+    return settings.cache.expanduser()

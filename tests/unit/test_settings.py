@@ -13,7 +13,8 @@ from rlm import Memory
 from rlm.core.errors import SettingsError
 from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 
-OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3}
+OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
+         "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept"}
 pytestmark = pytest.mark.usefixtures("bare")
 
 
@@ -32,8 +33,9 @@ def test_the_samples_of_this_file_cover_every_setting() -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
     kind = type(getattr(Settings(), name))
-    nearer = {"db_path": ("f", "e", "a"), "namespace": ("f", "e", "a"), "synchronous": ("full", "normal", "full")}.get(name, (1, 2, 3))
-    file, environment, argument = nearer
+    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache"), ("f", "e", "a"))
+    nearer = words | {"synchronous": ("full", "normal", "full"), "embedding_url": ("http://f", "http://e", "http://a")}
+    file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
     assert getattr(default, name) == getattr(Settings(), name) and name not in default.sources
     Path("rlm.yaml").write_text(f"{name}: {file}\n", encoding="utf-8")
@@ -45,7 +47,8 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
             (load_settings(environment=env, **{name: None}), environment, f"environment RLM_{name.upper()}")]:
         assert getattr(found, name) == kind(value) and type(getattr(found, name)) is type(getattr(default, name))
         assert found.sources[name] == source
-        assert (name, str(kind(value)), source) in [row[:3] for row in found.table()] and source in repr(found)
+        shown = "***" if name == "embedding_key" else str(kind(value))
+        assert (name, shown, source) in [row[:3] for row in found.table()] and source in repr(found)
 
 
 @pytest.mark.parametrize("name", FILES)
