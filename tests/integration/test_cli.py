@@ -72,6 +72,15 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.write("Only agent 7 knows this.", id="seven")
         memory.export_jsonl(home / "store.jsonl")
     turns = [{"id": "t0", "session": "s", "text": "언제 만날까?"}, {"id": "t1", "session": "s", "reply_to": "t0", "text": "Tuesday!"}]
+    said = [{"dia_id": "D1:1", "speaker": "Mina", "text": "I moved to Busan."}, {"dia_id": "D1:2", "speaker": "Joon", "text": "When?"}]
+    asked = {"question": "Where did Mina move?", "category": 4, "evidence": ["D1:1"]}
+    chat = {"sessions": [{"session": 1, "date": "1:56 pm on 8 May, 2023", "turns": said}], "qa": [asked]}
+    (home / "locomo").mkdir()
+    (home / "locomo" / "conv-1.json").write_text(json.dumps(chat), encoding="utf-8")
+    turn = {"id": 0, "role": "user", "session": 0, "date": "March-15-2024", "text": "My flight leaves at six."}
+    long_chat = {"turns": [turn], "questions": [{"question": "When is my flight?", "kind": "temporal", "evidence": [0]}]}
+    (home / "beam").mkdir()
+    (home / "beam" / "chat-1.json").write_text(json.dumps(long_chat), encoding="utf-8")
     (home / "turns.jsonl").write_text("".join(json.dumps(t) + "\n" for t in turns), encoding="utf-8")
     return home
 
