@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['seen_before', 'past_versions', 'place', 'next_turn', 'refuse_taken', 'refuse_dangling', 'refuse_circles',
-           'SQLiteInserts', 'SQLiteWrites', 'SQLiteTransaction', 'scrub', 'erase', 'SQLiteSessions', 'SQLiteBackend']
+           'SQLiteInserts', 'SQLiteWrites', 'SQLiteTransaction', 'scrub', 'erase', 'SQLiteSessions', 'SQLiteErasing',
+           'SQLiteBackend']
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #22878e77
 import json
@@ -75,10 +76,6 @@ def next_turn(db: Database,                       # inside a transaction
     turn = turns[where] + 1 if r.turn is None else r.turn
     turns[where] = max(turns[where], turn)
     return turn
-
-
-
-
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #bd24aaba
 def refuse_taken(db: Database,                     # inside a transaction
@@ -278,16 +275,9 @@ class SQLiteSessions(SQLiteInsight):
         "All that is read inside is of one moment."
         return self.db.snapshot()
 
-# %% ../../nbs/10_store/16_sqlite.ipynb #bc436477
-class SQLiteBackend(SQLiteSessions):
-    "A store in one SQLite file."
-
-    def __init__(self,
-                 db: Database,  # its file; closed with this
-                 ) -> None:
-        super().__init__(db)
-        if is_stale(db) and not db.read_only:
-            self._rebuild()
+# %% ../../nbs/10_store/16_sqlite.ipynb #221af071
+class SQLiteErasing(SQLiteSessions):
+    "Erasure, too."
 
     def erase(self, memory_ids: Sequence[str], namespace: str, at: datetime) -> int:
         "Remove memories whole. Returns how many there were."
@@ -304,6 +294,17 @@ class SQLiteBackend(SQLiteSessions):
             raise type(e)(f"The memories are deleted, but traces of them are left in the file or beside it: {e.message}",
                           "When that is over, run `rlm db check --repair`.") from e
         return count
+
+# %% ../../nbs/10_store/16_sqlite.ipynb #bc436477
+class SQLiteBackend(SQLiteErasing):
+    "A store in one SQLite file."
+
+    def __init__(self,
+                 db: Database,  # its file; closed with this
+                 ) -> None:
+        super().__init__(db)
+        if is_stale(db) and not db.read_only:
+            self._rebuild()
 
     def backup(self, target: Path) -> Path:
         "A consistent copy, taken while others read and write."
