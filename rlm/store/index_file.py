@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .database import Database, drop_indexes, index_folder
+from .database import Database
 
 # %% ../../nbs/10_store/19_index_file.ipynb #cffeaee3
 FORMAT = 1  # raised when what the files hold changes
@@ -32,17 +32,19 @@ def index_path(folder: Path,    # of the store's index files
     return folder / f"{kind}-{hashlib.blake2s(namespace.encode(), digest_size=8).hexdigest()}.npz"
 
 
-def pack_texts(texts: list[str]) -> NDArray[np.uint8]:
+def pack_texts(texts: list[str],  # without line ends
+               ) -> NDArray[np.uint8]:
     "Many short texts without line ends as one array of bytes."
     return np.frombuffer("\n".join(texts).encode(), np.uint8)
 
 
-def unpack_texts(packed: NDArray[np.uint8]) -> list[str]:
+def unpack_texts(packed: NDArray[np.uint8],  # what `pack_texts` made
+                 ) -> list[str]:
     "The inverse of `pack_texts`."
     return packed.tobytes().decode().split("\n") if len(packed) else []
 
 # %% ../../nbs/10_store/19_index_file.ipynb #7afc74fc
-def read_index(path: Path,
+def read_index(path: Path,                # the file; it may be missing
                stamp: Mapping[str, Any],  # what must be written in the file
                ) -> tuple[dict[str, Any], Arrays] | None:  # the whole stamp, and the arrays
     "An index file, if it is there, whole, and carries this stamp."
@@ -56,7 +58,12 @@ def read_index(path: Path,
         return None
 
 # %% ../../nbs/10_store/19_index_file.ipynb #7cf7f844
-def write_index(db: Database, path: Path, stamp: Mapping[str, Any], position: int, arrays: Arrays) -> bool:
+def write_index(db: Database,              # the store the index is made from
+                path: Path,                # where the file goes; one that is there is replaced
+                stamp: Mapping[str, Any],  # what `read_index` will ask for
+                position: int,             # number of the last event the index knows
+                arrays: Arrays,            # the index
+                ) -> bool:
     "Put an index file in place, whole or not at all; tells whether it is there. Nothing is written for a read-only store."
     if db.read_only:
         return False
