@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['Floats', 'Ints', 'T', 'K1', 'B', 'UNIT', 'LONG', 'COLUMN_WEIGHTS', 'Pairs', 'MERGED', 'BUDGET', 'Span', 'units',
-           'idf', 'Segment', 'pack', 'merge', 'count_column', 'add_up', 'Growing', 'Batch', 'Postings', 'Segments',
-           'Found', 'Searching', 'LexicalIndex', 'best_units', 'to_arrays', 'from_arrays']
+           'idf', 'Segment', 'pack', 'merge', 'count_column', 'add_up', 'Growing', 'Columns', 'Batch', 'Postings',
+           'Segments', 'Found', 'Searching', 'Choosing', 'best_units', 'Weighing', 'LexicalIndex', 'to_arrays',
+           'from_arrays']
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #923331ab
 import json
@@ -57,7 +58,9 @@ class Segment:
     impact: Floats  # (postings,)
     frequency: NDArray[np.int32]  # (terms,) memories whose own text holds the term
 
-    def row(self, term: int) -> int | None:
+    def row(self,
+            term: int,  # its number
+            ) -> int | None:
         "The row of a term; None if it has no postings here."
         at = int(self.terms.searchsorted(np.int32(term)))  # of the same kind, or numpy would convert the array first
         return at if at < len(self.terms) and self.terms[at] == term else None
@@ -77,8 +80,8 @@ def pack(term: NDArray[np.int32],     # (postings,) term numbers in any order
     return Segment(terms, np.append(starts, len(term)).astype(np.int64), unit[order], impact[order], frequency[terms])
 
 
-def merge(segments: Sequence[Segment],
-          alive: NDArray[np.bool_],  # by unit: postings of units that are gone are dropped
+def merge(segments: Sequence[Segment],  # of one index
+          alive: NDArray[np.bool_],     # by unit: postings of units that are gone are dropped
           ) -> Segment:
     "One segment with the postings of several."
     term = np.concatenate([np.repeat(s.terms, np.diff(s.starts)) for s in segments])
@@ -107,7 +110,8 @@ def count_column(term: Sequence[int],    # term numbers of all texts of one colu
     return keys, (weight * counts * (K1 + 1) / (counts + norm)).astype(np.float32)
 
 
-def add_up(columns: Sequence[Pairs]) -> Pairs:
+def add_up(columns: Sequence[Pairs],  # one batch, column by column
+           ) -> Pairs:
     "One impact for each unit and term: the sum over columns."
     if len(columns) == 1:
         return columns[0]
@@ -118,14 +122,19 @@ def add_up(columns: Sequence[Pairs]) -> Pairs:
 class Growing:
     "A numpy array that can be appended to."
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self,
+                 kind: str,  # of its numbers, as numpy names it: i4, f8, ? …
+                 ) -> None:
         self.room, self.size = np.zeros(1024, kind), 0
 
-    def extend(self, values: Sequence[Any] | NDArray[Any]) -> None:
+    def extend(self,
+               values: Sequence[Any] | NDArray[Any],  # of its kind, or convertible
+               ) -> None:
         "Add values at the end."
         end = self.size + len(values)
         if end > len(self.room):
-            self.room = np.concatenate([self.room[: self.size], np.zeros(max(end, 2 * self.size) - self.size, self.room.dtype)])
+            more = np.zeros(max(end, 2 * self.size) - self.size, self.room.dtype)
+            self.room = np.concatenate([self.room[: self.size], more])
         self.room[self.size:end] = values
         self.size = end
 
@@ -135,18 +144,38 @@ class Growing:
         return self.room[: self.size]
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #25901b4b
-class Batch:
+class Columns:
+    "Words that wait to be counted, column by column."
+
+    def __init__(self) -> None:
+        self.words: dict[str, tuple[list[int], list[int]]] = {}  # column → term numbers, unit numbers
+        self.texts: Counter[str] = Counter()  # column → units that have it
+
+    def _put(self, column: str, words: Sequence[int], unit: int) -> None:
+        if words:
+            terms, units_ = self.words.setdefault(column, ([], []))
+            terms += words
+            units_ += [unit] * len(words)
+            self.texts[column] += 1
+
+# %% ../../nbs/10_store/23_lexical_index.ipynb #99aaa1ff
+class Batch(Columns):
     "Memories on their way into a segment."
 
-    def __init__(self, first_unit: int, first_doc: int) -> None:
+    def __init__(self,
+                 first_unit: int,  # the number its first unit gets
+                 first_doc: int,   # the number its first memory gets
+                 ) -> None:
+        super().__init__()
         self.first_unit, self.first_doc = first_unit, first_doc
         self.unit_doc: list[int] = []
         self.first: list[int] = []  # by memory: its first unit
-        self.words: dict[str, tuple[list[int], list[int]]] = {}  # column → term numbers, unit numbers
-        self.texts: Counter[str] = Counter()  # column → units that have it
         self.own: list[int] = []  # term numbers, each once per memory
 
-    def add(self, text: Sequence[int], columns: Mapping[str, Sequence[int]]) -> int:
+    def add(self,
+            text: Sequence[int],                   # term numbers of the text
+            columns: Mapping[str, Sequence[int]],  # term numbers of the other columns; those that there are
+            ) -> int:
         "Add a memory, its words as term numbers; returns its number."
         doc, pieces = self.first_doc + len(self.first), units(text)
         self.first.append(self.first_unit + len(self.unit_doc))
@@ -159,13 +188,6 @@ class Batch:
                     self._put(name, words, unit)
         self.own += set(text)
         return doc
-
-    def _put(self, column: str, words: Sequence[int], unit: int) -> None:
-        if words:
-            terms, units_ = self.words.setdefault(column, ([], []))
-            terms += words
-            units_ += [unit] * len(words)
-            self.texts[column] += 1
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #a4eae5b0
 class Postings:
@@ -186,14 +208,28 @@ class Postings:
         "Add a memory; it is found by the next search."
         number = self.vocabulary
         self.documents += 1
-        doc = self._waiting.add([number.setdefault(t, len(number)) for t in text],
-                                {c: [number.setdefault(t, len(number)) for t in words] for c, words in columns.items()})
-        return doc
+        return self._waiting.add([number.setdefault(t, len(number)) for t in text],
+                                 {c: [number.setdefault(t, len(number)) for t in words] for c, words in columns.items()})
+
+    def mean(self,
+             column: str,  # its name
+             ) -> float:
+        "Mean length of a column's texts, in tokens."
+        return self.lengths[column] / self.texts[column] if self.texts[column] else 1.0
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #373d0e4e
 MERGED = 20_000  # postings are merged up to this many units at once, a matter of milliseconds
 
 
+def _tidy(segments: list[Segment], alive: NDArray[np.bool_]) -> None:
+    "Merge the last segments while they are of like size."
+    while len(segments) > 1:
+        last, before = len(segments[-1].unit), len(segments[-2].unit)
+        if before > 2 * last or last + before > 50 * MERGED:
+            return
+        segments[-2:] = [merge(segments[-2:], alive)]
+
+# %% ../../nbs/10_store/23_lexical_index.ipynb #4eca601e
 class Segments(Postings):
     "Closing batches into segments."
 
@@ -214,9 +250,11 @@ class Segments(Postings):
         keys, impact = add_up(pairs)
         frequency = np.bincount(np.asarray(batch.own, np.int64), minlength=len(self.vocabulary)).astype(np.int32)
         self.segments.append(pack((keys & 0xFFFFFFFF).astype(np.int32), (keys >> 32).astype(np.int32), impact, frequency))
-        self._tidy()
+        _tidy(self.segments, self.alive.values)
 
-    def remove(self, doc: int) -> None:
+    def remove(self,
+               doc: int,  # its number
+               ) -> None:
         "Take a memory out; its postings go when segments are merged."
         self.flush()
         start = int(self.first.values[doc])
@@ -224,18 +262,6 @@ class Segments(Postings):
         if self.alive.values[start]:
             self.alive.values[start:end] = False
             self.documents -= 1
-
-    def mean(self, column: str) -> float:
-        "Mean length of a column's texts, in tokens."
-        return self.lengths[column] / self.texts[column] if self.texts[column] else 1.0
-
-    def _tidy(self) -> None:
-        "Merge the last segments while they are of like size."
-        while len(self.segments) > 1:
-            last, before = len(self.segments[-1].unit), len(self.segments[-2].unit)
-            if before > 2 * last or last + before > 50 * MERGED:
-                return
-            self.segments[-2:] = [merge(self.segments[-2:], self.alive.values)]
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #ec3a1277
 BUDGET = 200_000  # postings that are read in full for one query
@@ -281,7 +307,71 @@ class Searching(Segments):
         return sorted(plan, key=lambda p: -p[0]), ceiling
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #0e231d08
-class LexicalIndex(Searching):
+class Choosing(Searching):
+    "Choosing candidates."
+
+    def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
+        "The units with the best scores, several for each memory that is wanted, and those of the memories asked for."
+        where = np.flatnonzero(scores > 0)  # of booleans: ten times faster than of floats
+        gone = self.documents < self.first.size
+        if gone or allowed is not None:
+            kept = self.alive.values[where] if gone else np.ones(len(where), bool)
+            where = where[kept if allowed is None else kept & allowed[self.unit_doc.values[where]]]
+        if len(where) > 8 * n:
+            where = where[np.argpartition(scores[where], -8 * n)[-8 * n:]]
+        return np.union1d(where, self._units_of(also)) if len(also) else where
+
+    def _units_of(self, docs: Any) -> NDArray[np.int64]:
+        "The units of some memories."
+        bounds = np.append(self.first.values, self.unit_doc.size)
+        return np.concatenate([np.arange(bounds[d], bounds[d + 1]) for d in docs]) if len(docs) else np.zeros(0, np.int64)
+
+
+def best_units(docs: Any,    # (units,) the memory of each
+               scores: Any,  # (units,) on BM25's scale
+               ) -> tuple[NDArray[np.int32], Floats]:
+    "Each memory once, ascending, with the score of its best unit."
+    order = np.lexsort((-scores, docs))
+    docs, scores = docs[order], scores[order]
+    first = np.flatnonzero(np.diff(docs, prepend=-1))
+    return docs[first], scores[first]
+
+# %% ../../nbs/10_store/23_lexical_index.ipynb #23d166d3
+def _add_late(scores: Floats, where: Any, unit: Any, impact: Any, weight: float) -> None:
+    "Add a term's impacts to the units `where` only, by binary search in its postings."
+    at = np.minimum(np.searchsorted(unit, where), len(unit) - 1)
+    hit = unit[at] == where
+    scores[where[hit]] += np.float32(weight) * impact[at[hit]]
+
+
+def _ranked(docs: Any, values: Any, n: int, also: Any, ceiling: float) -> Found:
+    "The best `n`, then the others that were asked for."
+    chosen = np.lexsort((docs, -values))[:n]
+    rest = np.setdiff1d(also, docs[chosen]) if len(also) else also
+    named = np.searchsorted(docs, rest)
+    return Found(np.append(docs[chosen], rest), np.append(values[chosen], values[named]), ceiling)
+
+# %% ../../nbs/10_store/23_lexical_index.ipynb #2b764c6d
+class Weighing(Choosing):
+    "Taking a score apart."
+
+    def worth(self,
+              terms: Iterable[str],                # tokens of a query
+              doc: int,                            # a memory's number
+              ) -> tuple[dict[str, float], float]:  # term → what it adds to the score of the memory's best unit; the ceiling
+        "The score of one memory, taken apart."
+        plan, ceiling = self._plan(terms)
+        mine = self._units_of([doc])
+        found = {term: np.zeros(len(mine), np.float32) for _, term, _ in plan}
+        for weight, term, spans in plan:
+            for unit, impact in spans:
+                at = np.minimum(unit.searchsorted(mine.astype(np.int32)), len(unit) - 1)
+                found[term] += np.where(unit[at] == mine, np.float32(weight) * impact[at], np.float32(0))
+        best = int(np.sum(list(found.values()), axis=0).argmax()) if found else 0
+        return {term: float(added[best]) for term, added in found.items()}, ceiling
+
+# %% ../../nbs/10_store/23_lexical_index.ipynb #2c2a22cb
+class LexicalIndex(Weighing):
     "BM25 over units of texts and what stands around them, in memory."
 
     def search(self,
@@ -308,62 +398,9 @@ class LexicalIndex(Searching):
         docs, values = best_units(self.unit_doc.values[where], scores[where])
         return _ranked(docs, values, n, np.asarray(also, np.int32), ceiling)
 
-    def worth(self,
-              terms: Iterable[str],                # tokens of a query
-              doc: int,                            # a memory's number
-              ) -> tuple[dict[str, float], float]:  # term → what it adds to the score of the memory's best unit; the ceiling
-        "The score of one memory, taken apart."
-        plan, ceiling = self._plan(terms)
-        mine = self._units_of([doc])
-        found = {term: np.zeros(len(mine), np.float32) for _, term, _ in plan}
-        for weight, term, spans in plan:
-            for unit, impact in spans:
-                at = np.minimum(unit.searchsorted(mine.astype(np.int32)), len(unit) - 1)
-                found[term] += np.where(unit[at] == mine, np.float32(weight) * impact[at], np.float32(0))
-        best = int(np.sum(list(found.values()), axis=0).argmax()) if found else 0
-        return {term: float(added[best]) for term, added in found.items()}, ceiling
-
-    def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
-        "The units with the best scores, several for each memory that is wanted, and those of the memories asked for."
-        where = np.flatnonzero(scores > 0)  # of booleans: ten times faster than of floats
-        gone = self.documents < self.first.size
-        if gone or allowed is not None:
-            kept = self.alive.values[where] if gone else np.ones(len(where), bool)
-            where = where[kept if allowed is None else kept & allowed[self.unit_doc.values[where]]]
-        if len(where) > 8 * n:
-            where = where[np.argpartition(scores[where], -8 * n)[-8 * n:]]
-        return np.union1d(where, self._units_of(also)) if len(also) else where
-
-    def _units_of(self, docs: Any) -> NDArray[np.int64]:
-        "The units of some memories."
-        bounds = np.append(self.first.values, self.unit_doc.size)
-        return np.concatenate([np.arange(bounds[d], bounds[d + 1]) for d in docs]) if len(docs) else np.zeros(0, np.int64)
-
-
-def _ranked(docs: Any, values: Any, n: int, also: Any, ceiling: float) -> Found:
-    "The best `n`, then the others that were asked for."
-    chosen = np.lexsort((docs, -values))[:n]
-    rest = np.setdiff1d(also, docs[chosen]) if len(also) else also
-    named = np.searchsorted(docs, rest)
-    return Found(np.append(docs[chosen], rest), np.append(values[chosen], values[named]), ceiling)
-
-
-def _add_late(scores: Floats, where: Any, unit: Any, impact: Any, weight: float) -> None:
-    "Add a term's impacts to the units `where` only, by binary search in its postings."
-    at = np.minimum(np.searchsorted(unit, where), len(unit) - 1)
-    hit = unit[at] == where
-    scores[where[hit]] += np.float32(weight) * impact[at[hit]]
-
-
-def best_units(docs: Any, scores: Any) -> tuple[NDArray[np.int32], Floats]:
-    "Each memory once, ascending, with the score of its best unit."
-    order = np.lexsort((-scores, docs))
-    docs, scores = docs[order], scores[order]
-    first = np.flatnonzero(np.diff(docs, prepend=-1))
-    return docs[first], scores[first]
-
 # %% ../../nbs/10_store/23_lexical_index.ipynb #891d15e6
-def to_arrays(index: LexicalIndex) -> Arrays:
+def to_arrays(index: LexicalIndex,  # what waits is indexed first
+              ) -> Arrays:
     "The index as named arrays."
     index.flush()
     counts = json.dumps({"documents": index.documents, "lengths": index.lengths, "texts": index.texts})
@@ -375,7 +412,8 @@ def to_arrays(index: LexicalIndex) -> Arrays:
     return found
 
 
-def from_arrays(arrays: Arrays) -> LexicalIndex:
+def from_arrays(arrays: Arrays,  # what `to_arrays` made; others may be among them
+                ) -> LexicalIndex:
     "The inverse of `to_arrays`."
     index = LexicalIndex()
     counts = json.loads(unpack_texts(arrays["counts"])[0])
