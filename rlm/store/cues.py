@@ -12,25 +12,29 @@ from dataclasses import dataclass
 from datetime import datetime
 
 # %% ../../nbs/10_store/25_cues.ipynb #68664f25
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = ("january", "february", "march", "april", "may", "june",
+           "july", "august", "september", "october", "november", "december")
 _MONTH = "|".join(f"{m}|{m[:3]}" for m in _MONTHS if m != "may")
-_DATED = re.compile(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<m>{_MONTH}|may)\b\.?(?:\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?"
-                    r"(?:,?\s+(?P<y>(?:19|20)\d\d))?", re.I)
+_DATED = re.compile(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<m>{_MONTH}|may)\b\.?"
+                    r"(?:\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?(?!\d))?(?:,?\s+(?P<y>(?:19|20)\d\d))?", re.I)
 _ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = re.compile(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
+_BEFORE_MAY = re.compile(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
     "As much of a date as was said; None where nothing was."
 
-    year: int | None = None
-    month: int | None = None
-    day: int | None = None
+    year: int | None = None  # four digits
+    month: int | None = None  # 1 to 12
+    day: int | None = None  # of the month, from 1
 
-    def fits(self, when: datetime) -> bool:
-        "Whether a moment is in this month and year, as far as they are known. People tell things days later, so days don't count."
+    def fits(self,
+             when: datetime,  # when something was said
+             ) -> bool:
+        "Whether a moment is in this month and year, where known. People tell things days later, so days don't count."
         return self.year in (None, when.year) and self.month in (None, when.month)
 
 # %% ../../nbs/10_store/25_cues.ipynb #3c11b643
@@ -44,28 +48,34 @@ def dates_in(text: str,             # a question, in English or Korean
     found: list[tuple[int, Date]] = []
     for m in _DATED.finditer(text):
         named, day = m["m"].lower(), _whole(m["d1"] or m["d2"])
-        if named == "may" and not (day or m["y"]) and not re.search(r"\b(in|of|since|until|during|last|next|this)\s+$", text[:m.start()], re.I):
+        if named == "may" and not (day or m["y"]) and not _BEFORE_MAY.search(text[:m.start()]):
             continue
-        found.append((m.start(), Date(_whole(m["y"]), next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(named)), day)))
-    found += [(m.start(), Date(_whole(m["y"]), int(m["m"]), _whole(m["d"]))) for p in (_ISO, _KOREAN) for m in p.finditer(text)]
+        month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(named))
+        found.append((m.start(), Date(_whole(m["y"]), month, day)))
+    found += [(m.start(), Date(_whole(m["y"]), int(m["m"]), _whole(m["d"])))
+              for p in (_ISO, _KOREAN) for m in p.finditer(text)]
     years = {d.year for _, d in found}
     found += [(m.start(), Date(int(m["y"]))) for m in _YEAR.finditer(text) if int(m["y"]) not in years]
     return tuple(date for _, date in sorted(found, key=lambda f: f[0]))
 
 # %% ../../nbs/10_store/25_cues.ipynb #580c5163
-_ASKS_WHEN = re.compile(r"\b(when|what (?:date|day|year|month|time)|how long|which (?:year|month|day|week))\b|언제|며칠|몇\s?(?:시|월|년|살)|얼마나 (?:오래|됐)", re.I)
+_ASKS_WHEN = re.compile(r"\b(when|what (?:date|day|year|month|time)|how long|which (?:year|month|day|week))\b|"
+                        r"언제|며칠|몇\s?(?:시|월|년|살)|얼마나 (?:오래|됐)", re.I)
 _TELLS_TIME = re.compile(
     r"\b(yesterday|today|tomorrow|tonight|last|next|ago|since|recently|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     rf"weeks?|weekend|months?|years?|days?|morning|evening|{_MONTH}|(?:19|20)\d\d)\b|"
-    r"어제|오늘|내일|모레|그제|지난|다음\s?(?:주|달)|이번|작년|올해|내년|[월화수목금토일]요일|\d+\s?(?:년|월|일|시|주|개월)|아침|저녁|주말", re.I)
+    r"어제|오늘|내일|모레|그제|지난|다음\s?(?:주|달)|이번|작년|올해|내년|[월화수목금토일]요일|"
+    r"\d+\s?(?:년|월|일|시|주|개월)|아침|저녁|주말", re.I)
 
 
-def asks_when(query: str) -> bool:
+def asks_when(query: str,  # a question, in English or Korean
+              ) -> bool:
     "Whether a question asks for a time."
     return bool(_ASKS_WHEN.search(query))
 
 
-def tells_time(text: str) -> bool:
+def tells_time(text: str,  # a memory's, in English or Korean
+               ) -> bool:
     "Whether a text tells a time."
     return bool(_TELLS_TIME.search(text))
 
@@ -75,7 +85,8 @@ def speakers_in(query: str,                # a question
                 ) -> set[int]:             # numbers of those it names
     "The speakers that a question names, by any word of their name that is longer than one character."
     words = set(re.findall(r"[^\W_]+", query.casefold()))
-    return {number for name, number in known.items() if any(_named(part, words) for part in name.split() if len(part) > 1)}
+    return {number for name, number in known.items()
+            if any(_named(part, words) for part in name.split() if len(part) > 1)}
 
 
 def _named(part: str, words: Iterable[str]) -> bool:
