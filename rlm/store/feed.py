@@ -28,60 +28,75 @@ class Entry:
 
     seq: int  # its number in the store
     columns: Mapping[str, Sequence[str]]  # column → tokens, those that there are; neighbours included
-    text: str
+    text: str  # as it was written
     recalled: bool  # whether its status lets a search find it
-    valid_from: datetime
-    valid_to: datetime | None
-    session: str | None
-    speaker: str | None
-    role: str | None
+    valid_from: datetime  # when it was said or became true
+    valid_to: datetime | None  # when it stops being true; None: never
+    session: str | None  # the conversation it is part of
+    speaker: str | None  # who said it, as written
+    role: str | None  # user, assistant …
 
 
-def entries(db: Database,
+def entries(db: Database,           # the store
             seqs: Collection[int],  # numbers of memories; those that are gone are left out
             ) -> list[Entry]:
     "Read memories as an index wants them, in the order of their numbers."
     wanted = documents(db, seqs)
     rows = db.query("SELECT seq, text, status IN ('hot', 'ltm'), valid_from, valid_to, session, speaker, role FROM memories "
                     "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq", (json.dumps(list(seqs)),))
-    return [Entry(seq, {c: [t.partition(":")[2] for t in words.split()] for c, words in zip(TEXT_COLUMNS, wanted[seq], strict=True) if words},
-                  text, bool(recalled), from_iso(start), end and from_iso(end), session, speaker, role)
+    return [Entry(seq, _tokens(wanted[seq]), text, bool(recalled), from_iso(start), end and from_iso(end), session, speaker, role)
             for seq, text, recalled, start, end, session, speaker, role in rows]
 
+
+def _tokens(document: Sequence[str]) -> dict[str, list[str]]:
+    "A document of the full-text index, which marks each token with its column, as plain tokens by column."
+    return {c: [t.partition(":")[2] for t in words.split()] for c, words in zip(TEXT_COLUMNS, document, strict=True) if words}
+
 # %% ../../nbs/10_store/26_feed.ipynb #01e6ff07
-def all_seqs(db: Database, namespace: str) -> list[int]:
+def all_seqs(db: Database,    # the store
+             namespace: str,  # the partition
+             ) -> list[int]:
     "The numbers of all memories of a namespace, ascending."
     return [row[0] for row in db.query("SELECT seq FROM memories WHERE namespace = ? ORDER BY seq", (namespace,))]
 
 
-def changed_seqs(db: Database,
-                 namespace: str,
-                 after: int,  # the number of the last event that is known
+def changed_seqs(db: Database,    # the store
+                 namespace: str,  # the partition
+                 after: int,      # the number of the last event that is known
                  ) -> set[int] | None:  # numbers of memories to be read again or forgotten; None: read everything anew
     "What may be different since an event."
-    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events WHERE +namespace = ? AND id > ?", (namespace, after))
+    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events WHERE +namespace = ? AND id > ?",
+                      (namespace, after))
     if any(erased for erased, _ in events):
         return None
     ids = json.dumps([subject for _, subject in events])
     _, columns, _ = source(datetime.min)
-    rows = db.query(f"SELECT {columns} FROM memory_history m WHERE m.namespace = ? AND m.id IN (SELECT value FROM json_each(?))", (namespace, ids))
+    rows = db.query(f"SELECT {columns} FROM memory_history m "
+                    "WHERE m.namespace = ? AND m.id IN (SELECT value FROM json_each(?))", (namespace, ids))
     return concerned(db, [to_record(row) for row in rows]) if rows else set()
 
-
-def allowed_seqs(db: Database, namespace: str, filters: Filters) -> NDArray[np.int64]:
+# %% ../../nbs/10_store/26_feed.ipynb #1ddf0a45
+def allowed_seqs(db: Database,      # the store
+                 namespace: str,    # the partition
+                 filters: Filters,  # about the present: without `as_of`
+                 ) -> NDArray[np.int64]:
     "The numbers of the memories that pass filters about the present, ascending."
     where, values = conditions(filters, namespace)
     rows = db.query(f"SELECT m.seq FROM memories m WHERE {where} ORDER BY m.seq", values)
     return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
 
-def records_of(db: Database, seqs: Sequence[int]) -> dict[int, MemoryRecord]:
+def records_of(db: Database,         # the store
+               seqs: Sequence[int],  # numbers of memories; those that are gone are left out
+               ) -> dict[int, MemoryRecord]:
     "Memories by their numbers."
     table, columns, _ = source(None)
-    found = db.query(f"SELECT {columns} FROM {table} WHERE m.seq IN (SELECT value FROM json_each(?))", (json.dumps(list(map(int, seqs))),))
+    found = db.query(f"SELECT {columns} FROM {table} WHERE m.seq IN (SELECT value FROM json_each(?))",
+                     (json.dumps(list(map(int, seqs))),))
     return {r.seq: r for r in map(to_record, found)}
 
 
-def is_plain(filters: Filters) -> bool:
+def is_plain(filters: Filters,  # as a search was given them
+             ) -> bool:
     "Whether filters leave out nothing but held, archived and expired memories: what an index can decide by itself."
     return replace(filters, now=None) == Filters()
