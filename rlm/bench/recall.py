@@ -34,18 +34,18 @@ from ..store.sqlite import SQLiteBackend
 class Question:
     "A question, and the turns that answer it."
 
-    text: str
+    text: str  # as it is asked
     evidence: frozenset[str]  # ids of turns
-    kind: str
+    kind: str  # the set's own word for it
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
     "Turns as fields of memories, and questions about them."
 
-    name: str
-    turns: tuple[Mapping[str, Any], ...]
-    questions: tuple[Question, ...]
+    name: str  # of its file
+    turns: tuple[Mapping[str, Any], ...]  # in the order they were said
+    questions: tuple[Question, ...]  # those that have evidence
 
 
 def read_date(text: str | None,  # as the sets write it
@@ -67,10 +67,12 @@ def read_locomo(folder: Path,  # of conv-*.json
     "LoCoMo: questions of categories 1 to 4 that have evidence."
     for path in sorted(folder.glob("conv-*.json")):
         found = json.loads(path.read_text(encoding="utf-8"))
-        turns = tuple({"id": t["dia_id"], "text": " ".join(filter(None, (t["text"], t.get("caption")))), "speaker": t["speaker"],
-                       "session": str(s["session"]), **read_date(s["date"])} for s in found["sessions"] for t in s["turns"])
+        turns = tuple({"id": t["dia_id"], "text": " ".join(filter(None, (t["text"], t.get("caption")))),
+                       "speaker": t["speaker"], "session": str(s["session"]), **read_date(s["date"])}
+                      for s in found["sessions"] for t in s["turns"])
         asked = (q for q in found["qa"] if q["category"] in _CATEGORIES and q["evidence"])
-        yield Conversation(path.stem, turns, tuple(Question(q["question"], frozenset(q["evidence"]), _CATEGORIES[q["category"]]) for q in asked))
+        yield Conversation(path.stem, turns, tuple(
+            Question(q["question"], frozenset(q["evidence"]), _CATEGORIES[q["category"]]) for q in asked))
 
 
 def read_beam(folder: Path,  # of chat-*.json
@@ -78,10 +80,11 @@ def read_beam(folder: Path,  # of chat-*.json
     "BEAM: every question that has evidence."
     for path in sorted(folder.glob("chat-*.json")):
         found = json.loads(path.read_text(encoding="utf-8"))
-        turns = tuple({"id": str(t["id"]), "text": t["text"], "role": t["role"], "session": str(t["session"]), **read_date(t.get("date"))}
-                      for t in found["turns"] if t["text"].strip())
+        turns = tuple({"id": str(t["id"]), "text": t["text"], "role": t["role"], "session": str(t["session"]),
+                       **read_date(t.get("date"))} for t in found["turns"] if t["text"].strip())
         asked = (q for q in found["questions"] if q["evidence"])
-        yield Conversation(path.stem, turns, tuple(Question(q["question"], frozenset(map(str, q["evidence"])), q["kind"]) for q in asked))
+        yield Conversation(path.stem, turns, tuple(
+            Question(q["question"], frozenset(map(str, q["evidence"])), q["kind"]) for q in asked))
 
 # %% ../../nbs/90_benchmarks/94_recall.ipynb #ddf2977e
 Ranker = Callable[[str], Sequence[str]]  # a question → ids, best first
@@ -124,7 +127,8 @@ def full_text(weights: Weights,  # of the columns
     "Our tokens in SQLite's full-text search."
     def arm(c: Conversation) -> Ranker:
         backend = stored(c)
-        return lambda question: [m.record.id for m in backend.match(tokens(question), "default", Filters(), DEPTH, weights)]
+        return lambda question: [m.record.id for m in backend.match(tokens(question), "default", Filters(), DEPTH,
+                                                                    weights)]
     return arm
 
 
@@ -152,8 +156,8 @@ def arms() -> dict[str, Callable[[Conversation], Ranker]]:
 class Score:
     "How one question went."
 
-    conversation: str
-    kind: str
+    conversation: str  # its name
+    kind: str  # of the question
     recall: float  # share of the evidence among the first ten
     reciprocal: float  # 1 / rank of the first piece of evidence; 0 when it is not among the first 50
     session: float  # share of the evidence's sessions among the first five
@@ -206,8 +210,9 @@ def rows_of(name: str,                # of the set
     role: Any = {"the last turns said": "control", "SQLite FTS5 as it comes": "baseline"}.get(arm, "measured")
     for label, which in MEASURES.items():
         low, high = interval(scores, which, seed)
-        yield Row(f"{name} {label}: {arm}", "", digits(mean([getattr(s, which) for s in scores])), min=digits(low), max=digits(high), n=len(scores),
-                  better="higher", target=TARGETS.get((name, label)) if final else None, role=role)
+        yield Row(f"{name} {label}: {arm}", "", digits(mean([getattr(s, which) for s in scores])), min=digits(low),
+                  max=digits(high), n=len(scores), better="higher", role=role,
+                  target=TARGETS.get((name, label)) if final else None)
     for kind in sorted({s.kind for s in scores}) if final else ():
         some = [s.recall for s in scores if s.kind == kind]
         yield Row(f"{name} R@10 of {kind.replace('_', ' ')} questions", "", digits(mean(some)), n=len(some), better="higher")
@@ -231,10 +236,12 @@ def run(locomo: Path | None = None,  # a folder of conv-*.json
     from rlm import __version__
     sets = {"LoCoMo": list(read_locomo(locomo)) if locomo else [], "BEAM": list(read_beam(beam)) if beam else []}
     if not any(sets.values()):
-        raise NotFound("There are no conversations to measure recall on.", "Name a folder of LoCoMo (conv-*.json) or BEAM (chat-*.json).")
+        raise NotFound("There are no conversations to measure recall on.",
+                       "Name a folder of LoCoMo (conv-*.json) or BEAM (chat-*.json).")
     rows = [row for name, some in sets.items() if some for row in measured(name, some, seed)]
-    sizes = {name: {"conversations": len(some), "questions": sum(len(c.questions) for c in some), "turns": sum(len(c.turns) for c in some)}
-             for name, some in sets.items() if some}
-    parameters = {"sets": sizes, "split": "development", "min and max": "middle 95 % over 1,000 draws of conversations", "depth": DEPTH}
+    sizes = {name: {"conversations": len(some), "questions": sum(len(c.questions) for c in some),
+                    "turns": sum(len(c.turns) for c in some)} for name, some in sets.items() if some}
+    parameters = {"sets": sizes, "split": "development",
+                  "min and max": "middle 95 % over 1,000 draws of conversations", "depth": DEPTH}
     return Report("recall", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed,
                   sum(s["turns"] for s in sizes.values()), parameters, tuple(rows))
