@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .vector_codes import (ROW_FIELDS, Floats, Ints, Rows, best, centred, encode, join, list_scores, part_scores, principal_axes,
-                                    product, recode)
+from .vector_codes import (ROW_FIELDS, Floats, Ints, Rows, best, centred, differing, encode, join, lowest, part_scores,
+                                    principal_axes, recode, sketch)
 from .vector_fold import DEFAULTS, Base, Tuning, empty_base, make_base
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #f871fbda
@@ -77,49 +77,50 @@ def scan(state: State,                  # whose rows
          part: Rows,                    # the base's or the recent ones
          query: Floats,                 # (dim,) centred and turned
          allowed: NDArray[Any] | None,  # as `read_allowed` gives it
-         share: float,                  # of the lists
+         heads: int,                    # rows whose heads are read, at least
+         tuning: Tuning,                # when to compare sketches
          ) -> tuple[Ints | None, Floats]:  # row numbers, None for all, and what their heads say; -inf for what is barred
-    "Read heads."
-    barred, where, lists = part.gone, None, state.base.lists if part is state.base.rows else None
+    "Read sketches, if there are many, and heads."
+    barred, where = part.gone, None
+    if allowed is not None and allowed.dtype != np.bool_ and len(allowed) <= FEW:
+        old, _, new, _ = state.rows_of(allowed)
+        where = old if part is state.base.rows else new
+        return where, part_scores(part, "head", where, query)
     if allowed is not None:
-        if allowed.dtype != np.bool_ and len(allowed) <= FEW:
-            old, _, new, _ = state.rows_of(allowed)
-            where = old if part is state.base.rows else new
-        else:
-            barred = barred | ~passing(part.seq, allowed)
-            free = len(barred) - np.count_nonzero(barred)
-            where = np.flatnonzero(~barred) if free <= len(part) // 8 else None
-            share = min(1.0, share * (2 if free < len(part) // 2 else 1))
-    if where is None and lists is not None and share < 1:
-        where, scores = list_scores(part, lists, lists.nearest(query, max(1, round(share * len(lists.centres)))), query)
-    else:
-        scores = part_scores(part, "head", where, query)
-    if len(barred) and barred.any():
-        scores[barred if where is None else barred[where]] = -np.inf
-    return where, scores
+        barred = barred | ~passing(part.seq, allowed)
+        free = len(barred) - int(np.count_nonzero(barred))
+        where = np.flatnonzero(~barred) if free <= (len(part) // 4 if len(part) < tuning.sketched_from else 2 * heads) else None
+    if where is None and state.base.axes is not None and len(part) >= max(tuning.sketched_from, 2 * heads):
+        bits = differing(part.planes, sketch(query[None])[:, 0])
+        if barred.any():
+            np.copyto(bits, 255, where=barred)
+        where = lowest(bits, heads, 255)
+    if where is not None:
+        return where, part_scores(part, "head", where, query)
+    scores = part_scores(part, "head", None, query)
+    np.copyto(scores, -np.inf, where=barred)
+    return None, scores
 
 
 def shortlist(state: State,                  # whose rows
               query: Floats,                 # (dim,) centred and turned
               allowed: NDArray[Any] | None,  # as `read_allowed` gives it
-              n: int,                        # rows whose tails are read
-              most: int,                     # rows that are kept
-              share: float,                  # of the lists
-              ) -> tuple[Ints, NDArray[np.int32], Floats, bool]:  # memories, chunks, coded cosines; was nothing left out?
+              sizes: tuple[int, int, int],   # rows whose heads are read, whose tails are read, and that are kept
+              tuning: Tuning,                # when to compare sketches
+              ) -> tuple[Ints, NDArray[np.int32], Floats]:  # memories, chunks, coded cosines
     "The best rows there are, the best first; ties by memory and chunk."
-    found, complete = [(_NONE, _NONE.astype(np.int32), _NONE.astype(np.float32))], share >= 1
+    found = [(_NONE, _NONE.astype(np.int32), _NONE.astype(np.float32))]
     for part in (state.base.rows, state.recent):
         if len(part):
-            where, heads = scan(state, part, query, allowed, share)
-            top = best(heads, n)
+            where, heads = scan(state, part, query, allowed, sizes[0], tuning)
+            top = best(heads, sizes[1])
             rows = top if where is None else where[top]
             scores = heads[top] + part_scores(part, "tail", None if len(rows) == len(part) else rows, query)
-            top = best(scores, most)
-            complete = complete and n >= len(heads) and most >= len(scores)
+            top = best(scores, sizes[2])
             found.append((part.seq[rows[top]], part.chunk[rows[top]], scores[top]))
     seq, chunk, values = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.lexsort((chunk, seq, -values))
-    return seq[order], chunk[order], values[order], complete
+    return seq[order], chunk[order], values[order]
 
 
 _NONE = np.zeros(0, np.int64)
@@ -178,23 +179,24 @@ class Searching:
             raise InvalidInput(f"The number of memories wanted is {k}.", "Ask for at least one.")
         state, unit, only = self._state, self._unit(query), None if allowed is None else read_allowed(allowed)
         turned, wanted = state.base.turned(unit), max(self.tuning.rescored, 2 * k)
-        n, share = max(self.tuning.candidates, 8 * wanted), 1.0 if exact else self.tuning.probed
-        total = len(state.base.rows) + len(state.recent)
+        total, tails = len(state.base.rows) + len(state.recent), max(self.tuning.tails, 8 * wanted)
+        sizes = max(self.tuning.heads, int(self.tuning.share * total), 8 * tails), tails, 4 * wanted
         if exact or state.base.axes is None:
-            n = total
+            sizes = total, total, 4 * wanted
         while True:
-            seq, chunk, scores, complete = shortlist(state, turned, only, n, 4 * wanted, share)
-            cut = enough(seq, wanted)
+            seq, chunk, scores = shortlist(state, turned, only, sizes, self.tuning)
+            cut, complete = enough(seq, wanted), min(sizes) >= total
             if cut is not None or complete:
                 seqs, values = self._rescored(unit, seq[:cut], chunk[:cut], scores[:cut], k)
                 if len(seqs) == k or (cut is None and complete):
                     return seqs, values
-            n, wanted, share = min(total, 4 * n), 4 * wanted, min(1.0, 4 * share)
+            sizes, wanted = (min(total, 4 * sizes[0]), min(total, 4 * sizes[1]), min(total, 4 * sizes[2])), 4 * wanted
 
     def _rescored(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32], scores: Floats, k: int) -> tuple[Ints, Floats]:
         "The best by the true vectors."
         if self.fetch is not None and len(seq):
-            scores = np.clip(product(centred(self.fetch(seq, chunk), self.mean), unit), -1, 1)
+            true = centred(self.fetch(seq, chunk), self.mean)
+            scores = np.clip(np.einsum("ij,j->i", true, unit), -1, 1)  # equal vectors have equal scores, which BLAS does not promise
             there = ~np.isnan(scores)
             seq, scores = seq[there], scores[there]
         return best_chunks(seq, scores, k)
@@ -217,7 +219,8 @@ class Searching:
 # %% ../../nbs/10_store/24_vector_index.ipynb #616e99eb
 def _blank(like: Rows, n: int) -> Rows:
     "Room for rows."
-    return Rows(*(np.zeros((n, *getattr(like, name).shape[1:]), getattr(like, name).dtype) for name in ROW_FIELDS))
+    shape = {name: (len(like.planes), n) if name == "planes" else (n, *getattr(like, name).shape[1:]) for name in ROW_FIELDS}
+    return Rows(*(np.zeros(shape[name], getattr(like, name).dtype) for name in ROW_FIELDS))
 
 
 class Recent:
@@ -238,7 +241,8 @@ class Recent:
         if end > len(self._room):
             self._room = join([self.rows, _blank(rows, max(end, 2 * self.size) - self.size)])
         for name in ROW_FIELDS:
-            getattr(self._room, name)[self.size:end] = getattr(rows, name)
+            room = getattr(self._room, name)
+            (room.T if name == "planes" else room)[self.size:end] = rows.planes.T if name == "planes" else getattr(rows, name)
         for at, seq in enumerate(rows.seq.tolist(), self.size):
             self.where.setdefault(seq, []).append(at)
         self.size = end
@@ -318,7 +322,7 @@ class Writing(Searching):
             base = replace(base, axes=principal_axes(sample))
         parts = [encode(seqs, chunks, base.turned(centred(vectors, self.mean))) for seqs, chunks, vectors in batches()]
         total = sum(map(len, parts))
-        base = make_base([base.rows, *parts], replace(base, learned=(total if base.axes is not None else 0, 0)), self.tuning)[0]
+        base = make_base([base.rows, *parts], replace(base, learned=total if base.axes is not None else 0), self.tuning)[0]
         with self._folding, self._lock:
             self._recent = Recent(base.rows)
             self._state = State(base, self._recent.rows, self._recent.where, position)
@@ -400,7 +404,7 @@ class VectorIndex(Writing):
         "Use the same rows, lying elsewhere; nothing is done if the base was replaced meanwhile."
         with self._lock:
             now = self._state
-            if now.base.order is old.order:
+            if now.base.rows.seq is old.rows.seq:
                 self._state = replace(now, base=replace(new, rows=replace(new.rows, gone=now.base.rows.gone)))
 
     def reached(self,
@@ -426,5 +430,4 @@ class VectorIndex(Writing):
 
     def __repr__(self) -> str:
         s = self._state
-        lists = f", {len(s.base.lists.centres)} lists" if s.base.lists is not None else ""
-        return f"<vector index: {len(self):,} vectors, {len(s.recent):,} recent{lists}, at event {s.position[1]}>"
+        return f"<vector index: {len(self):,} vectors, {len(s.recent):,} recent, at event {s.position[1]}>"

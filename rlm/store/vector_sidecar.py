@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .vector_codes import ROW_FIELDS, Floats, Ints, Lists, Rows, encode
+from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, encode
 from .vector_fold import DEFAULTS, Base, Tuning
 from .vector_index import Batch, State, VectorIndex
 
@@ -103,11 +103,8 @@ def _sections(state: State) -> dict[str, NDArray[Any]]:
     "Everything there is to store, by name."
     base = state.base
     found = {f"base.{n}": getattr(base.rows, n) for n in ROW_FIELDS} | {f"recent.{n}": getattr(state.recent, n) for n in ROW_FIELDS}
-    found["order"] = base.order
     if base.axes is not None:
         found["axes"] = base.axes
-    if base.lists is not None:
-        found |= {"centres": base.lists.centres, "starts": base.lists.starts}
     return found
 
 
@@ -230,13 +227,13 @@ def _state_of(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[
     for part in (base, recent):
         for name in ROW_FIELDS:
             mine, model = getattr(part, name), getattr(like, name)
-            if mine.dtype != model.dtype or mine.shape != (len(part.seq), *model.shape[1:]):
+            shape = (len(like.planes), len(part)) if name == "planes" else (len(part), *model.shape[1:])
+            if mine.dtype != model.dtype or mine.shape != shape:
                 raise Unfit(f"its rows are not of this version ({name})")
-    lists = Lists(arrays["centres"], arrays["starts"]) if "centres" in arrays else None
-    if len(arrays["order"]) != len(base) or (lists is not None and lists.starts[-1] != len(base)):
-        raise Unfit("its parts do not fit together")
-    learned = (int(header["learned"][0]), int(header["learned"][1]))
-    return Base(base, arrays["order"], arrays.get("axes"), lists, learned), recent, int(header["event"])
+    axes = arrays.get("axes")
+    if axes is not None and axes.shape != (header["dim"], header["dim"]):
+        raise Unfit("its axes are not of this dimension")
+    return Base(base, axes, int(header["learned"])), recent, int(header["event"])
 
 # %% ../../nbs/10_store/24_vector_sidecar.ipynb #793bb583
 def open_vectors(source: VectorSource,     # the truth
@@ -323,6 +320,9 @@ def _spans(data: mmap.mmap, seqs: Ints) -> Iterator[tuple[int, int]]:
                 at, kind, shape, _ = table[f"{part}.{name}"]
                 width = int(np.prod(shape[1:])) * np.dtype(kind).itemsize
                 found += [(start + at + int(r) * width, start + at + (int(r) + 1) * width) for r in rows]
+            at, _, (words, count), _ = table[f"{part}.planes"]
+            words_at = [start + at + 8 * (w * count + int(r)) for w in range(words) for r in rows]
+            found += [(place, place + 8) for place in words_at]
     except (ValueError, LookupError, TypeError, struct.error):
         found = [(0, len(data))]
     yield from found

@@ -22,24 +22,24 @@ from rlm.core.errors import InvalidInput
 from rlm.store import vector_sidecar
 from rlm.store.vector_codes import (
     Ints,
-    Lists,
     best,
     centred,
     decode,
+    differing,
     encode,
-    find_centres,
     principal_axes,
     recode,
     sample_vectors,
+    sketch,
     widened,
 )
 from rlm.store.vector_fold import Tuning
 from rlm.store.vector_index import Batch, VectorIndex, enough
 from rlm.store.vector_sidecar import Stamp, Unfit, catch_up, load, open_vectors, save, scrub, sidecar_path
 
-DIM = 128
+DIM = 192
 MEAN = np.full(DIM, 0.1, np.float32)
-SMALL = Tuning(candidates=64, rescored=10, axes_from=128, lists_from=600, probed=0.5, fold_from=100)
+SMALL = Tuning(sketched_from=600, heads=200, share=0.2, tails=64, rescored=10, axes_from=128, fold_from=100)
 
 
 class Truth:
@@ -169,13 +169,24 @@ def test_the_best_of_very_many(flat: bool) -> None:
     assert np.sort(scores[found])[-100:].tolist() == np.sort(scores)[-100:].tolist()
 
 
-def test_centres_lie_among_their_rows() -> None:
-    sample = centred(draw(2000)[0], MEAN)
-    centres = find_centres(sample, 40)
-    assert centres.shape == (40, DIM) and np.isfinite(centres).all()
-    assert np.array_equal(centres, find_centres(sample, 40)), "the same every time"
-    near = Lists(centres, np.arange(41)).nearest(centres[7], 5)
-    assert 7 in near and (np.diff(near) > 0).all()
+def test_bits_are_counted() -> None:
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 100, 40_000):
+        planes = rng.integers(0, 2**64, (4, n), dtype=np.uint64)
+        mine = rng.integers(0, 2**64, 4, dtype=np.uint64)
+        expected = [sum((int(w) ^ int(m)).bit_count() for w, m in zip(column, mine, strict=True)) for column in planes.T[:200]]
+        assert differing(planes, mine)[:200].tolist() == expected
+
+
+def test_sketches_of_near_vectors_differ_little() -> None:
+    vectors = centred(draw(600)[0], MEAN)
+    planes = sketch(vectors)
+    bits = differing(planes, planes[:, 5])
+    assert bits[5] == 0
+    angle = np.arccos(np.clip(vectors @ vectors[5], -1, 1))
+    assert np.corrcoef(angle, bits)[0, 1] > 0.8
+    assert sketch(vectors[5:6])[:, 0].tolist() == planes[:, 5].tolist()
+    assert zlib.crc32(sketch(np.eye(256, dtype=np.float32) + np.float32(1e-3)).tobytes()) == 103442346, "the same on every machine"
 
 
 # ---------------------------------------------------------------- searching
@@ -199,11 +210,10 @@ def test_defaults_are_exact_while_there_are_few() -> None:
 def test_short_cuts_miss_little() -> None:
     vectors, queries = sample_vectors(6000, 60)
     mean = np.zeros(384, np.float32)
-    index = VectorIndex(384, mean, None, Tuning(candidates=400, lists_from=4000, probed=0.4))
+    index = VectorIndex(384, mean, None, Tuning(sketched_from=4000, heads=1000, tails=300))
     index.build(lambda: [(np.arange(6000), np.zeros(6000, np.int32), vectors)])
-    assert index.state.base.lists is not None
     seen = [len({*index.search(q, 10)[0]} & {*index.search(q, 10, exact=True)[0]}) for q in queries]
-    assert np.mean(seen) >= 9.5
+    assert np.mean(seen) >= 9.8
 
 
 def test_codes_alone_are_near_the_truth() -> None:
@@ -224,7 +234,7 @@ def test_scores_for_given_memories() -> None:
     wanted = np.array([4, 999_999, 2, 1, 0, -5, 4])
     scores = index.scores_for(queries[0], wanted)
     known = dict(zip(*(x.tolist() for x in index.search(queries[0], 400, exact=True)), strict=True))
-    assert np.isnan(scores[[1, 4, 5]]).all() and scores[0] == scores[6]
+    assert np.isnan(scores[[1, 4, 5]]).all() and abs(scores[0] - scores[6]) < 1e-6
     assert all(abs(scores[i] - known[int(wanted[i])]) < 0.01 for i in (0, 2, 3))
     assert len(index.scores_for(queries[0], [])) == 0
 
@@ -250,7 +260,7 @@ def test_filters_come_before_ranking(n: int) -> None:
 
 def test_a_large_filter_by_number_is_a_mask() -> None:
     truth, queries = filled(5000)
-    index = opened(truth, tuning=replace(SMALL, lists_from=10**9))
+    index = opened(truth, tuning=SMALL)
     some = np.array(sorted(truth.rows))[::2]
     agree(index, truth, queries[:5], allowed=some, exact=True)
 
@@ -258,7 +268,7 @@ def test_a_large_filter_by_number_is_a_mask() -> None:
 def test_all_chunks_of_one_memory_on_top_do_not_hide_the_others() -> None:
     truth, queries = filled(300)
     truth.write(2000, *[queries[0] + i * 1e-3 for i in range(200)])
-    index = opened(truth, tuning=replace(SMALL, candidates=16))
+    index = opened(truth, tuning=replace(SMALL, tails=16))
     seqs, scores = index.search(queries[0], 10)
     assert seqs[0] == 2000 and len(set(seqs.tolist())) == 10 and (np.diff(scores) <= 0).all()
     agree(index, truth, queries[:1], exact=True)
@@ -340,7 +350,7 @@ def test_after_any_writes_the_answers_are_those_of_the_rows(steps: list[tuple[st
     agree(index, truth, queries[:4], exact=True)
 
 
-def test_it_grows_from_nothing_to_lists() -> None:
+def test_it_grows_from_nothing() -> None:
     vectors, queries = draw(3000)
     truth, index = Truth(), VectorIndex(DIM, MEAN, None, SMALL, background=False)
     for i in range(0, 3000, 30):
@@ -348,12 +358,12 @@ def test_it_grows_from_nothing_to_lists() -> None:
             truth.write(j, vectors[j])
         index.put(*truth.vectors_of(range(i, i + 30)))
     state = index.state
-    assert state.base.lists is not None and state.base.axes is not None and len(index) == 3000
+    assert state.base.axes is not None and len(index) == 3000
     assert len(state.recent) < len(state.base.rows) / 8 + 30
     index.fetch = truth.fetch
     agree(index, truth, queries, exact=True)
     seen = [len({*index.search(q, 10)[0].tolist()} & {*truth.nearest(q, 10)[0]}) for q in queries]
-    assert np.mean(seen) >= 8.5
+    assert np.mean(seen) >= 9
 
 
 def test_what_the_database_no_longer_has_is_no_answer() -> None:
@@ -368,7 +378,7 @@ def test_what_the_database_no_longer_has_is_no_answer() -> None:
 def test_searches_beside_writes_and_folds() -> None:
     truth, queries = filled(1500)
     index = opened(truth, background=True)
-    always = truth.nearest(queries[0], 5)[0]
+    always = sorted(truth.nearest(queries[0], 5)[0])
     vectors, stop, wrong = draw(4000, seed=4)[0], threading.Event(), list[str]()
 
     def search() -> None:
@@ -424,11 +434,11 @@ def test_writes_during_a_fold_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_byte_a_dimension_and_little_more() -> None:
-    vectors = sample_vectors(4000, 1)[0].astype(np.float16)
+    vectors = np.random.default_rng(0).standard_normal((2000, 384)).astype(np.float16)
     index = VectorIndex(384, np.zeros(384, np.float32))
-    index.build(lambda: [(np.arange(4000), np.zeros(4000, np.int32), vectors)])
-    size = sum(a.nbytes for a in vector_sidecar._sections(index.state).values()) - 384 * 384 * 4
-    assert size / 4000 < 384 + 30
+    index.build(lambda: [(np.arange(2000), np.zeros(2000, np.int32), vectors)])
+    size = sum(a.nbytes for a in vector_sidecar._sections(index.state).values())
+    assert size / 2000 < 384 + 32 + 30
 
 
 # ---------------------------------------------------------------- the sidecar
@@ -520,7 +530,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Truth, np.ndarray, b
 
 
 HEADER = {"database": ["other", None, 5], "event": [10**9, -1, "1", None], "namespace": ["work"], "model": ["minilm"],
-          "dim": [127, 0, "128"], "mean": [0], "learned": [None, [], ["x", 1]], "size": [0, 10**9, -64, "x"],
+          "dim": [191, 0, "192"], "mean": [0], "learned": [None, [], "x"], "size": [0, 10**9, -64, "x"],
           "sections": [{}, None, [], {"base.seq": [0, "<i8", [650], 0]}]}
 
 
@@ -554,7 +564,7 @@ def test_every_section_of_the_header_matters(side: Path, good: Any) -> None:
         for wrong in wrongs:
             side.write_bytes(resigned(data, sections={**sections, name: wrong}))
             with pytest.raises(Unfit):
-                load(side, wanted)
+                pytest.fail(f"{name} may be {wrong}: {load(side, wanted)}")
 
 
 def test_random_damage_is_noticed(side: Path, good: Any) -> None:
