@@ -292,7 +292,7 @@ def export_file(db: Database,                  # a live store
         part.unlink(missing_ok=True)
     return count
 
-
+# %% ../../nbs/10_store/19_transfer.ipynb #893b65ae
 def import_file(db: Database,                  # a live store
                 path: "str | Path",            # an export
                 namespace: str | None = None,  # refuse rows of any other
