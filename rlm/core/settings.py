@@ -126,7 +126,7 @@ def find_file(named: "str | Path | None",      # from an argument
             raise SettingsError(f"There is no settings file {str(path)!r}.",
                                 "Check the path given by --config or RLM_CONFIG.")
         return path
-    return next((p for p in (Path(f).expanduser() for f in FILES) if p.is_file()), None)
+    return next((p for p in (Path(f).expanduser() for f in FILES) if os.path.isfile(p)), None)
 
 
 def from_file(path: Path,           # a YAML file

@@ -125,7 +125,8 @@ def inspect_file(path: str,  # of a file that is there
         start = f.read(len(_HEADER))
     if start and start != _HEADER:
         raise StoreForeign(f"The file {path!r} is no SQLite database.",
-                           "Give the path of an rlm store, or of a file that does not exist yet.")
+                           "Give the path of an rlm store, or of a file that does not exist yet. If it was a store, its beginning is "
+                           "damaged: move it away and restore a backup with `rlm db restore`.")
 
 
 def read_version(connection: sqlite3.Connection,  # to the file
@@ -315,7 +316,7 @@ def savepoint(connection: _Connection,  # in a transaction or snapshot of ours
     connection.execute("SAVEPOINT part")
     try:
         yield
-        if connection.spoiled and not before:
+        if (connection.spoiled and not before) or not connection.in_transaction:
             raise _half(path)
     except BaseException:
         if connection.in_transaction:
@@ -335,8 +336,11 @@ class Sessions(Queries):
         connection = self.current()
         with connection.turn:
             if connection.inside:
-                with savepoint(self._ready(), self.path):
-                    yield
+                try:
+                    with savepoint(self._ready(), self.path):
+                        yield
+                except sqlite3.Error as e:
+                    raise self._failed(e) from e
                 return
             connection.inside = True
             try:

@@ -175,6 +175,7 @@ def migrate(connection: sqlite3.Connection,                  # inside no transac
                 done.append(step)
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a full disk has ended it already
+                connection.execute("ROLLBACK")
             raise
     return done

@@ -10,7 +10,8 @@ import base64
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -52,7 +53,7 @@ def _encode(value: Any) -> Any:
 def export_lines(db: Database,                  # a live store
                  now: datetime,                 # stamped on the first line
                  namespace: str | None = None,  # only this one; None for the whole store
-                 ) -> Iterator[str]:            # lines without line ends
+                 ) -> Generator[str, None, None]:  # lines without line ends
     "The store as JSON Lines, all of one moment."
     with db.snapshot():
         sequences = dict(db.query("SELECT name, seq FROM sqlite_sequence ORDER BY name")) if namespace is None else {}
@@ -280,8 +281,9 @@ def export_file(db: Database,                  # a live store
         raise StoreError(f"The export {str(target)!r} would replace the store itself.", "Give another name.")
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        with open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f:
-            count = sum(1 for line in export_lines(db, now, namespace) if f.write(line + "\n"))
+        with (open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f,
+              closing(export_lines(db, now, namespace)) as lines):  # or its snapshot would live as long as an error does
+            count = sum(1 for line in lines if f.write(line + "\n"))
         os.replace(part, target)
     except OSError as e:
         raise StoreError(f"The export {str(target)!r} can't be written ({e.strerror}).",
@@ -290,7 +292,7 @@ def export_file(db: Database,                  # a live store
         part.unlink(missing_ok=True)
     return count
 
-
+# %% ../../nbs/10_store/19_transfer.ipynb #893b65ae
 def import_file(db: Database,                  # a live store
                 path: "str | Path",            # an export
                 namespace: str | None = None,  # refuse rows of any other
