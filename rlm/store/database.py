@@ -5,11 +5,10 @@
 # %% auto #0
 __all__ = ['MEMORY_PATH', 'unreadable', 'explain_error', 'explained', 'connect', 'inspect_file', 'read_version', 'copy_database',
            'prepare', 'Connections', 'Closable', 'Guarded', 'Queries', 'savepoint', 'Sessions', 'OpenDatabase',
-           'Database', 'index_folder', 'drop_indexes']
+           'Database']
 
 # %% ../../nbs/10_store/13_database.ipynb #367399a6
 import os
-import shutil
 import sqlite3
 import threading
 import time
@@ -447,16 +446,3 @@ def _readable(connection: sqlite3.Connection, path: str, newest: int) -> None:
     if (version := read_version(connection, path, newest)) < newest:
         raise StoreReadOnly(f"The store {path!r} has schema {version} and must be brought to {newest} first, but is open "
                             "for reading only.", "Open it once without read_only.")
-
-# %% ../../nbs/10_store/13_database.ipynb #e67ead32
-def index_folder(db: Database,  # a store
-                 ) -> Path | None:
-    "Where a store's index files are, if there are any; None for a store in memory."
-    return None if db.in_memory else Path(f"{db.path}.index")
-
-
-def drop_indexes(db: Database,  # a store
-                 ) -> None:
-    "Remove a store's index files; they are made again when needed."
-    if folder := index_folder(db):
-        shutil.rmtree(folder, ignore_errors=True)

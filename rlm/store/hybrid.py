@@ -24,9 +24,8 @@ from tqdm import tqdm
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import MAX_TERMS, Filters, rarest
 from .cues import asks_when, dates_in, speakers_in, tells_time
-from .database import index_folder
 from .feed import Entry, all_seqs, allowed_seqs, changed_seqs, entries, is_plain, records_of
-from .index_file import Arrays, index_path, pack_texts, read_index, unpack_texts, write_index
+from .index_file import Arrays, index_folder, index_path, pack_texts, read_index, unpack_texts, write_index
 from .lexical_index import COLUMN_WEIGHTS, K1, LONG, UNIT, B, Growing, LexicalIndex, from_arrays, to_arrays
 from .records import MemoryRecord
 from .sqlite import SQLiteBackend

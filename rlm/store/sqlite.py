@@ -18,9 +18,10 @@ from typing import Any
 
 from ..core.clock import from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreBusy, StoreClash, StoreError
-from .database import Database, copy_database, drop_indexes
+from .database import Database, copy_database
 from .fulltext import (adjacent, concerned, ids_by_namespace, in_step, index_alone, is_stale, rebuild, replies,
                                 stands_alone)
+from .index_file import drop_indexes
 from .reading import MEMORY_FIELDS, TAGS_OF, SQLiteInsight
 from .records import COLUMNS, Edge, Event, MemoryRecord, check_edge, dump_json, to_row
 
