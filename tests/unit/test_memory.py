@@ -825,7 +825,6 @@ def everything_seen(memory: Memory) -> list[Any]:
             [(e.memory, e.rank, e.held_back_by, e.frequencies) for e in explained]]
 
 
-@pytest.mark.xfail(strict=True, reason="FTS5 counts the documents of the whole file, not of the namespace")
 def test_scores_do_not_depend_on_other_namespaces(path: Path) -> None:
     with Memory(path, namespace="ours") as ours, Memory(path, namespace="theirs") as theirs:
         theirs.write_many(["plum one", "plum two", "pear three"])
