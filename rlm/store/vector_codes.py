@@ -167,7 +167,7 @@ def dots(codes: NDArray[np.int8],  # (n, d)
         np.dot(floats, query, out=result)
     out *= scale
 
-
+# %% ../../nbs/10_store/24_vector_codes.ipynb #295eabaf
 def part_scores(rows: Rows,                    # where the codes are
                 part: Literal["head", "tail"],  # which of them
                 where: Ints | None,            # positions; None for all
@@ -250,7 +250,8 @@ def sample_vectors(n: int,              # how many
     spread = (spread / np.linalg.norm(spread)).astype(np.float32)
     def draw(count: int, share: float) -> Floats:
         return rng.standard_normal((count, dim), dtype=np.float32) * spread * np.float32(share**0.5)
-    themes = draw(max(1, n // 480), 0.35)[rng.integers(0, max(1, n // 480), max(1, n // 12))] + draw(max(1, n // 12), 0.3)
+    topics, themes_n = max(200, n // 480), max(400, n // 12)
+    themes = draw(topics, 0.35)[rng.integers(0, topics, themes_n)] + draw(themes_n, 0.3)
     turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0].astype(np.float32)
     out = np.empty((n, dim), np.float32)
     for a in range(0, n, 16384):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Fetch', 'Batch', 'Allowed', 'FEW', 'read_allowed', 'passing', 'State', 'scan', 'shortlist', 'enough', 'best_chunks',
-           'Searching', 'Recent', 'Writing', 'VectorIndex']
+           'Holding', 'Searching', 'Scoring', 'Changing', 'Writing', 'Building', 'Folding', 'Restoring', 'VectorIndex']
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #43bce5e0
 import threading
@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .vector_codes import (ROW_FIELDS, Floats, Ints, Rows, best, centred, differing, encode, join, lowest, part_scores,
-                                    principal_axes, recode, sketch)
-from .vector_fold import DEFAULTS, Base, Tuning, empty_base, make_base
+from .vector_codes import Floats, Ints, Rows, best, centred, differing, encode, lowest, part_scores, principal_axes, recode, sketch
+from .vector_fold import DEFAULTS, Base, Recent, Tuning, empty_base, make_base
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #f871fbda
 Fetch = Callable[[Ints, NDArray[np.int32]], NDArray[Any]]  # seqs and chunks → (n, dim) true vectors; NaN for what is gone
@@ -72,7 +71,7 @@ class State:
         alive = ~self.recent.gone[new]
         return old[there], which[there], new[alive], belongs[alive]
 
-
+# %% ../../nbs/10_store/24_vector_index.ipynb #d3999c58
 def scan(state: State,                  # whose rows
          part: Rows,                    # the base's or the recent ones
          query: Floats,                 # (dim,) centred and turned
@@ -101,6 +100,9 @@ def scan(state: State,                  # whose rows
     np.copyto(scores, -np.inf, where=barred)
     return None, scores
 
+# %% ../../nbs/10_store/24_vector_index.ipynb #e1c8da5f
+_NONE = np.zeros(0, np.int64)
+
 
 def shortlist(state: State,                  # whose rows
               query: Floats,                 # (dim,) centred and turned
@@ -122,9 +124,6 @@ def shortlist(state: State,                  # whose rows
     order = np.lexsort((chunk, seq, -values))
     return seq[order], chunk[order], values[order]
 
-
-_NONE = np.zeros(0, np.int64)
-
 # %% ../../nbs/10_store/24_vector_index.ipynb #4a59d710
 def enough(seq: Ints,   # memories of rows, the best first
            n: int,      # different memories wanted
@@ -145,8 +144,8 @@ def best_chunks(seq: Ints,        # the memory of each row
     return seq[order], scores[order]
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #68ceaaf3
-class Searching:
-    "Asking the index. No method here changes it, and none waits for one that does."
+class Holding:
+    "The state of an index, and what turns a question into what it understands."
 
     def __init__(self,
                  dim: int,             # dimensions of the model
@@ -168,6 +167,19 @@ class Searching:
         unit: Floats = centred(query[None], self.mean)[0]
         return unit
 
+    def _rescored(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32], scores: Floats, k: int) -> tuple[Ints, Floats]:
+        "The best by the true vectors."
+        if self.fetch is not None and len(seq):
+            true = centred(self.fetch(seq, chunk), self.mean)
+            scores = np.clip(np.einsum("ij,j->i", true, unit), -1, 1)  # equal vectors have equal scores, which BLAS does not promise
+            there = ~np.isnan(scores)
+            seq, scores = seq[there], scores[there]
+        return best_chunks(seq, scores, k)
+
+# %% ../../nbs/10_store/24_vector_index.ipynb #25b29d08
+class Searching(Holding):
+    "Finding the nearest. Changes nothing, and waits for nobody who does."
+
     def search(self,
                query: NDArray[Any],             # (dim,) as the model gave it
                k: int,                          # memories wanted
@@ -179,10 +191,11 @@ class Searching:
             raise InvalidInput(f"The number of memories wanted is {k}.", "Ask for at least one.")
         state, unit, only = self._state, self._unit(query), None if allowed is None else read_allowed(allowed)
         turned, wanted = state.base.turned(unit), max(self.tuning.rescored, 2 * k)
-        total, tails = len(state.base.rows) + len(state.recent), max(self.tuning.tails, 8 * wanted)
-        sizes = max(self.tuning.heads, int(self.tuning.share * total), 8 * tails), tails, 4 * wanted
-        if exact or state.base.axes is None:
-            sizes = total, total, 4 * wanted
+        total, tails = len(state.base.rows) + len(state.recent), max(self.tuning.tails, 4 * wanted)
+        sizes = max(self.tuning.heads, int(self.tuning.share * total), 2 * tails), tails, 4 * wanted
+        few = only is not None and only.dtype != np.bool_ and len(only) <= FEW
+        if exact or few or state.base.axes is None:
+            sizes = total, total, total if only is not None and len(only) <= wanted else 4 * wanted
         while True:
             seq, chunk, scores = shortlist(state, turned, only, sizes, self.tuning)
             cut, complete = enough(seq, wanted), min(sizes) >= total
@@ -192,14 +205,9 @@ class Searching:
                     return seqs, values
             sizes, wanted = (min(total, 4 * sizes[0]), min(total, 4 * sizes[1]), min(total, 4 * sizes[2])), 4 * wanted
 
-    def _rescored(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32], scores: Floats, k: int) -> tuple[Ints, Floats]:
-        "The best by the true vectors."
-        if self.fetch is not None and len(seq):
-            true = centred(self.fetch(seq, chunk), self.mean)
-            scores = np.clip(np.einsum("ij,j->i", true, unit), -1, 1)  # equal vectors have equal scores, which BLAS does not promise
-            there = ~np.isnan(scores)
-            seq, scores = seq[there], scores[there]
-        return best_chunks(seq, scores, k)
+# %% ../../nbs/10_store/24_vector_index.ipynb #8ba810c2
+class Scoring(Searching):
+    "Scoring what others have found."
 
     def scores_for(self,
                    query: NDArray[Any],     # (dim,) as the model gave it
@@ -217,64 +225,33 @@ class Searching:
         return out
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #616e99eb
-def _blank(like: Rows, n: int) -> Rows:
-    "Room for rows."
-    shape = {name: (len(like.planes), n) if name == "planes" else (n, *getattr(like, name).shape[1:]) for name in ROW_FIELDS}
-    return Rows(*(np.zeros(shape[name], getattr(like, name).dtype) for name in ROW_FIELDS))
-
-
-class Recent:
-    "Rows with room behind them. One writer at a time."
-
-    def __init__(self,
-                 like: Rows,      # rows of the same dimensions
-                 room: int = 64,  # rows to make room for
-                 ) -> None:
-        self._room = _blank(like, room)
-        self.size, self.where = 0, dict[int, list[int]]()
-
-    def add(self,
-            rows: Rows,  # new ones
-            ) -> None:
-        "Append rows."
-        end = self.size + len(rows)
-        if end > len(self._room):
-            self._room = join([self.rows, _blank(rows, max(end, 2 * self.size) - self.size)])
-        for name in ROW_FIELDS:
-            room = getattr(self._room, name)
-            (room.T if name == "planes" else room)[self.size:end] = rows.planes.T if name == "planes" else getattr(rows, name)
-        for at, seq in enumerate(rows.seq.tolist(), self.size):
-            self.where.setdefault(seq, []).append(at)
-        self.size = end
-
-    def remove(self,
-               seqs: Iterable[int],  # memories; unknown ones are passed over
-               ) -> None:
-        "Mark the rows of some memories, in a copy of the marks."
-        rows = [r for s in seqs for r in self.where.get(s, ())]
-        if rows:
-            gone = self._room.gone.copy()
-            gone[rows] = True
-            self._room = replace(self._room, gone=gone)
-
-    @property
-    def rows(self) -> Rows:
-        "What is there now."
-        return self._room.take(slice(0, self.size))
-
-# %% ../../nbs/10_store/24_vector_index.ipynb #fa0772bb
-class Writing(Searching):
-    "Changing the index. Writers wait for one another, never a search for a writer."
+class Changing(Scoring):
+    "What every change needs: a lock for writers, and a way to mark what goes."
 
     def __init__(self,
                  dim: int,             # dimensions of the model
                  mean: Floats,         # (dim,) its mean vector
                  fetch: Fetch | None,  # gives true vectors
-                 tuning: Tuning,       # when to learn axes and lists
+                 tuning: Tuning,       # when to learn axes
                  ) -> None:
         super().__init__(dim, mean, fetch, tuning)
         self._lock, self._folding = threading.Lock(), threading.Lock()
         self._recent = Recent(self._state.base.rows)
+
+    def _without(self, seqs: Ints) -> Base:
+        "The base without some memories; they are marked as gone among the recent rows too."
+        self._recent.remove(seqs.tolist())
+        base = self._state.base
+        rows, _ = base.rows_of(seqs)
+        if not len(rows):
+            return base
+        gone = base.rows.gone.copy()
+        gone[rows] = True
+        return replace(base, rows=replace(base.rows, gone=gone))
+
+# %% ../../nbs/10_store/24_vector_index.ipynb #fa0772bb
+class Writing(Changing):
+    "Adding and removing. Writers wait for one another, never a search for a writer."
 
     def put(self,
             seqs: Ints,                  # (n,) the memory of each vector
@@ -300,16 +277,9 @@ class Writing(Searching):
             base = self._without(np.unique(np.asarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64)))
             self._state = replace(self._state, base=base, recent=self._recent.rows)
 
-    def _without(self, seqs: Ints) -> Base:
-        "The base without some memories; they are marked as gone among the recent rows too."
-        self._recent.remove(seqs.tolist())
-        base = self._state.base
-        rows, _ = base.rows_of(seqs)
-        if not len(rows):
-            return base
-        gone = base.rows.gone.copy()
-        gone[rows] = True
-        return replace(base, rows=replace(base.rows, gone=gone))
+# %% ../../nbs/10_store/24_vector_index.ipynb #eed8f724
+class Building(Writing):
+    "Starting from what the database holds."
 
     def build(self,
               batches: Callable[[], Iterable[Batch]],  # all vectors there are; called twice, first for a sample to learn axes from
@@ -342,8 +312,8 @@ def _thin(batches: Iterator[Floats], most: int = 32768) -> Floats:
 _IDLE = threading.Thread()  # never started
 
 
-class VectorIndex(Writing):
-    "The vectors of one namespace and one model, searchable at once. Safe to use from several threads."
+class Folding(Building):
+    "Making a new base while the old one serves."
 
     def __init__(self,
                  dim: int,                    # dimensions of the model
@@ -354,21 +324,6 @@ class VectorIndex(Writing):
                  ) -> None:
         super().__init__(dim, mean, fetch, tuning)
         self._background, self._thread, self.catching = background, _IDLE, threading.Lock()
-
-    def put(self,
-            seqs: Ints,                 # (n,) the memory of each vector
-            chunks: NDArray[np.int32],  # (n,) its number within the memory
-            vectors: NDArray[Any],      # (n, dim) as the model gave them
-            ) -> None:
-        "These are now all the vectors of these memories; any others they had are gone. Folds when many are recent."
-        super().put(seqs, chunks, vectors)
-        if len(self._state.recent) < max(self.tuning.fold_from, len(self._state.base.rows) // 8):
-            return
-        if not self._background:
-            self.fold()
-        elif not self._thread.is_alive():
-            self._thread = threading.Thread(target=self.fold, name="rlm-vector-fold", daemon=True)
-            self._thread.start()
 
     def fold(self) -> None:
         "Make one base of all rows that are there. Searches and writes go on meanwhile."
@@ -385,6 +340,10 @@ class VectorIndex(Writing):
                 self._recent = Recent(base.rows, max(64, 2 * len(later)))
                 self._recent.add(later)
                 self._state = State(base, self._recent.rows, self._recent.where, now.position)
+
+# %% ../../nbs/10_store/24_vector_index.ipynb #12271366
+class Restoring(Folding):
+    "Taking over what a file holds."
 
     def restore(self,
                 base: Base,                 # rows at rest
@@ -418,6 +377,25 @@ class VectorIndex(Writing):
     def state(self) -> State:
         "This moment of the index."
         return self._state
+
+# %% ../../nbs/10_store/24_vector_index.ipynb #3bb2dc00
+class VectorIndex(Restoring):
+    "The vectors of one namespace and one model, searchable at once. Safe to use from several threads."
+
+    def put(self,
+            seqs: Ints,                 # (n,) the memory of each vector
+            chunks: NDArray[np.int32],  # (n,) its number within the memory
+            vectors: NDArray[Any],      # (n, dim) as the model gave them
+            ) -> None:
+        "These are now all the vectors of these memories; any others they had are gone. Folds when many are recent."
+        super().put(seqs, chunks, vectors)
+        if len(self._state.recent) < max(self.tuning.fold_from, len(self._state.base.rows) // 8):
+            return
+        if not self._background:
+            self.fold()
+        elif not self._thread.is_alive():
+            self._thread = threading.Thread(target=self.fold, name="rlm-vector-fold", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
         "Wait for a fold that is under way."

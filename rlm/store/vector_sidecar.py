@@ -160,7 +160,7 @@ def _save(index: VectorIndex, path: Path, namespace: str, model: str) -> None:
     with contextlib.suppress(Unfit):
         index.reseat(state.base, load(path, stamp, verify=False)[0])
 
-
+# %% ../../nbs/10_store/24_vector_sidecar.ipynb #58d1621a
 def sweep(path: Path,  # of the sidecar that they were to become
           ) -> None:
     "Remove parts that dead processes left."
@@ -179,7 +179,7 @@ def _alive(pid: int) -> bool:
         return True
     return True
 
-# %% ../../nbs/10_store/24_vector_sidecar.ipynb #58d1621a
+# %% ../../nbs/10_store/24_vector_sidecar.ipynb #0bd2032c
 def _read_header(data: Any, wanted: Stamp) -> tuple[dict[str, Any], int]:
     "The header, and where the arrays begin. Raises `Unfit`."
     magic, length, crc = _START.unpack_from(data, 0)
@@ -199,7 +199,7 @@ def _read_header(data: Any, wanted: Stamp) -> tuple[dict[str, Any], int]:
         raise Unfit("it is not complete")
     return header, start
 
-
+# %% ../../nbs/10_store/24_vector_sidecar.ipynb #d85bd77c
 def load(path: Path,            # see `sidecar_path`
          wanted: Stamp,         # of the database now; an earlier event is fine
          verify: bool = True,   # check every byte
@@ -261,7 +261,7 @@ def open_vectors(source: VectorSource,     # the truth
                 save(index, path, namespace, model)
     return index
 
-
+# %% ../../nbs/10_store/24_vector_sidecar.ipynb #fc0c11e2
 def catch_up(index: VectorIndex, source: VectorSource) -> int:  # memories that were read again
     "Take over what was written since, by this process or another. Cheap when there is nothing."
     if index.state.position == source.position():
@@ -306,7 +306,7 @@ def _blot(path: Path, seqs: Ints) -> None:
         data.flush()
         os.fsync(f.fileno())
 
-
+# %% ../../nbs/10_store/24_vector_sidecar.ipynb #a0343c49
 def _spans(data: mmap.mmap, seqs: Ints) -> Iterator[tuple[int, int]]:
     "Where the codes of some memories lie."
     try:
