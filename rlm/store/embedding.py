@@ -104,8 +104,14 @@ class Calibration:
                vectors: npt.ArrayLike,  # as the model makes them
                ) -> Vectors:
         "Without what all vectors share, and without their language; of length 1."
-        rest = np.asarray(vectors, np.float32) - self.mean
-        return unit(rest - (rest @ self.axis)[..., None] * self.axis)
+        return unit(self.level(np.asarray(vectors, np.float32) - self.mean))
+
+    def level(self,
+              vectors: npt.ArrayLike,  # as the model makes them
+              ) -> Vectors:
+        "Without their language only: for an index that subtracts a mean itself, which is then `level(mean)`."
+        rows = np.asarray(vectors, np.float32)
+        return np.asarray(rows - (rows @ self.axis)[..., None] * self.axis, np.float32)
 
     def __repr__(self) -> str:
         return f"Calibration({len(self.mean)} numbers, related={self.related:.2f}, same={self.same:.2f})"
@@ -132,7 +138,7 @@ def calibrate(embedder: Embedder,  # the model to measure
     return replace(found, related=round(float(related), 3), same=round(float(same), 3))
 
 # %% ../../nbs/10_store/20_embedding.ipynb #00982aa1
-PART_SIZE = 800  # letters
+PART_SIZE = 2000  # letters
 
 
 def _width(text: str) -> int:

@@ -43,7 +43,8 @@ def fill_batch(db: Database,          # an open store
                clock: Clock,          # for the diary
                ) -> int:
     "Embed some memories and store their vectors, unless they were changed meanwhile; returns how many."
-    sql = "SELECT seq, version, id, namespace, text, speaker, title, summary FROM memories WHERE seq IN (SELECT value FROM json_each(?))"
+    sql = ("SELECT seq, version, id, namespace, text, coalesce(speaker, role), title, summary FROM memories "
+           "WHERE seq IN (SELECT value FROM json_each(?))")
     rows = db.query(sql, (json.dumps(list(seqs)),))
     texts = [passages(*row[4:]) for row in rows]
     vectors = iter(embedder.embed([text for parts in texts for text in parts], "passage"))

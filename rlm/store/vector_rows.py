@@ -22,7 +22,7 @@ from .records import MemoryRecord
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #cce4bdf7
 def passages(text: str,               # of the memory
-             speaker: str | None = None,  # who said it
+             speaker: str | None = None,  # who said it; else in which role
              title: str | None = None,    # what it is about
              summary: str | None = None,  # embedded by itself, before the text
              ) -> list[str]:
@@ -36,7 +36,7 @@ def passages(text: str,               # of the memory
 def passages_of(record: MemoryRecord,  # a memory, stored or not
                 ) -> list[str]:
     "What to embed of a memory."
-    return passages(record.text, record.speaker, record.title, record.summary)
+    return passages(record.text, record.speaker or record.role, record.title, record.summary)
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #c7a72b7b
 @dataclass(frozen=True, slots=True, eq=False)
