@@ -18,7 +18,8 @@ from functools import lru_cache
 
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import TEXT_COLUMNS, TermStatistics, Weights
-from .database import Database, unreadable
+from .connections import unreadable
+from .database import Database
 from .records import MemoryRecord
 
 # %% ../../nbs/10_store/14_fulltext.ipynb #1db74996
@@ -79,13 +80,15 @@ def read_tags_json(stored: str,  # a JSON list of texts
     except (ValueError, TypeError) as e:
         raise unreadable("A list of tags") from e
 
-
+# %% ../../nbs/10_store/14_fulltext.ipynb #e0120ef3
 def documents(db: Database,              # the store
               docids: Collection[int],   # a memory's `seq`, or minus the `vid` of a superseded version
               ) -> dict[int, Document]:  # those that exist
     "The documents that the rows call for."
     memo: dict[str, list[str]] = {}
     found: dict[int, Document] = {}
+    if not docids:
+        return found
     for sql, ids in ((_PRESENT, [d for d in docids if d > 0]), (_PAST, [-d for d in docids if d < 0])):
         if ids:
             rows = db.query(sql, {"ids": json.dumps(ids), "limit": CONTEXT_LIMIT, "reach": CONTEXT_REACH})

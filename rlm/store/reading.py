@@ -16,7 +16,8 @@ from typing import Any
 from ..core.clock import from_iso, to_iso
 from ..core.text import fts_query, tokens
 from .backend import MAX_TERMS, TEXT_COLUMNS, Filters, Match, TermStatistics, Weights, rarest
-from .database import Database, unreadable
+from .connections import unreadable
+from .database import Database
 from .fulltext import documents, key_terms, term_statistics
 from .records import COLUMNS, STATUSES, Edge, Event, MemoryRecord, from_row
 
@@ -32,6 +33,8 @@ def conditions(f: Filters,      # which memories count
         if (value := getattr(f, name)) is not None:
             terms.append(f"m.{name} = :{name}")
             values[name] = value
+    if f.kind not in (None, "block"):
+        terms.append("m.kind <> 'block'")  # says no more, but lets SQLite use the index on rules and strategies
     for name, condition in _TIMES.items():
         if (when := getattr(f, name)) is not None:
             terms.append(condition)

@@ -31,7 +31,7 @@ CREATE TABLE memories (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, {_MEMORY_COLUMNS}, UNIQUE (namespace, id)) STRICT;
 CREATE UNIQUE INDEX memories_turn ON memories (namespace, session, turn) WHERE session IS NOT NULL;
 CREATE INDEX memories_namespace ON memories (namespace);
-CREATE INDEX memories_kind ON memories (namespace, kind);
+CREATE INDEX memories_kind ON memories (namespace, kind) WHERE kind <> 'block';
 CREATE INDEX memories_reply ON memories (namespace, reply_to) WHERE reply_to IS NOT NULL;
 CREATE TABLE memory_versions (
   vid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, seq INTEGER NOT NULL,

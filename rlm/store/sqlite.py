@@ -26,6 +26,7 @@ from .reading import MEMORY_FIELDS, TAGS_OF, SQLiteInsight
 from .records import COLUMNS, Edge, Event, MemoryRecord, check_edge, dump_json, to_row
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #149438c2
+_SEEN_ONE = "SELECT 1 FROM events WHERE namespace = ? AND subject = ? LIMIT 1"
 _SEEN = "SELECT DISTINCT subject FROM events WHERE namespace = ? AND subject IN (SELECT value FROM json_each(?))"
 _VERSIONS = ("SELECT id, max(version), max(replaced_at) FROM memory_versions "
              "WHERE namespace = ? AND id IN (SELECT value FROM json_each(?)) GROUP BY id")
@@ -35,6 +36,8 @@ def seen_before(db: Database,                     # inside a transaction
                 records: Sequence[MemoryRecord],  # about to be stored
                 ) -> list[MemoryRecord]:
     "Those whose id the diary knows."
+    if len(records) == 1:
+        return list(records) if db.query(_SEEN_ONE, (records[0].namespace, records[0].id)) else []
     seen = {(pair[0], row[0]) for pair in ids_by_namespace(records) for row in db.query(_SEEN, pair)}
     return [r for r in records if (r.namespace, r.id) in seen] if seen else []
 

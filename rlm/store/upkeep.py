@@ -18,7 +18,8 @@ from tqdm import tqdm
 
 from ..core.errors import NotFound, StoreCorrupt, StoreError, StoreForeign
 from .backend import TEXT_COLUMNS
-from .database import Database, connect, copy_database, explained, inspect_file, read_version
+from .connections import connect, explained
+from .database import Database, copy_database, inspect_file, read_version
 from .fulltext import all_docids, documents, is_stale
 from .reading import MEMORY_FIELDS, to_record
 from .schema import SCHEMA_VERSION
