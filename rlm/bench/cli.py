@@ -52,8 +52,8 @@ def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 
 
 @bench.command(epilog=example("rlm bench recall --locomo locomo --beam beam --out recall.json"))
-@click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of LoCoMo conversations, conv-*.json.")
-@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of BEAM conversations, chat-*.json.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of LoCoMo's conv-*.json.")
+@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of BEAM's chat-*.json.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this JSON file; print no table.")
 @json_option
