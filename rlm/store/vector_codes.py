@@ -214,6 +214,8 @@ def _threshold(values: NDArray[Any], n: int, exact: bool) -> Any:
     step = 1 if exact else len(values) // _SAMPLE + 1
     sample = values[::step]
     wanted = n if step == 1 else int(n / step + 3 * (n / step) ** 0.5) + 8
+    if values.dtype == np.uint8:
+        return np.searchsorted(np.cumsum(np.bincount(sample, minlength=256)), wanted)
     return sample.max() if wanted >= len(sample) else np.partition(sample, wanted - 1)[wanted - 1]
 
 

@@ -24,7 +24,7 @@ class Tuning:
 
     sketched_from: int = 16_384  # rows from which on sketches are compared first; below, every head is read
     heads: int = 8192  # rows whose heads are read after their sketches were compared …
-    share: float = 1 / 40  # … or this share of all rows, if that is more
+    share: float = 1 / 64  # … or this share of all rows, if that is more
     tails: int = 1024  # rows whose tails are read
     rescored: int = 20  # memories whose true vectors are read; more when more are asked for
     remembered: int = 4096  # memories whose true vectors are kept once they were read

@@ -27,6 +27,7 @@ from rlm.store.vector_codes import (
     decode,
     differing,
     encode,
+    lowest,
     principal_axes,
     recode,
     sample_vectors,
@@ -167,6 +168,17 @@ def test_the_best_of_very_many(flat: bool) -> None:
         scores[::7] = -np.inf
     found = best(scores, 100)
     assert np.sort(scores[found])[-100:].tolist() == np.sort(scores)[-100:].tolist()
+
+
+@pytest.mark.parametrize("n", [10, 1000, 40_000, 200_000])
+def test_the_fewest_bits(n: int) -> None:
+    bits = np.random.default_rng(0).integers(0, 256, n).astype(np.uint8)
+    for k in (1, 5, 100, 5000, n):
+        found = lowest(bits, k, 255)
+        assert np.array_equal(np.sort(bits[found])[:k], np.sort(bits[bits < 255])[:k])
+    bits[:] = 255
+    bits[:2] = 9
+    assert lowest(bits, 5, 255).tolist() == [0, 1]
 
 
 def test_bits_are_counted() -> None:
