@@ -256,7 +256,6 @@ def check_order(record: MemoryRecord,  # one that is about to be stored
 FIELDS: tuple[str, ...] = tuple(f.name for f in fields(MemoryRecord))
 JSON_FIELDS = ("scope", "provenance", "extra")
 COLUMNS: tuple[str, ...] = tuple(f + "_json" if f in JSON_FIELDS else f for f in FIELDS if f != "tags")
-_TIMES = ("created_at", "updated_at", "last_used_at", "archived_at", "valid_from", "valid_to")
 
 
 def to_row(r: MemoryRecord,        # to be stored; its tags go elsewhere
@@ -276,14 +275,18 @@ def from_row(row: tuple[Any, ...],   # values in `COLUMNS` order; more may follo
              tags: tuple[str, ...],  # sorted
              ) -> MemoryRecord:
     "The record behind a row: the inverse of `to_row`."
-    values = dict(zip(FIELDS, row, strict=False))
-    values["pinned"], values["immutable"], values["tags"] = row[11] == 1, row[12] == 1, tags
-    for name in _TIMES:
-        if (stamp := values[name]) is not None:
-            values[name] = from_iso(stamp)
-    for name, stored in zip(JSON_FIELDS, row[29:], strict=False):
-        values[name] = {} if stored == "{}" else json.loads(stored)
-    return make_record(values)
+    (id, seq, namespace, kind, title, text, summary, formal, category, source_type, status, pinned, immutable, version,
+     success, failure, access_count, confidence, created, updated, used, archived, begin, end, session, turn, speaker, role,
+     reply_to, scope, provenance, extra) = row[:32]
+    return make_record({
+        "id": id, "seq": seq, "namespace": namespace, "kind": kind, "title": title, "text": text, "summary": summary,
+        "formal": formal, "category": category, "source_type": source_type, "status": status, "pinned": pinned == 1,
+        "immutable": immutable == 1, "version": version, "success": success, "failure": failure, "access_count": access_count,
+        "confidence": confidence, "created_at": from_iso(created), "updated_at": from_iso(updated),
+        "last_used_at": used and from_iso(used), "archived_at": archived and from_iso(archived), "valid_from": from_iso(begin),
+        "valid_to": end and from_iso(end), "session": session, "turn": turn, "speaker": speaker, "role": role,
+        "reply_to": reply_to, "tags": tags, "scope": {} if scope == "{}" else json.loads(scope),
+        "provenance": {} if provenance == "{}" else json.loads(provenance), "extra": {} if extra == "{}" else json.loads(extra)})
 
 # %% ../../nbs/10_store/10_records.ipynb #28262e0d
 @dataclass(frozen=True, slots=True)
