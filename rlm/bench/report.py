@@ -81,7 +81,7 @@ def timing(name: str,                # what was done
 def timed(arms: Mapping[str, Callable[[int], object]],  # name → what to do, given the number of the run
           n: int,              # runs of each that count
           warm_up: int = 50,   # runs of each before, that do not
-          block: int = 20,     # runs of one arm before the next has its turn
+          block: int = 100,    # runs of one arm before the next has its turn
           ) -> dict[str, list[float]]:  # name → seconds of each run
     "Measure several things side by side."
     seconds: dict[str, list[float]] = {name: [] for name in arms}
