@@ -196,13 +196,13 @@ def reads(folder: Path,     # for the baseline's file
     "One memory by its id."
     with Memory(path) as memory:
         known = memory.recent(min(10_000, sizes.bulk))
-        chosen = work.rng.choices(known, k=sizes.reads + 50)
+        ids = work.rng.choices([r.id for r in known], k=sizes.reads + 50)
         bare, kept = bare_table(folder / "bare-read.db", _NORMAL), {r.id: r.text for r in known}
         bare.executemany("INSERT INTO memories VALUES (?, ?)", kept.items())
         took = timed({
-            "get": lambda i: memory.get(chosen[i].id),
-            "row": lambda i: bare.execute("SELECT * FROM memories WHERE id = ?", (chosen[i].id,)).fetchone(),
-            "dict": lambda i: kept[chosen[i].id],
+            "get": lambda i: memory.get(ids[i]),
+            "row": lambda i: bare.execute("SELECT * FROM memories WHERE id = ?", (ids[i],)).fetchone(),
+            "dict": lambda i: kept[ids[i]],
         }, sizes.reads)
         size = memory.stats()
     bare.close()
