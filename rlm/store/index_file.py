@@ -101,7 +101,7 @@ def write_index(db: Database,              # the store the index is made from
     finally:
         part.unlink(missing_ok=True)
 
-
+# %% ../../nbs/10_store/14_index_file.ipynb #b0d0fbae
 def drop_indexes(db: Database,  # a store
                  ) -> None:
     "Overwrite and remove a store's index files, as an erasure must; they are made again when needed."

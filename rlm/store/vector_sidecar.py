@@ -144,7 +144,7 @@ def save(index: VectorIndex,  # any moment of it
                 index.reseat(state.base, load(path, stamp, verify=False)[0])
         return there
 
-
+# %% ../../nbs/10_store/24_vector_sidecar.ipynb #53001e3a
 _saving = threading.Lock()
 
 
