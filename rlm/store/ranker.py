@@ -33,7 +33,8 @@ def features(parts: Mapping[str, Values],  # of every candidate, by `PARTS`
              ) -> NDArray[np.float64]:     # (features, candidates), in the order of `FEATURES`
     "What a learned ranker sees."
     words, meaning = (np.asarray(parts[name], float) for name in ("words", "meaning"))
-    more = [np.sqrt(np.maximum(words, 0)), _share(words), meaning ** 2 / 3, _share(meaning), words * meaning, parts["when"] * words, parts["speaker"] * words]
+    more = [np.sqrt(np.maximum(words, 0)), _share(words), meaning ** 2 / 3, _share(meaning), words * meaning,
+            parts["when"] * words, parts["speaker"] * words]
     return np.array([*(parts[name] for name in PARTS), *more], float).reshape(len(FEATURES), -1)
 
 # %% ../../nbs/10_store/35_ranker.ipynb #dd3b7ce4
@@ -117,8 +118,8 @@ class LearnedRanker:
         return f"<table><caption>{self.training}</caption>{rows}</table>"
 
 # %% ../../nbs/10_store/35_ranker.ipynb #b3fc31dc
-TREES = {"objective": "lambdarank", "num_leaves": 6, "learning_rate": 0.05, "min_data_in_leaf": 60, "lambda_l2": 10.0, "feature_fraction": 0.6,
-         "bagging_fraction": 0.7, "bagging_freq": 1, "lambdarank_truncation_level": 30, "verbose": -1, "num_threads": 1, "seed": 0,
+TREES = {"objective": "lambdarank", "num_leaves": 6, "learning_rate": 0.05, "min_data_in_leaf": 60, "lambda_l2": 10.0,
+         "feature_fraction": 0.6, "bagging_fraction": 0.7, "bagging_freq": 1, "lambdarank_truncation_level": 30, "verbose": -1, "num_threads": 1, "seed": 0,
          "deterministic": True, "force_row_wise": True}
 ROUNDS = 60  # trees; chosen on the development sets, conversations held out
 
