@@ -50,7 +50,7 @@ def train_ranker_command(memory: Memory, questions: Path | None, trees: bool, fo
     source = questions.name if questions else "recorded use"
     found = collect(memory, read_labelled(questions) if questions else recorded(memory.backend.db, memory.namespace), source)
     figures = held_out(found, trees)
-    better = figures["R@10"] > figures["R@10 of the mix"]
+    better = figures["R@10"] + figures["MRR"] > figures["R@10 of the mix"] + figures["MRR of the mix"]
     training = Training(source, len(found), f"{memory.clock.now():%Y-%m-%d}", figures)
     if better:
         save_ranker(memory.backend, memory.namespace, learn(found, training, trees), memory.clock)
@@ -58,5 +58,5 @@ def train_ranker_command(memory: Memory, questions: Path | None, trees: bool, fo
         print_json({"kept": better, "questions": len(found), "held_out": figures, "training": str(training)})
     else:
         said = "Searches use it from now on." if better else "That is no better than the usual mix, which stays in use."
-        usual = figures["R@10 of the mix"]
-        click.echo(f"On questions held out in turn, R@10 is {figures['R@10']:.3f}; of the usual mix, {usual:.3f}. {said}")
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
+        click.echo(f"On questions held out in turn: {shown}. {said}")
