@@ -143,8 +143,7 @@ class Answering(HybridIndex):
                 ) -> list[Answer]:  # best first
         "The best `k` among those that pass the filters."
         with self.moment():
-            found = self.retrieve(query, max(POOL, 4 * k), self.passing(filters))
-            answers = self._answers(found, self.ranked(query, found, k))[:k]
+            answers = self._answers(*self.best(query, k, filters))[:k]
         self.keep()
         return answers
 
