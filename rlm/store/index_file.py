@@ -64,7 +64,7 @@ def read_index(path: Path,                # the file; it may be missing
                ) -> tuple[dict[str, Any], Arrays] | None:  # the whole stamp, and the arrays
     "An index file, if it is there, whole, and carries this stamp."
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             found = json.loads(file["stamp"].tobytes())
             if any(found.get(k) != v for k, v in {**stamp, "format": FORMAT}.items()):
                 return None

