@@ -9,7 +9,7 @@ __all__ = ['SLOW', 'Lagging', 'BackgroundIndex']
 import threading
 
 from .answers import AnsweringIndex
-from .ranking import MIX, Weigher
+from .ranking import Weigher
 from .sqlite import SQLiteBackend
 
 # %% ../../nbs/10_store/35_building.ipynb #d6ea1e27
@@ -22,7 +22,7 @@ class Lagging(AnsweringIndex):
     def __init__(self,
                  backend: SQLiteBackend,  # the store
                  namespace: str,          # the partition to index
-                 mix: Weigher = MIX,      # what each part of a score is worth
+                 mix: Weigher | None = None,  # what each part of a score is worth; None: as learned here, else the usual
                  slow: int = SLOW,        # memories that are not read while somebody waits
                  ) -> None:
         super().__init__(backend, namespace, mix)
@@ -43,7 +43,7 @@ class Lagging(AnsweringIndex):
 
 
 _ERASED = "SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind = 'erase' LIMIT 1"
-_NEW = "SELECT count(*) FROM (SELECT 1 FROM events WHERE +namespace = ? AND id > ? LIMIT ?)"
+_NEW = "SELECT count(*) FROM (SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker') LIMIT ?)"
 _ALL = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE namespace = ? LIMIT ?)"
 
 # %% ../../nbs/10_store/35_building.ipynb #a5cce821
@@ -53,7 +53,7 @@ class BackgroundIndex(Lagging):
     def __init__(self,
                  backend: SQLiteBackend,  # the store
                  namespace: str,          # the partition to index
-                 mix: Weigher = MIX,      # what each part of a score is worth
+                 mix: Weigher | None = None,  # what each part of a score is worth; None: as learned here, else the usual
                  slow: int = SLOW,        # memories that are not read while somebody waits
                  ) -> None:
         super().__init__(backend, namespace, mix, slow)

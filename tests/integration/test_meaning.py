@@ -703,7 +703,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
 
 
 def test_a_command_waits_for_the_index_it_began(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.store.building.BackgroundIndex.__init__.__defaults__", (hybrid.MIX, 20))
+    monkeypatch.setattr("rlm.store.building.BackgroundIndex.__init__.__defaults__", (None, 20))
     command = ["memory", "search", "old boat", "--json", "--db", str(large)]
     run = [CliRunner().invoke(main, command, env={"RLM_EMBEDDER": "subjects"}) for _ in range(2)]
     assert [r.exit_code for r in run] == [0, 0] and [json.loads(r.stdout)[0]["memory"]["id"] for r in run] == ["boat"] * 2
@@ -757,8 +757,8 @@ def e5() -> Any:
 
 def test_e5_finds_across_languages(path: Path, e5: Any) -> None:
     texts = {"peanuts": "I am allergic to peanuts.", "dentist": "다음 주 화요일에 치과 예약이 있어",
-             "cat": "고양이 나비는 연어를 제일 좋아한다", "tea": "Mina prefers green tea to coffee.", "rent": "The rent is due on the first of the month.",
-             "bike": "My bike is behind the library."}
+             "cat": "고양이 나비는 연어를 제일 좋아한다", "tea": "Mina prefers green tea to coffee.",
+             "rent": "The rent is due on the first of the month.", "bike": "My bike is behind the library."}
     with Memory(path, embedder=e5) as memory:
         memory.write_many([{"id": id, "text": text} for id, text in texts.items()])
         for question, id in [("땅콩 알레르기가 있는 사람은?", "peanuts"), ("When must I see the dentist?", "dentist"),
