@@ -182,7 +182,8 @@ class AnsweringIndex(Answering):
         "A memory's rank."
         with self.moment():
             ranked = self.ranked(query, self.retrieve(query, 4000, self.passing(filters)), 1000)
-            mine = [r.score for r in ranked if r.seq == record.seq]
-            equals = records_of(self.db, [r.seq for r in ranked if mine and abs(r.score - mine[0]) < EQUAL])
-            better = sum(bool(mine) and r.score >= mine[0] + EQUAL for r in ranked)
-            return 1 + better + sum(r.id < record.id for r in equals.values()) if mine else None
+            level = {r.seq: round(r.score / EQUAL) for r in ranked}  # as answers are sorted
+            if (mine := level.get(record.seq)) is None:
+                return None
+            equals = records_of(self.db, [seq for seq, n in level.items() if n == mine])
+            return 1 + sum(n > mine for n in level.values()) + sum(r.id < record.id for r in equals.values())
