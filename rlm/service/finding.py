@@ -202,7 +202,7 @@ class SearchingMemory(ConversingMemory):
             return Hits(query, chosen, self._full_text(words, chosen, count), source="full text")
         found = self.index.answers(self._query(query, words), count, chosen)
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
-        return Hits(query, chosen, hits, self.index.ranked_by())
+        return Hits(query, chosen, hits, ranked_by=self.index.ranked_by())
 
     def query(self,
               text: str,  # as it was asked

@@ -94,8 +94,8 @@ class Hits(Sequence[Hit]):
     query: str  # as it was asked
     filters: Filters  # what a memory had to pass, the defaults included
     hits: tuple[Hit, ...]  # best first
-    ranked_by: str = ""  # what a learned ranker was trained on; empty for the usual mix
     source: Literal["index", "full text"] = "index"  # full text: of the past, or while a large index is being built
+    ranked_by: str = ""  # what a learned ranker was trained on; empty for the usual mix
 
     @overload
     def __getitem__(self, i: int) -> Hit: ...

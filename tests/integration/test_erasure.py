@@ -48,7 +48,7 @@ def secret(memory: Memory) -> str:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Memory]:
     "A store in a folder of its own."
-    with Memory(tmp_path / "store" / "memory.db", busy_timeout_s=1) as memory:
+    with Memory(tmp_path / "store" / "memory.db", busy_timeout_s=1, embedder="none") as memory:
         fill(memory)
         yield memory
 
