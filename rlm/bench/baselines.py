@@ -4,19 +4,23 @@
 
 # %% auto #0
 __all__ = ['WordSearch', 'VectorSearch', 'WORDS', 'VECTORS', 'words_of', 'plain_fts5', 'rank_bm25', 'in_numpy', 'in_usearch',
-           'in_chromadb', 'in_sqlite_vec', 'unusable']
+           'in_chromadb', 'in_sqlite_vec', 'unusable', 'Remembering', 'remembering']
 
 # %% ../../nbs/90_benchmarks/90_baselines.ipynb #23408f28
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
+from ..core.errors import EmbeddingError
+from ..core.settings import Settings
 from ..core.text import normalise
 from ..store.database import Database
-from ..store.embedding import Vectors
+from ..store.embedding import Embedder, Kind, Vectors, calibrate, embedder, register
 
 WordSearch = Callable[[str, int], list[int]]  # a question and how many → numbers of texts, best first
 VectorSearch = Callable[[Vectors, int], list[int]]  # a vector and how many → numbers of vectors, nearest first
@@ -67,6 +71,8 @@ def in_numpy(vectors: Vectors,  # of length 1, a row each
 def in_usearch(vectors: Vectors,  # of length 1, a row each
                ) -> VectorSearch:
     "usearch: a graph in memory, half precision, otherwise as it comes."
+    with suppress(ImportError):
+        import_module("onnxruntime")  # imported after usearch, it brings the process down
     index = import_module("usearch.index").Index(ndim=vectors.shape[1], metric="cos", dtype="f16")
     index.add(np.arange(len(vectors)), vectors, threads=1)
     return lambda vector, n: [int(i) for i in index.search(vector, n, threads=1).keys]
@@ -109,19 +115,53 @@ VECTORS: Mapping[str, Callable[[Vectors], VectorSearch]] = {
     "numpy, exact": in_numpy, "usearch": in_usearch, "chromadb": in_chromadb, "sqlite-vec": in_sqlite_vec}
 
 
-def unusable() -> dict[str, str]:  # name → why; those that can't be used
+def unusable(names: Collection[str] = (*WORDS, *VECTORS),  # of baselines
+             ) -> dict[str, str]:                          # name → why; those that can't be used
     "Which baselines don't work here: each is asked for the nearest of three vectors, or the best of three texts."
-    three, reasons = np.eye(3, dtype=np.float32), dict[str, str]()
-    for name, build in WORDS.items():
-        reasons |= _tried(name, lambda b=build: b(["one", "two", "three"])("two", 1) == [1])
-    for name, make in VECTORS.items():
-        reasons |= _tried(name, lambda m=make: m(three)(three[1], 1) == [1])
-    return reasons
+    texts, three = ["one", "two", "three"], np.eye(3, dtype=np.float32)
+    tried = {name: _trouble(build, texts, "two") for name, build in WORDS.items() if name in names}
+    tried |= {name: _trouble(build, three, three[1]) for name, build in VECTORS.items() if name in names}
+    return {name: reason for name, reason in tried.items() if reason}
 
 
-def _tried(name: str, works: Callable[[], bool]) -> dict[str, str]:
-    "Nothing, or why it does not work: whatever a library of somebody else's raises is a reason to do without it."
+def _trouble(build: Callable[[Any], Callable[[Any, int], list[int]]], three: Any, second: Any) -> str:
+    "Why the second of three is not found; empty when it is. Whatever somebody else's library raises is a reason to do without it."
     try:
-        return {} if works() else {name: "it did not find what it was given"}
+        return "" if build(three)(second, 1) == [1] else "it did not find what it was given"
     except Exception as e:
-        return {name: f"{type(e).__name__}: {e}"}
+        return f"{type(e).__name__}: {e}"
+
+# %% ../../nbs/90_benchmarks/90_baselines.ipynb #a075b0a0
+class Remembering:
+    "A model that embeds each text once."
+
+    def __init__(self,
+                 model: Embedder,  # the real one
+                 ) -> None:
+        self.name, self.dim, self.calibration, self._model = model.name, model.dim, model.calibration or calibrate(model), model
+        self._kept: dict[tuple[str, str], Vectors] = {}
+
+    def embed(self,
+              texts: Sequence[str],  # any number of them
+              kind: Kind,            # a question, or something to be found
+              ) -> Vectors:
+        "One vector of length 1 for each text, in order."
+        new = [t for t in dict.fromkeys(texts) if (kind, t) not in self._kept]
+        for at in tqdm(range(0, len(new), 64), "embedding", disable=None if len(new) > 640 else True, leave=False):
+            some = new[at:at + 64]
+            self._kept |= {(kind, t): v for t, v in zip(some, self._model.embed(some, kind), strict=True)}
+        return np.array([self._kept[kind, t] for t in texts], np.float32).reshape(-1, self.dim)
+
+
+def remembering(name: str,  # of an embedder: e5 …
+                ) -> "Remembering | str":  # or why there is none
+    "The model of that name, registered as `remembered`."
+    try:
+        found = embedder(name, Settings())
+    except EmbeddingError as e:
+        return str(e)
+    if found is None:
+        return "no model was asked for" if name == "none" else "no model can run here"
+    kept = Remembering(found)
+    register("remembered", lambda rest, settings: kept)
+    return kept
