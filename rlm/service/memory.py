@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['P', 'R', 'OpenMemory', 'WritingMemory', 'ConversingMemory', 'stored_id', 'read_k', 'SearchingMemory', 'FindingMemory',
-           'ExplainingMemory', 'SurveyingMemory', 'UpdatingMemory', 'ChangingMemory', 'UsingMemory', 'twin', 'Memory']
+           'ExplainingMemory', 'SurveyingMemory', 'RevisingMemory', 'UpdatingMemory', 'ChangingMemory', 'UsingMemory',
+           'twin', 'Memory']
 
 # %% ../../nbs/70_service/71_memory.ipynb #ff463fec
 import asyncio
@@ -23,15 +24,19 @@ from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .results import Explanation, History, Hit, Hits, Parts, clip
 from .turns import TURN_NAMES, fields_of, listed, read_turn
+from .vectors import Made, WritingVectors
+from ..store.answers import AnsweringIndex
 from ..store.backend import Filters, Weights, rarest
 from ..store.database import Database
+from ..store.embedding import Embedder
 from ..store.fulltext import bm25_parts
-from ..store.hybrid import AnsweringIndex
+from ..store.hybrid import Query
 from ..store.records import (STATUSES, Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields,
                                read_label)
 from ..store.sqlite import SQLiteBackend
 from ..store.transfer import ImportReport, export_file, import_file
 from ..store.upkeep import backup, check
+from ..store.vector_rows import passages_of
 
 # %% ../../nbs/70_service/71_memory.ipynb #8ae82468
 class OpenMemory:
@@ -43,18 +48,22 @@ class OpenMemory:
                  namespace: str | None = None,        # the partition; None: the setting
                  read_only: bool = False,             # refuse every write
                  clock: Clock | None = None,          # None: the machine's
+                 embedder: "str | Embedder | None" = None,  # a model, or its name; None: the setting; 'none': words alone
                  config: "str | Path | None" = None,  # a settings file other than the usual ones
                  **overrides: Any,                    # any other setting
                  ) -> None:
-        self.settings: Settings = load_settings(config, db_path=path, namespace=namespace, **overrides)
+        named = embedder if isinstance(embedder, str) else None
+        self.settings: Settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
         self.namespace, self.clock = self.settings.namespace, clock or SystemClock()
         db = Database(self.settings.db_path, read_only=read_only, synchronous=self.settings.synchronous,
                       busy_timeout_s=self.settings.busy_timeout_s)
         self.backend = SQLiteBackend(db)
         self.index = AnsweringIndex(self.backend, self.namespace)
+        self.vectors = WritingVectors(db, self.settings, None if isinstance(embedder, str) else embedder)
 
     def close(self) -> None:
         "Release the file. Nothing is pending: every write was stored when it returned."
+        self.index.close()
         self.backend.close()
 
     def __enter__(self) -> "Memory":
@@ -99,8 +108,12 @@ class WritingMemory(OpenMemory):
     def _store(self, records: Sequence[MemoryRecord], batch: int) -> list[MemoryRecord]:
         stored: list[MemoryRecord] = []
         for start in range(0, len(records), batch):
+            some = records[start:start + batch]
+            made = self.vectors.made(some)
             with self.backend.transaction() as tx:
-                stored += tx.insert(records[start:start + batch])
+                new = tx.insert(some)
+                self.vectors.put(made, new)
+            stored += new
         return stored
 
 # %% ../../nbs/70_service/71_memory.ipynb #ad42ad92
@@ -166,8 +179,13 @@ class SearchingMemory(ConversingMemory):
         words, chosen = self._asked(query, filters)
         if chosen.as_of is not None:
             return Hits(query, chosen, self._past(words, chosen, count))
-        found = self.index.answers(query, words, count, chosen)
+        found = self.index.answers(self._query(query, words), count, chosen)
         return Hits(query, chosen, tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1)))
+
+    def _query(self, text: str, words: Sequence[str]) -> Query:
+        "A question with its vector, embedded before anything is locked."
+        model = self.index.model()
+        return Query(text, tuple(words), self.vectors.question(text, model), model)
 
     def _past(self, words: Sequence[str], chosen: Filters, k: int) -> tuple[Hit, ...]:
         "The best of a past moment, by full-text search in the history."
@@ -212,6 +230,7 @@ class ExplainingMemory(FindingMemory):
                 ) -> Explanation:
         "Why this memory is found for this query, or why not."
         words, chosen = self._asked(query, filters)
+        asked = self._query(query, words)
         with self.index.moment():
             memory = self.get(id, chosen.as_of)
             held = tuple(said for said, one in self._single(chosen)
@@ -219,8 +238,8 @@ class ExplainingMemory(FindingMemory):
             if chosen.as_of is not None:
                 rank, parts, frequencies = self._past_parts(words, chosen, memory)
             else:
-                parts, frequencies = self.index.explain(query, words, memory, chosen)
-                rank = self.index.place(query, words, memory, chosen)
+                parts, frequencies = self.index.explain(asked, memory, chosen)
+                rank = self.index.place(asked, memory, chosen)
         return Explanation(query, memory, rank, parts, frequencies, held)
 
     def _past_parts(self, words: Sequence[str], chosen: Filters, memory: MemoryRecord,
@@ -262,7 +281,22 @@ class SurveyingMemory(ExplainingMemory):
 _FIXED = {"id", "kind", "session", "turn", "reply_to", "success", "failure"}
 
 
-class UpdatingMemory(SurveyingMemory):
+class RevisingMemory(SurveyingMemory):
+    "Vectors of a new version."
+
+    def _embedded(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[list[str], Made]:
+        "What will be embedded of a changed memory, and its vectors, made before the transaction begins."
+        _refuse_change(old, {n: v for n, v in wanted.items() if not _same(getattr(old, n), v)})
+        new = old.changed(**wanted)
+        said = passages_of(new)
+        return said, self.vectors.made([new]) if said != passages_of(old) else None
+
+    def _revise(self, record: MemoryRecord, made: Made) -> None:
+        "Vectors of the new text; without a model, none."
+        self.vectors.drop(record) if made is None else self.vectors.put(made, [record])
+
+# %% ../../nbs/70_service/71_memory.ipynb #4310fc2f
+class UpdatingMemory(RevisingMemory):
     "New versions."
 
     def update(self,
@@ -276,6 +310,7 @@ class UpdatingMemory(SurveyingMemory):
         limit = self.settings.max_text_chars
         words = {"text": valid_text(changes.pop("text"), "text", limit)} if "text" in changes else {}
         wanted = words | read_fields(changes)
+        planned, made = self._embedded(self.get(id), wanted)
         with self.backend.transaction() as tx:
             old = self.get(id)
             changed = {n: v for n, v in wanted.items() if not _same(getattr(old, n), v)}
@@ -289,7 +324,10 @@ class UpdatingMemory(SurveyingMemory):
             detail = {"version": new.version, "changed": sorted(changed.keys() - {"archived_at"})}
             if "status" in changed:
                 detail["status"] = [old.status, new.status]
-            return tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
+            stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
+            if (said := passages_of(new)) != passages_of(old):
+                self._revise(stored, made if said == planned else self.vectors.made([new]))
+            return stored
 
 # %% ../../nbs/70_service/71_memory.ipynb #99cd84be
 def _same(old: Any, new: Any) -> bool:
@@ -388,7 +426,9 @@ class Memory(UsingMemory):
                      path: "str | Path",  # an export
                      ) -> ImportReport:
         "Read an export into this store, all or nothing."
-        return import_file(self.backend.db, path, self.namespace)
+        report = import_file(self.backend.db, path, self.namespace)
+        self.vectors.fill(self.namespace, self.clock)
+        return report
 
     def backup(self,
                path: "str | Path",  # a file that does not exist yet
