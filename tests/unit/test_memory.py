@@ -273,7 +273,7 @@ def test_a_session_is_continued_after_its_last_turn(memory: Memory) -> None:
 
 def columns(hit: Hit) -> set[str]:
     "Through which columns its words were found."
-    return hit.as_dict()["parts"].keys() & set(TEXT_COLUMNS)
+    return hit.as_dict()["parts"].keys() & {*TEXT_COLUMNS, "nearby"}
 
 
 def test_neighbours_find_a_turn_and_rank_below_the_turn_itself(memory: Memory) -> None:
