@@ -20,7 +20,7 @@ from ..core.errors import EmbeddingError
 from ..core.settings import Settings
 from ..core.text import normalise
 from ..store.database import Database
-from ..store.embedding import Embedder, Kind, Vectors, calibrate, embedder, register
+from ..store.embedding import Embedder, Kind, Vectors, calibrate, embedder
 
 WordSearch = Callable[[str, int], list[int]]  # a question and how many → numbers of texts, best first
 VectorSearch = Callable[[Vectors, int], list[int]]  # a vector and how many → numbers of vectors, nearest first
@@ -155,13 +155,9 @@ class Remembering:
 
 def remembering(name: str,  # of an embedder: e5 …
                 ) -> "Remembering | str":  # or why there is none
-    "The model of that name, registered as `remembered`."
+    "The model of that name, remembering what it has embedded."
     try:
         found = embedder(name, Settings())
     except EmbeddingError as e:
         return str(e)
-    if found is None:
-        return "no model was asked for" if name == "none" else "no model can run here"
-    kept = Remembering(found)
-    register("remembered", lambda rest, settings: kept)
-    return kept
+    return Remembering(found) if found else "no model was asked for" if name == "none" else "no model can run here"

@@ -52,15 +52,16 @@ def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
     deliver(durable.run(quick, seed), out, as_json, strict=not quick)
 
 
-@bench.command(epilog=example("rlm bench recall --locomo locomo --beam beam --out recall.json"))
+@bench.command(epilog=example("rlm bench recall --locomo locomo --beam beam --embedder none --out recall.json"))
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of LoCoMo's conv-*.json.")
 @click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of BEAM's chat-*.json.")
+@click.option("--embedder", default="auto", show_default=True, help="The model; none: words alone.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this JSON file; print no table.")
 @json_option
-def recall(locomo: Path | None, beam: Path | None, seed: int, out: Path | None, as_json: bool) -> None:
-    "How much of what answers a question comes back among the first ten, step by step. About a minute."
-    deliver(recalled.run(locomo, beam, seed), out, as_json, strict=False)
+def recall(locomo: Path | None, beam: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
+    "How much of what answers a question comes back among the first ten, step by step; and what was missed, and why. Minutes."
+    deliver(recalled.run(locomo, beam, seed, embedder), out, as_json, strict=False)
 
 
 @bench.command(epilog=example("rlm bench embedding --quick --out embedding.json"))

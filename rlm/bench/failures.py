@@ -15,7 +15,7 @@ from ..core.errors import NotFound
 from ..core.text import tokens
 from ..service.memory import Memory
 from ..service.results import Explanation
-from ..store.lexical_index import LONG
+from ..store.postings import LONG
 
 REASONS = ("not a candidate", "ranked 11 to 20", "ranked 21 to 50", "ranked below 50", "ranked low, in pieces",
            "cut by the limit", "cut by a filter", "not in the data")

@@ -107,11 +107,11 @@ def by_vectors(model: Embedder,                         # knows all texts
     return arm
 
 
-def by_memory(name: str,  # of the embedder, or none
+def by_memory(model: "Embedder | str",  # 'none': words alone
               ) -> Arm:
     "`Memory.search`, as anyone calls it."
     def arm(stored: Mapping[str, str]) -> Finder:
-        memory = Memory(":memory:", embedder=name)
+        memory = Memory(":memory:", embedder=model)
         memory.write_many({"id": number, "text": text} for number, text in stored.items())
         return lambda question: [hit.id for hit in memory.search(question, FIRST)]
     return arm
@@ -126,7 +126,7 @@ def arms(model: "Remembering | str",    # the model, or why there is none
     if isinstance(model, str):
         return found | {"words": by_memory("none")}
     return found | {"raw cosines": by_vectors(model), "words": by_memory("none"),
-                    "vectors": by_vectors(model, model.calibration.centre), "words and vectors": by_memory("remembered")}
+                    "vectors": by_vectors(model, model.calibration.centre), "words and vectors": by_memory(model)}
 
 # %% ../../nbs/90_benchmarks/96_korean.ipynb #03bd0536
 @dataclass(frozen=True, slots=True)
