@@ -65,7 +65,7 @@ def recall(locomo: Path | None, beam: Path | None, embedder: str, seed: int, out
     "How much of what answers a question comes back among the first ten, step by step; and what was missed, and why. Minutes."
     deliver(recalled.run(locomo, beam, seed, embedder), out, as_json, strict=False)
 
-
+# %% ../../nbs/90_benchmarks/99_bench_cli.ipynb #492e1b9a
 @bench.command(epilog=example("rlm bench embedding --quick --out embedding.json"))
 @bench_options
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False),

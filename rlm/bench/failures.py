@@ -60,7 +60,7 @@ def reason(why: Explanation,  # of a memory that was missed
         return "ranked low, in pieces"
     return "ranked 11 to 20" if why.rank <= 20 else "ranked 21 to 50" if why.rank <= 50 else "ranked below 50"
 
-
+# %% ../../nbs/90_benchmarks/94_failures.ipynb #0f6354c8
 def missed(memory: Memory,           # holds the evidence
            name: str,                # of the question
            kind: str,                # of the question

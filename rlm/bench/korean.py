@@ -155,7 +155,7 @@ def ask_all(pairs: Sequence[Pair],  # all of them
             found.append(Asked(pair, ranking.index(str(n)) + 1 if str(n) in ranking else None))
     return found
 
-
+# %% ../../nbs/90_benchmarks/96_korean.ipynb #771e9b8f
 def rows_of(way: str,              # its name
             arm: str,              # its name
             asked: Sequence[Asked],  # every question

@@ -186,7 +186,7 @@ def hybrid(mix: Weigher,                     # of the parts
         return rank
     return arm
 
-
+# %% ../../nbs/90_benchmarks/94_recall.ipynb #c5e76ad6
 def arms(vectors: Embedded | None,         # None: without meaning
          skipped: Collection[str] = (),    # baselines that do not work here
          ) -> dict[str, Callable[[Conversation], Ranker]]:
@@ -282,7 +282,7 @@ def measured(name: str,                              # of the set
         rankers = ((c, build(c)) for c in tqdm(conversations, f"{name}: {arm}", disable=None, leave=False))
         yield from rows_of(name, arm, [score(c, q, rank(q.text)) for c, rank in rankers for q in c.questions], seed)
 
-
+# %% ../../nbs/90_benchmarks/94_recall.ipynb #e47a541b
 def all_missed(conversations: Sequence[Conversation],  # of one set
                vectors: Embedded | None,               # None: without meaning
                ) -> Iterator[Missed]:

@@ -33,6 +33,7 @@ from ..store.embedding import Kind, Vectors, embedder
 from ..store.feed import records_of
 from ..store.hybrid import EVERYTHING, POOL
 
+# %% ../../nbs/90_benchmarks/93_speed.ipynb #0ed69156
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 TARGETS = {1_000: 0.4, 10_000: 1.5, 100_000: 4.0, 1_000_000: 15.0}  # milliseconds, median
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -120,7 +121,7 @@ def stages(memory: Memory,      # open
             seconds.setdefault(name, []).append(lap)
     return seconds
 
-
+# %% ../../nbs/90_benchmarks/93_speed.ipynb #96d740cd
 def searched(folder: str,  # `filled`
              n: int,       # memories in it
              ) -> list[Row]:
@@ -194,7 +195,7 @@ def _asking(find: Callable[[int], object], most: int, budget: float = 8.0) -> li
         seconds.append(time.perf_counter() - begun)
     return seconds
 
-
+# %% ../../nbs/90_benchmarks/93_speed.ipynb #10a1c6d4
 def baselines(n: int,              # memories
               seed: int,           # of everything
               skipped: Sequence[str],  # those that do not work here

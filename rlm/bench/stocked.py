@@ -28,7 +28,7 @@ DIM = 384
 NEAR = 0.45  # cosine between a question and the memory it is about, as with e5
 SPEAKERS = ("Mina", "Jonas", "서연", "도윤")
 
-
+# %% ../../nbs/90_benchmarks/93_stocked.ipynb #c58f8799
 class Looking:
     "A model that looks its vectors up, which takes no time."
 
@@ -130,7 +130,7 @@ class Exact:
             numbers = np.arange(len(self.vectors))
             return self.index.rank(query.text, Candidates(numbers, self.words(query), meaning), k)
 
-
+# %% ../../nbs/90_benchmarks/93_stocked.ipynb #6e1245cb
 def query_of(some: Stock,  # with questions
              n: int,       # of the question
              ) -> Query:
