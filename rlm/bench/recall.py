@@ -4,25 +4,30 @@
 
 # %% auto #0
 __all__ = ['Ranker', 'DEPTH', 'STEPS', 'MEASURES', 'WORDS', 'HYBRID', 'TARGETS', 'Question', 'Conversation', 'read_date',
-           'read_locomo', 'read_beam', 'Embedded', 'stored', 'most_recent', 'plain_fts5', 'full_text', 'hybrid', 'arms',
-           'Score', 'score', 'mean', 'interval', 'rows_of', 'measured', 'run']
+           'read_locomo', 'read_beam', 'Embedded', 'stored', 'most_recent', 'by_words', 'by_vectors', 'full_text',
+           'hybrid', 'arms', 'Score', 'score', 'mean', 'interval', 'rows_of', 'measured', 'all_missed', 'run']
 
 # %% ../../nbs/90_benchmarks/94_recall.ipynb #226fa8ce
 import json
-import random
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
-from .report import Report, Row, digits, machine
+from . import failures
+from .baselines import VECTORS as BY_VECTORS
+from .baselines import WORDS as BY_WORDS
+from .baselines import Remembering, VectorSearch, WordSearch, unusable
+from .failures import Missed
+from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import NotFound
-from ..core.text import normalise, tokens
+from ..core.text import tokens
+from ..service.memory import Memory
 from ..store.backend import Filters, Weights
 from ..store.database import Database
 from ..store.embedding import Embedder, QueryVectors, Vectors, embedder
@@ -30,7 +35,7 @@ from ..store.hybrid import HybridIndex, Query
 from ..store.ranking import Mix, Weigher
 from ..store.records import new_record
 from ..store.sqlite import SQLiteBackend
-from ..store.vector_rows import passages_of, put_vectors, stamp_of
+from ..store.vector_rows import passages, put_vectors, stamp_of
 
 # %% ../../nbs/90_benchmarks/94_recall.ipynb #df710d5e
 @dataclass(frozen=True, slots=True)
@@ -104,15 +109,14 @@ class Embedded:
         self.model, self.stamp, self.questions = model, stamp_of(model), QueryVectors(100_000)
         self._made: dict[str, list[Vectors]] = {}
 
-    def passages(self,
-                 name: str,                    # of the conversation
-                 texts: Sequence[Sequence[str]],  # what to embed of each memory
-                 ) -> list[Vectors]:
-        "The vectors of each memory."
-        if name not in self._made:
-            progress = tqdm(texts, f"embedding {name}", disable=None, leave=False)
-            self._made[name] = [self.model.embed(list(parts), "passage") for parts in progress]
-        return self._made[name]
+    def of(self,
+           c: "Conversation",  # any
+           ) -> list[Vectors]:
+        "The vectors of each turn, as a store would hold them."
+        if c.name not in self._made:
+            progress = tqdm(c.turns, f"embedding {c.name}", disable=None, leave=False)
+            self._made[c.name] = [self.model.embed(passages(t["text"], t.get("speaker") or t.get("role")), "passage") for t in progress]
+        return self._made[c.name]
 
 
 def stored(c: Conversation,                    # to be asked about
@@ -123,11 +127,8 @@ def stored(c: Conversation,                    # to be asked about
     with backend.transaction() as tx:
         new = tx.insert([new_record(t["text"], now, **{k: v for k, v in t.items() if k != "text"}) for t in c.turns])
         if vectors is not None:
-            made = vectors.passages(c.name, [passages_of(r) for r in new])
-            put_vectors(backend.db, vectors.stamp, {r.seq: v for r, v in zip(new, made, strict=True) if r.seq is not None})
+            put_vectors(backend.db, vectors.stamp, {r.seq: v for r, v in zip(new, vectors.of(c), strict=True) if r.seq is not None})
     return backend
-
-
 
 # %% ../../nbs/90_benchmarks/94_recall.ipynb #5ec908b6
 def most_recent(c: Conversation,  # to be asked about
@@ -137,18 +138,29 @@ def most_recent(c: Conversation,  # to be asked about
     return lambda question: last
 
 
-def plain_fts5(c: Conversation,  # to be asked about
-               ) -> Ranker:
-    "SQLite's full-text search as it comes."
-    db = Database(":memory:")
-    db.query("CREATE VIRTUAL TABLE temp.plain USING fts5 (text)")
-    db.many("INSERT INTO temp.plain (rowid, text) VALUES (?, ?)", [(n, t["text"]) for n, t in enumerate(c.turns)])
+def by_words(build: Callable[[Sequence[str]], WordSearch],  # a baseline
+             ) -> Callable[[Conversation], Ranker]:
+    "A baseline of words."
+    def arm(c: Conversation) -> Ranker:
+        search = build([t["text"] for t in c.turns])
+        return lambda question: [c.turns[n]["id"] for n in search(question, DEPTH)]
+    return arm
 
-    def rank(question: str) -> list[str]:
-        words = " OR ".join(f'"{w}"' for w in dict.fromkeys(re.findall(r"\w+", normalise(question))))
-        found = db.query(f"SELECT rowid FROM temp.plain WHERE plain MATCH ? ORDER BY rank, rowid LIMIT {DEPTH}", (words,))
-        return [c.turns[n]["id"] for (n,) in found]
-    return rank
+
+def by_vectors(build: Callable[[Vectors], VectorSearch],  # a baseline
+               vectors: Embedded,                         # the same for all
+               ) -> Callable[[Conversation], Ranker]:
+    "A vector store: a turn is as near as its nearest part."
+    def arm(c: Conversation) -> Ranker:
+        made, centre = vectors.of(c), vectors.stamp.calibration.centre
+        ids = [t["id"] for t, parts in zip(c.turns, made, strict=True) for _ in parts]
+        search = build(centre(np.concatenate(made)))
+
+        def rank(question: str) -> list[str]:
+            asked = centre(vectors.questions.get(vectors.model, question))
+            return list(dict.fromkeys(ids[n] for n in search(asked, min(4 * DEPTH, len(ids)))))[:DEPTH]
+        return rank
+    return arm
 
 # %% ../../nbs/90_benchmarks/94_recall.ipynb #76cc29a2
 def full_text(weights: Weights,  # of the columns
@@ -174,17 +186,20 @@ def hybrid(mix: Weigher,                     # of the parts
         return rank
     return arm
 
-
-def arms(vectors: Embedded | None,  # None: without meaning
+# %% ../../nbs/90_benchmarks/94_recall.ipynb #c5e76ad6
+def arms(vectors: Embedded | None,         # None: without meaning
+         skipped: Collection[str] = (),    # baselines that do not work here
          ) -> dict[str, Callable[[Conversation], Ranker]]:
     "Every arm by name: the control, the baselines, and our steps."
-    found = {"the last turns said": most_recent, "SQLite FTS5 as it comes": plain_fts5,
-             "our tokens in FTS5": full_text(Weights(previous=0.0, next=0.0)), "+ neighbours": full_text(Weights()),
-             "+ index in memory, units": hybrid(Mix(**dict.fromkeys(STEPS, 0.0)))}
+    found: dict[str, Callable[[Conversation], Ranker]] = {"the last turns said": most_recent}
+    found |= {name: by_words(build) for name, build in BY_WORDS.items() if name not in skipped}
+    found |= {"our tokens in FTS5": full_text(Weights(previous=0.0, next=0.0)), "+ neighbours": full_text(Weights()),
+              "+ index in memory, units": hybrid(Mix(**dict.fromkeys(STEPS, 0.0)))}
     for n, step in enumerate(STEPS, start=1):
         found[f"+ {step}"] = hybrid(Mix(**dict.fromkeys(STEPS[n:], 0.0)))
     if vectors is not None:
         alone = Mix(**dict.fromkeys(("words", *STEPS), 0.0))
+        found |= {f"e5 in {name}": by_vectors(build, vectors) for name, build in BY_VECTORS.items() if name not in skipped}
         found |= {"meaning alone": hybrid(alone, vectors), "+ meaning": hybrid(Mix(), vectors)}
     return found
 
@@ -222,15 +237,12 @@ def mean(values: Sequence[float],  # of one measure
 def interval(scores: Sequence[Score],  # of one arm
              name: str,                # of the measure
              seed: int,                # of the draws
-             draws: int = 1000,        # how often conversations are resampled
              ) -> tuple[float, float]:
     "The middle 95 % of means over resampled conversations."
     by: dict[str, list[float]] = {}
     for s in scores:
         by.setdefault(s.conversation, []).append(getattr(s, name))
-    rng, groups = random.Random(seed), list(by.values())
-    means = sorted(mean([v for g in rng.choices(groups, k=len(groups)) for v in g]) for _ in range(draws))
-    return means[int(draws * 0.025)], means[int(draws * 0.975)]
+    return bootstrap(by.values(), seed)
 
 # %% ../../nbs/90_benchmarks/94_recall.ipynb #bc2b3aa4
 MEASURES = {"R@10": "recall", "MRR": "reciprocal", "session R@5": "session"}
@@ -246,7 +258,8 @@ def rows_of(name: str,                # of the set
             seed: int,                # of the intervals
             ) -> Iterator[Row]:
     "One row a measure; for the last arms also one a kind of question."
-    role: Any = {"the last turns said": "control", "SQLite FTS5 as it comes": "baseline", "meaning alone": "baseline"}.get(arm, "measured")
+    theirs = {*BY_WORDS, *(f"e5 in {name}" for name in BY_VECTORS), "meaning alone"}
+    role: Any = "control" if arm == "the last turns said" else "baseline" if arm in theirs else "measured"
     for label, which in MEASURES.items():
         low, high = interval(scores, which, seed)
         yield Row(f"{name} {label}: {arm}", "", digits(mean([getattr(s, which) for s in scores])), min=digits(low),
@@ -262,11 +275,23 @@ def measured(name: str,                              # of the set
              conversations: Sequence[Conversation],  # all of it
              seed: int,                              # of the intervals
              vectors: Embedded | None = None,        # None: without meaning
+             skipped: Collection[str] = (),          # baselines that do not work here
              ) -> Iterator[Row]:
     "All arms over one set."
-    for arm, build in arms(vectors).items():
+    for arm, build in arms(vectors, skipped).items():
         rankers = ((c, build(c)) for c in tqdm(conversations, f"{name}: {arm}", disable=None, leave=False))
         yield from rows_of(name, arm, [score(c, q, rank(q.text)) for c, rank in rankers for q in c.questions], seed)
+
+# %% ../../nbs/90_benchmarks/94_recall.ipynb #e47a541b
+def all_missed(conversations: Sequence[Conversation],  # of one set
+               vectors: Embedded | None,               # None: without meaning
+               ) -> Iterator[Missed]:
+    "What `Memory.search` does not bring, and why."
+    for c in tqdm(conversations, "what was missed", disable=None, leave=False):
+        with Memory(":memory:", embedder="none" if vectors is None else vectors.model) as memory:
+            memory.write_many(c.turns)
+            for n, q in enumerate(c.questions):
+                yield from failures.missed(memory, f"{c.name} #{n}", q.kind.replace("_", " "), q.text, q.evidence)
 
 # %% ../../nbs/90_benchmarks/94_recall.ipynb #d5bd70b5
 def run(locomo: Path | None = None,  # a folder of conv-*.json
@@ -281,11 +306,15 @@ def run(locomo: Path | None = None,  # a folder of conv-*.json
         raise NotFound("There are no conversations to measure recall on.",
                        "Name a folder of LoCoMo (conv-*.json) or BEAM (chat-*.json).")
     found = embedder(model)
-    vectors = None if found is None else Embedded(found)
-    rows = [row for name, some in sets.items() if some for row in measured(name, some, seed, vectors)]
+    vectors, skipped, rows, shown = None if found is None else Embedded(Remembering(found)), unusable(), list[Row](), dict[str, list[str]]()
+    for name, some in ((name, some) for name, some in sets.items() if some):
+        lost, evidence = list(all_missed(some, vectors)), sum(len(q.evidence) for c in some for q in c.questions)
+        rows += [*measured(name, some, seed, vectors, skipped), *failures.rows_of(name, lost, evidence)]
+        shown[name] = failures.examples(lost)
     sizes = {name: {"conversations": len(some), "questions": sum(len(c.questions) for c in some),
                     "turns": sum(len(c.turns) for c in some)} for name, some in sets.items() if some}
     parameters = {"sets": sizes, "split": "development", "model": None if found is None else found.name,
-                  "min and max": "middle 95 % over 1,000 draws of conversations", "depth": DEPTH}
+                  "min and max": "middle 95 % over 1,000 draws of conversations", "depth": DEPTH,
+                  "skipped": skipped, "missed": shown}
     return Report("recall", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed,
                   sum(s["turns"] for s in sizes.values()), parameters, tuple(rows))

@@ -1,0 +1,70 @@
+"""BM25 of the index in memory against rank-bm25, as an independent reference.
+
+The two agree on what a term's occurrences in a text are worth. Their conventions differ in two places, which are set to ours:
+rank-bm25 takes `log((N - n + .5) / (n + .5))` as a term's rarity and lifts what is negative, we add 1 inside (Lucene's form,
+never negative); and its mean length counts texts without a word, ours does not. k1 = 1.2, b = .75."""
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
+
+from rlm.bench.workload import Workload
+from rlm.core.text import tokens
+from rlm.store.lexical_index import LexicalIndex
+from rlm.store.postings import K1, LONG, B, idf
+
+WORDS = ["otter", "river", "bakery", "busan", "수달", "강", "빵집", "부산", "a1", "the"]
+corpora = st.lists(st.lists(st.sampled_from(WORDS), max_size=LONG), min_size=1, max_size=30).filter(any)
+
+
+def reference(texts: Sequence[Sequence[str]], query: Sequence[str]) -> np.ndarray:
+    "Scores by rank-bm25, with our rarity and our mean."
+    bm25 = BM25Okapi(texts, k1=K1, b=B)
+    bm25.avgdl = sum(map(len, texts)) / sum(map(bool, texts))
+    bm25.idf = {term: idf(len(texts), sum(term in set(text) for text in texts)) for term in bm25.idf}
+    return np.asarray(bm25.get_scores(list(dict.fromkeys(query))))
+
+
+def ours(texts: Sequence[Sequence[str]], query: Sequence[str]) -> np.ndarray:
+    "The index's scores, 0 for what it does not find."
+    index = LexicalIndex()
+    for text in texts:
+        index.add(text, {})
+    found = index.search(index.plan(query), len(texts))
+    scores = np.zeros(len(texts))
+    scores[found.docs] = found.scores
+    return scores
+
+
+@settings(max_examples=60)
+@given(corpora, st.lists(st.sampled_from([*WORDS, "unheard"]), max_size=6))
+def test_random_texts_score_as_rank_bm25_scores_them(texts: list[list[str]], query: list[str]) -> None:
+    np.testing.assert_allclose(ours(texts, query), reference(texts, query), rtol=1e-6, atol=1e-6)
+
+
+def test_a_corpus_in_english_and_korean_scores_as_rank_bm25_scores_it() -> None:
+    work = Workload(7)
+    texts = [tokens(text)[:LONG] for text in work.texts(600)] + [[], ["수달"] * LONG, []]
+    for query in work.queries(60):
+        asked = tokens(query)
+        expected, got = reference(texts, asked), ours(texts, asked)
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
+        best = np.argsort(-expected, kind="stable")[:10]
+        assert np.all(expected[np.argsort(-got, kind="stable")[:10]] >= expected[best[-1]] - 1e-5)
+
+
+def test_a_removed_text_leaves_the_others_as_rank_bm25_scores_them_together() -> None:
+    texts = [["otter", "river"], ["otter", "otter", "bakery"], ["river", "busan"]]
+    index = LexicalIndex()
+    for text in texts:
+        index.add(text, {})
+    index.remove(1)
+    found = index.search(index.plan(["otter"]), 3)
+    assert found.docs.tolist() == [0]
+
+
+def test_the_rarity_is_never_negative_where_that_of_rank_bm25_is_lifted() -> None:
+    texts = [["the", "otter"], ["the", "river"], ["the"]]
+    assert np.all(ours(texts, ["the"]) > 0) and idf(3, 3) > 0
