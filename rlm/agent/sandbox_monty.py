@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from pydantic_monty import (
@@ -29,8 +29,9 @@ from pydantic_monty import (
     NameLookupSnapshot,
 )
 
+from .crossing import Ref, plain
 from .guest import ECHO, Capture, clip, echoing, joined
-from .sandbox import Broker, Limits, Ref, Refused, SandboxError, StepResult, plain
+from .sandbox import LOST, UNDONE, Broker, Limits, Refused, SandboxError, StepResult
 from ..core.errors import InvalidInput, NotFound
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #e7506150
@@ -53,12 +54,18 @@ def _guise_type(name: str) -> type[_Guise]:
     return type(name, (_Guise,), {"__slots__": ()})
 
 
-def _inward(value: Any) -> Any:
-    "Plain data with `Ref`s, as Monty takes it."
-    def wrap(ref: object) -> Any:
+class _Guises(dict[int, ClassInstance]):
+    "What has gone in for which reference: one and the same thing each time, or Monty complains."
+
+    def inward(self, value: Any) -> Any:
+        "Plain data with `Ref`s, as Monty takes it."
+        return plain(value, self._guise)
+
+    def _guise(self, ref: object) -> ClassInstance:
         assert isinstance(ref, Ref)
-        return ClassInstance(_guise_type(ref.type)(ref), id=UUID(int=ref.number))
-    return plain(value, wrap)
+        if ref.number not in self:
+            self[ref.number] = ClassInstance(_guise_type(ref.type)(ref), id=UUID(int=ref.number))
+        return self[ref.number]
 
 
 def _outward(value: Any) -> Any:
@@ -111,13 +118,14 @@ class _Answering:
     "How the broker answers a worker that waits."
 
     broker: Broker
+    guises: _Guises
 
     def _attribute(self, paused: NameLookupSnapshot) -> Any:
         "Monty raises what we can't: an attribute left without a value is an `AttributeError` there, and a name a `NameError`."
         if paused.object_id is None:
             return paused.resume()
         try:
-            value = _inward(self.broker.ask(paused.variable_name, on=paused.object_id.int, read=True))
+            value = self.guises.inward(self.broker.ask(paused.variable_name, on=paused.object_id.int, read=True))
         except Refused:
             return paused.resume()
         return paused.resume(value=value)
@@ -126,7 +134,7 @@ class _Answering:
         name, on = str(paused.function_name).removeprefix(f"{_TOOLS}."), paused.object_id.int if paused.object_id else None
         try:
             result = self.broker.ask(name, _outward(paused.args), _outward(paused.kwargs), on=on)
-            answer: Any = {"return_value": _inward(result)}
+            answer: Any = {"return_value": self.guises.inward(result)}
         except TypeError as e:  # an argument that stays inside
             answer = {"exception": e}
         except Refused as e:
@@ -137,8 +145,8 @@ class _Answering:
 class _Session(_Answering):
     "One worker with its state."
 
-    def __init__(self, pool: Monty, broker: Broker, limits: Limits, state: bytes = b"") -> None:
-        self.broker, self._seconds = broker, limits.seconds + _GRACE
+    def __init__(self, pool: Monty, broker: Broker, guises: _Guises, limits: Limits, state: bytes = b"") -> None:
+        self.broker, self.guises, self._seconds = broker, guises, limits.seconds + _GRACE
         modules = {_TOOLS: ExternalModule(dict.fromkeys(broker.tools, _never))}
         most: Any = {"max_feed_duration_secs": limits.seconds, "max_memory": limits.memory, "max_suspensions": 2**40}
         checkout = pool.checkout(script_name="step", os_policy=_POLICY, external_modules=modules, limits=most)
@@ -178,14 +186,13 @@ __size, __value = __len(__text), None
 __ends = __text[:__head], __text[max(__head, __size - __tail):], __size
 __text = None
 __ends"""
-_UNDONE = "What this step had assigned is undone; the variables of earlier steps are as they were before it."
-_LOST = "The variables of all steps are gone."
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #d6033ee2
 class _Machine:
     "A pool with one session, which is replaced when it fails. What was true after the last step is kept as bytes."
 
     _broker: Broker
+    _guises: _Guises
     _limits: Limits
 
     def __init__(self) -> None:
@@ -199,7 +206,7 @@ class _Machine:
         if self._session:
             self._session.close()
         self._session = None
-        self._session = _Session(self._pool, self._broker, self._limits, state)
+        self._session = _Session(self._pool, self._broker, self._guises, self._limits, state)
         return self._session
 
     def _keep(self) -> None:
@@ -230,10 +237,10 @@ class _Running(_Machine):
               ) -> None:
         "Start a worker: about 5 ms. Raises `SandboxError`, `InvalidInput`."
         self.close()
-        self._broker, self._limits = Broker(tools, handles, limits), limits
+        self._broker, self._guises, self._limits = Broker(tools, handles, limits), _Guises(), limits
         self._broker.begin()
         self._bind = f"from {_TOOLS} import {', '.join(sorted(tools))}" if tools else "None"
-        self._handles = {name: _inward(ref) for name, ref in self._broker.handles.items()}
+        self._handles = {name: self._guises.inward(ref) for name, ref in self._broker.handles.items()}
         try:
             self._pool = Monty(min_processes=1, max_processes=2, feed_duration_limit_grace=_GRACE)
             self._pool.__enter__()
@@ -292,7 +299,7 @@ class _Stepping(_Attempting):
         spent, lost, text = _spent(error) if error else "", False, _shown(error, self._limits) if error else ""
         if spent:
             lost = not self._again()
-            text = "\n".join((text, _LOST if lost else _UNDONE))
+            text = "\n".join((text, LOST if lost else UNDONE))
         return StepResult(out.text, value, text, spent == "time", lost, tuple(self._broker.calls), time.perf_counter() - begun)
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #57844d05
@@ -305,7 +312,7 @@ class _Variables(_Stepping):
             ) -> None:
         "Set a variable. Raises `InvalidInput`."
         try:
-            self._current.feed("None", None, **{self._broker.free(name): _inward(plain(value, self._broker.ref))})
+            self._current.feed("None", None, **{self._broker.free(name): self._guises.inward(plain(value, self._broker.ref))})
             self._keep()
         except TypeError as e:
             raise InvalidInput(str(e)) from e
@@ -350,12 +357,12 @@ class MontySandbox(_Variables):
              ) -> None:
         "Put a state back. Raises `SandboxError`."
         kept, self._state = self._state, state
-        if not self._again():
+        if not (state and self._again()):
             self._state = kept
             self._again()
             raise SandboxError("This is no state of a Monty sandbox.", "Load what dump() gave, with the same version of pydantic-monty.")
 
-    def __enter__(self) -> "MontySandbox":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
