@@ -93,7 +93,7 @@ def export_(memory: Memory, target: str, only: str | None) -> None:
 def import_(memory: Memory, source: IO[str], as_json: bool) -> None:
     """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. Exit code 1 if memories were
     refused."""
-    report = import_lines(memory.backend.db, source)
+    report = import_lines(memory.backend.db, source, secrets=memory.settings.secrets)
     if as_json:
         print_json({"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused),
                     "rows": dict(report.rows)})

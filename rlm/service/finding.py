@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from ..core.clock import Clock, SystemClock, parse_time
 from ..core.errors import InvalidInput, NotFound
+from ..core.guard import guarded
 from ..core.ids import new_id
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
@@ -97,7 +98,7 @@ class WritingMemory(OpenMemory):
         return self._store(records, read_count(batch, "batch", 1))
 
     def _checked(self, item: Any, now: datetime) -> MemoryRecord:
-        given = fields_of(item)
+        given = guarded(fields_of(item), self.settings.secrets)
         return new_record(given.pop("text", None), now, self.namespace, self.settings.max_text_chars, **given)
 
     def _store(self, records: Sequence[MemoryRecord], batch: int) -> list[MemoryRecord]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ..core.errors import InvalidInput
+from ..core.guard import guarded
 from ..core.ids import canonical_json
 from ..core.text import valid_text
 from .finding import SurveyingMemory, stored_id
@@ -53,6 +54,7 @@ class UpdatingMemory(RevisingMemory):
         "Make a new version; the old one stays in the history. Raises `NotFound`, `InvalidInput`."
         for name in changes.keys() & _FIXED:
             raise InvalidInput(f"The {name} of a memory can't be changed.", "Write a new memory, and delete this one.")
+        changes = guarded(changes, self.settings.secrets, lambda: self.get(id).provenance)
         limit = self.settings.max_text_chars
         words = {"text": valid_text(changes.pop("text"), "text", limit)} if "text" in changes else {}
         wanted = words | read_fields(changes)
@@ -177,7 +179,7 @@ class Memory(UsingMemory):
                      path: "str | Path",  # an export
                      ) -> ImportReport:
         "Read an export into this store, all or nothing."
-        report = import_file(self.backend.db, path, self.namespace)
+        report = import_file(self.backend.db, path, self.namespace, self.settings.secrets)
         self.vectors.fill(self.namespace, self.clock)
         return report
 

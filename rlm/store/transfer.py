@@ -19,6 +19,7 @@ from typing import Any
 
 from ..core.clock import to_iso
 from ..core.errors import InvalidInput, NotFound, StoreError
+from ..core.guard import guarded
 from .database import Database
 from .fulltext import adjacent, in_step, replies
 from .records import COLUMNS, MemoryRecord, dump_json
@@ -230,14 +231,27 @@ def _carried(table: str,                  # its name
         kept.append(row | {link: plan.numbers[row[link]] for link in links if row.get(link) is not None})
     return kept
 
+# %% ../../nbs/10_store/19_transfer.ipynb #8b529467
+def _guarded(row: dict[str, Any], secrets: str) -> dict[str, Any]:
+    "A row of memories or of their versions, as it may be stored."
+    given = row | {"provenance": json.loads(row["provenance_json"])} if "provenance_json" in row else row
+    found = guarded(given, secrets)
+    if found is given:
+        return row
+    noted = {"provenance_json": dump_json(found["provenance"])}
+    return {name: value for name, value in found.items() if name != "provenance"} | noted
+
 # %% ../../nbs/10_store/19_transfer.ipynb #f723aa88
 def import_lines(db: Database,                  # a live store
                  lines: Iterable[str],          # of an export
                  namespace: str | None = None,  # refuse rows of any other
+                 secrets: str = "redact",       # what becomes of credentials in texts: see the setting
                  ) -> ImportReport:
     "Read an export into a store, all or nothing. Raises `InvalidInput` for anything that is not a whole, sound export."
     header, rows = read_lines(lines)
     tables, sequences = read_rows(db, TABLES, rows), _read_sequences(header)
+    for table in ("memories", "memory_versions"):
+        tables[table] = [_guarded(row, secrets) for row in tables[table]]
     foreign = sorted({r["namespace"] for part in tables.values() for r in part if "namespace" in r} - {namespace})
     if namespace is not None and foreign:
         raise InvalidInput(f"The export holds rows of the namespace {foreign[0]!r}, not only of {namespace!r}.",
@@ -296,11 +310,12 @@ def export_file(db: Database,                  # a live store
 def import_file(db: Database,                  # a live store
                 path: "str | Path",            # an export
                 namespace: str | None = None,  # refuse rows of any other
+                secrets: str = "redact",       # what becomes of credentials in texts: see the setting
                 ) -> ImportReport:
     "Read an export from a file, all or nothing."
     try:
         with Path(path).expanduser().open(encoding="utf-8") as lines:
-            return import_lines(db, lines, namespace)
+            return import_lines(db, lines, namespace, secrets)
     except OSError as e:
         raise NotFound(f"The export {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
     except UnicodeDecodeError as e:
