@@ -181,9 +181,13 @@ class OntologyContext:
         "What the graph is, at most 1,200 characters."
         return self.meta.summary()
 
+    @cached_property
+    def _card(self) -> str:
+        return sense_card(self.meta, self.views)
+
     def sense_card(self) -> str:
         "What the ontology is about, at most 800 characters; every term in it exists."
-        return sense_card(self.meta, self.views)
+        return self._card
 
     def tool_help(self) -> str:
         "One line for each tool: how it is called, and what it gives."
