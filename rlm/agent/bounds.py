@@ -59,7 +59,7 @@ def whole(value: object,  # what a model passed
         raise InvalidInput(f"{what} is {value!r}.", f"Give a whole number from {low} to {high:,}.")
     return value
 
-
+# %% ../../nbs/40_agent/42_bounds.ipynb #67f14ab9
 def page(items: Sequence[T],               # all there is, in its order
          shown: Callable[[T], Any],        # makes an item of plain values
          call: str,                        # the call that was made, up to its last argument: "hierarchy('prov:Agent'"

@@ -53,8 +53,17 @@ def block(subject: Value,                              # what is described
     return subject + "\n" + " ;\n".join(lines) + " .\n"
 
 # %% ../../nbs/40_agent/43_rdf_export.ipynb #108b8142
-_MEMORY = ("id", "namespace", "kind", "title", "text", "formal", "category", "source_type", "status", "version", "success", "failure", "access_count", "confidence",
-           "created_at", "updated_at", "archived_at", "valid_from", "valid_to", "speaker", "reply_to", "provenance_json", "seq")
+_MEMORY = re.findall(r"\w+", """id namespace kind title text formal category source_type status version success failure access_count
+confidence created_at updated_at archived_at valid_from valid_to speaker reply_to provenance_json seq""")
+_TEXTS = {"rlm:category": "category", "rlm:sourceType": "source_type", "rlm:status": "status"}
+_COUNTS = {"rlm:version": "version", "rlm:successes": "success", "rlm:failures": "failure", "rlm:uses": "access_count"}
+_TIMES = {
+    "prov:generatedAtTime": "created_at",
+    "rlm:updatedAt": "updated_at",
+    "rlm:archivedAt": "archived_at",
+    "rlm:validFrom": "valid_from",
+    "rlm:validUntil": "valid_to",
+}
 _WHERE = "(:n IS NULL OR {} = :n)"
 
 
@@ -64,10 +73,18 @@ def _rows(db: Database, columns: Iterable[str], rest: str, n: str | None) -> Ite
     for row in db.query(f"SELECT {', '.join(columns)} FROM {rest}", {"n": n}):
         yield dict(zip(names, row, strict=True))
 
-
+# %% ../../nbs/40_agent/43_rdf_export.ipynb #8257a736
 def _some(value: object, make: Any, *kind: str) -> Value | None:
     "A literal, if there is a value; 0 and false are values."
     return None if value is None or value == "" else make(value, *kind)
+
+# %% ../../nbs/40_agent/43_rdf_export.ipynb #5a7c9fd3
+def _columns(row: Mapping[str, Any]) -> Iterator[tuple[str, Value | None]]:
+    "Values that stand in columns of their own."
+    yield from ((p, _some(row[c], text)) for p, c in _TEXTS.items())
+    yield from ((p, _some(row[c], typed, "integer")) for p, c in _COUNTS.items())
+    yield "rlm:confidence", _some(row["confidence"], typed, "double")
+    yield from ((p, _some(row[c], typed, "dateTime")) for p, c in _TIMES.items())
 
 
 def memory_block(store: str,              # the database's id
@@ -78,35 +95,48 @@ def memory_block(store: str,              # the database's id
     "A memory."
     kind, where = {"block": "rlm:Block", "rule": "rlm:Rule", "strategy": "rlm:Strategy"}[row["kind"]], row["namespace"]
     origin = json.loads(row["provenance_json"])
-    said = [("a", kind), ("rdfs:label", _some(row["title"], text) if words else None), ("prov:value", text(row["text"]) if words else None),
-            ("rlm:formal", _some(row["formal"], text) if words else None), ("rlm:inNamespace", iri(store, "namespace", where)),
-            *((f"rlm:{p}", _some(row[c], text)) for p, c in (("category", "category"), ("sourceType", "source_type"), ("status", "status"))),
-            *(("rlm:tag", text(tag)) for tag in tags),
-            *((f"rlm:{p}", _some(row[c], typed, "integer")) for p, c in (("version", "version"), ("successes", "success"), ("failures", "failure"), ("uses", "access_count"))),
-            ("rlm:confidence", _some(row["confidence"], typed, "double")), ("prov:generatedAtTime", typed(row["created_at"], "dateTime")),
-            *((f"rlm:{p}", _some(row[c], typed, "dateTime")) for p, c in (("updatedAt", "updated_at"), ("archivedAt", "archived_at"), ("validFrom", "valid_from"), ("validUntil", "valid_to"))),
-            ("rlm:saidBy", _some(row["speaker"], lambda s: iri(store, "speaker", where, s))), ("rlm:repliesTo", _some(row["reply_to"], lambda s: iri(store, "memory", where, s))),
-            ("rlm:learnedFrom", _some(origin.get("run_id"), lambda s: iri(store, "run", str(s)))),
-            ("rlm:inPack", _some(origin.get("pack") or origin.get("exported_in_pack"), lambda s: iri(store, "pack", str(s))))]
+    run, pack = origin.get("run_id"), origin.get("pack") or origin.get("exported_in_pack")
+    said: list[tuple[str, Value | None]] = [("a", kind), ("rlm:inNamespace", iri(store, "namespace", where)), *_columns(row)]
+    said += [("rlm:tag", text(tag)) for tag in tags]
+    if words:
+        said += [("rdfs:label", _some(row["title"], text)), ("prov:value", text(row["text"])), ("rlm:formal", _some(row["formal"], text))]
+    links = (("rlm:saidBy", ("speaker", where), row["speaker"]), ("rlm:repliesTo", ("memory", where), row["reply_to"]),
+             ("rlm:learnedFrom", ("run",), run), ("rlm:inPack", ("pack",), pack))
+    said += [(p, iri(store, *parts, str(end))) for p, parts, end in links if end]
     return block(iri(store, "memory", where, row["id"]), said)
 
-# %% ../../nbs/40_agent/43_rdf_export.ipynb #8257a736
+# %% ../../nbs/40_agent/43_rdf_export.ipynb #d1ed6f26
 def run_blocks(db: Database,            # a store
                store: str,              # its id
                namespace: str | None,   # only this one
                ) -> Iterator[str]:
-    "Runs, their trajectories and judgments, and the memories that they were given."
-    partition = _WHERE.format("r.namespace")
-    for r in _rows(db, ("r.run_id", "r.namespace", "r.created_at", "r.model", "r.ontology_name"), f"runs r WHERE {partition} ORDER BY r.created_at, r.run_id", namespace):
-        used = _rows(db, ("u.memory_id", "u.rank", "u.score", "t.trajectory_id"),
-                     "memory_usage u JOIN trajectories t USING (trajectory_id) WHERE t.run_id = :n ORDER BY t.trajectory_id, u.rank", r["run_id"])
-        usage = [(iri(store, "memory", r["namespace"], u["memory_id"]), iri(store, "usage", u["trajectory_id"], str(u["rank"])), u) for u in used]
-        yield block(iri(store, "run", r["run_id"]), [
-            ("a", "rlm:Run"), ("rlm:inNamespace", iri(store, "namespace", r["namespace"])), ("prov:startedAtTime", typed(r["created_at"], "dateTime")),
-            ("rlm:model", _some(r["model"], text)), ("rlm:onOntology", _some(r["ontology_name"], lambda s: iri(store, "ontology", s))),
-            *(("rlm:usedMemory", m) for m, _, _ in usage), *(("prov:qualifiedUsage", q) for _, q, _ in usage)])
+    "Runs, and the memories that they were given."
+    columns = ("r.run_id", "r.namespace", "r.created_at", "r.model", "r.ontology_name")
+    for r in _rows(db, columns, f"runs r WHERE {_WHERE.format('r.namespace')} ORDER BY r.created_at, r.run_id", namespace):
+        used = _rows(
+            db,
+            ("u.memory_id", "u.rank", "u.score", "t.trajectory_id"),
+            "memory_usage u JOIN trajectories t USING (trajectory_id) WHERE t.run_id = :n ORDER BY t.trajectory_id, u.rank",
+            r["run_id"],
+        )
+        usage = [
+            (iri(store, "memory", r["namespace"], u["memory_id"]), iri(store, "usage", u["trajectory_id"], str(u["rank"])), u)
+            for u in used
+        ]
+        said = [("a", "rlm:Run"), ("rlm:inNamespace", iri(store, "namespace", r["namespace"])), ("rlm:model", _some(r["model"], text)),
+                ("prov:startedAtTime", typed(r["created_at"], "dateTime")),
+                ("rlm:onOntology", iri(store, "ontology", r["ontology_name"]) if r["ontology_name"] else None)]
+        yield block(
+            iri(store, "run", r["run_id"]),
+            [*said, *(("rlm:usedMemory", m) for m, _, _ in usage), *(("prov:qualifiedUsage", q) for _, q, _ in usage)],
+        )
         for memory, qualified, u in usage:
-            yield block(qualified, [("a", "rlm:MemoryUsage"), ("prov:entity", memory), ("rlm:rank", typed(u["rank"], "integer")), ("rlm:score", _some(u["score"], typed, "double"))])
+            yield block(qualified, [("a", "rlm:MemoryUsage"), ("prov:entity", memory), ("rlm:rank", typed(u["rank"], "integer")),
+                                    ("rlm:score", _some(u["score"], typed, "double"))])
+
+# %% ../../nbs/40_agent/43_rdf_export.ipynb #e7ef114f
+_TRAJECTORY = re.findall(r"\S+", """t.trajectory_id t.run_id t.task_query t.final_answer t.iteration_count t.converged
+t.curriculum_id t.created_at j.is_success j.reason""")
 
 
 def trajectory_blocks(db: Database,           # a store
@@ -115,38 +145,55 @@ def trajectory_blocks(db: Database,           # a store
                       words: bool,            # with task, answer and reasons
                       ) -> Iterator[str]:
     "What the runs did, and what was thought of it."
-    columns = ("t.trajectory_id", "t.run_id", "t.task_query", "t.final_answer", "t.iteration_count", "t.converged", "t.curriculum_id", "t.created_at", "j.is_success", "j.reason")
-    rest = f"trajectories t JOIN runs r USING (run_id) LEFT JOIN judgments j USING (trajectory_id) WHERE {_WHERE.format('r.namespace')} ORDER BY t.created_at, t.trajectory_id"
-    for t in _rows(db, columns, rest, namespace):
+    rest = ("trajectories t JOIN runs r USING (run_id) LEFT JOIN judgments j USING (trajectory_id) "
+            f"WHERE {_WHERE.format('r.namespace')} ORDER BY t.created_at, t.trajectory_id")
+    for t in _rows(db, _TRAJECTORY, rest, namespace):
         name, run = iri(store, "trajectory", t["trajectory_id"]), iri(store, "run", t["run_id"])
-        yield block(name, [("a", "rlm:Trajectory"), ("rlm:ofRun", run), ("rlm:task", text(t["task_query"]) if words else None),
-                           ("rlm:answer", _some(t["final_answer"], text) if words else None), ("rlm:iterations", typed(t["iteration_count"], "integer")),
-                           ("rlm:converged", typed(bool(t["converged"]), "boolean")), ("prov:generatedAtTime", typed(t["created_at"], "dateTime"))])
+        said = [("rlm:task", text(t["task_query"])), ("rlm:answer", _some(t["final_answer"], text))] if words else []
+        said += [("rlm:iterations", typed(t["iteration_count"], "integer")), ("rlm:converged", typed(bool(t["converged"]), "boolean"))]
+        yield block(name, [("a", "rlm:Trajectory"), ("rlm:ofRun", run), *said, ("prov:generatedAtTime", typed(t["created_at"], "dateTime"))])
         if t["curriculum_id"]:
             yield block(run, [("rlm:followed", iri(store, "curriculum", t["curriculum_id"]))])
         if t["reason"] is not None:
             success = None if t["is_success"] is None else typed(bool(t["is_success"]), "boolean")
-            yield block(iri(store, "judgment", t["trajectory_id"]), [("a", "rlm:Judgment"), ("rlm:judges", name), ("rlm:success", success),
-                                                                     ("rlm:reason", text(t["reason"]) if words else None)])
+            reason = text(t["reason"]) if words else None
+            judged = [("a", "rlm:Judgment"), ("rlm:judges", name), ("rlm:success", success), ("rlm:reason", reason)]
+            yield block(iri(store, "judgment", t["trajectory_id"]), judged)
 
-# %% ../../nbs/40_agent/43_rdf_export.ipynb #5a7c9fd3
+# %% ../../nbs/40_agent/43_rdf_export.ipynb #c41fdb0b
 def link_blocks(db: Database,           # a store
                 store: str,             # its id
                 namespace: str | None,  # only this one
                 ) -> Iterator[str]:
     "Edges between memories, and what was done to each memory."
-    rest = f"edges e JOIN memories a ON a.seq = e.src JOIN memories b ON b.seq = e.dst WHERE {_WHERE.format('a.namespace')} ORDER BY e.src, e.dst, e.relation"
+    rest = ("edges e JOIN memories a ON a.seq = e.src JOIN memories b ON b.seq = e.dst "
+            f"WHERE {_WHERE.format('a.namespace')} ORDER BY e.src, e.dst, e.relation")
     for e in _rows(db, ("a.namespace", "a.id AS a", "b.id AS b", "e.relation", "e.weight", "e.created_at"), rest, namespace):
         start, end = (iri(store, "memory", e["namespace"], e[x]) for x in "ab")
         yield block(start, [("rlm:linkedTo", end)])
-        yield block(iri(store, "edge", e["namespace"], e["a"], e["b"], e["relation"]), [
-            ("a", "rlm:Edge"), ("rlm:fromMemory", start), ("rlm:toMemory", end), ("rlm:relation", text(e["relation"])), ("rlm:weight", typed(e["weight"], "double")),
-            ("prov:generatedAtTime", typed(e["created_at"], "dateTime"))])
+        yield block(
+            iri(store, "edge", e["namespace"], e["a"], e["b"], e["relation"]),
+            [
+                ("a", "rlm:Edge"),
+                ("rlm:fromMemory", start),
+                ("rlm:toMemory", end),
+                ("rlm:relation", text(e["relation"])),
+                ("rlm:weight", typed(e["weight"], "double")),
+                ("prov:generatedAtTime", typed(e["created_at"], "dateTime")),
+            ],
+        )
     for v in _rows(db, ("id", "at", "namespace", "kind", "subject"), f"events WHERE {_WHERE.format('namespace')} ORDER BY id", namespace):
-        yield block(iri(store, "event", str(v["id"])), [("a", "rlm:Event"), ("rlm:eventKind", text(v["kind"])), ("prov:startedAtTime", typed(v["at"], "dateTime")),
-                                                        ("rlm:about", iri(store, "memory", v["namespace"], v["subject"]))])
+        yield block(
+            iri(store, "event", str(v["id"])),
+            [
+                ("a", "rlm:Event"),
+                ("rlm:eventKind", text(v["kind"])),
+                ("prov:startedAtTime", typed(v["at"], "dateTime")),
+                ("rlm:about", iri(store, "memory", v["namespace"], v["subject"])),
+            ],
+        )
 
-
+# %% ../../nbs/40_agent/43_rdf_export.ipynb #0cb421f2
 def rdf_blocks(db: Database,                  # a live store
                namespace: str | None = None,  # only this one; None for the whole store
                words: bool = True,            # with what memories, tasks and answers say; otherwise provenance only

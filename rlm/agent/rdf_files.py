@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import rlm
+from ..core import errors
 from ..core.errors import NotFound, RlmError, suggest
 
 # %% ../../nbs/40_agent/40_rdf_files.ipynb #a0c3cb8f
@@ -27,7 +27,7 @@ SUFFIXES = {".ttl": "turtle", ".n3": "turtle", ".nt": "ntriples", ".nq": "nquads
 
 def bundled() -> dict[str, Path]:  # name → file
     "The ontologies that come with the package. In a checkout they lie in `ontology/`."
-    package = Path(rlm.__file__).parent
+    package = Path(errors.__file__).parents[1]
     folder = next((f for f in (package / "data/ontology", package.parent / "ontology") if f.is_dir()), None)
     return {p.stem: p for p in sorted(folder.glob("*.ttl"))} if folder else {}
 
@@ -46,14 +46,32 @@ def find_ontology(path: str | Path,  # a file, or a bundled ontology's name: pro
     raise NotFound(f"There is no ontology {str(path)!r}.", f"Give a file, or a bundled ontology's name. {suggest(name, ours)}")
 
 # %% ../../nbs/40_agent/40_rdf_files.ipynb #260cce7d
-_NOT_RDF = ((re.compile(rb"(?>(?:\s*+<!--.*?-->)*+)\s*<(?:!doctype html|html)", re.I | re.S), "a web page", "Download the ontology itself; the page often links to it."),
-            (re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:Prefix\(|Ontology\()"), "OWL functional syntax", "Convert it to Turtle, for example with ROBOT or Protégé."),
-            (re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:Prefix:|Ontology:)"), "Manchester syntax", "Convert it to Turtle, for example with ROBOT or Protégé."),
-            (re.compile(rb"\s*(?:format-version:|\[Term\])"), "OBO format", "Convert it to Turtle, for example with ROBOT."),
-            (re.compile(rb"(?:PK\x03\x04|\x1f\x8b|BZh|7z\xbc\xaf|%PDF|\x89PNG|SQLite format 3)"), "a compressed or binary file", "Unpack it first."))
+_NOT_RDF = (
+    (
+        re.compile(rb"(?>(?:\s*+<!--.*?-->)*+)\s*<(?:!doctype html|html)", re.I | re.S),
+        "a web page",
+        "Download the ontology itself; the page often links to it.",
+    ),
+    (
+        re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:Prefix\(|Ontology\()"),
+        "OWL functional syntax",
+        "Convert it to Turtle, for example with ROBOT or Protégé.",
+    ),
+    (
+        re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:Prefix:|Ontology:)"),
+        "Manchester syntax",
+        "Convert it to Turtle, for example with ROBOT or Protégé.",
+    ),
+    (re.compile(rb"\s*(?:format-version:|\[Term\])"), "OBO format", "Convert it to Turtle, for example with ROBOT."),
+    (
+        re.compile(rb"(?:PK\x03\x04|\x1f\x8b|BZh|7z\xbc\xaf|%PDF|\x89PNG|SQLite format 3)"),
+        "a compressed or binary file",
+        "Unpack it first.",
+    ),
+)
 _XML = re.compile(rb"\s*<(?:\?xml|!DOCTYPE|!--|rdf:RDF|[A-Za-z][\w.-]*:RDF|RDF\b|[A-Za-z][\w.:-]*\s[^>]*xmlns)", re.I)
 
-
+# %% ../../nbs/40_agent/40_rdf_files.ipynb #02770a4d
 def syntax_of(name: str,   # the file's
               data: bytes,  # its content
               ) -> str:    # turtle, ntriples, nquads, trig, rdfxml or jsonld

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['XSD', 'NUMBERS', 'FRACTIONS', 'Term', 'RDF', 'RDFS', 'OWL', 'SKOS', 'PROV', 'SH', 'DCTERMS', 'DC', 'OBO', 'USUAL',
-           'Text', 'is_iri', 'as_term', 'Triples', 'namespace_of', 'Names', 'rdflib_graph']
+           'Text', 'is_iri', 'as_term', 'TripleIndex', 'TripleLookup', 'Triples', 'namespace_of', 'choose_prefixes',
+           'ShortNames', 'Names', 'rdflib_graph']
 
 # %% ../../nbs/40_agent/41_triples.ipynb #2928ebdc
 import re
@@ -57,8 +58,8 @@ def as_term(cell: str | Sequence[str],  # as the worker sends it
     return cell if isinstance(cell, str) else Text(cell[0], cell[1].lower(), cell[2])
 
 # %% ../../nbs/40_agent/41_triples.ipynb #076bec18
-class Triples:
-    "All triples of a graph, by subject and by object, in the order in which they were read."
+class TripleIndex:
+    "Triples by subject and by object."
 
     def __init__(self,
                  triples: Iterable[tuple[str, str, Term]],  # subject, predicate, object; repeated ones count once
@@ -74,15 +75,6 @@ class Triples:
             if isinstance(o, str):
                 self.by_object.setdefault(o, {}).setdefault(p, []).append(s)
 
-    @classmethod
-    def read(cls,
-             said: Mapping[str, Any],  # terms and flat, from the worker
-             ) -> "Triples":
-        "What the worker read."
-        terms = [None if cell is None else as_term(cell) for cell in said["terms"]]
-        flat = iter([terms[n] for n in said["flat"]])
-        return cls(zip(flat, flat, flat, strict=True))
-
     def objects(self,
                 subject: str,        # an IRI or blank node
                 *predicates: str,    # IRIs
@@ -97,6 +89,10 @@ class Triples:
                   ) -> list[str]:
         "Its values that are no literals."
         return [o for o in self.objects(subject, *predicates) if isinstance(o, str)]
+
+# %% ../../nbs/40_agent/41_triples.ipynb #fca92236
+class TripleLookup(TripleIndex):
+    "Triples, looked up from every side."
 
     def subjects(self,
                  object: str,       # an IRI or blank node
@@ -129,6 +125,19 @@ class Triples:
     def __repr__(self) -> str:
         return f"<{self.total:,} triples of {len(self.by_subject):,} subjects>"
 
+# %% ../../nbs/40_agent/41_triples.ipynb #4330398b
+class Triples(TripleLookup):
+    "All triples of a graph, by subject and by object, in the order in which they were read."
+
+    @classmethod
+    def read(cls,
+             said: Mapping[str, Any],  # terms and flat, from the worker
+             ) -> "Triples":
+        "What the worker read."
+        terms = [None if cell is None else as_term(cell) for cell in said["terms"]]
+        flat = iter([terms[n] for n in said["flat"]])
+        return cls(zip(flat, flat, flat, strict=True))
+
     def list(self,
              head: str,  # an RDF list
              ) -> list[Term]:
@@ -144,14 +153,17 @@ class Triples:
 RDF, RDFS, OWL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
 SKOS, PROV, SH = "http://www.w3.org/2004/02/skos/core#", "http://www.w3.org/ns/prov#", "http://www.w3.org/ns/shacl#"
 DCTERMS, DC, OBO = "http://purl.org/dc/terms/", "http://purl.org/dc/elements/1.1/", "http://purl.obolibrary.org/obo/"
-USUAL: Mapping[str, str] = {
-    RDF: "rdf", RDFS: "rdfs", OWL: "owl", XSD: "xsd", SKOS: "skos", PROV: "prov", SH: "sh", DCTERMS: "dcterms", DC: "dc", OBO: "obo",
-    "http://xmlns.com/foaf/0.1/": "foaf", "http://schema.org/": "schema", "https://schema.org/": "schema", "http://www.w3.org/ns/dcat#": "dcat",
-    "http://www.w3.org/2006/time#": "time", "http://www.w3.org/ns/sosa/": "sosa", "http://www.w3.org/ns/ssn/": "ssn",
-    "http://www.w3.org/ns/org#": "org", "http://purl.org/vocab/vann/": "vann", "http://www.w3.org/2006/vcard/ns#": "vcard",
-    "http://purl.org/vocommons/voaf#": "voaf", "http://creativecommons.org/ns#": "cc", "http://rdfs.org/ns/void#": "void",
-    "http://www.geneontology.org/formats/oboInOwl#": "oboInOwl", "http://purl.org/dc/dcmitype/": "dcmitype", "http://www.w3.org/2001/02pd/rec54#": "rec54",
-    "http://www.w3.org/XML/1998/namespace": "xml", "http://purl.org/goodrelations/v1#": "gr", "http://purl.org/linked-data/cube#": "qb"}
+
+# %% ../../nbs/40_agent/41_triples.ipynb #0735209d
+_USUAL = f"""rdf={RDF} rdfs={RDFS} owl={OWL} xsd={XSD} skos={SKOS} prov={PROV} sh={SH} dcterms={DCTERMS} dc={DC} obo={OBO}
+foaf=http://xmlns.com/foaf/0.1/ schema=http://schema.org/ schema=https://schema.org/ dcat=http://www.w3.org/ns/dcat#
+time=http://www.w3.org/2006/time# sosa=http://www.w3.org/ns/sosa/ ssn=http://www.w3.org/ns/ssn/ org=http://www.w3.org/ns/org#
+vann=http://purl.org/vocab/vann/ vcard=http://www.w3.org/2006/vcard/ns# voaf=http://purl.org/vocommons/voaf#
+cc=http://creativecommons.org/ns# void=http://rdfs.org/ns/void# oboInOwl=http://www.geneontology.org/formats/oboInOwl#
+dcmitype=http://purl.org/dc/dcmitype/ rec54=http://www.w3.org/2001/02pd/rec54# gr=http://purl.org/goodrelations/v1# qb=http://purl.org/linked-data/cube#"""
+USUAL: Mapping[str, str] = {namespace: prefix for prefix, _, namespace in (entry.partition("=") for entry in _USUAL.split())}
+
+# %% ../../nbs/40_agent/41_triples.ipynb #d7ac1275
 _LOCAL = re.compile(r"[\w](?:[\w.-]*[\w-])?")
 _MADE_UP = re.compile(r"|ns\d+|j\.\d+|p\d+")
 
@@ -164,43 +176,49 @@ def namespace_of(iri: str,  # any
             return iri[:at + 1]
     return ""
 
+# %% ../../nbs/40_agent/41_triples.ipynb #256553f8
+def choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs are in it
+                    given: Mapping[str, str],    # prefix → namespace, as the file declares
+                    name: str,                   # of the ontology
+                    ) -> dict[str, str]:         # namespace → prefix
+    "A prefix for every namespace in use: the file's, the usual one, the ontology's name, or a made-up one where it pays."
+    chosen = {n: p for p, n in reversed(list(given.items())) if p and not _MADE_UP.fullmatch(p)}
+    top = max(sorted(used), key=lambda n: (n not in USUAL, used[n]), default="")
+    for namespace, count in sorted(used.items(), key=lambda kv: (-kv[1], kv[0])):
+        if namespace in chosen or not namespace or any(g.startswith(namespace) for g in chosen):
+            continue
+        wanted = USUAL.get(namespace) or (re.sub(r"[^\w]", "", name) if namespace == top else "")
+        if wanted and wanted not in chosen.values() and wanted not in given:
+            chosen[namespace] = wanted
+        elif count > 2 or wanted:
+            chosen[namespace] = next(f"ns{n}" for n in range(1, len(chosen) + 2) if f"ns{n}" not in chosen.values())
+    return chosen
 
-class Names:
-    "Short names of IRIs, in both directions."
+# %% ../../nbs/40_agent/41_triples.ipynb #ea14af58
+class ShortNames:
+    "Short names of all IRIs of a graph."
 
     def __init__(self,
-                 triples: Triples,               # whose IRIs are to be named
-                 declared: Mapping[str, str],    # prefix → namespace, from the file
-                 name: str,                      # of the ontology
+                 triples: Triples,             # whose IRIs are to be named
+                 declared: Mapping[str, str],  # prefix → namespace, from the file
+                 name: str,                    # of the ontology
                  ) -> None:
-        self.declared = dict(declared)
-        self.shown: dict[str, str] = {}  # prefix → namespace, of those in use
-        self._curies: dict[str, str] = {}
         iris = {t for t in (*triples.by_subject, *triples.by_object, *triples.predicates) if is_iri(t)}
         iris |= {o.datatype for _, _, o in triples if isinstance(o, Text) and o.datatype}
-        used = Counter(map(namespace_of, iris))
-        self._shorten(iris, used, {n: p for p, n in reversed(list(declared.items())) if p and not _MADE_UP.fullmatch(p)}, name)
-
-    def _shorten(self, iris: set[str], used: Mapping[str, int], given: Mapping[str, str], name: str) -> None:
-        "Choose a prefix for every namespace in use."
-        given = dict(given)
-        top = max(sorted(used), key=lambda n: (n not in USUAL, used[n]), default="")
-        for namespace, count in sorted(used.items(), key=lambda kv: (-kv[1], kv[0])):
-            if namespace in given or not namespace or any(g.startswith(namespace) for g in given):
-                continue
-            wanted = USUAL.get(namespace) or (re.sub(r"[^\w]", "", name) if namespace == top else "")
-            if wanted and wanted not in given.values() and wanted not in self.declared:
-                given[namespace] = wanted
-            elif count > 2 or wanted:
-                given[namespace] = next(f"ns{n}" for n in range(1, len(given) + 2) if f"ns{n}" not in given.values())
-        ordered = sorted(given, key=len, reverse=True)
+        chosen = choose_prefixes(Counter(map(namespace_of, iris)), declared, name)
+        shown = dict[str, str]()
+        self.declared, self._curies = dict(declared), dict[str, str]()
         for iri in iris:
-            for namespace in ordered:
+            for namespace in sorted(chosen, key=len, reverse=True):
                 if iri.startswith(namespace) and _LOCAL.fullmatch(iri, len(namespace)):
-                    self._curies[iri] = f"{given[namespace]}:{iri[len(namespace):]}"
-                    self.shown[given[namespace]] = namespace
+                    self._curies[iri] = f"{chosen[namespace]}:{iri[len(namespace):]}"
+                    shown[chosen[namespace]] = namespace
                     break
-        self.shown = dict(sorted(self.shown.items()))
+        self.shown = dict(sorted(shown.items()))  # prefix → namespace, of those in use
+
+# %% ../../nbs/40_agent/41_triples.ipynb #6127f1e4
+class Names(ShortNames):
+    "Short names of IRIs, in both directions."
 
     @property
     def prefixes(self) -> dict[str, str]:
@@ -213,7 +231,10 @@ class Names:
         "The short name."
         found = self._curies.get(iri)
         if found is None:
-            found = next((f"{p}:{iri[len(n):]}" for p, n in self.shown.items() if iri.startswith(n) and _LOCAL.fullmatch(iri, len(n))), f"<{iri}>")
+            found = next(
+                (f"{p}:{iri[len(n) :]}" for p, n in self.shown.items() if iri.startswith(n) and _LOCAL.fullmatch(iri, len(n))),
+                f"<{iri}>",
+            )
         return found
 
     def expand(self,
@@ -257,7 +278,7 @@ def _node(term: Term) -> "rdflib.term.Node":
         return rdflib.Literal(term.value, lang=term.lang or None, datatype=kind, normalize=False)
     return rdflib.BNode(term[2:]) if term.startswith("_:") else rdflib.URIRef(term)
 
-
+# %% ../../nbs/40_agent/41_triples.ipynb #93c7afd9
 def _oxigraph_store(triples: Triples) -> Any:
     "An Oxigraph store for rdflib, filled."
     import pyoxigraph as ox

@@ -71,7 +71,7 @@ def embedding(quick: bool, seed: int, out: Path | None, as_json: bool, locomo: P
     "The model e5: its time for a question, agreement of its engines, what centring buys. About four minutes."
     deliver(embedded.run(quick, seed, locomo), out, as_json, strict=not quick)
 
-
+# %% ../../nbs/90_benchmarks/99_bench_cli.ipynb #e0178ad8
 @bench.command(epilog=example("rlm bench ontology --quick --ontology prov --out ontology.json"))
 @bench_options
 @click.option("--ontology", help="A file, or a bundled ontology's name. Default: SIO from the shared data, else PROV-O.")

@@ -26,7 +26,9 @@ from .memory import Memory
 def export_command(memory: Memory, target: str, rdf: bool, only: str | None, words: bool) -> None:
     "Write where memories come from to the file TARGET, or - for standard output."
     if not rdf:
-        raise InvalidInput("There is no format given.", "Use --rdf for linked data; rlm db export writes JSON Lines that rlm can read again.")
+        raise InvalidInput(
+            "There is no format given.", "Use --rdf for linked data; rlm db export writes JSON Lines that rlm can read again."
+        )
     blocks = rdf_blocks(memory.backend.db, only, words)
     if target == "-":
         for block in blocks:
@@ -43,8 +45,9 @@ def write_blocks(path: Path,             # replaced if it is there
     count = 0
     try:
         with path.open("w", encoding="utf-8") as file:
-            for count, block in enumerate(blocks, 1):
+            for block in blocks:
                 file.write(block + "\n")
+                count += 1
     except OSError as e:
         raise InvalidInput(f"{str(path)!r} can't be written ({e.strerror}).", "Give another place.") from e
     return count

@@ -17,8 +17,13 @@ from rlm.core.errors import NotFound  # noqa: E402
 NAMES = ("org", "prov", "rlm", "skos", "sosa", "ssn", "time")
 NAMESPACES = {"prov": PROV, "skos": SKOS, "time": "http://www.w3.org/2006/time#", "sosa": "http://www.w3.org/ns/sosa/",
               "ssn": "http://www.w3.org/ns/ssn/", "org": "http://www.w3.org/ns/org#", "rlm": "https://rlm.github.io/rlm/ns#"}
-PROSE = {RDFS + "comment", DCTERMS + "description", DC + "description", *(PROV + n for n in ("definition", "editorsDefinition", "editorialNote")),
-         *(SKOS + n for n in ("definition", "note", "editorialNote", "changeNote", "historyNote", "scopeNote", "example"))}
+PROSE = {
+    RDFS + "comment",
+    DCTERMS + "description",
+    DC + "description",
+    *(PROV + n for n in ("definition", "editorsDefinition", "editorialNote")),
+    *(SKOS + n for n in ("definition", "note", "editorialNote", "changeNote", "historyNote", "scopeNote", "example")),
+}
 MAILBOX = "http://xmlns.com/foaf/0.1/mbox"
 DEFINITION = rdflib.URIRef(SKOS + "definition")
 
@@ -27,7 +32,11 @@ def original(name: str, shared: Path) -> Path:
     "The original of an edition: among the shared data, or in a folder of unpacked npm packages that RLM_NPM names."
     places = [shared / "ontologies" / f"{name}.ttl", shared / "data" / "ontologies" / f"{name}.ttl"]
     if npm := os.environ.get("RLM_NPM"):
-        places += [Path(npm, "@vocabulary", name, f"{name}.nq"), Path(npm, "node_modules", "@vocabulary", name, f"{name}.nq"), Path(npm, name, "package", f"{name}.nq")]
+        places += [
+            Path(npm, "@vocabulary", name, f"{name}.nq"),
+            Path(npm, "node_modules", "@vocabulary", name, f"{name}.nq"),
+            Path(npm, name, "package", f"{name}.nq"),
+        ]
     for place in places:
         if place.is_file():
             return place
@@ -36,8 +45,8 @@ def original(name: str, shared: Path) -> Path:
 
 def is_prose(predicate: str, value: rdflib.term.Node) -> bool:
     "Whether a triple is prose about a term, or an address of a person's mailbox, and no fact about the domain."
-    return predicate == MAILBOX or isinstance(value, rdflib.Literal) and (
-        predicate in PROSE or predicate == OWL + "versionInfo" and len(value) > 100)
+    long = predicate == OWL + "versionInfo" and len(value) > 100
+    return predicate == MAILBOX or (isinstance(value, rdflib.Literal) and (predicate in PROSE or long))
 
 
 def read(path: Path) -> list[tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]]:
@@ -80,7 +89,9 @@ def test_no_sentence_of_the_original_is_in_an_edition(name: str, shared: Path) -
 @pytest.mark.parametrize("name", NAMES)
 def test_every_term_has_one_short_definition(name: str) -> None:
     graph = rdflib.Graph().parse(data=bundled()[name].read_bytes(), format="turtle")
-    kinds = [rdflib.URIRef(OWL + k) for k in ("Class", "ObjectProperty", "DatatypeProperty", "AnnotationProperty")] + [rdflib.URIRef(RDF + "Property")]
+    kinds = [rdflib.URIRef(OWL + k) for k in ("Class", "ObjectProperty", "DatatypeProperty", "AnnotationProperty")] + [
+        rdflib.URIRef(RDF + "Property")
+    ]
     terms = {s for k in kinds for s in graph.subjects(rdflib.RDF.type, k) if str(s).startswith(NAMESPACES[name])}
     labelled = {t for t in terms if (t, rdflib.RDFS.label, None) in graph}
     without = {str(t) for t in labelled if (t, DEFINITION, None) not in graph}

@@ -52,7 +52,11 @@ def test_a_strategy_leads_to_its_run_and_the_run_to_what_it_was_given(memory: Me
     [given] = graph.objects(run, RLM.usedMemory)
     assert str(graph.value(given, rdflib.RDFS.label)) == "Count once"
     usage = graph.value(run, PROV.qualifiedUsage)
-    assert (graph.value(usage, PROV.entity), graph.value(usage, RLM.rank).toPython(), graph.value(usage, RLM.score).toPython()) == (given, 1, 0.0)
+    assert (graph.value(usage, PROV.entity), graph.value(usage, RLM.rank).toPython(), graph.value(usage, RLM.score).toPython()) == (
+        given,
+        1,
+        0.0,
+    )
     [judgment] = graph.subjects(rdflib.RDF.type, RLM.Judgment)
     assert graph.value(judgment, RLM.success).toPython() is False
     assert str(graph.value(run, RLM.followed)).endswith("curriculum:prov_v1")

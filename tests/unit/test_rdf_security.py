@@ -54,13 +54,22 @@ def put(folder: Path, name: str, data: bytes) -> Path:
 
 HOSTILE: dict[str, tuple[str, bytes]] = {
     "a billion laughs": ("a.rdf", LAUGHS),
-    "a file of the machine": ("a.rdf", b"<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>&x;</rdf:RDF>"),
-    "an outer DTD": ("a.rdf", b"<!DOCTYPE r SYSTEM 'http://127.0.0.1:1/x.dtd' [<!ENTITY % p SYSTEM 'http://127.0.0.1:1/x'>]><rdf:RDF/>"),
+    "a file of the machine": (
+        "a.rdf",
+        b"<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>&x;</rdf:RDF>",
+    ),
+    "an outer DTD": (
+        "a.rdf",
+        b"<!DOCTYPE r SYSTEM 'http://127.0.0.1:1/x.dtd' [<!ENTITY % p SYSTEM 'http://127.0.0.1:1/x'>]><rdf:RDF/>",
+    ),
     "quadratic blow-up": ("a.rdf", b"<!DOCTYPE r [<!ENTITY x '" + b"h" * 999 + b"'>]><rdf:RDF>" + b"&x;" * 200_000 + b"</rdf:RDF>"),
     "UTF-16 to hide in": ("a.rdf", LAUGHS.decode().encode("utf-16")),
     "lists in lists": ("a.ttl", b"@prefix : <http://e/> . :a :b " + b"(" * 300_000),
     "triples about triples about triples": ("a.ttl", b"@prefix : <http://e/> . :a :b " + b"<<( :a :b " * 100_000),
-    "elements in elements": ("a.rdf", b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>" + b"<e:a><e:b>" * 50_000),
+    "elements in elements": (
+        "a.rdf",
+        b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>" + b"<e:a><e:b>" * 50_000,
+    ),
     "JSON in JSON": ("a.jsonld", b'{"@graph":' * 100_000),
     "JSON contexts": ("a.jsonld", b'{"@context": [' * 50_000),
     "no RDF": ("a.ttl", b"Dear diary, today I had tea."),
@@ -73,9 +82,9 @@ HOSTILE: dict[str, tuple[str, bytes]] = {
 def test_a_hostile_file_is_one_sentence(name: str, engine: str, tmp_path: Path) -> None:
     file, data = HOSTILE[name]
     begun = time.monotonic()
+    limits, path = RdfLimits(load_seconds=1.5, memory=512 << 20), put(tmp_path, file, data)
     with pytest.raises(OntologyError) as caught:
-        context = setup_ontology_context(put(tmp_path, file, data), engine=engine, limits=RdfLimits(load_seconds=1.5, memory=512 << 20))
-        raise AssertionError(context.meta)
+        setup_ontology_context(path, engine=engine, limits=limits)
     assert time.monotonic() - begun < 8
     assert len(str(caught.value)) < 600 and "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
     assert str(tmp_path) not in str(caught.value)
@@ -119,12 +128,28 @@ def prov() -> Iterator[OntologyContext]:
         yield context
 
 
-REFUSED = ["SELECT * { SERVICE <http://e/> { ?s ?p ?o } }", "SELECT * { sErViCe SILENT <http://e/> { ?s ?p ?o } }", "SELECT * FROM <http://e/> { ?s ?p ?o }",
-           "SELECT * FROM NAMED <file:///etc/passwd> { ?s ?p ?o }", "LOAD <file:///etc/passwd>", "INSERT DATA { <a:b> <a:b> 1 }",
-           "DELETE WHERE { ?s ?p ?o }", "DROP ALL", "CLEAR DEFAULT", "ASK {} ; LOAD <http://e/>", "SELECT * { \\u0053ERVICE <http://e/> {} }",
-           "SELECT * { ?s ?p '\\'' . SERVICE <http://e/> {} }", 'SELECT * { ?s ?p """a\\""" """ . SERVICE <http://e/> {} }',
-           "SELECT * { ?s ?p 'x' # '\n SERVICE <http://e/> {} }", "SELECT * { <http://e/#> ?p ?o . SERVICE <http://e/> {} }",
-           "SELECT * { ?s ?p ?o FILTER(1 <2) SERVICE <http://e/> {} FILTER(3> 2) }", "", "   ", "PREFIX x: <http://e/>", "SELECT " + "?x " * 10_000]
+REFUSED = [
+    "SELECT * { SERVICE <http://e/> { ?s ?p ?o } }",
+    "SELECT * { sErViCe SILENT <http://e/> { ?s ?p ?o } }",
+    "SELECT * FROM <http://e/> { ?s ?p ?o }",
+    "SELECT * FROM NAMED <file:///etc/passwd> { ?s ?p ?o }",
+    "LOAD <file:///etc/passwd>",
+    "INSERT DATA { <a:b> <a:b> 1 }",
+    "DELETE WHERE { ?s ?p ?o }",
+    "DROP ALL",
+    "CLEAR DEFAULT",
+    "ASK {} ; LOAD <http://e/>",
+    "SELECT * { \\u0053ERVICE <http://e/> {} }",
+    "SELECT * { ?s ?p '\\'' . SERVICE <http://e/> {} }",
+    'SELECT * { ?s ?p """a\\""" """ . SERVICE <http://e/> {} }',
+    "SELECT * { ?s ?p 'x' # '\n SERVICE <http://e/> {} }",
+    "SELECT * { <http://e/#> ?p ?o . SERVICE <http://e/> {} }",
+    "SELECT * { ?s ?p ?o FILTER(1 <2) SERVICE <http://e/> {} FILTER(3> 2) }",
+    "",
+    "   ",
+    "PREFIX x: <http://e/>",
+    "SELECT " + "?x " * 10_000,
+]
 
 
 @pytest.mark.parametrize("query", REFUSED, ids=lambda q: q[:50] or "empty")
@@ -134,16 +159,28 @@ def test_a_forbidden_query_is_refused(query: str, prov: OntologyContext) -> None
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("query", ["SELECT ?from ?load { ?from a ?load } LIMIT 1", "ASK { ?s rdfs:label 'DROP the SERVICE' }", "SELECT * { ?s a owl:Class } # FROM here\nLIMIT 1",
-                                   "SELECT (STR(<http://e/delete>) AS ?insert) {}", "PREFIX service: <http://e/> ASK { ?s service:from ?o }",
-                                   "CONSTRUCT { ?s a owl:Class } WHERE { ?s a owl:Class } LIMIT 1", "DESCRIBE prov:Agent"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?from ?load { ?from a ?load } LIMIT 1",
+        "ASK { ?s rdfs:label 'DROP the SERVICE' }",
+        "SELECT * { ?s a owl:Class } # FROM here\nLIMIT 1",
+        "SELECT (STR(<http://e/delete>) AS ?insert) {}",
+        "PREFIX service: <http://e/> ASK { ?s service:from ?o }",
+        "CONSTRUCT { ?s a owl:Class } WHERE { ?s a owl:Class } LIMIT 1",
+        "DESCRIBE prov:Agent",
+    ],
+)
 def test_words_that_only_look_forbidden_are_fine(query: str, prov: OntologyContext) -> None:
     assert prov.sparql(query).total >= 0
 
 
 def test_a_query_without_end_is_stopped_and_the_next_one_answered(prov: OntologyContext) -> None:
-    endless = ["SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }", "SELECT ?x { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . BIND(CONCAT(STR(?a), STR(?d), STR(?g)) AS ?x) } ORDER BY ?x",
-               "ASK { ?x (rdfs:subClassOf|!rdfs:subClassOf)* ?y . ?y (rdfs:label|!rdfs:label)* ?z . ?z !rdfs:label+ ?w FILTER(?w = 7) }"]
+    endless = [
+        "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }",
+        "SELECT ?x { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . BIND(CONCAT(STR(?a), STR(?d), STR(?g)) AS ?x) } ORDER BY ?x",
+        "ASK { ?x (rdfs:subClassOf|!rdfs:subClassOf)* ?y . ?y (rdfs:label|!rdfs:label)* ?z . ?z !rdfs:label+ ?w FILTER(?w = 7) }",
+    ]
     for query in endless:
         begun = time.monotonic()
         with pytest.raises(OntologyError) as caught:
@@ -153,8 +190,16 @@ def test_a_query_without_end_is_stopped_and_the_next_one_answered(prov: Ontology
     assert prov.sparql("SELECT ?c { ?c rdfs:subClassOf prov:Agent }").total == 3
 
 
-@pytest.mark.parametrize("text", ["SELECT * " + "{" * 9_000, "SELECT * { ?s " + "(" * 9_000, "ASK { FILTER(" + "(" * 9_000, "SELECT * { ?s " + "^" * 9_000 + " <a:b> ?o }"],
-                         ids=["groups", "lists", "brackets", "inverses"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * " + "{" * 9_000,
+        "SELECT * { ?s " + "(" * 9_000,
+        "ASK { FILTER(" + "(" * 9_000,
+        "SELECT * { ?s " + "^" * 9_000 + " <a:b> ?o }",
+    ],
+    ids=["groups", "lists", "brackets", "inverses"],
+)
 def test_a_deep_query_does_not_take_the_host_down(text: str, prov: OntologyContext) -> None:
     with pytest.raises(OntologyError):
         prov.sparql(text)
@@ -203,7 +248,15 @@ def test_a_context_that_is_gone_leaves_no_process() -> None:
 @pytest.mark.parametrize("size", [5_000, 200_000])
 def test_scans_take_no_time_on_texts_made_to_backtrack(size: int) -> None:
     begun = time.monotonic()
-    for data in [b"<!-- a -->" * size, b"<!-- " * size, b"<!DOCTYPE a [" * size, b"<!ENTITY" + b" " * size, b"<!ENTITY a '" * size, b"# x\n" * size, b"<a " * size]:
+    for data in [
+        b"<!-- a -->" * size,
+        b"<!-- " * size,
+        b"<!DOCTYPE a [" * size,
+        b"<!ENTITY" + b" " * size,
+        b"<!ENTITY a '" * size,
+        b"# x\n" * size,
+        b"<a " * size,
+    ]:
         for act in (lambda d: syntax_of("a.rdf", d), lambda d: refuse_bombs("a.rdf", d)):
             try:
                 act(data)
@@ -232,9 +285,17 @@ def test_a_query_that_is_let_through_holds_no_forbidden_word_of_its_own(text: st
     assert not {"SERVICE", "FROM"} & set(words_of(text))
 
 
-@pytest.mark.parametrize(("name", "data", "said"), [
-    ("a.docx", b"PK\x03\x04", "compressed or binary"), ("a.ttl", b"", "is empty"), ("a.txt", b"x", "no RDF format"), ("a.owl", b"Prefix(:=<http://e/>)", "functional syntax"),
-    ("a.ttl", b"<!DOCTYPE html><html/>", "a web page"), ("a.owl", b'<?xml version="1.0"?><Ontology xmlns="http://www.w3.org/2002/07/owl#"/>', "OWL/XML")])
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.docx", b"PK\x03\x04", "compressed or binary"),
+        ("a.ttl", b"", "is empty"),
+        ("a.txt", b"x", "no RDF format"),
+        ("a.owl", b"Prefix(:=<http://e/>)", "functional syntax"),
+        ("a.ttl", b"<!DOCTYPE html><html/>", "a web page"),
+        ("a.owl", b'<?xml version="1.0"?><Ontology xmlns="http://www.w3.org/2002/07/owl#"/>', "OWL/XML"),
+    ],
+)
 def test_a_file_that_is_no_rdf_gets_one_clear_sentence(name: str, data: bytes, said: str, tmp_path: Path) -> None:
     with pytest.raises(OntologyError, match=said):
         read_source(put(tmp_path, name, data))
