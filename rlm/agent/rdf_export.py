@@ -126,10 +126,8 @@ def run_blocks(db: Database,            # a store
         said = [("a", "rlm:Run"), ("rlm:inNamespace", iri(store, "namespace", r["namespace"])), ("rlm:model", _some(r["model"], text)),
                 ("prov:startedAtTime", typed(r["created_at"], "dateTime")),
                 ("rlm:onOntology", iri(store, "ontology", r["ontology_name"]) if r["ontology_name"] else None)]
-        yield block(
-            iri(store, "run", r["run_id"]),
-            [*said, *(("rlm:usedMemory", m) for m, _, _ in usage), *(("prov:qualifiedUsage", q) for _, q, _ in usage)],
-        )
+        said += [("rlm:usedMemory", m) for m, _, _ in usage] + [("prov:qualifiedUsage", q) for _, q, _ in usage]
+        yield block(iri(store, "run", r["run_id"]), said)
         for memory, qualified, u in usage:
             yield block(qualified, [("a", "rlm:MemoryUsage"), ("prov:entity", memory), ("rlm:rank", typed(u["rank"], "integer")),
                                     ("rlm:score", _some(u["score"], typed, "double"))])
@@ -151,7 +149,8 @@ def trajectory_blocks(db: Database,           # a store
         name, run = iri(store, "trajectory", t["trajectory_id"]), iri(store, "run", t["run_id"])
         said = [("rlm:task", text(t["task_query"])), ("rlm:answer", _some(t["final_answer"], text))] if words else []
         said += [("rlm:iterations", typed(t["iteration_count"], "integer")), ("rlm:converged", typed(bool(t["converged"]), "boolean"))]
-        yield block(name, [("a", "rlm:Trajectory"), ("rlm:ofRun", run), *said, ("prov:generatedAtTime", typed(t["created_at"], "dateTime"))])
+        said += [("prov:generatedAtTime", typed(t["created_at"], "dateTime"))]
+        yield block(name, [("a", "rlm:Trajectory"), ("rlm:ofRun", run), *said])
         if t["curriculum_id"]:
             yield block(run, [("rlm:followed", iri(store, "curriculum", t["curriculum_id"]))])
         if t["reason"] is not None:
