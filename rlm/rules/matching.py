@@ -39,6 +39,7 @@ class RuleIndex:
         self._rules: dict[str, Ready] = {}
         self._filed: dict[str, tuple[Handle, ...]] = {}
         self._under: dict[Handle, dict[str, Ready]] = {}
+        self._naming: dict[str, set[str]] = {}  # variable → rules that read or set it
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -53,6 +54,8 @@ class RuleIndex:
         self._rules[rule_id], self._filed[rule_id] = rule, where
         for handle in where:
             self._under.setdefault(handle, {})[rule_id] = rule
+        for name in rule.formal.sorts:
+            self._naming.setdefault(name, set()).add(rule_id)
 
     def _crowd(self, where: tuple[Handle, ...]) -> tuple[bool, int]:
         "How many would be asked together; values before variables."
@@ -62,7 +65,9 @@ class RuleIndex:
                rule_id: str,  # of a rule, filed or not
                ) -> None:
         "Take a rule out."
-        self._rules.pop(rule_id, None)
+        gone = self._rules.pop(rule_id, None)
+        for name in gone.formal.sorts if gone else ():
+            self._naming[name].discard(rule_id)
         for handle in self._filed.pop(rule_id, ()):
             self._under[handle].pop(rule_id, None)
             if not self._under[handle]:
@@ -87,4 +92,5 @@ class RuleIndex:
               names: frozenset[str],  # of variables
               ) -> dict[str, Formal]:
         "The rules that read or set one of these variables, in the order of their ids."
-        return {i: r.formal for i, r in sorted(self._rules.items()) if not names.isdisjoint(r.formal.sorts)}
+        found = set[str]().union(*(self._naming.get(name, ()) for name in names))
+        return {i: self._rules[i].formal for i in sorted(found)}
