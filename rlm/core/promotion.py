@@ -7,7 +7,7 @@ __all__ = ['RANK', 'Gate', 'Evidence', 'tolerable', 'confidence', 'Verdict', 'ju
 
 # %% ../../nbs/00_core/06_promotion.ipynb #6c9886e0
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .errors import InvalidInput
 from .settings import Settings

@@ -35,7 +35,8 @@ def read_value(name: str,      # of the fact
         value = Fraction(repr(value))
     if isinstance(value, int | Fraction):
         return int(value) if Fraction(value).denominator == 1 else value
-    raise InvalidInput(f"The fact {name!r} is {reprlib.repr(value)}.", "Give a truth value, a number, a text, or None for what is not known.")
+    raise InvalidInput(f"The fact {name!r} is {reprlib.repr(value)}.",
+                       "Give a truth value, a number, a text, or None for what is not known.")
 
 
 def read_facts(facts: Mapping[str, object],  # name → value
@@ -124,7 +125,7 @@ def _joined(tests: Iterable[Test], decides: bool) -> Test:
     def join(f: Keyed) -> bool | None:
         known = True
         for test in ready:
-            value = test(f)
+            value: bool | None = test(f)
             if value is decides:
                 return decides
             known = known and value is not None
@@ -158,6 +159,6 @@ def ready(formal: Formal,  # as `parse` read it
           ) -> Ready:
     "Compile a rule."
     sets = settings_of(formal.outcome)
-    rest = [claim for claim in normal(formal.outcome) if not (isinstance(claim, Comparison) and claim.op == "==" and isinstance(claim.left, Variable))]
+    rest = [c for c in normal(formal.outcome) if not (isinstance(c, Comparison) and c.op == "==" and isinstance(c.left, Variable))]
     return Ready(formal, tuple(compiled(c, formal.sorts) for c in conjuncts(formal.condition)),
                  tuple((name, compiled(sets[name], formal.sorts)) for name in sorted(sets)), tuple(sorted(map(write, rest))))

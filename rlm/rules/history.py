@@ -15,7 +15,6 @@ from tabulate import tabulate
 
 from ..core.clock import from_iso, to_iso
 from ..core.errors import NotFound
-from ..core.promotion import RANK
 from .lifecycle import LivingRules
 from .rule import html
 from ..store.records import Event, MemoryRecord
@@ -110,14 +109,15 @@ def draw(line: LifeLine,  # of a rule
     ends = [*times[1:], times[-1] + 0.03 * max(1.0, times[-1] - times[0])]
     for start, end, p in zip(times, ends, line.points, strict=True):
         axes.axvspan(start, end, color=_SHADES[p.status], linewidth=0)
-    axes.step([*times, ends[-1]], [*(p.success for p in line.points), line.points[-1].success], where="post", color="#2f6db5", label="helped")
-    axes.step([*times, ends[-1]], [*(p.fail for p in line.points), line.points[-1].fail], where="post", color="#c0392b", label="failed")
+    counted = {"helped": ("#2f6db5", [p.success for p in line.points]), "failed": ("#c0392b", [p.fail for p in line.points])}
+    for name, (colour, counts) in counted.items():
+        axes.step([*times, ends[-1]], [*counts, counts[-1]], where="post", color=colour, label=name)
     top = max(1, *(max(p.success, p.fail) for p in line.points))
     for at, p in zip(times, line.points, strict=True):
         if p.event in ("promote", "demote", "hold", "release", "archive"):
             axes.axvline(at, color="#444444", linewidth=.8, linestyle=":")
             axes.text(at, 1.04 * top, p.event, fontsize=8, rotation=45)
-    axes.xaxis_date()  # type: ignore[no-untyped-call]
+    axes.xaxis_date()
     axes.tick_params(labelsize=8)
     axes.set_ylim(0, 1.25 * top)
     axes.legend(loc="center left", fontsize=8, frameon=False)

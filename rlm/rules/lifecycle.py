@@ -54,7 +54,8 @@ def plan(rule: Rule,         # as it stands
          ) -> Transition:
     "The change that a verdict asks for."
     e = rule.evidence(now)
-    return Transition(rule.rule_id, action_of(rule.status, verdict.status), rule.status, verdict.status, verdict.reason, e.success, e.failure)
+    action = action_of(rule.status, verdict.status)
+    return Transition(rule.rule_id, action, rule.status, verdict.status, verdict.reason, e.success, e.failure)
 
 
 def carry_out(tx: Writes,            # an open transaction
@@ -91,14 +92,16 @@ class UsedRules(ApplyingRules):
                      timestamp: "datetime | date | str | None" = None,  # when; with a time zone; None: now
                      ) -> Rule:             # as it stands afterwards
         "Report a use. Raises `NotFound`, and `InvalidInput` for negative counts and for times before the rule or in the future."
-        now, counts = self.clock.now(), {"success": read_count(success_inc, "success_inc"), "failure": read_count(fail_inc, "fail_inc")}
+        now = self.clock.now()
+        counts = {"success": read_count(success_inc, "success_inc"), "failure": read_count(fail_inc, "fail_inc")}
         at = now if timestamp is None else parse_time(timestamp, "timestamp")
         if at > now + SLACK:
             raise InvalidInput(f"The timestamp {to_iso(at)} lies in the future; it is {to_iso(now)}.", "Report a use when it has happened.")
         with self.backend.transaction() as tx:
             record = self._record(rule_id)
             if at < record.created_at - SLACK:
-                raise InvalidInput(f"The rule {record.id!r} was made at {to_iso(record.created_at)}, after {to_iso(at)}.", "Check the clock.")
+                raise InvalidInput(f"The rule {record.id!r} was made at {to_iso(record.created_at)}, later than {to_iso(at)}.",
+                                   "Check the clock.")
             return Rule.of(self._count(tx, record, counts, at, now, "use"))
 
     def _count(self, tx: Writes, record: MemoryRecord, counts: Mapping[str, int], at: datetime, now: datetime, why: str,

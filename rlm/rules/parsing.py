@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from ..core.errors import InvalidInput
 from rlm.rules.expressions import (
     Arithmetic, Comparison, Constant, Expression, Formal, Kind, Membership, Negation, Not, Sort, Variable, conjunction, constant,
-    disjunction, kind_of, number, settings_of,
+    disjunction, number, settings_of,
 )
 
 # %% ../../nbs/20_rules/20_parsing.ipynb #10946873
@@ -64,7 +65,8 @@ def words(text: str,  # of a rule
     while at < len(text):
         m = _WORDS.match(text, at)
         if m is None:
-            raise FormalError("a text that does not end, or has an unknown escape" if text[at] in "\"'" else f"unexpected {text[at]!r}", at + 1)
+            quote = text[at] in "\"'"
+            raise FormalError("a text that does not end, or has an unknown escape" if quote else f"unexpected {text[at]!r}", at + 1)
         last = found[-1] if found else None
         if last and last.start + len(last.text) == at and last.kind != "op" and m.lastgroup not in ("op", "space"):
             raise FormalError(f"{m[0][:20]!r} follows without a space", at + 1)
@@ -111,7 +113,7 @@ def parts(text: str,  # of a rule
         where = end if odd is None and tokens else tokens[odd or 0].start + 1 if tokens else 1
         raise FormalError("it must be: when CONDITION then OUTCOME (for NAME: TYPE, … may stand before)", where)
     whole = [*(n for n, _ in marks), len(tokens)]
-    cut = [tokens[a + 1:b] for a, b in zip(whole, whole[1:], strict=False)]
+    cut = [tokens[a + 1:b] for a, b in pairwise(whole)]
     for mark, part in zip(said, cut, strict=True):
         if not part:
             raise FormalError(f"nothing follows {mark!r}", tokens[marks[said.index(mark)][0]].start + 1)
@@ -185,7 +187,10 @@ _NAMES = {ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "an 
           ast.List: "a list here", ast.Set: "a list here", ast.NamedExpr: "an assignment", ast.Lambda: "a function", ast.Dict: "a dictionary"}
 
 
-def wanted(node: Any, r: Reading, depth: int, kind: Kind,  # of Python's tree; what is known; how deep; what it must be
+def wanted(node: Any,     # of Python's tree
+           r: Reading,    # what is known
+           depth: int,    # how deep we are
+           kind: Kind,    # what it must be
            ) -> Expression:
     "Translate a node that must be of this kind."
     found, has = read_node(node, r, depth)
@@ -229,7 +234,7 @@ def _unary(node: ast.UnaryOp, r: Reading, depth: int) -> Typed:
     inner = wanted(node.operand, r, depth, "Number")
     if isinstance(node.op, ast.UAdd):
         return inner, "Number"
-    return number(-inner.value) if isinstance(inner, Constant) else Negation(inner), "Number"  # type: ignore[operator, arg-type]
+    return number(-Fraction(inner.value)) if isinstance(inner, Constant) else Negation(inner), "Number"
 
 
 _SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
@@ -283,7 +288,7 @@ def _membership(left: Any, right: Any, r: Reading, depth: int) -> Membership:
             r.refuse(element, "a list holds constants only")
         kind = r.unify(other, kind, element)
         values.add(found)
-    return Membership(item, tuple(sorted(values, key=lambda c: (str(type(c.value)), c.value) if isinstance(c.value, str) else ("", c.value))))
+    return Membership(item, tuple(sorted(values, key=lambda c: c.value)))
 
 
 _NODES: dict[type, Callable[[Any, Reading, int], Typed]] = {

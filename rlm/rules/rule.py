@@ -64,8 +64,9 @@ class Rule:
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON: the columns of the design, when it was added, and its confidence."
+        used = self.last_used and to_iso(self.last_used)
         return {"rule_id": self.rule_id, "expr": self.expr, "formal": self.formal, "tags": list(self.tags), "version": self.version,
-                "status": self.status, "success": self.success, "fail": self.fail, "last_used": self.last_used and to_iso(self.last_used),
+                "status": self.status, "success": self.success, "fail": self.fail, "last_used": used,
                 "created_at": to_iso(self.created_at), "confidence": round(self.confidence, 4)}
 
     def __repr__(self) -> str:

@@ -11,7 +11,6 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,9 @@ from ..store.records import RECALLED, STATUSES, MemoryRecord
 from ..store.sqlite import SQLiteBackend
 
 # %% ../../nbs/20_rules/20_rule_cache.ipynb #94c2808a
-_CODE = {status: n for n, status in enumerate(STATUSES)}
+_CODE: dict[str, int] = {status: n for n, status in enumerate(STATUSES)}
 _GONE = len(STATUSES)
+_COLUMNS = {"status": "i1", "score": "f8", "until": "f8", "seq": "i8", "first": "u8"}  # first: an id's first eight bytes
 
 
 class RuleTable:
@@ -38,7 +38,7 @@ class RuleTable:
     def __init__(self) -> None:
         self.ids: list[str] = []  # of each row
         self.row: dict[str, int] = {}  # id → its row
-        self.columns = {"status": Growing("i1"), "score": Growing("f8"), "until": Growing("f8"), "seq": Growing("i8"), "first": Growing("u8")}
+        self.columns = {name: Growing(kind) for name, kind in _COLUMNS.items()}
         self._tags: list[tuple[str, ...]] = []
         self._tagged: dict[str, dict[int, None]] = {}
         self._arrays: dict[str, NDArray[np.int64]] = {}
@@ -120,8 +120,9 @@ def select(table: RuleTable,  # of rules
         rows = found[0]
         for other in found[1:]:
             rows = merge(rows, other)
-    passing = wanted[table["status"][rows]] & (table["until"][rows] > (filters.now.timestamp() if filters.now else 0))
-    return rows[passing]
+    passing: NDArray[np.bool_] = wanted[table["status"][rows]] & (table["until"][rows] > (filters.now.timestamp() if filters.now else 0))
+    chosen: NDArray[np.int64] = rows[passing]
+    return chosen
 
 
 def best(table: RuleTable,         # of rules

@@ -20,7 +20,7 @@ from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .evaluation import keyed, read_facts
 from .expressions import Formal, Value, constant, write_constant, write_outcome
-from .parsing import FormalError, parse
+from .parsing import parse
 from .rule import Rule, Rules, html, read_rule
 from .rule_cache import HotCache, best, select
 from ..store.backend import Filters
@@ -160,8 +160,9 @@ class FindingRules(AddingRules):
         except InvalidInput:
             found = []
         if not found or found[0].kind != "rule":
-            what = f"The memory {found[0].id!r} is a {found[0].kind}, not a rule." if found else f"There is no rule {rule_id[:60]!r} in namespace {self.namespace!r}."
-            raise NotFound(what, "See `rlm rules list`.")
+            if found:
+                raise NotFound(f"The memory {found[0].id!r} is a {found[0].kind}, not a rule.", "See `rlm rules list`.")
+            raise NotFound(f"There is no rule {rule_id[:60]!r} in namespace {self.namespace!r}.", "See `rlm rules list`.")
         return found[0]
 
     def get_rules(self,

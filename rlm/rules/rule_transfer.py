@@ -8,6 +8,7 @@ __all__ = ['COLUMNS', 'to_line', 'read_line', 'RuleStore', 'read_own']
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #0beaea40
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def read_line(line: str,    # of a file of rules
         if odd := found.keys() - set(COLUMNS) - {"confidence"}:
             raise ValueError(f"an unknown column {min(odd)!r}")
     except (ValueError, RecursionError) as e:
-        raise InvalidInput(f"Line {number} is no rule ({e}).", f"A rule has the columns {', '.join(COLUMNS)}. Nothing was imported.") from None
+        raise InvalidInput(f"Line {number} is no rule ({e}).",
+                           f"A rule has the columns {', '.join(COLUMNS)}. Nothing was imported.") from None
     return {k: v for k, v in found.items() if v is not None and k != "confidence"}
 
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #e831c896
@@ -76,9 +78,9 @@ class RuleStore(RememberedRules):
         "Take rules in, in one transaction. Raises `InvalidInput` naming the line that is no rule; then nothing was imported."
         given = [(n, read_line(line, n)) for n, line in enumerate(lines, start=1) if line.strip()]
         records = [self._imported(n, fields) for n, fields in given]
-        twice = [r.id for n, r in enumerate(records) if r.id in {s.id for s in records[:n]}] if len({r.id for r in records}) < len(records) else []
-        if twice:
-            raise InvalidInput(f"The rule {twice[0]!r} is there twice.", "Keep one of the two. Nothing was imported.")
+        for rule_id, times in Counter(r.id for r in records).items():
+            if times > 1:
+                raise InvalidInput(f"The rule {rule_id!r} is there {times} times.", "Keep one of them. Nothing was imported.")
         with self.backend.transaction() as tx:
             here = {r.id: r for r in self.backend.get([r.id for r in records], self.namespace)}
             new = [r for r in records if r.id not in here]
@@ -102,7 +104,7 @@ class RuleStore(RememberedRules):
 
     def _imported(self, number: int, fields: dict[str, Any]) -> MemoryRecord:
         "A line as a record."
-        own = {name: fields.pop(name) for name in ("version", "last_used", "created_at") if name in fields}
+        own: dict[str, Any] = {name: fields.pop(name) for name in ("version", "last_used", "created_at") if name in fields}
         try:
             record = self._checked(None, {**fields, "status": fields.get("status", STATUSES[0])})
             return record.changed(**read_own(own, record))
