@@ -183,8 +183,9 @@ def read_node(node: Any,        # of Python's tree
     return known(node, r, depth + 1)
 
 
-_NAMES = {ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "an index", ast.IfExp: "if … else", ast.Tuple: "a list here",
-          ast.List: "a list here", ast.Set: "a list here", ast.NamedExpr: "an assignment", ast.Lambda: "a function", ast.Dict: "a dictionary"}
+_NAMES: dict[type, str] = {
+    ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "an index", ast.IfExp: "if … else", ast.Lambda: "a function",
+    ast.NamedExpr: "an assignment", ast.Dict: "a dictionary", **dict.fromkeys((ast.Tuple, ast.List, ast.Set), "a list here")}
 
 
 def wanted(node: Any,     # of Python's tree
@@ -243,7 +244,7 @@ _SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "
 
 def _arithmetic(node: ast.BinOp, r: Reading, depth: int) -> Typed:
     if (op := _SIGNS.get(type(node.op))) is None:
-        r.refuse(node, f"{type(node.op).__name__} is not part of the language; there are + - * /")
+        r.refuse(node, "arithmetic has only + - * /")
     left, right = wanted(node.left, r, depth, "Number"), wanted(node.right, r, depth, "Number")
     if op == "/" and not isinstance(right, Constant):
         r.refuse(node.right, "a division by something that is not constant")

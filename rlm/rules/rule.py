@@ -74,8 +74,8 @@ class Rule:
 
 # %% ../../nbs/20_rules/20_rule.ipynb #b3b69a82
 NAMES: Mapping[str, str] = {"rule_id": "id", "expr": "text", "fail": "failure"}  # what the design calls it → what the store does
-GIVEN = ("rule_id", "expr", "formal", "tags", "status", "success", "fail", "category", "title", "summary", "source_type", "pinned", "immutable",
-         "valid_from", "valid_to", "scope", "provenance", "extra", "confidence")
+GIVEN = ("rule_id", "expr", "formal", "tags", "status", "success", "fail", "category", "title", "summary", "source_type", "pinned",
+         "immutable", "valid_from", "valid_to", "scope", "provenance", "extra", "confidence")
 
 
 def read_rule(rule: Any,                 # the words, or names and values

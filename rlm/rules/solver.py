@@ -155,7 +155,8 @@ class Solver:
             t = self._translation()
             bound = [t.variable(name, sorts[name]) for name in among]
             claim = t.z3.Not(t.translate(claims, sorts), t.context)
-            verdict, model, _ = self._check(t, {"given": t.translate(given, sorts), "claims": t.z3.ForAll(bound, claim) if bound else claim})
+            made = {"given": t.translate(given, sorts), "claims": t.z3.ForAll(bound, claim) if bound else claim}
+            verdict, model, _ = self._check(t, made)
             free = {name: sort for name, sort in sorts.items() if name not in among}
             witness = self._read(t, model, free) if verdict == "yes" else {}
         if verdict == "yes" and not holds(given, witness, free):
