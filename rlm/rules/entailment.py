@@ -68,14 +68,15 @@ def law(formal: Formal,  # a rule that did not fire
     return disjunction([Not(formal.condition), formal.outcome])
 
 
-def surroundings(dispute: Dispute,       # what it is about
-                 applied: Applied,       # the situation
-                 store: ApplyingRules,   # where promoted rules are
+def surroundings(dispute: Dispute,          # what it is about
+                 every: Sequence[Dispute],  # all that there are in this situation
+                 applied: Applied,          # the situation
+                 store: ApplyingRules,      # where promoted rules are
                  ) -> tuple[list[Fired], dict[str, Formal]]:
-    "The rules that fire and are not in dispute, and promoted ones that did not fire but know something of the matter."
-    disputed = {f.rule_id for f in applied.fired if f.rule_id in dispute.rules}
+    "The rules that fire and are in no dispute, and promoted ones that did not fire but know something of the matter."
+    disputed = {i for d in every for i in d.rules}
     others = [f for f in applied.fired if f.rule_id not in disputed]
-    names = frozenset().union(*(variables(f.formal.outcome) for f in applied.fired if f.rule_id in disputed))
+    names = frozenset().union(*(variables(f.formal.outcome) for f in applied.fired if f.rule_id in dispute.rules))
     with store.cache.moment():
         store.cache.compile()
         about = store.cache.index.about(names)
@@ -84,13 +85,14 @@ def surroundings(dispute: Dispute,       # what it is about
     return others, {i: formal for i, formal in about.items() if i in trusted and i not in fired}
 
 
-def open_case(dispute: Dispute,       # what it is about
-              applied: Applied,       # the situation
-              store: ApplyingRules,   # where the rules are
-              reasoner: RuleReasoner,  # answers
+def open_case(dispute: Dispute,          # what it is about
+              every: Sequence[Dispute],  # all that there are in this situation
+              applied: Applied,          # the situation
+              store: ApplyingRules,      # where the rules are
+              reasoner: RuleReasoner,    # answers
               ) -> Case:
     "Collect what is to be considered."
-    others, laws = surroundings(dispute, applied, store)
+    others, laws = surroundings(dispute, every, applied, store)
     notes = [f"{len(laws)} promoted rules know of it; {LAWS} were considered"] if len(laws) > LAWS else []
     parties = [f for f in applied.fired if f.rule_id in dispute.rules]
     as_fired = [Fired(i, 0, "", formal, {}, ()) for i, formal in sorted(laws.items())[:LAWS]]
