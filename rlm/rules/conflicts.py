@@ -150,7 +150,9 @@ def decide(case: Case,                      # examined
         return _ruling(case, "entailment", left, reasons)
     order = tally(left, case.dispute)
     rivals = [t for t in order[1:] if apart(t.candidate, order[0].candidate, case.dispute)] if order else []
-    reasons += [f"{' and '.join(t.candidate.ids)} ({t.candidate.says}): {t.votes} {'vote' if t.votes == 1 else 'votes'}, confidence {t.confidence:.2f}." for t in order]
+    for t in order:
+        votes = f"{t.votes} {'vote' if t.votes == 1 else 'votes'}, confidence {t.confidence:.2f}"
+        reasons.append(f"{' and '.join(t.candidate.ids)} ({t.candidate.says}): {votes}.")
     if rivals and order[0].rank < rivals[0].rank:
         return _ruling(case, "vote", together_with([t.candidate for t in order], case.dispute), reasons)
     for fallback in fallbacks:

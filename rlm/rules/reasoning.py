@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.errors import InvalidInput
-from .boxes import box_of, hollow, inside, point
+from .boxes import box_of, hollow, hull_of, inside, point
 from rlm.rules.expressions import (
-    TRUE, And, Comparison, Expression, Formal, Membership, Not, Or, Sort, Value, Variable, conjunction, constant, normal, targets,
-    variables,
+    TRUE, And, Comparison, Expression, Formal, Membership, Not, Or, Sort, Value, Variable, conjunction, conjuncts, constant, normal,
+    targets, variables,
 )
 from .solver import Answer, Solver, sorts_of
 
@@ -33,15 +33,15 @@ class Reasoner:
                  sorts: Mapping[str, Sort],         # of all variables
                  ) -> Answer:
         "Whether all claims can be true at once: with a situation, or with the claims that clash."
-        box = box_of(claims.values(), sorts) if self.boxes else None
-        if box is None:
+        if not self.boxes:
             return self.solver.ask(claims, sorts)
-        if not hollow(box):
-            return Answer("yes", "boxes", point(box))
+        around, exact = hull_of(claims.values(), sorts)
+        if not hollow(around):
+            return Answer("yes", "boxes", point(around)) if exact else self.solver.ask(claims, sorts)
         core = [*claims]
         for name in [*core]:
             rest = [n for n in core if n != name]
-            if hollow(box_of([claims[n] for n in rest], sorts) or {}):
+            if hollow(hull_of([claims[n] for n in rest], sorts)[0]):
                 core = rest
         return Answer("no", "boxes", core=tuple(core))
 
@@ -166,6 +166,8 @@ class RuleReasoner(PairReasoner):
                a: Formal,  # a rule
                ) -> Answer:
         "Whether its condition is true in every situation."
+        if self.boxes and any((b := box_of([p], a.sorts)) is not None and not inside({}, b) for p in conjuncts(a.condition)):
+            return Answer("no", "boxes")  # one part of it is not
         return self.follows({}, a.condition, _only(a.sorts, a.reads))
 
     def empty(self,
