@@ -7,4 +7,5 @@ from rlm.rules.parsing import FormalError, parse
 from rlm.rules.rule import Rule
 from rlm.rules.rule_transfer import RuleStore
 
-__all__ = ["Antinomy", "AuditReport", "BaseGeneration", "ConflictResolver", "FormalError", "Resolution", "Rule", "RuleStore", "audit", "parse"]
+__all__ = ["Antinomy", "AuditReport", "BaseGeneration", "ConflictResolver", "FormalError", "Resolution", "Rule", "RuleStore", "audit",
+           "parse"]

@@ -182,5 +182,8 @@ class RuleReasoner(PairReasoner):
                a: Formal,  # a rule that can fire
                ) -> Answer:
         "Whether it contradicts itself: whenever it fires, its outcome is false."
+        apart = not (variables(a.outcome) & a.reads)
+        if apart and self.boxes and (box := box_of([a.outcome], a.sorts)) is not None and not hollow(box):
+            return Answer("no", "boxes")  # its outcome is possible, and has nothing to do with its condition
         found = self.together({"condition": a.condition, "outcome": a.outcome}, a.sorts)
         return Answer("yes", found.by) if found.verdict == "no" else Answer("no", found.by) if found.verdict == "yes" else found
