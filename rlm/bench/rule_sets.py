@@ -7,7 +7,7 @@ __all__ = ['USERS', 'TOPICS', 'KINDS', 'RuleSet', 'Maker', 'rule_set', 'shuffled
 
 # %% ../../nbs/90_benchmarks/96_rule_sets.ipynb #fde21b7d
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 # %% ../../nbs/90_benchmarks/96_rule_sets.ipynb #4f8f77d3
@@ -110,7 +110,7 @@ def rule_set(size: int,       # rules, about
 
 # %% ../../nbs/90_benchmarks/96_rule_sets.ipynb #22aa027a
 def shuffled(made: RuleSet,  # rules
-             ) -> Iterator[dict[str, object]]:
+             ) -> Iterator[Mapping[str, object]]:
     "Rules as a store takes them, in the order of their ids."
     yield from ({"rule_id": i, "formal": text, "tags": made.tags[i]} for i, text in made.texts.items())
 

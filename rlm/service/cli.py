@@ -15,6 +15,7 @@ from .console import Group, example, json_option, print_json, print_table, store
 from .db_cli import db_group
 from .memory_cli import memory_group
 from .reembed_cli import reembed_command
+from .rules_cli import rules_group
 
 # %% ../../nbs/70_service/75_cli.ipynb #2414e8c7
 class Root(Group):
@@ -46,6 +47,7 @@ def main() -> None:
 
 
 main.add_command(memory_group)
+main.add_command(rules_group)
 main.add_command(db_group)
 main.add_command(reembed_command)
 
