@@ -112,10 +112,11 @@ def search(rules: RuleStore, query: str, k: int, as_json: bool) -> None:
     if as_json:
         print_json([{"score": round(h.score, 4), "rule": h.rule.as_dict()} for h in hits])
     else:
-        print_table([(f"{h.score:.3f}", h.rule.rule_id, h.rule.status, clip(h.rule.expr, 90)) for h in hits], ["score", "rule", "status", "says"])
+        rows = [(f"{h.score:.3f}", h.rule.rule_id, h.rule.status, clip(h.rule.expr, 90)) for h in hits]
+        print_table(rows, ["score", "rule", "status", "says"])
 
 # %% ../../nbs/70_service/74_rules_cli.ipynb #8dfadce2
-@rules_group.command(epilog=example("rlm rules show tea", "rlm rules show tea --json"))
+@rules_group.command(epilog=example("rlm rules show morning", "rlm rules show morning --json"))
 @click.argument("id")
 @with_rules()
 @json_option
@@ -128,7 +129,7 @@ def show(rules: RuleStore, id: str, as_json: bool) -> None:
         print_table([(name, clip(str(value), 100)) for name, value in found.as_dict().items()], ["", "value"])
 
 
-@rules_group.command(epilog=example("rlm rules history tea", "rlm rules history tea --json"))
+@rules_group.command(epilog=example("rlm rules history morning", "rlm rules history morning --json"))
 @click.argument("id")
 @with_rules()
 @json_option
@@ -138,7 +139,8 @@ def history(rules: RuleStore, id: str, as_json: bool) -> None:
     print_json(line.as_dict()) if as_json else click.echo(repr(line))
 
 
-@rules_group.command(epilog=example("rlm rules used tea --helped 1", "rlm rules used tea --failed 1 --at 2026-06-02T09:00:00+09:00 --json"))
+@rules_group.command(epilog=example("rlm rules used morning --helped 1",
+                                    "rlm rules used morning --failed 1 --at 2026-06-02T09:00:00+09:00 --json"))
 @click.argument("id")
 @click.option("--helped", type=int, default=0, help="How often it helped.")
 @click.option("--failed", type=int, default=0, help="How often it misled; too often, and it is held.")
@@ -185,8 +187,8 @@ def read_facts_json(file: IO[str],  # a JSON object
 @click.option("--record", is_flag=True, help="Resolve, and write down who won and lost; repeated losers get a failure.")
 @with_rules()
 @json_option
-def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: tuple[str, ...], match: str, resolve: bool, record: bool,
-          as_json: bool) -> None:
+def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: tuple[str, ...], match: str, resolve: bool,
+          record: bool, as_json: bool) -> None:
     "The rules that fire on FACTS, each written name=value, and what they say."
     situation = {**(read_facts_json(file) if file else {}), **dict(map(read_fact, facts))}
     found: Any = rules.apply(situation, filter_tags=tags, match=match)
@@ -201,7 +203,7 @@ def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: 
 reason_option = click.option("--reason", default="", help="Why, for the history.")
 
 
-@rules_group.command(epilog=example('rlm rules promote tea --reason "asked Mina"'))
+@rules_group.command(epilog=example('rlm rules promote morning --reason "asked Mina"'))
 @click.argument("id")
 @reason_option
 @with_rules()
@@ -211,7 +213,7 @@ def promote(rules: RuleStore, id: str, reason: str, as_json: bool) -> None:
     show_rule(rules.promote(id, reason), as_json)
 
 
-@rules_group.command(epilog=example("rlm rules archive tea --json"))
+@rules_group.command(epilog=example("rlm rules archive morning --json"))
 @click.argument("id")
 @reason_option
 @with_rules()
@@ -221,7 +223,7 @@ def archive(rules: RuleStore, id: str, reason: str, as_json: bool) -> None:
     show_rule(rules.archive(id, reason), as_json)
 
 
-@rules_group.command(epilog=example('rlm rules hold tea --reason "under discussion"'))
+@rules_group.command(epilog=example('rlm rules hold morning --reason "under discussion"'))
 @click.argument("id")
 @reason_option
 @with_rules()
@@ -288,7 +290,8 @@ def audit(rules: RuleStore, status: tuple[str, ...], strict: bool, as_json: bool
         raise click.exceptions.Exit(1)
 
 
-@rules_group.command("export", epilog=example("rlm rules export rules.jsonl", "rlm rules export - > rules.jsonl", "rlm rules export mine.jsonl --json"))
+@rules_group.command("export", epilog=example("rlm rules export mine.jsonl", "rlm rules export - > mine.jsonl",
+                                              "rlm rules export mine.jsonl --json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_rules()
 @json_option
