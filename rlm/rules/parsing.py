@@ -305,7 +305,10 @@ def read_part(tokens: Sequence[Token],  # of a condition or outcome
     single = [t.start - start for t in tokens if t.kind == "op" and t.text == "="]
     if single and not outcome:
         raise FormalError("= sets a value; a condition compares with ==", start + single[0] + 1)
-    source = re.sub(r"\s", " ", r.text[start:end])
+    letters = [" "] * (end - start)  # line ends and the like become spaces, except inside of texts
+    for t in tokens:
+        letters[t.start - start:t.start - start + len(t.text)] = t.text
+    source = "".join(letters)
     for n, at in enumerate(single):
         source = source[:at + n] + "=" + source[at + n:]
     line = f"({source})"
