@@ -103,13 +103,15 @@ def resolving(sizes: Sizes,  # how many calls
     "Resolve a conflict of two rules: by vote, and by proof, with and without boxes."
     with RuleStore(":memory:") as store:
         store.add_rules([
-            {"rule_id": "latte", "formal": "when meeting then drink = 'latte'"}, {"rule_id": "tea", "formal": "when hour < 11 then drink = 'tea'"},
+            {"rule_id": "latte", "formal": "when meeting then drink = 'latte'"},
+            {"rule_id": "tea", "formal": "when hour < 11 then drink = 'tea'"},
             {"rule_id": "milk", "formal": "when drink == 'latte' then milk = True", "status": "ltm"}])
         vote, proof = store.apply({"meeting": True, "hour": 9}), store.apply({"meeting": True, "hour": 9, "milk": False})
         mixed, plain = ConflictResolver(store), ConflictResolver(store, reasoner=RuleReasoner(boxes=False))
         assert mixed.resolve(proof).rulings[0].stage == plain.resolve(proof).rulings[0].stage == "entailment"
-        took = timed({"vote": lambda i: mixed.resolve(vote), "proof": lambda i: mixed.resolve(proof), "z3": lambda i: plain.resolve(proof)},
-                     sizes.calls, warm_up=20, block=20)
+        arms = {"vote": lambda i: mixed.resolve(vote), "proof": lambda i: mixed.resolve(proof),
+                "z3": lambda i: plain.resolve(proof)}
+        took = timed(arms, sizes.calls, warm_up=20, block=20)
     return [timing("resolve two rules by vote", took["vote"], target=10.0), timing("resolve two rules by proof", took["proof"], target=10.0),
             timing("resolve two rules by proof, z3 for everything", took["z3"], target=10.0)]
 
@@ -151,7 +153,8 @@ def counting(path: Path,    # of a new store
         failed = sum(p.wait() != 0 for p in both)
         took, lost = time.perf_counter() - begun, 2 * (sizes.updates // 2) - store.get("shared").success
     return [Row("two processes: uses lost", "", lost, n=sizes.updates, target=0), Row("two processes: errors", "", failed, n=2, target=0),
-            Row("two processes: uses", "/s", round(sizes.updates / took), n=sizes.updates, better="higher", note="with the start of both")]
+            Row("two processes: uses", "/s", round(sizes.updates / took), n=sizes.updates, better="higher",
+                note="with the start of both")]
 
 # %% ../../nbs/90_benchmarks/96_rules.ipynb #95023410
 def run(quick: bool = False,         # small sizes, for a look
@@ -164,13 +167,15 @@ def run(quick: bool = False,         # small sizes, for a look
         place, made = Path(name), rule_set(sizes.applied, seed)
         stages: dict[str, Callable[[], list[Row]]] = {
             "asking": lambda: asking(place / "large.db", many(sizes.large, seed), sizes), "applying": lambda: applying(made, sizes),
-            "resolving": lambda: resolving(sizes), "auditing": lambda: auditing(made), "counting": lambda: counting(place / "two.db", sizes)}
+            "resolving": lambda: resolving(sizes), "auditing": lambda: auditing(made),
+            "counting": lambda: counting(place / "two.db", sizes)}
         rows: list[Row] = []
         for stage in (bar := tqdm(stages, disable=None, leave=False)):
             bar.set_description(stage)
             rows += stages[stage]()
         facts = machine(place)
-    return Report("rules", __version__, f"{datetime.now(UTC):%Y-%m-%d}", facts, seed, sizes.large, {"quick": quick, **asdict(sizes)}, tuple(rows))
+    parameters = {"quick": quick, **asdict(sizes)}
+    return Report("rules", __version__, f"{datetime.now(UTC):%Y-%m-%d}", facts, seed, sizes.large, parameters, tuple(rows))
 
 
 def many(size: int,  # rules
