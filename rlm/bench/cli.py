@@ -71,7 +71,7 @@ def embedding(quick: bool, seed: int, out: Path | None, as_json: bool, locomo: P
     "The model e5: its time for a question, agreement of its engines, what centring buys. About four minutes."
     deliver(embedded.run(quick, seed, locomo), out, as_json, strict=not quick)
 
-
+# %% ../../nbs/90_benchmarks/99_bench_cli.ipynb #545a0691
 @bench.command(epilog=example("rlm bench rules --quick --out rules.json"))
 @bench_options
 def rules(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:

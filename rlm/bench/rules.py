@@ -97,7 +97,7 @@ def applying(made: RuleSet,  # the rules
     return [timing("apply", took["apply"], target=20.0, note=f"{fired:.1f} rules fire on average"),
             timing("ask every rule", took["all"], role="baseline")]
 
-
+# %% ../../nbs/90_benchmarks/96_rules.ipynb #c9b959e2
 def resolving(sizes: Sizes,  # how many calls
               ) -> list[Row]:
     "Resolve a conflict of two rules: by vote, and by proof, with and without boxes."
@@ -112,7 +112,8 @@ def resolving(sizes: Sizes,  # how many calls
         arms = {"vote": lambda i: mixed.resolve(vote), "proof": lambda i: mixed.resolve(proof),
                 "z3": lambda i: plain.resolve(proof)}
         took = timed(arms, sizes.calls, warm_up=20, block=20)
-    return [timing("resolve two rules by vote", took["vote"], target=10.0), timing("resolve two rules by proof", took["proof"], target=10.0),
+    return [timing("resolve two rules by vote", took["vote"], target=10.0),
+            timing("resolve two rules by proof", took["proof"], target=10.0),
             timing("resolve two rules by proof, z3 for everything", took["z3"], target=10.0)]
 
 # %% ../../nbs/90_benchmarks/96_rules.ipynb #b1fb5bbd

@@ -137,7 +137,7 @@ _SINGLE = (("fires", "no", "never fires", "its condition can't be true"),
            ("empty", "yes", "says nothing", "whenever it fires, its outcome is true anyway"),
            ("always", "yes", "always fires", "its condition is always true"))
 
-
+# %% ../../nbs/20_rules/22_audit.ipynb #27fbb3d0
 def alone(a: Audited,             # a rule
           reasoner: RuleReasoner,  # answers
           ) -> Iterator[Finding]:
@@ -181,7 +181,7 @@ def meeting(group: Sequence[Audited],               # rules about a common varia
         yield from meeting(pile, rest)
         yield from ((f, a) for f in free for a in pile)
 
-
+# %% ../../nbs/20_rules/22_audit.ipynb #10851c97
 def pairs(rules: Sequence[Audited],  # that can fire
           ) -> Iterator[tuple[Audited, Audited]]:
     "All pairs that may clash, or of which one may be superfluous, each once."
@@ -255,7 +255,7 @@ def compared(rules: Sequence[Audited],  # that can fire
                     break
     return found, count
 
-
+# %% ../../nbs/20_rules/22_audit.ipynb #d8efe96d
 def mistyped(rules: Sequence[Audited],  # all that can be read
              ) -> Iterator[Finding]:
     "Rules that take a variable for something else than most rules do."

@@ -111,7 +111,7 @@ def within(a: Range,  # tidy, not empty
         return all(b.holds(v) for v in a.among)
     return b.among is None and both(a, b) == a
 
-
+# %% ../../nbs/20_rules/22_boxes.ipynb #b350dd90
 def sample(r: Range,  # tidy, not empty
            ) -> Value:
     "A value in it: simple, and always the same one."
@@ -162,7 +162,7 @@ def _limits(op: str, sort: Sort, value: Value) -> Range:
     end = Fraction(value)  # only numbers are ordered
     return tidy(Range(sort, low=end, low_open=op == ">") if op in (">", ">=") else Range(sort, high=end, high_open=op == "<"))
 
-
+# %% ../../nbs/20_rules/22_boxes.ipynb #3934c377
 def box_of(parts: Iterable[Expression],  # that must all hold
            sorts: Mapping[str, Sort],    # of their variables
            ) -> dict[str, Range] | None:
@@ -199,7 +199,7 @@ def overlap(a: Box,  # not empty
             return None
     return found
 
-
+# %% ../../nbs/20_rules/22_boxes.ipynb #7a729095
 def inside(a: Box,  # not empty
            b: Box,  # any
            ) -> bool:

@@ -93,7 +93,7 @@ def claimed(fired: Sequence[Fired],  # rules
 def _said(f: Fired, name: str) -> str:
     return write(constant(f.effects[name]))
 
-
+# %% ../../nbs/20_rules/22_disputes.ipynb #7736de86
 def mentioned(claims: Mapping[str, Expression],  # name → claim
               sorts: Mapping[str, Sort],         # of more variables than they have
               ) -> dict[str, Sort]:
@@ -151,7 +151,7 @@ def jointly(applied: Applied,            # the situation, and rules that fire
         for i in core:
             del left[i]
 
-
+# %% ../../nbs/20_rules/22_disputes.ipynb #d95f74af
 def disputes(applied: Applied,          # the situation, and the rules that fire
              reasoner: RuleReasoner,    # answers
              ) -> tuple[Dispute, ...]:  # by the first rule in them

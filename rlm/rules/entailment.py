@@ -84,7 +84,7 @@ def surroundings(dispute: Dispute,          # what it is about
     fired = {f.rule_id for f in applied.fired}
     return others, {i: formal for i, formal in about.items() if i in trusted and i not in fired}
 
-
+# %% ../../nbs/20_rules/22_entailment.ipynb #76ca8eb9
 def open_case(dispute: Dispute,          # what it is about
               every: Sequence[Dispute],  # all that there are in this situation
               applied: Applied,          # the situation

@@ -54,7 +54,7 @@ def read_facts(facts: Mapping[str, object],  # name → value
             found[plain] = read_value(name, value)
     return found
 
-
+# %% ../../nbs/20_rules/20_evaluation.ipynb #48ae6d9f
 def keyed(facts: Mapping[str, Value],  # as `read_facts` makes them
           ) -> dict[tuple[Sort, str], Value]:
     "Facts by sort and name."

@@ -151,7 +151,7 @@ def variables(e: Expression,  # any
     "The names it mentions."
     return frozenset(_names(e))
 
-
+# %% ../../nbs/20_rules/20_expressions.ipynb #5b35f236
 def _names(e: Expression) -> Iterator[str]:
     if isinstance(e, Variable):
         yield e.name
@@ -208,7 +208,7 @@ def write(e: Expression,  # any
     "An expression as text."
     return f"({_bare(e)})" if binding(e) < least else _bare(e)
 
-
+# %% ../../nbs/20_rules/20_expressions.ipynb #d61b4be2
 def _bare(e: Expression) -> str:
     match e:
         case Constant():

@@ -101,7 +101,7 @@ class Antinomy:
             refused.append(f"{answer.strip()[:200]} ({'impossible beside ' + ', '.join(checked.core) if checked.core else checked.why})")
         return None
 
-
+# %% ../../nbs/20_rules/22_fallbacks.ipynb #eb78bf4a
 class BaseGeneration:
     "The end of the chain: let a model answer freely. Its text is passed on as text; no rule wins."
 

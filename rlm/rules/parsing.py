@@ -130,7 +130,7 @@ class Reading:
     "What is known while a rule is read: where each word of Python's tree stands in the text, and what variables are."
 
     text: str  # of the rule
-    place: Callable[[int], int] = lambda at: at  # from a column of the tree to a character of the text
+    place: Callable[[int], int] = int  # from a column of the tree to a character of the text
     kinds: dict[str, Kind] = field(default_factory=dict)  # variable → its kind, once known
     alike: dict[str, str] = field(default_factory=dict)  # variable → another of the same kind
     first: dict[str, int] = field(default_factory=dict)  # variable → where it stands first
@@ -204,7 +204,7 @@ def _name(node: ast.Name, r: Reading, depth: int) -> Typed:
     r.first.setdefault(name, r.place(node.col_offset))
     return Variable(name), r.resolve("?" + name)
 
-
+# %% ../../nbs/20_rules/20_parsing.ipynb #71aa2a37
 def _constant(node: ast.Constant, r: Reading, depth: int) -> Typed:
     value = node.value
     if isinstance(value, bool):
@@ -344,7 +344,7 @@ def read_declared(tokens: Sequence[Token],  # after `for`
         r.kinds[name] = _KINDS[part[2].text]
         yield name, part[2].text  # type: ignore[misc]
 
-
+# %% ../../nbs/20_rules/20_parsing.ipynb #fc08c3ae
 @lru_cache(maxsize=1 << 16)
 def parse(text: str,  # like `when CONDITION then OUTCOME`
           ) -> Formal:

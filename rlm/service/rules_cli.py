@@ -100,7 +100,7 @@ def list_(rules: RuleStore, limit: int, status: tuple[str, ...], tags: tuple[str
     found = rules.get_rules(statuses(status, "any"), tags, limit, match=match)
     print_json([r.as_dict() for r in found]) if as_json else click.echo(repr(found))
 
-
+# %% ../../nbs/70_service/74_rules_cli.ipynb #1ba13d6a
 @rules_group.command(epilog=example("rlm rules search 녹차 -k 3", 'rlm rules search "what to drink" --json'))
 @click.argument("query")
 @click.option("-k", "k", type=int, default=5, show_default=True, help="How many at most.")
@@ -176,7 +176,7 @@ def read_facts_json(file: IO[str],  # a JSON object
         raise InvalidInput(f"The facts are a {type(found).__name__}.", 'Give an object like {"hour": 9}.')
     return found
 
-
+# %% ../../nbs/70_service/74_rules_cli.ipynb #10a8d91b
 @rules_group.command(epilog=example("rlm rules apply hour=9 meeting=true", "rlm rules apply hour=9 meeting=true 회의=true --resolve --json",
                                     "echo '{\"hour\": 9}' | rlm rules apply --facts - --record"))
 @click.argument("facts", nargs=-1)
@@ -304,7 +304,7 @@ def export_(rules: RuleStore, path: Path, as_json: bool) -> None:
     count = rules.export_jsonl(path)
     print_json({"rules": count, "path": str(path)}) if as_json else click.echo(f"{count:,} rules written to {path}.")
 
-
+# %% ../../nbs/70_service/74_rules_cli.ipynb #4470d000
 @rules_group.command("import", epilog=example("rlm rules import rules.jsonl", "rlm rules export - | rlm rules import - -n other --json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_rules(makes=True)
