@@ -22,7 +22,7 @@ from .matching import RuleIndex
 from .parsing import FormalError, parse
 from ..store.backend import Filters
 from ..store.feed import records_of
-from ..store.lexical_index import Growing
+from ..store.postings import Growing
 from ..store.records import RECALLED, STATUSES, MemoryRecord
 from ..store.sqlite import SQLiteBackend
 

@@ -7,7 +7,7 @@ __all__ = ['Opened', 'OpenRules', 'ClosingRules', 'CheckedRules', 'AddingRules',
            'Applied', 'ApplyingRules']
 
 # %% ../../nbs/20_rules/20_rule_store.ipynb #f50d6563
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,9 +24,10 @@ from .expressions import Formal, Value, constant, write_constant, write_outcome
 from .parsing import parse
 from .rule import Rule, Rules, html, read_rule
 from .rule_cache import HotCache, best, select
+from ..store.answers import AnsweringIndex
 from ..store.backend import Filters
 from ..store.database import Database
-from ..store.hybrid import AnsweringIndex
+from ..store.hybrid import Query
 from ..store.records import MemoryRecord, new_record, read_count, read_label
 from ..store.sqlite import SQLiteBackend
 
@@ -39,7 +40,12 @@ class Opened(Protocol):
     backend: SQLiteBackend
     index: AnsweringIndex
 
+    def query(self,
+              text: str,  # as it was asked
+              ) -> Query:
+        "A question as the index takes it, with its vector where there is a model."
 
+# %% ../../nbs/20_rules/20_rule_store.ipynb #37821211
 class OpenRules:
     "The rules of one namespace. Threads may share it; so may processes, each with its own."
 
@@ -66,12 +72,18 @@ class OpenRules:
         "The rules of a store that is open already."
         found = cls.__new__(cls)
         found._take(memory.settings, memory.clock, memory.backend, memory.index, False)
+        found._question = memory.query
         return found
 
     def _take(self, settings: Settings, clock: Clock, backend: SQLiteBackend, index: AnsweringIndex, own: bool) -> None:
         self.settings, self.clock, self.backend, self.index, self._own = settings, clock, backend, index, own
         self.namespace = settings.namespace
         self.cache = HotCache(backend, self.namespace)
+        self._question: Callable[[str], Query] = self._words
+
+    def _words(self, text: str) -> Query:
+        "A question that is searched for by its words: models belong to `Memory`."
+        return Query(text, tuple(dict.fromkeys(tokens(text))))
 
 # %% ../../nbs/20_rules/20_rule_store.ipynb #2b0b00e3
 class ClosingRules(OpenRules):
@@ -80,6 +92,7 @@ class ClosingRules(OpenRules):
     def close(self) -> None:
         "Release the file, unless it was opened by someone else. Nothing is pending: every write was stored when it returned."
         if self._own:
+            self.index.close()
             self.backend.close()
 
     def __enter__(self) -> Self:
@@ -194,8 +207,9 @@ class FindingRules(FoundRules):
                **filters: Any,   # tags, match, status, category …
                ) -> list[RuleHit]:  # best first
         "The rules that say most about it. Raises `InvalidInput`."
-        terms = tokens(valid_text(query, "query", self.settings.max_text_chars))
-        found = self.index.answers(query, terms, read_count(k, "k", 1), Filters.read(self.clock.now(), **filters, kind="rule"))
+        asked = self._question(valid_text(query, "query", self.settings.max_text_chars))
+        chosen = Filters.read(self.clock.now(), **filters, kind="rule")
+        found = self.index.answers(asked, read_count(k, "k", 1), chosen)
         return [RuleHit(Rule.of(a.record), a.score, a.shares) for a in found]
 
 # %% ../../nbs/20_rules/20_rule_store.ipynb #6471b7f7
