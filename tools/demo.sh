@@ -45,7 +45,12 @@ say "Corrected, and what it said before is still known"
 run rlm memory update meeting --text "다음 팀 회의는 목요일 오전 열 시로 옮겼다. 장소는 그대로 부산 사무실이다."
 run rlm memory history meeting
 
+if python -c "import sys; from rlm.store.e5 import package_trouble; sys.exit(bool(package_trouble()))"; then
+  say "Found by what it means, from Korean to English, without a word in common"
+  run rlm memory search "민아가 못 먹는 음식은?" -k 1
+fi
+
 say "What the store holds"
 run rlm memory stats
 
-printf '\n%s\n' "One SQLite file of $(du -h "$db" | cut -f1): no server, no model, no network. README.md goes on from here."
+printf '\n%s\n' "One SQLite file of $(du -h "$db" | cut -f1): no server, no network. README.md goes on from here."

@@ -126,6 +126,8 @@ def search(memory: Memory, query: str, k: int | None, as_json: bool, **filters: 
     "Find the memories that fit QUERY best."
     hits = memory.search(query, k, **chosen(**filters))
     print_json([h.as_dict() for h in hits]) if as_json else click.echo(repr(hits))
+    if hits.source != "index" and hits.filters.as_of is None:
+        click.echo("Found by full text alone: the search index is being built, and this command ends when it is.", err=True)
 
 
 @memory_group.command("list", epilog=example("rlm memory list -k 5 --tag health"))

@@ -9,7 +9,7 @@ __all__ = ['Parts', 'SHOWN', 'by_column', 'clip', 'Hit', 'memory_dict', 'html_ta
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from tabulate import tabulate
 
@@ -44,7 +44,7 @@ class Hit:
     "One memory that a search found."
 
     rank: int  # 1 is best
-    score: float  # the sum of all parts; about 1 for a memory that holds every word asked for; of the past, plain BM25
+    score: float  # the sum of all parts; about 1 for a memory that holds every word asked for; from full text, plain BM25
     memory: MemoryRecord  # the version that was found
     parts: Parts = field(repr=False)  # what the score is the sum of
 
@@ -95,6 +95,7 @@ class Hits(Sequence[Hit]):
     filters: Filters  # what a memory had to pass, the defaults included
     hits: tuple[Hit, ...]  # best first
     ranked_by: str = ""  # what a learned ranker was trained on; empty for the usual mix
+    source: Literal["index", "full text"] = "index"  # full text: of the past, or while a large index is being built
 
     @overload
     def __getitem__(self, i: int) -> Hit: ...
@@ -126,8 +127,9 @@ class Hits(Sequence[Hit]):
         return f"{shown}\nranker {self.ranked_by}" if self.ranked_by else shown
 
     def _repr_html_(self) -> str:
+        where = "" if self.source == "index" else f", from {self.source}"
         learned = f"; ranker {self.ranked_by}" if self.ranked_by else ""
-        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”{learned}")
+        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”{where}{learned}")
 
 # %% ../../nbs/70_service/70_results.ipynb #f4cb6b67
 @dataclass(frozen=True, slots=True, repr=False)

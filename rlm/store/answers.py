@@ -143,8 +143,7 @@ class Answering(HybridIndex):
                 ) -> list[Answer]:  # best first
         "The best `k` among those that pass the filters."
         with self.moment():
-            found = self.retrieve(query, max(POOL, 4 * k), self.passing(filters))
-            answers = self._answers(found, self.ranked(query, found, k))[:k]
+            answers = self._answers(*self.best(query, k, filters))[:k]
         self.keep()
         return answers
 
@@ -183,7 +182,8 @@ class AnsweringIndex(Answering):
         "A memory's rank."
         with self.moment():
             ranked = self.ranked(query, self.retrieve(query, 4000, self.passing(filters)), 1000)
-            mine = [r.score for r in ranked if r.seq == record.seq]
-            equals = records_of(self.db, [r.seq for r in ranked if mine and abs(r.score - mine[0]) < EQUAL])
-            better = sum(bool(mine) and r.score >= mine[0] + EQUAL for r in ranked)
-            return 1 + better + sum(r.id < record.id for r in equals.values()) if mine else None
+            level = {r.seq: round(r.score / EQUAL) for r in ranked}  # as answers are sorted
+            if (mine := level.get(record.seq)) is None:
+                return None
+            equals = records_of(self.db, [seq for seq, n in level.items() if n == mine])
+            return 1 + sum(n > mine for n in level.values()) + sum(r.id < record.id for r in equals.values())

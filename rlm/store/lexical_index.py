@@ -46,7 +46,8 @@ class Batch(Columns):
         self.first_unit, self.first_doc = first_unit, first_doc
         self.unit_doc: list[int] = []
         self.first: list[int] = []  # by memory: its first unit
-        self.own: list[int] = []  # term numbers, each once per memory
+        self.own: list[int] = []  # term numbers of the texts, each once per memory
+        self.own_first: list[int] = []  # by memory: where its own begin
 
     def add(self,
             text: Sequence[int],                   # term numbers of the text
@@ -62,6 +63,7 @@ class Batch(Columns):
             for name, words in columns.items():
                 if len(pieces) == 1 or name not in AROUND:
                     self._put(name, words, unit)
+        self.own_first.append(len(self.own))
         self.own += set(text)
         return doc
 
@@ -73,6 +75,8 @@ class Postings:
         self.vocabulary: dict[str, int] = {}
         self.segments: list[Segment] = []
         self.unit_doc, self.alive, self.first = Growing("i4"), Growing("?"), Growing("i4")
+        self.held = Growing("i4")  # by term number: memories that hold the term in their own text
+        self.own, self.own_first = Growing("i4"), Growing("i8")  # which terms those are, so that they can be taken back
         self.lengths: Counter[str] = Counter()  # column → tokens
         self.texts: Counter[str] = Counter()  # column → texts
         self.documents, self._waiting = 0, Batch(0, 0)
@@ -131,6 +135,10 @@ class Segments(Postings):
         self.alive.extend(np.ones(len(batch.unit_doc), bool))
         self.first.extend(batch.first)
         self._waiting = Batch(self.unit_doc.size, self.first.size)
+        self.held.extend(np.zeros(len(self.vocabulary) - self.held.size, np.int32))
+        np.add.at(self.held.values, np.asarray(batch.own, np.int64), 1)
+        self.own_first.extend(self.own.size + np.asarray(batch.own_first, np.int64))
+        self.own.extend(batch.own)
         pairs = {}
         for name, (terms, units_) in batch.words.items():
             self.lengths[name] += len(terms)
@@ -139,8 +147,7 @@ class Segments(Postings):
         if not pairs:  # texts without a word
             return
         keys, impact, around = add_up(pairs)
-        frequency = np.bincount(np.asarray(batch.own, np.int64), minlength=len(self.vocabulary)).astype(np.int32)
-        self.segments.append(pack((keys & 0xFFFFFFFF).astype(np.int32), (keys >> 32).astype(np.int32), impact, around, frequency))
+        self.segments.append(pack((keys & 0xFFFFFFFF).astype(np.int32), (keys >> 32).astype(np.int32), impact, around))
         _tidy(self.segments, self.alive.values)
 
     def remove(self,
@@ -153,6 +160,15 @@ class Segments(Postings):
         if self.alive.values[start]:
             self.alive.values[start:end] = False
             self.documents -= 1
+            self.held.values[self.own_of(doc)] -= 1
+
+    def own_of(self,
+               doc: int,  # its number
+               ) -> NDArray[np.int32]:
+        "The numbers of the terms in a memory's own text, each once."
+        ends = self.own_first.values[doc + 1:doc + 2]
+        terms: NDArray[np.int32] = self.own.values[self.own_first.values[doc]:ends[0] if len(ends) else self.own.size]
+        return terms
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #c8c50b6d
 class Compacting(Segments):
@@ -196,7 +212,8 @@ class Planning(Compacting):
                   term: str,  # a token
                   ) -> int:
         "How many memories hold a term in their own text."
-        return min(self.documents, sum(int(s.frequency[r]) for s, r in self._rows(term)))
+        number = self.vocabulary.get(term, self.held.size)
+        return int(self.held.values[number]) if number < self.held.size else 0
 
     def plan(self,
              terms: Iterable[str],  # tokens of a query
@@ -206,7 +223,7 @@ class Planning(Compacting):
         found, ceiling = [], 0.0
         for term in dict.fromkeys(terms):
             rows = self._rows(term)
-            weight = idf(self.documents, min(self.documents, sum(int(s.frequency[r]) for s, r in rows)))
+            weight = idf(self.documents, self.frequency(term))
             ceiling += weight
             if rows:
                 bounds = [(s, *s.starts[r:r + 2].tolist()) for s, r in rows]
@@ -317,13 +334,16 @@ class LexicalIndex(Choosing):
         return _ranked(docs, values, n, also)
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #891d15e6
+_GROWING = ("unit_doc", "alive", "first", "held", "own", "own_first")
+
+
 def to_arrays(index: LexicalIndex,  # what waits is indexed first
               ) -> Arrays:
     "The index as named arrays."
     index.flush()
     counts = json.dumps({"documents": index.documents, "lengths": index.lengths, "texts": index.texts})
     found: Arrays = {"vocabulary": pack_texts(list(index.vocabulary)), "counts": pack_texts([counts])}
-    for name in ("unit_doc", "alive", "first"):
+    for name in _GROWING:
         found[name] = getattr(index, name).values
     for n, s in enumerate(index.segments):
         found |= {f"{n}.{name}": getattr(s, name) for name in Segment.__slots__}
@@ -337,7 +357,7 @@ def from_arrays(arrays: Arrays,  # what `to_arrays` made; others may be among th
     counts = json.loads(unpack_texts(arrays["counts"])[0])
     index.documents, index.lengths, index.texts = counts["documents"], Counter(counts["lengths"]), Counter(counts["texts"])
     index.vocabulary = {term: n for n, term in enumerate(unpack_texts(arrays["vocabulary"]))}
-    for name in ("unit_doc", "alive", "first"):
+    for name in _GROWING:
         getattr(index, name).extend(arrays[name])
     for n in range(sum(name.endswith(".terms") for name in arrays)):
         index.segments.append(Segment(*(arrays[f"{n}.{name}"] for name in Segment.__slots__)))

@@ -172,12 +172,17 @@ class Following:
 class InStep(Following):
     "Catching up."
 
+    @property
+    def intact(self) -> bool:
+        "False: the file of the index was overwritten, as an erasure does; `sync` makes it anew."
+        return self._index is None or self._index.state.base.intact()
+
     def sync(self) -> None:
         "Catch up with the store, after something has changed."
-        stamp = read_stamp(self.backend.db)
+        stamp, here = read_stamp(self.backend.db), self.stamp
         if stamp is None:
             self.stamp = self._index = None
-        elif self._index is None or self.stamp is None or (stamp.model, stamp.dim) != (self.stamp.model, self.stamp.dim):
+        elif self._index is None or here is None or (stamp.model, stamp.dim) != (here.model, here.dim) or not self.intact:
             self._open(stamp)
         else:
             changed = catch_up(self._index, self._source)

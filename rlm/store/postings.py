@@ -52,7 +52,6 @@ class Segment:
     unit: NDArray[np.int32]  # (postings,) unit numbers, ascending within a term
     impact: Floats  # (postings,)
     around: NDArray[np.uint8]  # (postings,) how much of the impact comes from what stands around, in 255ths
-    frequency: NDArray[np.int32]  # (terms,) memories whose own text holds the term
 
     def row(self,
             term: int,  # its number
@@ -69,12 +68,11 @@ def pack(term: NDArray[np.int32],       # (postings,) term numbers in any order
          unit: NDArray[np.int32],       # (postings,)
          impact: Floats,                # (postings,)
          around: NDArray[np.uint8],     # (postings,)
-         frequency: NDArray[np.int32],  # by term number
          ) -> Segment:
     "Sort postings into a segment."
     order = np.argsort(term.astype(np.int64) << 32 | unit, kind="stable")  # made for what is sorted in pieces
     terms, starts = np.unique(term[order], return_index=True)
-    return Segment(terms, np.append(starts, len(term)).astype(np.int64), unit[order], impact[order], around[order], frequency[terms])
+    return Segment(terms, np.append(starts, len(term)).astype(np.int64), unit[order], impact[order], around[order])
 
 
 def merge(segments: Sequence[Segment],  # of one index
@@ -84,10 +82,7 @@ def merge(segments: Sequence[Segment],  # of one index
     term = np.concatenate([np.repeat(s.terms, np.diff(s.starts)) for s in segments])
     unit, impact, around = (np.concatenate([getattr(s, name) for s in segments]) for name in ("unit", "impact", "around"))
     kept = alive[unit]
-    frequency = np.zeros(int(term.max(initial=0)) + 1, np.int32)
-    for s in segments:
-        np.add.at(frequency, s.terms, s.frequency)
-    return pack(term[kept], unit[kept], impact[kept], around[kept], frequency)
+    return pack(term[kept], unit[kept], impact[kept], around[kept])
 
 # %% ../../nbs/10_store/23_postings.ipynb #48d98ed6
 Pairs = tuple[NDArray[np.int64], Floats]  # unit << 32 | term, and its impact

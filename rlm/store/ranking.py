@@ -10,6 +10,7 @@ __all__ = ['Values', 'PARTS', 'MIX', 'LONG_ENOUGH', 'EQUAL', 'RESCORED', 'Refine
 # %% ../../nbs/10_store/32_ranking.ipynb #dd732f02
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -73,7 +74,8 @@ class Facts:
         self.place = Growing("i4")  # by seq: 1 + its number here; 0 for those that are not here
         self.sessions: dict[str, int] = {}
         self.speakers: dict[str, int] = {}
-        self.called: dict[str, set[int]] = {}  # a part of a name → speakers who have it
+        self.called: dict[str, set[int]] = {}  # a part of a name → speakers who have it, those who said something that is here
+        self.said_by = Counter[int]()  # speaker → how many memories
 
     def __getitem__(self, name: str) -> Values:
         return self.columns[name].values
@@ -84,11 +86,18 @@ class Facts:
         "The number of a speaker; a new name gets the next."
         if name is None:
             return -1
-        number = self.speakers.setdefault(name.casefold(), len(self.speakers))
-        if number == len(self.speakers) - 1:
-            for part in name_parts(name):
-                self.called.setdefault(part, set()).add(number)
-        return number
+        return self.speakers.setdefault(name.casefold(), len(self.speakers))
+
+    def _count(self, speakers: Values, by: int) -> None:
+        "So many more memories of these speakers, or fewer. Who has none left can't be meant by a question."
+        some, counts = np.unique(speakers[speakers >= 0], return_counts=True)
+        before = {number: self.said_by[number] for number in some.tolist()}
+        self.said_by.update(dict(zip(before, (by * counts).tolist(), strict=True)))
+        other = [number for number, n in before.items() if (n > 0) != (self.said_by[number] > 0)]
+        names = list(self.speakers) if other else []
+        for number in other:
+            for part in name_parts(names[number]):
+                (set.add if self.said_by[number] else set.discard)(self.called.setdefault(part, set()), number)
 
     def numbers(self,
                 seqs: Collection[int] | NDArray[np.int64],  # memories
@@ -113,6 +122,7 @@ class Filling(Facts):
         if (missing := int(seqs.max()) + 1 - self.place.size) > 0:
             self.place.extend(np.zeros(missing, np.int32))
         self.place.values[seqs] = 1 + np.arange(first, first + len(some))
+        self._count(self["speaker"][first:], 1)
 
     def _facts(self, e: Entry) -> tuple[Any, ...]:
         words = len(e.columns.get("text", ()))
@@ -129,8 +139,9 @@ class Catalogue(Filling):
                seqs: Collection[int],  # memories; those that are not here are passed over
                ) -> NDArray[np.int64]:  # the numbers that they had
         "Take memories out."
-        numbers = self.numbers(seqs)
+        numbers = np.unique(self.numbers(seqs))
         self.place.values[self["seq"][numbers]] = 0
+        self._count(self["speaker"][numbers], -1)
         return numbers
 
     def said_on(self,
@@ -258,6 +269,6 @@ def catalogue_from(arrays: Arrays,  # what `catalogue_arrays` made; others may b
     c.place.extend(arrays["place"])
     sessions, speakers = json.loads(unpack_texts(arrays["names"])[0])
     c.sessions = {name: n for n, name in enumerate(sessions)}
-    for name in speakers:
-        c.speaker(name)
+    c.speakers = {name: n for n, name in enumerate(speakers)}
+    c._count(c["speaker"][c.place.values[c.place.values > 0] - 1], 1)
     return c

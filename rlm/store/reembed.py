@@ -68,9 +68,10 @@ def fill(db: Database,        # an open store
          ) -> int:            # how many got vectors
     "Embed the memories of a namespace that have no vectors of this model."
     todo = missing_vectors(db, stamp.model, namespace=namespace)
-    if todo and read_stamp(db) is None:
-        with db.transaction():
+    if read_stamp(db) is None and (todo or db.query("SELECT 1 FROM vectors WHERE model = ? LIMIT 1", (stamp.model,))):
+        with db.transaction():  # vectors may have come with an import: searches use them from now on
             write_stamp(db, stamp)
+            SQLiteWrites(db).log([Event(clock.now(), "embed", "", namespace, {"model": stamp.model})])
     starts = tqdm(range(0, len(todo), batch), f"embedding with {stamp.model}", disable=None if len(todo) > batch else True, leave=False)
     return sum(fill_batch(db, embedder, stamp, todo[start:start + batch], clock) for start in starts)
 

@@ -294,7 +294,7 @@ class SQLiteErasing(SQLiteSessions):
             count = erase(tx, memory_ids, namespace, at)
         try:
             if count:
-                drop_indexes(self.db)
+                drop_indexes(self.db, namespace)
                 scrub(self.db)
         except StoreError as e:
             raise type(e)(f"The memories are deleted, but traces of them are left in the file or beside it: {e.message}",

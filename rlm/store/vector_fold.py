@@ -8,7 +8,7 @@ __all__ = ['DEFAULTS', 'Fetch', 'Tuning', 'Base', 'empty_base', 'make_base', 'Re
 # %% ../../nbs/10_store/24_vector_fold.ipynb #b9501639
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -42,6 +42,7 @@ class Base:
     rows: Rows  # sorted by memory and chunk
     axes: Floats | None = None  # (dim, dim) columns; None: not learned yet
     learned: int = 0  # how many rows there were when axes were learned
+    intact: Callable[[], bool] = field(default=lambda: True, compare=False, repr=False)  # False: the file it lies in was overwritten
 
     def rows_of(self,
                 seqs: Ints,              # memories, in any order

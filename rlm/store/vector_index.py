@@ -350,6 +350,8 @@ class Folding(Building):
         with self._folding:
             start = self._state
             base, source = make_base([start.base.rows, start.recent], start.base, self.tuning)
+            if not start.base.intact():  # whoever catches up next will see it too, and start anew
+                return
             with self._lock:
                 now = self._state
                 base.rows.gone[:] = np.concatenate([now.base.rows.gone, now.recent.gone[:len(start.recent)]])[source]

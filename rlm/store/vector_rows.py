@@ -122,9 +122,12 @@ def insert_vectors(db: Database,  # an open store
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #2528ba37
 def _batch(rows: Sequence[tuple[int, int, bytes]], dim: int) -> Batch:
-    "Rows of the database as arrays; those of a wrong size are left out."
+    "Rows of the database as arrays; those of a wrong size, or with what is no number, are left out: an import may bring anything."
     good = [row for row in rows if len(row[2]) == 2 * dim]
     matrix = np.frombuffer(b"".join(row[2] for row in good), "<f2").astype(np.float16).reshape(len(good), dim)
+    finite = np.flatnonzero(np.isfinite(matrix).all(axis=1))
+    if len(finite) < len(good):
+        good, matrix = [good[i] for i in finite], matrix[finite]
     return (np.fromiter((row[0] for row in good), np.int64, len(good)), np.fromiter((row[1] for row in good), np.int32, len(good)), matrix)
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #e1182660

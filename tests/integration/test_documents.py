@@ -19,7 +19,8 @@ def blocks(page: Path, language: str) -> list[str]:
 
 def run(command: list[str], folder: Path, stdin: str) -> subprocess.CompletedProcess[str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("RLM_", "AIMEMORY_"))}
-    env |= {"HOME": str(folder), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}", "LC_ALL": "C.UTF-8"}
+    env |= {"HOME": str(folder), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}", "LC_ALL": "C.UTF-8",
+            "RLM_EMBEDDER": "none"}  # words alone, so that examples say the same everywhere
     return subprocess.run(command, cwd=folder, env=env, input=stdin, text=True, capture_output=True, timeout=120)
 
 
