@@ -17,6 +17,7 @@ from .export_cli import export_command
 from .memory_cli import memory_group
 from .ranker_cli import train_ranker_command
 from .reembed_cli import reembed_command
+from .rules_cli import rules_group
 
 # %% ../../nbs/70_service/75_cli.ipynb #2414e8c7
 class Root(Group):
@@ -48,6 +49,7 @@ def main() -> None:
 
 
 main.add_command(memory_group)
+main.add_command(rules_group)
 main.add_command(db_group)
 main.add_command(reembed_command)
 main.add_command(train_ranker_command)

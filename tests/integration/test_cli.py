@@ -17,6 +17,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.settings import KNOWN
+from rlm.rules import RuleStore
 from rlm.service.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +69,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.update("tea", category="preference")
         shutil.copy(memory.backup(home / "copy"), home / "notes.db")
         (home / "copy").unlink()
+    with RuleStore(home / STORE, clock=clock) as rules:
+        rules.add_rule("아침에는 녹차. Green tea.", rule_id="morning", formal="when hour < 11 then drink = 'tea'", tags=["drinks"])
+        rules.add_rule("Offer a cola.", rule_id="cola", formal="when meeting then drink = 'cola'", status="held")
+        rules.export_jsonl(home / "rules.jsonl")
     with Memory(home / STORE, namespace="agent-7", clock=clock) as memory:
         memory.write("Only agent 7 knows this.", id="seven")
         memory.export_jsonl(home / "store.jsonl")
@@ -167,7 +172,7 @@ def test_a_line_is_read_as_a_shell_reads_it(home: Path) -> None:
 
 def test_two_stores_are_joined_by_a_pipe(home: Path) -> None:
     done = shell(home, "rlm db export - | rlm db import - --db other.db --json")
-    assert json.loads(done.stdout)["added"] == 5
+    assert json.loads(done.stdout)["added"] == 7
     assert run(home, "memory", "show", "tea", "--db", "other.db").returncode == 0
 
 
@@ -258,6 +263,30 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("export", 1, "no format", b"", None),
     ("export --rdf --only nowhere", 1, "no namespace 'nowhere'", b"", None),
     ("export --rdf missing/notes.ttl", 1, "can't be written", b"", None),
+    ("rules add x --formal 'when hour < then y'", 1, "at character 11", b"", None),
+    ("rules add x --formal 'when __import__(1) then y'", 1, "a call is not part of the language", b"", None),
+    ("rules add", 1, "needs its words", b"", None),
+    ("rules add again --id tea", 1, "'tea'", b"", None),
+    ("rules add again --id morning", 1, "'morning'", b"", None),
+    ("rules show nobody", 1, "no rule 'nobody'", b"", None),
+    ("rules show tea", 1, "is a block, not a rule", b"", None),
+    ("rules history nobody", 1, "'nobody'", b"", None),
+    ("rules used nobody --helped 1", 1, "no rule 'nobody'", b"", None),
+    ("rules used morning --failed -1", 1, "fail_inc is -1", b"", None),
+    ("rules used morning --helped 1 --at 2026-06-01T09:00", 1, "no time zone", b"", None),
+    ("rules used morning --helped 1 --at 2100-01-01", 1, "in the future", b"", None),
+    ("rules apply hour", 1, "'hour' is no fact", b"", None),
+    ("rules apply 1st=2", 1, "no name of a fact", b"", None),
+    ("rules apply --facts -", 1, "are not JSON", b"{", None),
+    ("rules apply --facts -", 1, "are a list", b"[]", None),
+    ("rules list --status warm", 2, "'warm' is not one of", b"", None),
+    ("rules hold cola --db typo.db", 1, "no store at 'typo.db'", b"", None),
+    ("rules promote nobody", 1, "no rule 'nobody'", b"", None),
+    ("rules run-jobs --now tomorrow", 1, "'tomorrow' is not ISO 8601", b"", None),
+    ("rules import missing.jsonl", 1, "can't be read", b"", None),
+    ("rules import turns.jsonl", 1, "Line 1 is no rule", b"", None),
+    ("rules import -", 1, "not UTF-8", b"\xff", None),
+    ("rules export missing/rules.jsonl", 1, "can't be written", b"", None),
 ]
 
 

@@ -1,0 +1,262 @@
+"A rule's life: promotion and archival follow the evidence, whatever the order, and what can't be is refused."
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput, NotFound, RlmError
+from rlm.core.promotion import RANK, Evidence, Gate, judge, must_hold
+from rlm.core.settings import load_settings
+from rlm.rules import RuleStore
+from rlm.store.records import new_record
+
+pytestmark = pytest.mark.usefixtures("bare")
+evidence = st.builds(
+    Evidence, st.sampled_from(sorted(RANK)), st.integers(0, 600), st.integers(0, 12), st.floats(0, 400)
+)
+gates = st.builds(
+    Gate,
+    st.integers(1, 10),
+    st.integers(0, 5),
+    st.integers(0, 6),
+    st.integers(1, 6),
+    st.sampled_from([0.0, 0.01, 0.2, 1.0]),
+    st.floats(1, 60),
+    st.floats(1, 300),
+)
+
+
+@given(evidence, gates, st.integers(0, 3), st.integers(0, 3), st.floats(0, 50))
+def test_judgment_is_monotone_in_evidence_and_idempotent(
+    e: Evidence, gate: Gate, more: int, worse: int, older: float
+) -> None:
+    verdict = judge(e, gate)
+    rank = RANK[verdict.status]
+    assert (verdict.reason == "") == (verdict.status == e.status)
+    assert judge(Evidence(verdict.status, e.success, e.failure, e.idle), gate).status == verdict.status
+    assert RANK[judge(Evidence(e.status, e.success + more, e.failure, e.idle), gate).status] >= rank
+    assert RANK[judge(Evidence(e.status, e.success, e.failure + worse, e.idle), gate).status] <= rank
+    assert RANK[judge(Evidence(e.status, e.success, e.failure, e.idle + older), gate).status] <= rank
+    if must_hold(e, gate):
+        assert must_hold(Evidence(e.status, e.success, e.failure + worse, e.idle), gate)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock("2026-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def rules(clock: ManualClock) -> Iterator[RuleStore]:
+    with RuleStore(":memory:", clock=clock) as store:
+        yield store
+
+
+def standing(store: RuleStore) -> dict[str, tuple[Any, ...]]:
+    return {r.rule_id: (r.status, r.version, r.success, r.fail) for r in store.get_rules("any")}
+
+
+specimens = st.lists(
+    st.tuples(st.sampled_from(["hot", "ltm", "held"]), st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=6
+)
+
+
+@settings(max_examples=25)
+@given(specimens, st.randoms(use_true_random=False), st.integers(0, 200))
+def test_a_run_does_not_depend_on_the_order_and_does_nothing_twice(
+    made: list[tuple[str, int, int]], rng: Any, days: int
+) -> None:
+    outcomes = []
+    for order in (range(len(made)), rng.sample(range(len(made)), len(made))):
+        clock = ManualClock("2026-01-01T00:00:00Z")
+        with RuleStore(":memory:", clock=clock) as store:
+            store.add_rules(
+                [
+                    {
+                        "rule_id": f"r{n}",
+                        "expr": f"rule {n}",
+                        "status": made[n][0],
+                        "success": made[n][1],
+                        "fail": made[n][2],
+                    }
+                    for n in order
+                ]
+            )
+            clock.advance(days=days)
+            expected = {t.rule_id: t.new for t in store.run_due(dry_run=True).done}
+            assert {t.rule_id: t.new for t in store.run_due().done} == expected
+            before, position = standing(store), store.backend.position()
+            assert store.run_due().done == () and standing(store) == before and store.backend.position() == position
+            outcomes.append(before)
+    assert outcomes[0] == outcomes[1]
+    for n, (status, success, fail) in enumerate(made):
+        assert outcomes[0][f"r{n}"][0] == judge(Evidence(status, success, fail, days), Gate()).status
+
+
+def test_every_transition_is_an_event_with_its_evidence(rules: RuleStore, clock: ManualClock) -> None:
+    rules.add_rule("아침에는 녹차", rule_id="tea")
+    rules.update_usage("tea", 5, 1)
+    clock.advance(hours=5)
+    rules.run_due()
+    clock.advance(days=181)
+    rules.run_due()
+    kinds = [
+        (e.kind, e.detail.get("status"), e.detail.get("success"), e.detail.get("failure"))
+        for e in rules.backend.events("default", "tea")
+    ]
+    assert kinds == [
+        ("write", None, None, None),
+        ("use", None, 5, 1),
+        ("promote", ["hot", "ltm"], 5, 1),
+        ("archive", ["ltm", "archived"], 5, 1),
+    ]
+    assert rules.get("tea").version == 3 and [v.status for v in rules.backend.versions("tea", "default")] == [
+        "hot",
+        "ltm",
+        "archived",
+    ]
+    assert rules.backend.db.query("SELECT status, success, fail, version FROM rules") == [("archived", 5, 1, 3)]
+
+
+def test_promotion_comes_before_archival(rules: RuleStore, clock: ManualClock) -> None:
+    rules.add_rules([{"rule_id": "proven", "expr": "x", "success": 5}, {"rule_id": "unused", "expr": "y"}])
+    clock.advance(days=31)
+    assert [(t.rule_id, t.action) for t in rules.run_due().done] == [("proven", "promote"), ("unused", "archive")]
+
+
+def test_the_parameters_come_from_file_and_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rml_config.yaml").write_text("N_promote: 2\nTTL_hot: 7 d\n", encoding="utf-8")
+    monkeypatch.setenv("RLM_K_FAIL_REALTIME", "1")
+    with RuleStore(":memory:", clock=clock) as store:
+        assert store.gate == Gate(n_promote=2, ttl_hot=7.0, k_fail_realtime=1)
+        store.add_rule("x", rule_id="a", success=2)
+        store.add_rule("y", rule_id="b")
+        assert store.update_usage("b", fail_inc=1).status == "held"
+        store.run_due()
+        assert store.get("a").status == "ltm"
+    assert Gate.of(load_settings(environment={})).n_promote == 2
+
+
+def test_a_good_record_outweighs_a_few_failures_where_a_rate_is_set(clock: ManualClock) -> None:
+    with RuleStore(":memory:", clock=clock, max_fail_rate=0.01) as store:
+        store.add_rule("x", rule_id="busy", success=500)
+        assert store.update_usage("busy", fail_inc=2).status == "hot"
+        store.run_due()
+        assert store.get("busy").status == "ltm" and store.update_usage("busy", fail_inc=2).status == "ltm"
+        assert store.update_usage("busy", fail_inc=9).status == "held"
+
+
+def test_a_held_rule_is_told_of_and_not_applied(rules: RuleStore, caplog: pytest.LogCaptureFixture) -> None:
+    rules.add_rule("x", rule_id="a", formal="when x then y")
+    with caplog.at_level(logging.WARNING, "rlm.rules"):
+        assert rules.update_usage("a", fail_inc=3).status == "held"
+    assert "The rule a is held" in caplog.text
+    assert (
+        rules.apply({"x": True}).fired == ()
+        and rules.release("a").status == "hot"
+        and len(rules.apply({"x": True}).fired) == 1
+    )
+    assert rules.run_due().done == (), "what was forgiven is not held against it"
+
+
+def test_pinned_rules_do_not_age_and_immutable_ones_do_not_change(rules: RuleStore, clock: ManualClock) -> None:
+    rules.add_rule("x", rule_id="pin", pinned=True)
+    rules.add_rule("y", rule_id="stone", immutable=True, success=9)
+    rules.update_usage("stone", fail_inc=9)
+    clock.advance(days=999)
+    assert rules.run_due().done == () and rules.get("stone").status == "hot" and rules.get("stone").fail == 9
+    rules.update_usage("pin", fail_inc=4)
+    assert rules.get("pin").status == "held" and [t.new for t in rules.run_due().done] == ["archived"]
+    with pytest.raises(InvalidInput, match="immutable"):
+        rules.archive("stone")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (lambda r: r.update_usage("nobody", 1), NotFound, "no rule 'nobody'"),
+        (lambda r: r.update_usage("a", -1), InvalidInput, "success_inc is -1"),
+        (lambda r: r.update_usage("a", 0, -5), InvalidInput, "fail_inc is -5"),
+        (lambda r: r.update_usage("a", True), InvalidInput, "success_inc"),
+        (lambda r: r.update_usage("a", 1, timestamp=datetime(2026, 1, 1)), InvalidInput, "no time zone"),
+        (lambda r: r.update_usage("a", 1, timestamp=datetime(2027, 1, 1, tzinfo=UTC)), InvalidInput, "in the future"),
+        (lambda r: r.update_usage("a", 1, timestamp="2025-01-01"), InvalidInput, "was made at"),
+        (lambda r: r.update_usage("a", 1, timestamp="yesterday"), InvalidInput, "not ISO 8601"),
+        (lambda r: r.update_usage(5, 1), InvalidInput, "id is given as"),
+        (lambda r: r.add_rule("again", rule_id="a"), InvalidInput, "already a memory 'a'"),
+        (lambda r: r.add_rule("x", formal=""), InvalidInput, "blank"),
+        (
+            lambda r: r.add_rules([{"expr": "b", "rule_id": "b"}, {"expr": "b", "rule_id": "b"}]),
+            InvalidInput,
+            "already a memory 'b'",
+        ),
+        (lambda r: r.add_rules("one rule"), InvalidInput, "given as str"),
+        (lambda r: r.promote("nobody"), NotFound, "nobody"),
+        (lambda r: r.run_due(datetime(2026, 1, 1)), InvalidInput, "no time zone"),
+        (lambda r: r.get("block"), NotFound, "is a block"),
+        (lambda r: r.get_rules(filter_tags="x" * 600), InvalidInput, "tag"),
+        (lambda r: r.history("nobody"), NotFound, "nobody"),
+    ],
+)
+def test_what_can_not_be_is_refused_and_nothing_is_stored(
+    call: Any, kind: type[RlmError], said: str, rules: RuleStore
+) -> None:
+    rules.add_rule("a rule", rule_id="a")
+    with rules.backend.transaction() as tx:
+        tx.insert([new_record("no rule", rules.clock.now(), id="block")])
+    before = (rules.backend.position(), standing(rules))
+    with pytest.raises(kind, match=said) as error:
+        call(rules)
+    assert (rules.backend.position(), standing(rules)) == before and error.value.hint
+
+
+def test_a_clock_that_goes_back_makes_no_rule_older_and_no_version_earlier(
+    rules: RuleStore, clock: ManualClock
+) -> None:
+    rules.add_rule("x", rule_id="a")
+    clock.advance(days=10)
+    rules.update_usage("a", 5)
+    rules.run_due()
+    clock.advance(hours=-20)
+    assert rules.run_due().done == () and rules.archive("a").status == "archived"
+    assert [v.updated_at for v in rules.backend.versions("a", "default")] == sorted(
+        v.updated_at for v in rules.backend.versions("a", "default")
+    )
+    clock.advance(days=-5)
+    with pytest.raises(InvalidInput, match="the clock went back"):
+        rules.run_due()
+    assert rules.run_due(force=True).done == ()
+
+
+def test_reports_that_come_late_do_not_make_a_rule_younger(rules: RuleStore, clock: ManualClock) -> None:
+    rules.add_rule("x", rule_id="a")
+    clock.advance(days=20)
+    rules.update_usage("a", 1)
+    rules.update_usage("a", 1, timestamp=clock.now() - timedelta(days=9))
+    assert rules.get("a").last_used == clock.now() and rules.get("a").success == 2
+
+
+def test_rules_and_memories_share_a_store(bare: Path, tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db") as memory:
+        store = RuleStore.within(memory)
+        store.add_rule("민아는 아침에 녹차를 마신다", rule_id="tea", formal="when hour < 11 then drink = 'tea'")
+        assert [h.id for h in memory.search("녹차", kind="rule")] == ["tea"] and len(
+            store.apply({"hour": 9}).fired
+        ) == 1
+        memory.update("tea", status="held")
+        assert store.apply({"hour": 9}).fired == ()
+        memory.update("tea", status="hot", formal="when hour < then drink")
+        assert store.apply({"hour": 9}).fired == () and "character" in store.cache.problems["tea"]
+        memory.delete("tea", erase=True)
+        assert store.get_rules("any").rules == () and store.cache.problems == {}
