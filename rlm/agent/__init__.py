@@ -1,0 +1,1 @@
+"""The agent: models, sandbox, loop, trajectories, ontology views, procedural memory."""
