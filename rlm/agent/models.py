@@ -7,6 +7,7 @@ __all__ = ['Role', 'Line', 'Usage', 'Message', 'Reply', 'Model', 'ModelError', '
 
 # %% ../../nbs/40_agent/45_models.ipynb #752c8bd8
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..core.errors import InvalidInput, NotFound, RlmError
 # %% ../../nbs/40_agent/45_models.ipynb #b094de1c
 @dataclass(frozen=True, slots=True)
 class Usage:
-    "What answers cost. Adds up with `+`."
+    "What answers cost. Adds up with `+`; `-` gives what came since."
 
     calls: int = 0  # requests that were answered
     prompt_tokens: int = 0  # read by the model, as its server counts them
@@ -32,6 +33,9 @@ class Usage:
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(self.calls + other.calls, self.prompt_tokens + other.prompt_tokens,
                      self.completion_tokens + other.completion_tokens, self.cost + other.cost)
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return self + Usage(-other.calls, -other.prompt_tokens, -other.completion_tokens, -other.cost)
 
 
 Role = Literal["system", "user", "assistant"]
@@ -83,7 +87,7 @@ def rough_tokens(text: str,  # of a prompt or a reply
 
 
 class ScriptedModel:
-    "A model that says its lines in order, and keeps what it was shown in `seen`."
+    "A model that says its lines in order, and keeps what it was shown in `seen`. Threads take turns."
 
     def __init__(self,
                  lines: Sequence[Line],       # replies, or functions from messages to a reply
@@ -91,15 +95,17 @@ class ScriptedModel:
                  ) -> None:
         self.name, self._lines = name, list(lines)
         self.seen: list[tuple[Message, ...]] = []
+        self._lock = threading.Lock()
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Reply:
         "The next line. Raises `ModelError` at the script's end."
-        if len(self.seen) >= len(self._lines):
-            raise ModelError(f"The script of {self.name!r} is at its end after {len(self._lines)} replies.",
-                             "Give it more lines, or lower the limit of iterations.")
-        line = self._lines[len(self.seen)]
-        self.seen.append(tuple(messages))
+        with self._lock:
+            if len(self.seen) >= len(self._lines):
+                raise ModelError(f"The script of {self.name!r} is at its end after {len(self._lines)} replies.",
+                                 "Give it more lines, or lower the limit of iterations.")
+            line = self._lines[len(self.seen)]
+            self.seen.append(tuple(messages))
         text = line if isinstance(line, str) else line(messages)
         read = sum(rough_tokens(m.content) for m in messages)
         return Reply(text, Usage(1, read, rough_tokens(text)))
