@@ -18,9 +18,6 @@ from ..core.errors import InvalidInput, NotFound
 from ..core.ids import new_id
 
 # %% ../../nbs/40_agent/46_log.ipynb #445499ad
-LOGGED = 20_000  # characters of each text that a log keeps
-
-
 class RLMLogger:
     "Writes one run into a new file `rlm_TIME_ID.jsonl`. Threads may share it. The file is made with the first line."
 
@@ -31,8 +28,7 @@ class RLMLogger:
                  id: str | None = None,       # the last part of the file's name; a new random id if None
                  ) -> None:
         self.clock = clock or SystemClock()
-        stamp = f"{self.clock.now():%Y%m%dT%H%M%S}"
-        self.path = Path(log_dir).expanduser() / f"rlm_{stamp}_{id or new_id()}.jsonl"
+        self.path = Path(log_dir).expanduser() / f"rlm_{self.clock.now():%Y%m%dT%H%M%S}_{id or new_id()}.jsonl"
         self._file: TextIO | None = None
         self._lock = threading.Lock()
 
@@ -50,8 +46,7 @@ class RLMLogger:
                 self._file.write(line + "\n")
                 self._file.flush()
             except OSError as e:
-                raise InvalidInput(f"The log {str(self.path)!r} can't be written ({e.strerror}).",
-                                   "Name another folder for logs.") from e
+                raise InvalidInput(f"The log {str(self.path)!r} can't be written ({e.strerror}).", "Name another folder.") from e
 
     def close(self) -> None:
         "Close the file; a later line opens no new one."
@@ -60,6 +55,9 @@ class RLMLogger:
                 self._file.close()
 
 # %% ../../nbs/40_agent/46_log.ipynb #c75d34fe
+LOGGED = 20_000  # characters of each text that a log keeps
+
+
 def log_start(logger: RLMLogger,      # where to
               trajectory: Trajectory,  # with task, model, sandbox and meta, and no steps yet
               depth: int = 0,         # 0 for a run that a person started
