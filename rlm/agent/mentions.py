@@ -74,7 +74,8 @@ def _form(question: str, words: Sequence["re.Match[str]"]) -> str:
     first = not korean and re.search(r"(?:^|[.!?:]\s*)\W*$", question[:words[0].start()])
     capitals = [w for w in latin if w[0][0].isupper()]
     small = [w for w in latin if not w[0][0].isupper() and w[0].lower() not in FUNCTION_WORDS]
-    return "capital" if capitals and not small and not (first and len(capitals) == 1) else "words"
+    whole = capitals and capitals[0] is latin[0] and capitals[-1] is latin[-1] and not small
+    return "capital" if whole and not (first and len(capitals) == 1) else "words"
 
 
 def _runs(question: str, taken: Sequence[Mention]) -> Iterable[list["re.Match[str]"]]:
