@@ -1,0 +1,1 @@
+"""The agent that answers over ontologies, and gets better at it."""
