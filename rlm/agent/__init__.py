@@ -1,1 +1,1 @@
-"""The agent that answers over ontologies, and gets better at it."""
+"""The agent: models, sandbox, loop, trajectories, ontology views, procedural memory."""
