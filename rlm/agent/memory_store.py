@@ -17,7 +17,6 @@ from .strategy_search import Examples, fuse, mask_mentions, select, terms_of
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..store.backend import Filters, TermStatistics, Weights
-from ..store.database import Database
 from ..store.records import STATUSES, dump_json
 from ..store.sqlite import SQLiteBackend, SQLiteTransaction
 
@@ -169,9 +168,11 @@ WHERE r.namespace = ? ORDER BY t.rowid"""
 
 
 def _experience(row: tuple[Any, ...]) -> Experience:
-    success, reason, confidence, missing = row[7:11]
-    judged = None if reason is None else Judgment(None if success is None else bool(success), reason, confidence, tuple(json.loads(missing)))
-    return Experience(*row[:5], bool(row[5]), json.loads(row[6]), judged, *row[11:])
+    "The run behind a row."
+    run_id, trajectory_id, task, answer, iterations, converged, artifact, success, reason, confidence, missing, *rest = row
+    won = None if success is None else bool(success)
+    judged = None if reason is None else Judgment(won, reason, confidence, tuple(json.loads(missing)))
+    return Experience(run_id, trajectory_id, task, answer, iterations, bool(converged), json.loads(artifact), judged, *rest)
 
 
 class SQLiteMemoryBackend(SavingBackend):

@@ -17,14 +17,13 @@ from .procedural_memory import MemoryItem
 from ..core.text import tokens
 
 # %% ../../nbs/40_agent/48b_strategy_search.ipynb #4ce5cde0
-_PLAIN_NAMES = re.compile(r"""<[^<>\s]+> | \b(?:https?|urn):\S+ | "[^"]*" | “[^”]*” | ‘[^’]*’ | `[^`]*` | 「[^」]*」 | (?<!\w)'[^']*'(?![A-Za-z])
-    | (?<![\w:])[A-Za-z][\w.-]*:[A-Za-z_][\w.-]*""", re.X)
+_PLAIN_NAMES = re.compile(r"""<[^<>\s]+> | \b(?:https?|urn):\S+ | "[^"]*" | “[^”]*” | ‘[^’]*’ | `[^`]*` | 「[^」]*」
+    | (?<!\w)'[^']*'(?![A-Za-z]) | (?<![\w:])[A-Za-z][\w.-]*:[A-Za-z_][\w.-]*""", re.X)
 _INNER = re.compile(r"(?<![A-Za-z])(?:[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z]+_\w+)")
 _CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z][a-z]\w*")
 _START = re.compile(r"(?:^|[.!?:]\s+)\W*$")
-_ASKING = frozenset("""class classes property properties entity individual individuals instance instances ontology ontologies
-iri iris uri uris owl rdf rdfs sparql label domain range definition yes no true false list find show give name tell count which what how is are does
-and or of the a an in with for to""".split())
+_ASKING = frozenset("""class classes property properties individual individuals instance instances ontology iri iris uri uris owl rdf rdfs
+label domain range definition yes no true false list find show give name tell count which what how is are does""".split())
 _SLOT = re.compile(r"\{\w+\}")
 
 
