@@ -10,6 +10,7 @@ __all__ = ['COLUMNS', 'POOL', 'EVERY', 'ceiling', 'RetrievingBackend', 'AddingBa
 import json
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .asking import Asked, read_asked
@@ -18,7 +19,7 @@ from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..store.backend import Filters, TermStatistics, Weights
-from ..store.records import STATUSES, dump_json
+from ..store.records import STATUSES, Event, dump_json
 from ..store.sqlite import SQLiteBackend, SQLiteTransaction
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #973d94a5
@@ -84,6 +85,10 @@ class RetrievingBackend:
 class AddingBackend(RetrievingBackend):
     "Keeps strategies, too."
 
+    def transaction(self) -> AbstractContextManager[SQLiteTransaction]:
+        "What is written inside is stored together, or not at all."
+        return self.store.transaction()
+
     def add(self, item: MemoryItem) -> bool:
         "Keep a strategy; tells whether it is new here."
         with self.store.transaction() as tx:
@@ -95,9 +100,21 @@ class AddingBackend(RetrievingBackend):
         tx.insert([to_record(item, self.clock.now(), self.namespace)])
         return True
 
-    def removed(self,
-                memory_id: str,  # of a strategy
-                ) -> bool:
+    def update(self, item: MemoryItem) -> bool:
+        "Bring description, tags, examples, status and provenance of a known strategy up to date. Raises `NotFound`."
+        with self.store.transaction() as tx:
+            old = self.item(item.memory_id)  # raises NotFound
+            [record] = self.store.get([item.memory_id], self.namespace)
+            wanted = to_record(item, self.clock.now(), self.namespace)
+            new = {n: getattr(wanted, n) for n in ("summary", "tags", "status", "provenance") if getattr(wanted, n) != getattr(record, n)}
+            if new:
+                at = max(self.clock.now(), record.updated_at)
+                event = Event(at, "update", old.memory_id, self.namespace, {"version": record.version + 1, "changed": sorted(new)})
+                archived = at if wanted.status == "archived" else None
+                tx.replace(record, record.changed(**new, archived_at=archived, version=record.version + 1, updated_at=at), event)
+            return bool(new)
+
+    def removed(self, memory_id: str) -> bool:
         "Whether somebody deleted it here."
         return any(e.kind in ("delete", "erase") for e in self.store.events(self.namespace, memory_id))
 

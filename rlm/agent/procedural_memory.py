@@ -10,6 +10,7 @@ __all__ = ['SLOTS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CO
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #1f5758b4
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -20,7 +21,7 @@ from ..core.text import valid_label, valid_text
 from ..store.records import MemoryRecord, Reader, new_record, read_choice, read_count, read_mapping, read_tags
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #d78c5777
-SLOTS: tuple[str, ...] = ("entity", "entity2", "number", "text")
+SLOTS: tuple[str, ...] = ("entity", "entity2", "number", "text", "question")
 _SLOT = re.compile(r"\{(" + "|".join(SLOTS) + r")\}")
 _FENCE = re.compile(r"^```(?:repl|python|py)?[ \t]*\n(.*?)^```[ \t]*$", re.M | re.S)
 
@@ -217,6 +218,16 @@ class MemoryBackend(Protocol):
             ) -> bool:
         "Keep a strategy; tells whether it is new here. What is known already stays as it is."
 
+    def update(self,
+               item: MemoryItem,  # one that is known; its id says which
+               ) -> bool:
+        "Bring description, tags, examples, status and provenance up to date; tells whether anything changed."
+
+    def removed(self,
+                memory_id: str,  # of a strategy
+                ) -> bool:
+        "Whether somebody deleted it here."
+
     def record_usage(self,
                      trajectory_id: str,    # of a stored trajectory
                      retrieved: Retrieved,  # what that run was given, best first
@@ -229,6 +240,9 @@ class MemoryBackend(Protocol):
                        retrieved: Retrieved = (),           # what it was given
                        ) -> None:
         "Keep a run, its judgment, what it taught and what it used: all of it, or nothing."
+
+    def transaction(self) -> AbstractContextManager[object]:
+        "What is written inside is stored together, or not at all."
 
     def items(self) -> list[MemoryItem]:
         "Every strategy, archived ones too, by id."
