@@ -142,9 +142,9 @@ def read_truth(text: str,  # an answer
     return False if _NEGATED.search(bare) else True if _AFFIRMED.search(bare) else None
 
 # %% ../../nbs/90_benchmarks/97_answers.ipynb #57cd75d2
-_WORDS = {w: n for n, w in enumerate(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen "
-    "twenty".split())}
+_COUNTING = """zero one two three four five six seven eight nine ten
+eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"""
+_WORDS = {w: n for n, w in enumerate(_COUNTING.split())}
 _ONES = {"한": 1, "하나": 1, "두": 2, "둘": 2, "세": 3, "셋": 3, "네": 4, "넷": 4, "다섯": 5, "여섯": 6, "일곱": 7, "여덟": 8, "아홉": 9}
 _KOREAN = {**_ONES, **{f"열{w}": 10 + n for w, n in _ONES.items()}, "열": 10, "스무": 20, "스물": 20}
 _COUNTED = re.compile(r"(?<![가-힣])(" + "|".join(sorted(_KOREAN, key=len, reverse=True)) + r")(?=\s?(?:개|가지|종|클래스|속성|명|곳)|$)")

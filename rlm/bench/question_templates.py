@@ -274,7 +274,8 @@ characteristic:
     이 온톨로지에서 {x}는(은) {y}이야?
 instances:
   kind: terms
-  subjects: SELECT DISTINCT ?x { ?i a ?x . %named(?x) . %named(?i) . FILTER NOT EXISTS { ?j a ?c . ?c rdfs:subClassOf+ ?x . FILTER NOT EXISTS { ?j a ?x } } }
+  subjects: SELECT DISTINCT ?x { ?i a ?x . %named(?x) . %named(?i) .
+    FILTER NOT EXISTS { ?j a ?c . ?c rdfs:subClassOf+ ?x . FILTER NOT EXISTS { ?j a ?x } } }
   gold: SELECT ?i { ?i a $x . %named(?i) }
   en: |
     What are the instances of {x}?
@@ -340,7 +341,8 @@ inherited_properties:
 are_disjoint:
   kind: truth
   subjects: SELECT DISTINCT ?x ?y { { ?a owl:disjointWith ?b . ?x rdfs:subClassOf? ?a . ?y rdfs:subClassOf? ?b } UNION
-    { ?x rdfs:subClassOf ?p . ?y rdfs:subClassOf ?p . ?p rdfs:subClassOf? ?q . FILTER EXISTS { ?m owl:disjointWith ?n } } FILTER(?x != ?y) . %named(?x) . %named(?y) }
+    { ?x rdfs:subClassOf ?p . ?y rdfs:subClassOf ?p . ?p rdfs:subClassOf? ?q .
+    FILTER EXISTS { ?m owl:disjointWith ?n } } FILTER(?x != ?y) . %named(?x) . %named(?y) }
   gold: ASK { $x rdfs:subClassOf* ?a . $y rdfs:subClassOf* ?b . { ?a owl:disjointWith|^owl:disjointWith ?b } UNION
     { ?s a owl:AllDisjointClasses ; owl:members/rdf:rest*/rdf:first ?a, ?b . FILTER(?a != ?b) } }
   en: |
@@ -384,7 +386,8 @@ comparison:
   kind: choice
   most: 1
   subjects: SELECT ?x ?y { { SELECT ?x (COUNT(DISTINCT ?c) AS ?n) { ?c rdfs:subClassOf ?x . %named(?c) } GROUP BY ?x }
-    { SELECT ?y (COUNT(DISTINCT ?d) AS ?m) { ?d rdfs:subClassOf ?y . %named(?d) } GROUP BY ?y } FILTER(?n > ?m && ?m > 1) . %named(?x) . %named(?y) }
+    { SELECT ?y (COUNT(DISTINCT ?d) AS ?m) { ?d rdfs:subClassOf ?y . %named(?d) } GROUP BY ?y }
+    FILTER(?n > ?m && ?m > 1) . %named(?x) . %named(?y) }
   gold: SELECT ?z { { SELECT ?z (COUNT(DISTINCT ?c) AS ?n) { VALUES ?z { $x $y } ?c rdfs:subClassOf ?z . %named(?c) }
     GROUP BY ?z ORDER BY DESC(?n) LIMIT 1 } }
   en: |

@@ -75,7 +75,8 @@ def mention(names: Names,        # of the ontology
     return rng.choices([n for _, n in ways], [w for w, _ in ways])[0]
 
 
-_THINGS = ("turnip", "gasket", "walrus", "trombone", "yoghurt", "lantern", "haystack", "pancake", "zeppelin", "marmalade", "cactus", "puddle")
+_THINGS = ("turnip", "gasket", "walrus", "trombone", "yoghurt", "lantern", "haystack", "pancake",
+           "zeppelin", "marmalade", "cactus", "puddle")
 
 
 def invented(names: Names,        # of the ontology
@@ -105,7 +106,7 @@ def ways_up(start: str,                         # where to begin
             yield from climb((*way, high))
     return frozenset(climb((start,)))
 
-
+# %% ../../nbs/90_benchmarks/97_questions.ipynb #7644512e
 def answered(template: Template,       # of the question
              graph: GoldGraph,         # asked about
              query: str,               # its gold query, with terms put in
@@ -194,7 +195,7 @@ def asked(template: Template,    # what to ask
         found[question.text] = question
     return list(found.values())
 
-
+# %% ../../nbs/90_benchmarks/97_questions.ipynb #ea8cca0c
 def _counted(question: Question) -> list[str]:
     "The subjects that a part is drawn for: the terms of OWL are in both."
     return [s for s in question.subjects if not s.startswith("http://www.w3.org/2002/07/owl#")]

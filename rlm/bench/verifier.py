@@ -8,7 +8,7 @@ __all__ = ['Outcome', 'exact_terms', 'literal_items', 'prose_terms', 'named_term
 # %% ../../nbs/90_benchmarks/97_verifier.ipynb #38398146
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,8 @@ _IRI = re.compile(r"<([a-z][\w+.-]*:[^<>\s]+)>|((?:https?|urn)://?[^\s<>\"'`,;()
 _CURIE = re.compile(r"(?<![\w:/#.])([A-Za-z][\w.-]*|):((?=[^\W\d])[\w-]+(?:\.\w+)*|(?<=:)\d\w+)")
 _BULLET = re.compile(r"^\s*(?:[-*•·▪]|\(?\d+[.)])\s+")
 _REMARK = re.compile(r"\s+[-–—]+\s+|:\s+|\s+[({\[]|\s*=\s")
-_CUT = re.compile(r"\s*(?:[,;、|]|\s/\s|(?<=\w)\s+(?:and|or|및|그리고|또는)\s+|(?<=[\w)])(?:와|과|하고|이랑)\s+)\s*(?:and\s+|or\s+|그리고\s+|및\s+)?", re.I)
+_CUT = re.compile(r"\s*(?:[,;、|]|\s/\s|(?<=\w)\s+(?:and|or|및|그리고|또는)\s+|(?<=[\w)])(?:와|과|하고|이랑)\s+)\s*"
+                  r"(?:and\s+|or\s+|그리고\s+|및\s+)?", re.I)
 _ENDING = re.compile(r"(?:입니다|이에요|예요|이다|이고|이며|이야|야|등|뿐)?(?:입니다)?[.!。]*$")
 _LEAD = re.compile(r"^(?:.{0,160}?(?:\b(?:are|is|was|were|includes?|called|named|namely|has|have|being)\b:?|[:：](?=\s)|"
                    r"(?<=[가-힣\w)>`'\"”])(?:은|는|이|가|로는|에는)(?=\s)))\s*", re.S)
@@ -95,7 +96,7 @@ def prose_terms(text: str,     # a sentence or two
         i += size
     return list(dict.fromkeys(t for _, t in sorted(found)))
 
-
+# %% ../../nbs/90_benchmarks/97_verifier.ipynb #319b8b13
 def named_terms(text: str,     # an answer
                 names: Names,  # of the ontology
                 ) -> list[str]:  # in order, each once; what the ontology doesn't know as ?name
@@ -118,9 +119,9 @@ def _run_on(text: str, names: Names) -> list[str]:
     for said in dict.fromkeys((text, _LEAD.sub("", text, count=1), re.split(r"[:：]\s", text, maxsplit=1)[-1])):
         items = [i for i in _CUT.split(said.rstrip(". ")) if i.strip()]
         found = [list(_item(i, names, listed=False)) for i in items]
-        if items and all(f and not f[0].startswith("?") for f in found[:1]) and (len(items) > 1 or len(found[0]) == 1):
-            if any(_named(i, names) for i in items) or len([f for f in found if f]) == sum(len(f) for f in found):
-                return list(dict.fromkeys(t for f in found for t in f))
+        begun = bool(items) and bool(found[0]) and not found[0][0].startswith("?") and (len(items) > 1 or len(found[0]) == 1)
+        if begun and (any(_named(i, names) for i in items) or all(len(f) < 2 for f in found)):
+            return list(dict.fromkeys(t for f in found for t in f))
     exact = [t for *_, t in exact_terms(text, names)]
     return list(dict.fromkeys(exact)) or prose_terms(text, names)
 
@@ -151,7 +152,7 @@ def _without_subject(text: str, found: Sequence[str], gold: frozenset[str], subj
         rest.pop(0)
     return rest
 
-
+# %% ../../nbs/90_benchmarks/97_verifier.ipynb #0f98b555
 def _terms(text: str, gold: Terms, names: Names, subjects: Sequence[str]) -> Verdict:
     "Judge a set of terms."
     found = [t for t in named_terms(text, names) if t not in TOP or t in gold.members]
@@ -166,7 +167,7 @@ def _terms(text: str, gold: Terms, names: Names, subjects: Sequence[str]) -> Ver
         return _verdict(False, 0, "none" if says_none(text) else text)
     return _verdict(members == gold.members, overlap(sorted(members), sorted(gold.members)), [names.show(m) for m in sorted(members)])
 
-
+# %% ../../nbs/90_benchmarks/97_verifier.ipynb #a10ae489
 def _chain(text: str, gold: Chain, names: Names) -> Verdict:
     "Judge a path."
     links = {link for way in gold.ways for link in way}
