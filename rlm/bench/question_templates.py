@@ -22,11 +22,14 @@ _PIECES: Mapping[str, str] = {
     "restricted": "(rdfs:subClassOf|owl:equivalentClass)/((owl:intersectionOf|owl:unionOf)/rdf:rest*/rdf:first)?/owl:onProperty"}
 _OURS = 'FILTER(isIRI(?{0}) && !REGEX(STR(?{0}), "^http://www.w3.org/(2002/07/owl|2000/01/rdf-schema|1999/02/22-rdf-syntax-ns)#"))'
 
+_ANY = "FILTER(isIRI(?{0}) && ?{0} NOT IN (owl:Thing, owl:Nothing, rdfs:Resource))"
+
 
 def expand(query: str,  # SPARQL with pieces such as %domain or %named(?x)
            ) -> str:
     "A query with its pieces put in."
     query = re.sub(r"%named\(\?(\w+)\)", lambda m: _OURS.format(m[1]), query)
+    query = re.sub(r"%any\(\?(\w+)\)", lambda m: _ANY.format(m[1]), query)
     return re.sub(r"%(\w+)", lambda m: _PIECES[m[1]], query)
 
 
@@ -100,7 +103,7 @@ describe:
 direct_subclasses:
   kind: terms
   subjects: SELECT ?x { ?c rdfs:subClassOf ?x . %named(?x) . %named(?c) }
-  gold: SELECT ?c { ?c rdfs:subClassOf $x . FILTER(?c != $x) . %named(?c) }
+  gold: SELECT ?c { ?c rdfs:subClassOf $x . FILTER(?c != $x) . %any(?c) }
   en: |
     What are the direct subclasses of {x}?
     List the immediate subclasses of {x}.
@@ -112,7 +115,7 @@ direct_subclasses:
 direct_superclasses:
   kind: terms
   subjects: SELECT ?x { ?x rdfs:subClassOf ?c . %named(?x) . %named(?c) }
-  gold: SELECT ?c { $x rdfs:subClassOf ?c . FILTER(?c != $x) . %named(?c) }
+  gold: SELECT ?c { $x rdfs:subClassOf ?c . FILTER(?c != $x) . %any(?c) }
   en: |
     What is the direct superclass of {x}?
     Which classes is {x} immediately a subclass of?
@@ -124,7 +127,7 @@ direct_superclasses:
 domain:
   kind: terms
   subjects: SELECT ?x { ?x %domain ?c . %named(?x) . %named(?c) }
-  gold: SELECT ?c { $x %domain ?c . %named(?c) }
+  gold: SELECT ?c { $x %domain ?c . %any(?c) }
   en: |
     What is the domain of {x}?
     Which class does the property {x} have as its domain?
@@ -136,7 +139,7 @@ domain:
 range:
   kind: terms
   subjects: SELECT ?x { ?x %range ?c . %named(?x) . %named(?c) }
-  gold: SELECT ?c { $x %range ?c . %named(?c) }
+  gold: SELECT ?c { $x %range ?c . %any(?c) }
   en: |
     What is the range of {x}?
     What kind of value does the property {x} take?
@@ -148,7 +151,7 @@ range:
 inverse:
   kind: terms
   subjects: SELECT ?x { ?x owl:inverseOf|^owl:inverseOf ?p . %named(?x) . %named(?p) }
-  gold: SELECT ?p { $x owl:inverseOf|^owl:inverseOf ?p . %named(?p) }
+  gold: SELECT ?p { $x owl:inverseOf|^owl:inverseOf ?p . %any(?p) }
   en: |
     What is the inverse of {x}?
     Which property is inverse to {x}?
@@ -160,7 +163,7 @@ inverse:
 subproperties:
   kind: terms
   subjects: SELECT ?x { ?p rdfs:subPropertyOf ?x . %named(?x) . %named(?p) }
-  gold: SELECT ?p { ?p rdfs:subPropertyOf $x . FILTER(?p != $x) . %named(?p) }
+  gold: SELECT ?p { ?p rdfs:subPropertyOf $x . FILTER(?p != $x) . %any(?p) }
   en: |
     What are the direct subproperties of {x}?
     Which properties are immediately below {x}?
@@ -172,7 +175,7 @@ subproperties:
 superproperties:
   kind: terms
   subjects: SELECT ?x { ?x rdfs:subPropertyOf ?p . %named(?x) . %named(?p) }
-  gold: SELECT ?p { $x rdfs:subPropertyOf ?p . FILTER(?p != $x) . %named(?p) }
+  gold: SELECT ?p { $x rdfs:subPropertyOf ?p . FILTER(?p != $x) . %any(?p) }
   en: |
     What is the direct superproperty of {x}?
     Which property is {x} a direct subproperty of?
@@ -188,7 +191,7 @@ FOLLOWED = """
 all_subclasses:
   kind: terms
   subjects: SELECT DISTINCT ?x { ?d rdfs:subClassOf ?c . ?c rdfs:subClassOf ?x . %named(?x) . %named(?c) . %named(?d) }
-  gold: SELECT DISTINCT ?c { ?c rdfs:subClassOf+ $x . FILTER(?c != $x) . %named(?c) }
+  gold: SELECT DISTINCT ?c { ?c rdfs:subClassOf+ $x . FILTER(?c != $x) . %any(?c) }
   en: |
     What are all subclasses of {x}, direct and indirect?
     Find all subclasses of {x}.
@@ -200,7 +203,7 @@ all_subclasses:
 ancestors:
   kind: terms
   subjects: SELECT DISTINCT ?x { ?x rdfs:subClassOf ?c . ?c rdfs:subClassOf ?d . %named(?x) . %named(?c) . %named(?d) }
-  gold: SELECT DISTINCT ?c { $x rdfs:subClassOf+ ?c . FILTER(?c != $x) . %named(?c) }
+  gold: SELECT DISTINCT ?c { $x rdfs:subClassOf+ ?c . FILTER(?c != $x) . %any(?c) }
   en: |
     What are all ancestors of {x}?
     List all superclasses of {x}, direct and indirect.
@@ -213,7 +216,7 @@ path_to_root:
   kind: edges
   most: 6
   subjects: SELECT DISTINCT ?x { ?x rdfs:subClassOf ?c . ?c rdfs:subClassOf ?d . %named(?x) . %named(?c) . %named(?d) }
-  gold: SELECT DISTINCT ?a ?b { $x rdfs:subClassOf* ?a . ?a rdfs:subClassOf ?b . FILTER(?a != ?b) . %named(?a) . %named(?b) }
+  gold: SELECT DISTINCT ?a ?b { $x rdfs:subClassOf* ?a . ?a rdfs:subClassOf ?b . FILTER(?a != ?b) . %any(?a) . %any(?b) }
   en: |
     What is the path from {x} to the root of the hierarchy?
     Trace {x} up to its topmost superclass.
@@ -225,7 +228,7 @@ path_to_root:
 count_direct:
   kind: number
   subjects: SELECT DISTINCT ?x { ?c rdfs:subClassOf ?x . %named(?x) . %named(?c) }
-  gold: SELECT (COUNT(DISTINCT ?c) AS ?n) { ?c rdfs:subClassOf $x . FILTER(?c != $x) . %named(?c) }
+  gold: SELECT (COUNT(DISTINCT ?c) AS ?n) { ?c rdfs:subClassOf $x . FILTER(?c != $x) . %any(?c) }
   en: |
     How many direct subclasses does {x} have?
     Count the immediate subclasses of {x}.
@@ -237,7 +240,7 @@ count_direct:
 count_all:
   kind: number
   subjects: SELECT DISTINCT ?x { ?d rdfs:subClassOf ?c . ?c rdfs:subClassOf ?x . %named(?x) . %named(?c) . %named(?d) }
-  gold: SELECT (COUNT(DISTINCT ?c) AS ?n) { ?c rdfs:subClassOf+ $x . FILTER(?c != $x) . %named(?c) }
+  gold: SELECT (COUNT(DISTINCT ?c) AS ?n) { ?c rdfs:subClassOf+ $x . FILTER(?c != $x) . %any(?c) }
   en: |
     How many subclasses does {x} have in total, direct and indirect?
     Count all descendants of the class {x}.
@@ -276,7 +279,7 @@ instances:
   kind: terms
   subjects: SELECT DISTINCT ?x { ?i a ?x . %named(?x) . %named(?i) .
     FILTER NOT EXISTS { ?j a ?c . ?c rdfs:subClassOf+ ?x . FILTER NOT EXISTS { ?j a ?x } } }
-  gold: SELECT ?i { ?i a $x . %named(?i) }
+  gold: SELECT ?i { ?i a $x . %any(?i) }
   en: |
     What are the instances of {x}?
     List the individuals of type {x}.
@@ -288,7 +291,7 @@ instances:
 restrictions:
   kind: terms
   subjects: SELECT DISTINCT ?x { ?x %restricted ?p . %named(?x) . %named(?p) }
-  gold: SELECT DISTINCT ?p { $x %restricted ?p . %named(?p) }
+  gold: SELECT DISTINCT ?p { $x %restricted ?p . %any(?p) }
   en: |
     Which properties does {x} have restrictions on?
     On which properties is the class {x} restricted?
@@ -301,7 +304,7 @@ disjoint_with:
   kind: terms
   subjects: SELECT DISTINCT ?x { ?x owl:disjointWith|^owl:disjointWith ?c . %named(?x) . %named(?c) }
   gold: SELECT DISTINCT ?c { { $x owl:disjointWith|^owl:disjointWith ?c } UNION
-    { ?s a owl:AllDisjointClasses ; owl:members/rdf:rest*/rdf:first $x, ?c } FILTER(?c != $x) . %named(?c) }
+    { ?s a owl:AllDisjointClasses ; owl:members/rdf:rest*/rdf:first $x, ?c } FILTER(?c != $x) . %any(?c) }
   en: |
     Which classes are declared disjoint with {x}?
     What is {x} disjoint with?
@@ -329,7 +332,7 @@ COMBINED = """
 inherited_properties:
   kind: terms
   subjects: SELECT DISTINCT ?x { ?x rdfs:subClassOf+ ?d . ?p %domain ?d . %named(?x) . %named(?d) . %named(?p) }
-  gold: SELECT DISTINCT ?p { $x rdfs:subClassOf* ?d . ?p %domain ?d . %named(?p) }
+  gold: SELECT DISTINCT ?p { $x rdfs:subClassOf* ?d . ?p %domain ?d . %any(?p) }
   en: |
     Which properties can {x} have, counting those inherited from its superclasses?
     List all properties whose domain is {x} or one of its superclasses.
@@ -357,7 +360,7 @@ common_ancestor:
   kind: terms
   subjects: SELECT DISTINCT ?x ?y { ?x rdfs:subClassOf/rdfs:subClassOf? ?g . ?y rdfs:subClassOf ?g . FILTER(?x != ?y) .
     FILTER NOT EXISTS { ?x rdfs:subClassOf+ ?y } . FILTER NOT EXISTS { ?y rdfs:subClassOf+ ?x } . %named(?x) . %named(?y) . %named(?g) }
-  gold: SELECT DISTINCT ?a { $x rdfs:subClassOf+ ?a . $y rdfs:subClassOf+ ?a . %named(?a) .
+  gold: SELECT DISTINCT ?a { $x rdfs:subClassOf+ ?a . $y rdfs:subClassOf+ ?a . %any(?a) .
     FILTER NOT EXISTS { $x rdfs:subClassOf+ ?b . $y rdfs:subClassOf+ ?b . ?b rdfs:subClassOf+ ?a . FILTER(?a != ?b) } }
   en: |
     What is the lowest common ancestor of {x} and {y}?
@@ -388,7 +391,7 @@ comparison:
   subjects: SELECT ?x ?y { { SELECT ?x (COUNT(DISTINCT ?c) AS ?n) { ?c rdfs:subClassOf ?x . %named(?c) } GROUP BY ?x }
     { SELECT ?y (COUNT(DISTINCT ?d) AS ?m) { ?d rdfs:subClassOf ?y . %named(?d) } GROUP BY ?y }
     FILTER(?n > ?m && ?m > 1) . %named(?x) . %named(?y) }
-  gold: SELECT ?z { { SELECT ?z (COUNT(DISTINCT ?c) AS ?n) { VALUES ?z { $x $y } ?c rdfs:subClassOf ?z . %named(?c) }
+  gold: SELECT ?z { { SELECT ?z (COUNT(DISTINCT ?c) AS ?n) { VALUES ?z { $x $y } ?c rdfs:subClassOf ?z . %any(?c) }
     GROUP BY ?z ORDER BY DESC(?n) LIMIT 1 } }
   en: |
     Which has more direct subclasses, {x} or {y}?
@@ -401,7 +404,7 @@ comparison:
 properties_between:
   kind: terms
   subjects: SELECT DISTINCT ?x ?y { ?p %domain ?x ; %range ?y . FILTER(?x != ?y) . %named(?x) . %named(?y) . ?y a ?kind }
-  gold: SELECT DISTINCT ?p { ?p %domain $x ; %range $y . %named(?p) }
+  gold: SELECT DISTINCT ?p { ?p %domain $x ; %range $y . %any(?p) }
   en: |
     Which properties have {x} as their domain and {y} as their range?
     What properties go from {x} directly to {y}?

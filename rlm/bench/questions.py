@@ -238,6 +238,8 @@ def _read(values: dict[str, Any], graph: GoldGraph) -> Question:
     "One question from JSON."
     names, text = names_of(graph) if "about" in values else None, values["text"]
     subjects = tuple(names.resolve(s) or s for s in values["about"]) if names else tuple(values.get("subjects", ()))
+    if unknown := [s for s in subjects if names and ":" not in s]:
+        raise ValueError(f"{graph.name} has no one term called {unknown[0]!r}")
     digest = hashlib.sha256(f"{graph.name}//{text}".encode()).hexdigest()[:10]
     asked_as = Template("", values.get("tier", 0), values.get("kind", ""), "", "", {})
     ready, query = "answer" in values, values.get("sparql", "")
