@@ -101,12 +101,12 @@ def read_answer(values: Mapping[str, Any],  # as `answer_json` made it
 _REFUSES = re.compile(
     r"\b(?:i (?:really )?(?:do not|don't|did not|didn't) (?:know|find out)|(?:i'?m|i am) (?:not sure|unsure|unable)|"
     r"(?:can ?not|can't|could ?n[o']t|could not|unable to) (?:answer|say|tell|determine|decide|find out|work out|conclude)|"
-    r"no idea|unknown|not certain|(?:need|would need) more information)\b|"
+    r"no idea|(?:answer|that) is unknown|not certain|(?:need|would need) more information)\b|"
     r"모르겠|모릅니다|모른다|몰라|알 수 없|알수없|답할 수 없|대답할 수 없|답하지 못|찾지 못했|확실하지 않|판단할 수 없", re.I)
 _NONE = re.compile(
     r"\b(?:none|nothing|no such|there (?:is|are) no|there isn't|there aren't|does(?: not|n't) (?:exist|have|contain|define|appear|occur)|"
     r"do(?: not|n't) exist|not (?:found|present|defined|in (?:this|the) ontology|a term|declared)|has no|have no|"
-    r"could(?: not|n't) find|(?:did not|didn't|can(?: |)not|can't) find|no (?:term|class|property|entity|match|result|answer|subclass|"
+    r"(?:could not|couldn't|did not|didn't|can ?not|can't) find(?! out)|no (?:term|class|property|entity|match|result|answer|subclass|"
     r"superclass|instance|restriction|propert|\w+ (?:was|were) found)\w*)\b|"
     r"없|존재하지 않|찾을 수 없|찾지 못|나오지 않|정의되지 않|있지 않|아무것도", re.I)
 
@@ -114,7 +114,7 @@ _NONE = re.compile(
 def refuses(text: str,  # an answer
             ) -> bool:
     "Whether an answer says that it does not know, or says nothing."
-    return not text.strip() or bool(_REFUSES.search(normalise(text)))
+    return text.strip(" .*_").casefold() in ("", "unknown") or bool(_REFUSES.search(normalise(text)))
 
 
 def says_none(text: str,  # an answer

@@ -62,7 +62,7 @@ class GoldGraph:
         "Whether a pattern is there."
         return bool(self.store.query(spell(query, **terms), prefixes=dict(PREFIXES)))
 
-
+# %% ../../nbs/90_benchmarks/97_gold.ipynb #a5eea336
 def spell(query: str,    # SPARQL, in which $x, $y … stand for terms
           **terms: str,  # their IRIs
           ) -> str:

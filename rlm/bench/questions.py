@@ -233,7 +233,7 @@ def read_questions(path: "str | Path",           # a file of questions, one a li
                                "It needs ontology, text, language, and an answer or a query with its kind.") from e
     return found
 
-
+# %% ../../nbs/90_benchmarks/97_questions.ipynb #f20de0f8
 def _read(values: dict[str, Any], graph: GoldGraph) -> Question:
     "One question from JSON."
     names, text = names_of(graph) if "about" in values else None, values["text"]

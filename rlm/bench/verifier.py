@@ -99,18 +99,18 @@ def prose_terms(text: str,     # a sentence or two
 # %% ../../nbs/90_benchmarks/97_verifier.ipynb #319b8b13
 def named_terms(text: str,     # an answer
                 names: Names,  # of the ontology
-                ) -> list[str]:  # in order, each once; what the ontology doesn't know as ?name
-    "The terms that an answer names."
+                ) -> list[str]:  # in order; what the ontology doesn't know as ?name
+    "The terms that an answer names, as often as it does."
     items = literal_items(text)
     if items is not None:
-        return list(dict.fromkeys(names.resolve(i) or f"?{i}" for i in items))
+        return [names.resolve(i) or f"?{i}" for i in items]
     if iri := _named(text, names):
         return [iri]
     lines = [line for line in text.splitlines() if line.strip()]
     bullets = [line for line in lines if _BULLET.match(line)]
     if bullets or len(lines) > 2:
         tidy = bullets or [line for line in lines if not line.rstrip().endswith(":")]
-        return list(dict.fromkeys(t for line in tidy for t in _item(_BULLET.sub("", line), names, listed=True)))
+        return [t for line in tidy for t in _item(_BULLET.sub("", line), names, listed=True)]
     return _run_on(" ".join(lines), names)
 
 
@@ -121,9 +121,8 @@ def _run_on(text: str, names: Names) -> list[str]:
         found = [list(_item(i, names, listed=False)) for i in items]
         begun = bool(items) and bool(found[0]) and not found[0][0].startswith("?") and (len(items) > 1 or len(found[0]) == 1)
         if begun and (any(_named(i, names) for i in items) or all(len(f) < 2 for f in found)):
-            return list(dict.fromkeys(t for f in found for t in f))
-    exact = [t for *_, t in exact_terms(text, names)]
-    return list(dict.fromkeys(exact)) or prose_terms(text, names)
+            return [t for f in found for t in f]
+    return [t for *_, t in exact_terms(text, names)] or prose_terms(text, names)
 
 # %% ../../nbs/90_benchmarks/97_verifier.ipynb #b08af6b5
 Outcome = Literal["right", "wrong", "refused"]
