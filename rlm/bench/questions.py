@@ -35,11 +35,13 @@ class Question:
     subjects: tuple[str, ...]  # IRIs of the terms it is about; for a term that isn't there, its name
     answer: Answer  # the right one
     sparql: str  # the query that gave it
+    wording: int = -1  # which of the template's phrasings it is, from 0; -1 for one that a person worded
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON."
         return {"id": self.id, "ontology": self.ontology, "template": self.template, "tier": self.tier, "language": self.language,
-                "text": self.text, "subjects": list(self.subjects), "answer": answer_json(self.answer), "sparql": self.sparql}
+                "text": self.text, "subjects": list(self.subjects), "answer": answer_json(self.answer), "sparql": self.sparql,
+                "wording": self.wording}
 
 # %% ../../nbs/90_benchmarks/97_questions.ipynb #5d810840
 Part = Literal["train", "test"]
@@ -148,6 +150,7 @@ def ask(template: Template,    # what to ask
         subjects: tuple[str, ...],  # which of them
         language: str,         # en or ko
         rng: random.Random,    # for the wording
+        part: Part | None = None,  # training leaves out the last of the phrasings
         ) -> Question | None:
     "One question; None where these subjects allow none that is fair and clear."
     if template.kind == "absent":
@@ -164,9 +167,11 @@ def ask(template: Template,    # what to ask
     fitting = [d for d in meant if "{" not in d and ("{d}" not in template.forms[language][0] or 24 < len(d) < 260)]
     if not said or not fitting:
         return None
-    text = rng.choice(template.forms[language]).format(x=said[0], y=said[-1], d=" ".join(fitting[0].split()))
+    forms = template.forms[language]
+    wording = rng.randrange(len(forms) - (part == "train"))
+    text = forms[wording].format(x=said[0], y=said[-1], d=" ".join(fitting[0].split()))
     digest = hashlib.sha256(f"{graph.name}/{template.name}/{text}".encode()).hexdigest()[:10]
-    return Question(digest, graph.name, template.name, template.tier, language, text, subjects, answer, query)
+    return Question(digest, graph.name, template.name, template.tier, language, text, subjects, answer, query, wording)
 
 # %% ../../nbs/90_benchmarks/97_questions.ipynb #202f4315
 def asked(template: Template,    # what to ask
@@ -187,7 +192,7 @@ def asked(template: Template,    # what to ask
             break
         if template.kind == "truth" and not open_for[truth := graph.ask(template.gold, **dict(zip("xy", subjects, strict=True)))]:
             continue
-        question = ask(template, graph, names, subjects, ("en", "ko")[len(found) % 2], rng)
+        question = ask(template, graph, names, subjects, ("en", "ko")[len(found) % 2], rng, part)
         if question is None or question.text in found or (part and {part_of(s, seed) for s in _counted(question)} != {part}):
             continue
         if template.kind == "truth":
@@ -248,4 +253,4 @@ def _read(values: dict[str, Any], graph: GoldGraph) -> Question:
     if not ready and kind_of(answer) != _KINDS[values["kind"]]:
         raise ValueError("the query does not give an answer of this kind")
     return Question(values.get("id", digest), graph.name, values.get("template", ""), values.get("tier", 0), values["language"], text,
-                    subjects, answer, query)
+                    subjects, answer, query, values.get("wording", -1))

@@ -1,7 +1,6 @@
 """Questions with exact answers: the queries against answers worked out by hand, the verifier against the same answers said in
 many ways, and the split."""
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.bench.answers import Answer, Chain, Number, Terms, Text, Truth
-from rlm.bench.gold import ZOO, GoldGraph, Names, gold_of, names_of, read_gold, spell, zoo
+from rlm.bench.gold import ZOO, Names, gold_of, names_of, read_gold, spell, zoo
 from rlm.bench.question_templates import TEMPLATES
 from rlm.bench.questions import Question, answered, ask, asked, generate, mention, part_of
 from rlm.bench.verifier import named_terms, verify
@@ -32,8 +31,10 @@ BY_HAND: list[tuple[str, list[str], Answer]] = [
     ("direct_subclasses", z("Animal"), terms("Bird", "Cat")), ("direct_superclasses", z("Bird"), terms("Animal")),
     ("domain", z("hasWing"), terms("Bird")), ("range", z("eats"), terms("Plant")), ("inverse", z("partOf"), terms("hasPart")),
     ("inverse", z("hasPart"), terms("partOf")), ("subproperties", z("hasPart"), terms("hasWing")),
-    ("superproperties", z("hasWing"), terms("hasPart")), ("all_subclasses", z("Being"), terms("Animal", "Plant", "Bird", "Cat", "Owl", "Hen")),
-    ("ancestors", z("Owl"), terms("Bird", "Animal", "Being")), ("path_to_root", z("Owl"), Chain(frozenset([tuple(z("Owl", "Bird", "Animal", "Being"))]))),
+    ("superproperties", z("hasWing"), terms("hasPart")),
+    ("all_subclasses", z("Being"), terms("Animal", "Plant", "Bird", "Cat", "Owl", "Hen")),
+    ("ancestors", z("Owl"), terms("Bird", "Animal", "Being")),
+    ("path_to_root", z("Owl"), Chain(frozenset([tuple(z("Owl", "Bird", "Animal", "Being"))]))),
     ("count_direct", z("Being"), Number(2)), ("count_all", z("Being"), Number(6)), ("count_all", z("Animal"), Number(4)),
     ("is_a", z("Owl", "Being"), Truth(True)), ("is_a", z("Being", "Owl"), Truth(False)), ("is_a", z("Owl", "Hen"), Truth(False)),
     ("characteristic", [*z("hasPart"), "http://www.w3.org/2002/07/owl#TransitiveProperty"], Truth(True)),
@@ -93,7 +94,8 @@ def ways_to_say(answer: Answer, names: Names, rng: random.Random) -> list[str]:
             called = [next((n for n in names.labels.get(m, ()) if names.exact.get(n) == m and not set(n) & set(",;/:()'")), names.show(m))
                       for m in some]
             if not some:
-                return ["There is no such term in this ontology.", "None.", "그런 용어는 없습니다.", "[]", "No term with that name was found."]
+                return ["There is no such term in this ontology.", "None.", "그런 용어는 없습니다.", "[]",
+                        "No term with that name was found."]
             return [", ".join(short), "\n".join(f"- {s}" for s in short), str(short), "\n".join(f"<{m}>" for m in some), "; ".join(some),
                     "\n".join(f"{n}. {c} ({s})" for n, (c, s) in enumerate(zip(called, short, strict=True), 1)),
                     f"They are: {', '.join(short)}.", f"답은 {', '.join(short)}입니다.", "\n".join(f"* {s}: see there" for s in short)]
@@ -197,7 +199,8 @@ def test_both_languages_by_turns() -> None:
 
 
 def test_an_ambiguous_name_is_never_used() -> None:
-    graph = gold_of(rdflib.Graph().parse(data=ZOO + ':Kiwi a owl:Class ; rdfs:label "bird" ; rdfs:subClassOf :Bird .', format="turtle"), "two")
+    kiwi = ':Kiwi a owl:Class ; rdfs:label "bird" ; rdfs:subClassOf :Bird .'
+    graph = gold_of(rdflib.Graph().parse(data=ZOO + kiwi, format="turtle"), "two")
     names, rng = names_of(graph), random.Random(0)
     said = {mention(names, iri, rng, "en") for iri in z("Bird", "Kiwi") for _ in range(50)}
     assert "bird" not in said and all(names.resolve(s) in z("Bird", "Kiwi") for s in said)
@@ -206,9 +209,3 @@ def test_an_ambiguous_name_is_never_used() -> None:
 
 def test_parts_go_by_name_not_by_namespace() -> None:
     assert part_of("http://a.example/wasGeneratedBy", 3) == part_of("http://b.example#was_generated_by", 3)
-
-
-@pytest.fixture(scope="module")
-def people(root: Path) -> Callable[[list[GoldGraph]], list[Question]]:
-    from rlm.bench.questions import read_questions
-    return lambda graphs: read_questions(root / "tests" / "data" / "asked_by_people.jsonl", graphs)
