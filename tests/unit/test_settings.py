@@ -14,7 +14,9 @@ from rlm.core.errors import SettingsError
 from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
-         "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept"}
+         "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept",
+         "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
+         "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0}
 pytestmark = pytest.mark.usefixtures("bare")
 
 
@@ -33,7 +35,9 @@ def test_the_samples_of_this_file_cover_every_setting() -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
     kind = type(getattr(Settings(), name))
-    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache"), ("f", "e", "a"))
+    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "model", "openai_key", "anthropic_key",
+                           "model_prices"), ("f", "e", "a"))
+    words |= dict.fromkeys(("openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
     nearer = words | {"synchronous": ("full", "normal", "full"), "embedding_url": ("http://f", "http://e", "http://a")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
@@ -47,7 +51,7 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
             (load_settings(environment=env, **{name: None}), environment, f"environment RLM_{name.upper()}")]:
         assert getattr(found, name) == kind(value) and type(getattr(found, name)) is type(getattr(default, name))
         assert found.sources[name] == source
-        shown = "***" if name == "embedding_key" else str(kind(value))
+        shown = "***" if name.endswith("_key") else str(kind(value))
         assert (name, shown, source) in [row[:3] for row in found.table()] and source in repr(found)
 
 
