@@ -20,7 +20,7 @@ _PIECES: Mapping[str, str] = {
     "domain": "rdfs:domain/(owl:unionOf/rdf:rest*/rdf:first)?",
     "range": "rdfs:range/(owl:unionOf/rdf:rest*/rdf:first)?",
     "restricted": "(rdfs:subClassOf|owl:equivalentClass)/((owl:intersectionOf|owl:unionOf)/rdf:rest*/rdf:first)?/owl:onProperty"}
-_OURS = 'FILTER(isIRI(?{0}) && !REGEX(STR(?{0}), "^http://www.w3.org/(2002/07/owl|2000/01/rdf-schema|1999/02/22-rdf-syntax-ns)#"))'
+_OURS = 'FILTER NOT EXISTS {{ ?{0} a owl:Ontology }} FILTER(isIRI(?{0}) && !REGEX(STR(?{0}), "^http://www.w3.org/(2002/07/owl|2000/01/rdf-schema|1999/02/22-rdf-syntax-ns)#"))'
 
 _ANY = "FILTER(isIRI(?{0}) && ?{0} NOT IN (owl:Thing, owl:Nothing, rdfs:Resource))"
 
@@ -216,7 +216,7 @@ path_to_root:
   kind: edges
   most: 6
   subjects: SELECT DISTINCT ?x { ?x rdfs:subClassOf ?c . ?c rdfs:subClassOf ?d . %named(?x) . %named(?c) . %named(?d) }
-  gold: SELECT DISTINCT ?a ?b { $x rdfs:subClassOf* ?a . ?a rdfs:subClassOf ?b . FILTER(?a != ?b) . %any(?a) . %any(?b) }
+  gold: SELECT DISTINCT ?a ?b { $x rdfs:subClassOf* ?a . ?a rdfs:subClassOf ?b . FILTER(?a != ?b && isIRI(?a) && isIRI(?b)) }
   en: |
     What is the path from {x} to the root of the hierarchy?
     Trace {x} up to its topmost superclass.
@@ -334,13 +334,13 @@ inherited_properties:
   subjects: SELECT DISTINCT ?x { ?x rdfs:subClassOf+ ?d . ?p %domain ?d . %named(?x) . %named(?d) . %named(?p) }
   gold: SELECT DISTINCT ?p { $x rdfs:subClassOf* ?d . ?p %domain ?d . %any(?p) }
   en: |
-    Which properties can {x} have, counting those inherited from its superclasses?
+    Which properties does {x} get by their domain, counting those inherited from its superclasses?
     List all properties whose domain is {x} or one of its superclasses.
-    What properties apply to {x}, own and inherited?
+    What properties apply to {x} by domain, own and inherited?
   ko: |
-    {x}에 쓸 수 있는 속성을 상속된 것까지 모두 알려줘.
+    정의역에 따라 {x}에 쓸 수 있는 속성을 상속된 것까지 모두 알려줘.
     {x} 또는 그 상위 클래스를 정의역으로 하는 속성은?
-    {x}의 속성은 물려받은 것을 포함해 무엇이 있나요?
+    정의역으로 볼 때 {x}의 속성은 물려받은 것을 포함해 무엇이 있나요?
 are_disjoint:
   kind: truth
   subjects: SELECT DISTINCT ?x ?y { { ?a owl:disjointWith ?b . ?x rdfs:subClassOf? ?a . ?y rdfs:subClassOf? ?b } UNION

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .answers import Answer, Chain, Number, Terms, Text, Truth, answer_json, kind_of, read_answer
+from .answers import TOP, Answer, Chain, Number, Terms, Text, Truth, answer_json, kind_of, read_answer
 from .gold import GoldGraph, Names, fold, local_name, names_of, spell
 from .question_templates import CHARACTERISTICS, TEMPLATES, Template, expand
 from ..core.errors import InvalidInput, NotFound
@@ -126,7 +126,7 @@ def answered(template: Template,       # of the question
         case "chain":
             return Chain(frozenset(rows))
         case "edges":
-            return Chain(ways_up(subjects[0], rows))
+            return Chain(frozenset(tuple(step for step in way if step not in TOP) for way in ways_up(subjects[0], rows)))
     return Terms(frozenset(r[0] for r in rows), tuple(subjects) if template.kind == "choice" else ())
 
 
