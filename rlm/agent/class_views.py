@@ -7,6 +7,7 @@ __all__ = ['PATHS', 'HierarchyViews', 'Use', 'PropertyViews', 'ClassViews']
 
 # %% ../../nbs/40_agent/43_class_views.ipynb #30b7c8f2
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .bounds import page, whole
@@ -23,7 +24,7 @@ class HierarchyViews(EntityViews):
 
     def hierarchy(self, term: str, direction: str = "down", depth: int | None = None, limit: int = 1000, offset: int = 0) -> View:
         "All terms below a term (direction='up': above it), nearest level first. depth: levels at most; 1 for direct ones only."
-        iri, way = self.ontology.resolve(term), named(direction, ["down", "up"], "direction")
+        iri, way = self.ontology.resolve(term, prefer="class"), named(direction, ["down", "up"], "direction")
         levels = None if depth is None else whole(depth, "depth", 1, 10**6)
         relation, h = self.hierarchies.of(iri)
         found = h.below(iri, levels) if way == "down" else h.above(iri, levels)
@@ -34,7 +35,7 @@ class HierarchyViews(EntityViews):
 
     def find_path(self, term: str, to: str | None = None, depth: int = 50, limit: int = 100, offset: int = 0) -> View:
         "Ways from a term up to another, or to every root if none is given, shortest first. depth: steps at most."
-        iri, goal = self.ontology.resolve(term), None if to is None else self.ontology.resolve(to)
+        iri, goal = self.ontology.resolve(term, prefer="class"), None if to is None else self.ontology.resolve(to, prefer="class")
         relation, h = self.hierarchies.of(iri)
         found = paths(h, iri, goal, whole(depth, "depth", 0, 10**6), PATHS)
         head = {**self.short(iri), "relation": relation, "to": "every root" if goal is None else self.ontology.names.curie(goal),
@@ -55,6 +56,16 @@ class Use(NamedTuple):
 class PropertyViews(HierarchyViews):
     "class_properties."
 
+    @cached_property
+    def leading(self) -> dict[str, dict[str, list[str]]]:
+        "domain and range: class → the properties that have it there."
+        found: dict[str, dict[str, list[str]]] = {"domain": {}, "range": {}}
+        for role, by_class in found.items():
+            for p in sorted({s for s, _ in self.ontology.triples.pairs(RDFS + role) if is_iri(s)}):
+                for c in self.ontology.ends(p, RDFS + role):
+                    by_class.setdefault(c, []).append(p)
+        return found
+
     def uses(self,
              iri: str,                # a class
              role: str = "domain",    # or range
@@ -63,8 +74,7 @@ class PropertyViews(HierarchyViews):
         "The properties that a class has."
         o, t = self.ontology, self.ontology.triples
         above = {iri: 0} | (self.hierarchies.classes.above(iri) if inherited else {})
-        found = {Use(above[c], c, p, role) for p in sorted(set(o.properties) | {s for s, _ in t.pairs(RDFS + role)}) if is_iri(p)
-                 for c in o.ends(p, RDFS + role) if c in above}
+        found = {Use(d, c, p, role) for c, d in above.items() for p in self.leading[role].get(c, ())}
         if role == "domain":
             found |= {Use(d, c, p, "restriction") for c, d in above.items() for node in t.resources(c, RDFS + "subClassOf", OWL + "equivalentClass")
                       for p in t.resources(node, OWL + "onProperty") if is_iri(p)}
@@ -72,7 +82,7 @@ class PropertyViews(HierarchyViews):
 
     def class_properties(self, term: str, role: str = "domain", inherited: bool = True, limit: int = 200, offset: int = 0) -> View:
         "Properties whose domain (role='range': range) is the class or one above it, grouped by the class that gives them."
-        iri, chosen = self.ontology.resolve(term), named(role, ["domain", "range"], "role") or "domain"
+        iri, chosen = self.ontology.resolve(term, prefer="class"), named(role, ["domain", "range"], "role") or "domain"
         found = self.uses(iri, chosen, inherited)
         o, other = self.ontology, RDFS + ("range" if chosen == "domain" else "domain")
 
@@ -91,7 +101,7 @@ class ClassViews(PropertyViews):
 
     def relate(self, a: str, b: str, limit: int = 50, offset: int = 0) -> View:
         "Two terms: is-a either way, nearest common ancestors, disjointness, and the properties that lead from one to the other."
-        first, second = self.ontology.resolve(a), self.ontology.resolve(b)
+        first, second = self.ontology.resolve(a, prefer="class"), self.ontology.resolve(b, prefer="class")
         curie = self.ontology.names.curie
         _, h = self.hierarchies.of(first)
         shared, lowest = common(h, first, second)
@@ -119,7 +129,8 @@ class ClassViews(PropertyViews):
 
     def _leads(self, iri: str) -> list[tuple[str, str, str]]:
         "Property, the class that gives it, and a class it leads to."
-        return [(u.prop, u.source, c) for u in self.uses(iri) if u.how == "domain" for c in self.ontology.ends(u.prop, RDFS + "range")]
+        above = {iri: 0} | self.hierarchies.classes.above(iri)
+        return [(p, c, end) for c in above for p in self.leading["domain"].get(c, ()) for end in self.ontology.ends(p, RDFS + "range")]
 
     def _step(self, iri: str) -> str:
         curie = self.ontology.names.curie(iri)

@@ -65,6 +65,16 @@ class Base:
             return literal(term)
         return self.ontology.names.curie(term) if is_iri(term) else self.ontology.expression(term)
 
+    def source(self,
+               term: str,  # the subject of a triple
+               ) -> str:
+        "A subject as text. A blank node is part of a statement about some named term: that one is told."
+        here, seen = term, set[str]()
+        while not is_iri(here) and here not in seen:
+            seen.add(here)
+            here = next((s for subjects in self.ontology.triples.by_object.get(here, {}).values() for s in subjects), here)
+        return self.ontology.names.curie(here) if here == term else f"an expression of {self.ontology.names.curie(here)}" if is_iri(here) else "(something without a name)"
+
 # %% ../../nbs/40_agent/43_entity_views.ipynb #590ef916
 class FindingViews(Base):
     "search_entity, list_entities, instances, check_iris."
@@ -101,7 +111,7 @@ class FindingViews(Base):
 
     def instances(self, term: str, inherited: bool = True, limit: int = 100, offset: int = 0) -> View:
         "Individuals of a class and, unless inherited=False, of its subclasses."
-        iri = self.ontology.resolve(term)
+        iri = self.ontology.resolve(term, prefer="class")
         classes = [iri, *(self.hierarchies.classes.below(iri) if inherited else ())]
         found = sorted({s for c in classes for s in self.ontology.triples.subjects(c, RDF + "type") if is_iri(s)})
         tail = "" if inherited else ", inherited=False"
@@ -221,4 +231,4 @@ class EntityViews(FindingViews, Facts):
         def ordered(values: Iterable[str | Text]) -> list[Any]:
             return sorted((self.value(v) for v in values), key=lambda v: (type(v).__name__, str(v)))
         out = [("out", p, ordered(vs)) for p, vs in sorted(t.by_subject.get(iri, {}).items())]
-        return out + [("in", p, ordered(vs)) for p, vs in sorted(t.by_object.get(iri, {}).items())]
+        return out + [("in", p, sorted(map(self.source, vs))) for p, vs in sorted(t.by_object.get(iri, {}).items())]

@@ -92,7 +92,7 @@ def paths(hierarchy: Hierarchy,     # to walk up in
     "Ways up, none visiting a term twice."
     left = _distances(goal, hierarchy.children) | {goal: 0} if goal is not None else hierarchy.to_root
     found, tried = list[tuple[str, ...]](), 0
-    waiting = [(left[node], (node,))] if node in left else []
+    waiting: list[tuple[int, tuple[str, ...]]] = [(left[node], (node,))] if node in left else []
     while waiting and len(found) < most and tried < 100 * most:
         _, path = heappop(waiting)
         tried += 1

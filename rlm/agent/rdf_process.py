@@ -99,7 +99,12 @@ class RdfProcess:
             ) -> dict[str, Any]:          # its answer, or `error` and `message`
         "Ask, and wait. Whatever happens to the worker, this returns."
         late = threading.Event()
-        timer = threading.Timer(seconds, lambda: (late.set(), self._process.kill()))
+
+        def stop() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(seconds, stop)
         timer.start()
         try:
             line = self._exchange(json.dumps({**question, "body": len(body)}).encode() + b"\n" + body)

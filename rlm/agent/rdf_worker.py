@@ -89,7 +89,7 @@ class Oxigraph:
             lenient = str(e)
         triples = {self.ox.Triple(*q): None for q in quads}
         self.store.bulk_extend(self.ox.Quad(*t) for t in triples)
-        return numbered(triples, self.cell, most) | {"prefixes": prefixes, "lenient": lenient}
+        return numbered(map(tuple, triples), self.cell, most) | {"prefixes": prefixes, "lenient": lenient}
 
     def parse(self, data: bytes, syntax: str, base: str, most: int, lenient: bool) -> tuple[list[Any], dict[str, str]]:
         "Subjects, predicates and objects of all graphs, and the prefixes that the file declares."
@@ -213,9 +213,9 @@ def main(engine: str,  # oxigraph or rdflib
          memory: int,  # bytes
          ) -> None:
     "Answer what comes in, until nothing more comes."
-    ready = {"oxigraph": Oxigraph, "rdflib": Rdflib}[engine]()
+    engine_ready = Oxigraph() if engine == "oxigraph" else Rdflib()
     confine(memory)
-    serve(ready, sys.stdin.buffer, sys.stdout.buffer)
+    serve(engine_ready, sys.stdin.buffer, sys.stdout.buffer)
 
 
 def serve(engine: Oxigraph | Rdflib,  # that answers

@@ -81,7 +81,7 @@ class Triples:
         "What the worker read."
         terms = [None if cell is None else as_term(cell) for cell in said["terms"]]
         flat = iter([terms[n] for n in said["flat"]])
-        return cls(zip(flat, flat, flat, strict=True))  # type: ignore[arg-type]
+        return cls(zip(flat, flat, flat, strict=True))
 
     def objects(self,
                 subject: str,        # an IRI or blank node
@@ -179,14 +179,14 @@ class Names:
         iris = {t for t in (*triples.by_subject, *triples.by_object, *triples.predicates) if is_iri(t)}
         iris |= {o.datatype for _, _, o in triples if isinstance(o, Text) and o.datatype}
         used = Counter(map(namespace_of, iris))
-        self._shorten(iris, used, {n: p for p, n in reversed(declared.items()) if p and not _MADE_UP.fullmatch(p)}, name)
+        self._shorten(iris, used, {n: p for p, n in reversed(list(declared.items())) if p and not _MADE_UP.fullmatch(p)}, name)
 
     def _shorten(self, iris: set[str], used: Mapping[str, int], given: Mapping[str, str], name: str) -> None:
         "Choose a prefix for every namespace in use."
         given = dict(given)
         top = max(sorted(used), key=lambda n: (n not in USUAL, used[n]), default="")
         for namespace, count in sorted(used.items(), key=lambda kv: (-kv[1], kv[0])):
-            if namespace in given or not namespace or any(namespace.startswith(g) for g in given if len(g) > 8 and g not in USUAL and count < 2):
+            if namespace in given or not namespace or any(g.startswith(namespace) for g in given):
                 continue
             wanted = USUAL.get(namespace) or (re.sub(r"[^\w]", "", name) if namespace == top else "")
             if wanted and wanted not in given.values() and wanted not in self.declared:

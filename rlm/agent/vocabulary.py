@@ -267,14 +267,16 @@ class Ontology(Expressive):
         return {text: sorted(iris) for text, iris in found.items()}
 
     def resolve(self,
-                mention: str,  # a short name, an IRI, a local name or a label
-                ) -> str:      # the IRI
+                mention: str,             # a short name, an IRI, a local name or a label
+                prefer: str | None = None,  # a kind: where several terms are called so, one of this kind is meant
+                ) -> str:                 # the IRI
         "The one term that is meant. Raises `NotFound`, with what is near or which several there are."
         iri = self.names.expand(str(mention))
         if iri is not None and iri in self.triples:
             return iri
         text = str(mention).strip()
         found = self.called.get(normalise(text), []) if iri is None else []
+        found = [t for t in found if prefer in self.kinds(t)] or found
         exact = [t for t in found if text == local_name(t) or any(text == s.text for s in self.labels(t))] or found
         if len(exact) == 1:
             return exact[0]
