@@ -67,6 +67,11 @@ def _url(value: Any) -> str:
     return address
 
 
+def _days(value: Any) -> float:
+    "A span of days, as a number or like '30 d'."
+    return _number(value.strip().removesuffix("d") if isinstance(value, str) else value, 0, 36_500, False)
+
+
 def setting(default: Any,                # its value when no source sets it
             about: str,                  # what it does, with its unit
             read: Callable[[Any], Any],  # from YAML or text to the value; ValueError says what it must be
@@ -112,6 +117,22 @@ class Settings:
     embedding_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)))
     cache: Path = setting(  # noqa: RUF009
         Path("~/.cache/rlm"), "Where what can be made again is kept. Not set: in XDG_CACHE_HOME, if that is set.", _path)
+    n_promote: int = setting(
+        5, "Successes from which a rule or strategy is promoted (status ltm).", lambda v: _number(v, 1, 1_000_000, True))
+    k_fail: int = setting(
+        1, "Failures up to which it may be promoted, and stays so.", lambda v: _number(v, 0, 1_000_000, True))
+    k_fail_total: int = setting(
+        3, "Failures up to which it is kept at all; with more it is archived.", lambda v: _number(v, 0, 1_000_000, True))
+    k_fail_realtime: int = setting(
+        3, "Failures from which it is held at once, until a person decides.", lambda v: _number(v, 1, 1_000_000, True))
+    max_fail_rate: float = setting(
+        0.0, "A share of failures that is tolerated however many they are; 0: only the counts matter.",
+        lambda v: _number(v, 0, 1, False))
+    ttl_hot: float = setting(30.0, "Days without use after which what was not promoted is archived.", _days)
+    ttl_ltm: float = setting(180.0, "Days without use after which what was promoted is archived.", _days)
+    time_zone: str = setting("UTC", "Where midnight is, for daily jobs: a name like Asia/Seoul.", _word)
+    solver_timeout_s: float = setting(
+        1.0, "How long the solver may think about one question on rules, in seconds.", lambda v: _number(v, 0.001, 3600, False))
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → where its value came from
 
     def table(self) -> list[tuple[str, str, str, str]]:
@@ -156,17 +177,17 @@ def from_file(path: Path,           # a YAML file
     if not isinstance(found, dict | None):
         raise SettingsError(f"{where} holds a {type(found).__name__}.", write)
     for key in found or {}:
-        if key not in KNOWN:
+        if not isinstance(key, str) or key.lower() not in KNOWN:
             raise SettingsError(f"{where} has an unknown key {str(key)!r}.", suggest(str(key), KNOWN))
-        if keys.count(key) > 1:
+        if keys.count(key.lower()) > 1:
             raise SettingsError(f"{where} has the key {key!r} twice.", "Keep one of them.")
-    return found or {}
+    return {key.lower(): value for key, value in (found or {}).items()}
 
 # %% ../../nbs/00_core/05_settings.ipynb #05870b66
 def _keys(text: str) -> list[str]:
     "The outermost keys of a YAML text, repeats kept: a dictionary would hold the last one only."
     top = yaml.compose(text, Loader=yaml.SafeLoader)
-    return [str(key.value) for key, _ in top.value] if isinstance(top, yaml.MappingNode) else []
+    return [str(key.value).lower() for key, _ in top.value] if isinstance(top, yaml.MappingNode) else []
 def from_environment(environment: Mapping[str, str],   # variable → text
                      ) -> dict[str, tuple[str, str]]:  # setting → text, and the variable it came from
     "Settings in environment variables. A near miss such as RLM_DB_PAHT is an error."

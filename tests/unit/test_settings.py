@@ -16,7 +16,9 @@ from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
          "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept",
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
-         "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0}
+         "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
+         "n_promote": 7, "k_fail": 2, "k_fail_total": 4, "k_fail_realtime": 5, "max_fail_rate": .01, "ttl_hot": 9.5, "ttl_ltm": 99.0,
+         "time_zone": "Asia/Seoul", "solver_timeout_s": 2.5}
 pytestmark = pytest.mark.usefixtures("bare")
 
 
@@ -35,10 +37,10 @@ def test_the_samples_of_this_file_cover_every_setting() -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
     kind = type(getattr(Settings(), name))
-    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "model", "openai_key", "anthropic_key",
+    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key", "anthropic_key",
                            "model_prices"), ("f", "e", "a"))
-    words |= dict.fromkeys(("openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
-    nearer = words | {"synchronous": ("full", "normal", "full"), "embedding_url": ("http://f", "http://e", "http://a")}
+    words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
+    nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
     assert getattr(default, name) == getattr(Settings(), name) and name not in default.sources
@@ -107,6 +109,15 @@ def test_a_settings_file_that_says_something_unknown_is_refused_with_its_name(wr
     assert error.value.hint
 
 
+def test_capitals_in_a_file_do_not_matter_and_spans_may_say_days(here: Path) -> None:
+    Path("rml_config.yaml").write_text("N_promote: 7\nTTL_hot: 14 d\n", encoding="utf-8")
+    found = load_settings(environment={})
+    assert (found.n_promote, found.ttl_hot) == (7, 14.0)
+    Path("rml_config.yaml").write_text("N_promote: 7\nn_promote: 8\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match="twice"):
+        load_settings(environment={})
+
+
 def test_a_settings_file_in_another_encoding_is_refused(here: Path) -> None:
     Path("rlm.yaml").write_bytes("namespace: 가족".encode("euc-kr"))
     with pytest.raises(SettingsError, match=r"rlm\.yaml"):
@@ -128,7 +139,9 @@ def test_an_empty_settings_file_says_nothing(here: Path) -> None:
 WRONG: dict[str, list[Any]] = {
     "db_path": ["", " ", 5, True, ["x"]], "namespace": ["", 5, True, ["x"], "a\0b", "a\nb", "\ud800", "x" * 600],
     "synchronous": ["off", "", 1, None.__class__], "busy_timeout_s": [-1, 1e9, "long", "nan", "inf", True, []],
-    "max_text_chars": [0, -5, 1.5, "many", 10**12, False], "search_k": [0, -1, 2.5, "ten", 10**9, True, {}]}
+    "max_text_chars": [0, -5, 1.5, "many", 10**12, False], "search_k": [0, -1, 2.5, "ten", 10**9, True, {}],
+    "n_promote": [0, -1, 1.5, "five", True], "k_fail": [-1, "one"], "max_fail_rate": [-.1, 1.1, "half"], "ttl_hot": [-1, "30 h", "d", True],
+    "solver_timeout_s": [0, -1, "long"]}
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in WRONG.items() for v in vs])
