@@ -17,18 +17,24 @@ import yaml
 _PIECES: Mapping[str, str] = {
     "label": "(rdfs:label|skos:prefLabel)",
     "definition": "(skos:definition|rdfs:comment|prov:definition|obo:IAO_0000115|dcterms:description|dc:description|schema:description)",
-    "domain": "rdfs:domain/(owl:unionOf/rdf:rest*/rdf:first)?",
-    "range": "rdfs:range/(owl:unionOf/rdf:rest*/rdf:first)?",
     "restricted": "(rdfs:subClassOf|owl:equivalentClass)/((owl:intersectionOf|owl:unionOf)/rdf:rest*/rdf:first)?/owl:onProperty"}
 _OURS = 'FILTER NOT EXISTS {{ ?{0} a owl:Ontology }} FILTER(isIRI(?{0}) && !REGEX(STR(?{0}), "^http://www.w3.org/(2002/07/owl|2000/01/rdf-schema|1999/02/22-rdf-syntax-ns)#"))'
 
+_END = ("{{ {{ {0} rdfs:{1} {2} FILTER(isIRI({2})) }} UNION {{ {0} rdfs:{1} ?u{3} . ?u{3} owl:unionOf/rdf:rest*/rdf:first {2} "
+        "FILTER(isBlank(?u{3})) }} }}")
 _ANY = "FILTER(isIRI(?{0}) && ?{0} NOT IN (owl:Thing, owl:Nothing, rdfs:Resource))"
+
+
+def _end(m: "re.Match[str]") -> str:
+    "One end of a property: a class, or those of a union."
+    return _END.format(*m.groups(), m.start())
 
 
 def expand(query: str,  # SPARQL with pieces such as %domain or %named(?x)
            ) -> str:
     "A query with its pieces put in."
     query = re.sub(r"%named\(\?(\w+)\)", lambda m: _OURS.format(m[1]), query)
+    query = re.sub(r"([?$]\w+) %(domain|range) ([?$]\w+)", _end, query)
     query = re.sub(r"%any\(\?(\w+)\)", lambda m: _ANY.format(m[1]), query)
     return re.sub(r"%(\w+)", lambda m: _PIECES[m[1]], query)
 
@@ -345,7 +351,8 @@ are_disjoint:
   kind: truth
   subjects: SELECT DISTINCT ?x ?y { { ?a owl:disjointWith ?b . ?x rdfs:subClassOf? ?a . ?y rdfs:subClassOf? ?b } UNION
     { ?x rdfs:subClassOf ?p . ?y rdfs:subClassOf ?p . ?p rdfs:subClassOf? ?q .
-    FILTER EXISTS { ?m owl:disjointWith ?n } } FILTER(?x != ?y) . %named(?x) . %named(?y) }
+    FILTER EXISTS { ?m owl:disjointWith ?n } }
+    FILTER(?x != ?y) . %named(?x) . %named(?y) }
   gold: ASK { $x rdfs:subClassOf* ?a . $y rdfs:subClassOf* ?b . { ?a owl:disjointWith|^owl:disjointWith ?b } UNION
     { ?s a owl:AllDisjointClasses ; owl:members/rdf:rest*/rdf:first ?a, ?b . FILTER(?a != ?b) } }
   en: |
@@ -373,9 +380,9 @@ common_ancestor:
 two_property_path:
   kind: chain
   most: 200
-  subjects: SELECT DISTINCT ?x ?y { ?p %domain ?x ; %range ?m . ?q %domain ?m ; %range ?y . FILTER(?x != ?y && ?p != ?q) .
+  subjects: SELECT DISTINCT ?x ?y { ?p %domain ?x . ?p %range ?m . ?q %domain ?m . ?q %range ?y . FILTER(?x != ?y && ?p != ?q) .
     %named(?x) . %named(?y) . %named(?m) }
-  gold: SELECT DISTINCT ?p ?q { $x rdfs:subClassOf* ?d . ?p %domain ?d ; %range ?m . ?m rdfs:subClassOf* ?e . ?q %domain ?e ; %range ?r .
+  gold: SELECT DISTINCT ?p ?q { $x rdfs:subClassOf* ?d . ?p %domain ?d . ?p %range ?m . ?m rdfs:subClassOf* ?e . ?q %domain ?e . ?q %range ?r .
     ?r rdfs:subClassOf* $y }
   en: |
     Which two properties lead from {x} to {y}, one after the other?
@@ -403,8 +410,8 @@ comparison:
     {x}와 {y} 중 어느 클래스의 바로 아래 클래스가 더 많은가요?
 properties_between:
   kind: terms
-  subjects: SELECT DISTINCT ?x ?y { ?p %domain ?x ; %range ?y . FILTER(?x != ?y) . %named(?x) . %named(?y) . ?y a ?kind }
-  gold: SELECT DISTINCT ?p { ?p %domain $x ; %range $y . %any(?p) }
+  subjects: SELECT DISTINCT ?x ?y { ?p %domain ?x . ?p %range ?y . FILTER(?x != ?y) . %named(?x) . %named(?y) . ?y a ?kind }
+  gold: SELECT DISTINCT ?p { ?p %domain $x . ?p %range $y . %any(?p) }
   en: |
     Which properties have {x} as their domain and {y} as their range?
     What properties go from {x} directly to {y}?

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rlm.bench.answers import Answer, Chain, Number, Terms, Text, Truth
 from rlm.bench.gold import ZOO, Names, gold_of, names_of, read_gold, spell, zoo
 from rlm.bench.question_templates import TEMPLATES
-from rlm.bench.questions import Question, answered, ask, asked, generate, mention, part_of
+from rlm.bench.questions import Question, answered, ask, asked, generate, mention, part_of, read_questions
 from rlm.bench.verifier import named_terms, verify
 
 rdflib = pytest.importorskip("rdflib")
@@ -155,12 +155,34 @@ def test_the_verifier_reads_every_right_answer_and_no_wrong_one() -> None:
     check(generate(graph, each=6), names_of(graph))
 
 
-@pytest.mark.parametrize("file", ["prov.ttl", "skos.ttl", "uniprot-core.ttl", "sio.owl"])
-def test_the_same_over_real_ontologies(shared: Path, file: str) -> None:
+@pytest.mark.parametrize("file", ["org", "prov", "skos", "sosa", "ssn", "time"])
+def test_the_same_over_real_ontologies(root: Path, file: str) -> None:
+    graph = read_gold(root / "ontology" / f"{file}.ttl")
+    questions = generate(graph, each=4)
+    assert len(questions) > 20 and len({q.id for q in questions}) == len(questions)
+    check(questions, names_of(graph))
+
+
+@pytest.mark.parametrize("file", ["uniprot-core.ttl", "sio.owl"])
+def test_the_same_over_large_ontologies(shared: Path, file: str) -> None:
     graph = read_gold(shared / "data" / "ontologies" / file)
     questions = generate(graph, each=4)
-    assert len(questions) > 40 and len({q.id for q in questions}) == len(questions)
+    assert len(questions) > 90 and len({q.id for q in questions}) == len(questions)
     check(questions, names_of(graph))
+
+
+def test_what_people_ask_has_exact_answers(root: Path) -> None:
+    graphs = [read_gold(root / "ontology" / f"{name}.ttl") for name in ("org", "skos", "sosa", "time")]
+    questions = read_questions(root / "tests" / "data" / "asked_by_people.jsonl", graphs)
+    korean = [q for q in questions if q.language == "ko"]
+    assert len(questions) >= 60 and abs(len(korean) - len(questions) / 2) <= 3 and len({q.text for q in questions}) == len(questions)
+    for q in questions:
+        if isinstance(q.answer, Terms) and "urn:none" not in q.subjects:
+            assert q.answer.members, q.text
+        assert not isinstance(q.answer, Text) or q.answer.texts, q.text
+        assert not isinstance(q.answer, Chain) or q.answer.ways, q.text
+    for graph in graphs:
+        check([q for q in questions if q.ontology == graph.name], names_of(graph))
 
 
 @given(st.text(max_size=200))
@@ -178,8 +200,8 @@ def _names(kept: list[Names] = []) -> Names:  # noqa: B006
 
 # ---------------------------------------------------------------- the generator
 
-def test_a_pack_cannot_store_answers(shared: Path) -> None:
-    graphs = [read_gold(shared / "data" / "ontologies" / f) for f in ("prov.ttl", "uniprot-core.ttl")]
+def test_a_pack_cannot_store_answers(root: Path) -> None:
+    graphs = [read_gold(root / "ontology" / f"{name}.ttl") for name in ("prov", "time")]
     train, test = ([q for g in graphs for q in generate(g, each=6, part=p)] for p in ("train", "test"))  # type: ignore[arg-type]
     asked_about = [{s for q in part for s in q.subjects if not s.startswith("http://www.w3.org/2002/07/owl#")} for part in (train, test)]
     assert len(train) > 100 < len(test) and not asked_about[0] & asked_about[1]
