@@ -382,8 +382,8 @@ two_property_path:
   most: 200
   subjects: SELECT DISTINCT ?x ?y { ?p %domain ?x . ?p %range ?m . ?q %domain ?m . ?q %range ?y . FILTER(?x != ?y && ?p != ?q) .
     %named(?x) . %named(?y) . %named(?m) }
-  gold: SELECT DISTINCT ?p ?q { $x rdfs:subClassOf* ?d . ?p %domain ?d . ?p %range ?m . ?m rdfs:subClassOf* ?e . ?q %domain ?e . ?q %range ?r .
-    ?r rdfs:subClassOf* $y }
+  gold: SELECT DISTINCT ?p ?q { $x rdfs:subClassOf* ?d . ?p %domain ?d . ?p %range ?m . ?m rdfs:subClassOf* ?e . ?q %domain ?e .
+    ?q %range ?r . ?r rdfs:subClassOf* $y }
   en: |
     Which two properties lead from {x} to {y}, one after the other?
     Name a path of two properties from {x} to {y}.
