@@ -80,8 +80,10 @@ def _authored(entry: Any, number: int, ontology: str | None) -> MemoryItem | Non
     if given.pop("keep", True) is False:
         return None
     given.pop("why", None)
-    scope = {"ontology": given.pop("ontology", ontology), **{k: given.pop(k) for k in ("task_types", "tools", "slots") if k in given}}
-    scope["transferable"] = given.pop("transferable", scope["ontology"] is None)
+    scope = given.pop("scope", None)
+    if scope is None:
+        scope = {"ontology": given.pop("ontology", ontology), **{k: given.pop(k) for k in ("task_types", "tools", "slots") if k in given}}
+        scope["transferable"] = given.pop("transferable", scope["ontology"] is None)
     examples = given.pop("examples", [])
     given["examples"] = [e for e in examples.splitlines() if e.strip()] if isinstance(examples, str) else examples
     try:
