@@ -181,7 +181,8 @@ CORE = "core_v1"
 
 def shipped_packs() -> list[str]:
     "The names of the packs that come with the package."
-    return sorted(p.name.removesuffix(".jsonl") for p in files("rlm").joinpath("data", "memory_packs").iterdir() if p.name.endswith(".jsonl"))
+    there = files("rlm").joinpath("data", "memory_packs").iterdir()
+    return sorted(p.name.removesuffix(".jsonl") for p in there if p.name.endswith(".jsonl"))
 
 
 def shipped_pack(name: str,  # such as core_v1
