@@ -9,7 +9,7 @@ parser.read("settings.ini", encoding="utf-8")
 cfg = parser["DEFAULT"]
 
 extras = {key.removesuffix("_extra"): cfg[key].strip().splitlines() for key in cfg if key.endswith("_extra")}
-tried = [package for name in ("openai", "m2v", "rules", "agent") for package in extras[name]]  # what the tests can run anywhere
+tried = [package for name in ("openai", "m2v", "agent", "rules") for package in extras[name]]  # what the tests can run anywhere
 
 setup(
     name=cfg["lib_name"],

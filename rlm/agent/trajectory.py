@@ -54,13 +54,14 @@ class Step:
     number: int  # from 1
     reply: str  # the model's, up to the end of its first block of code
     code: str = ""  # that was run; empty when the reply had none
-    stdout: str = ""  # what the code printed, and the notes that the loop gave the model
+    stdout: str = ""  # what the code printed
     value: str = ""  # of the last expression, as text
     error: str = ""  # the last line of what went wrong
     timed_out: bool = False  # the code ran into its time limit
     state_lost: bool = False  # the session had to be built anew, and its variables are gone
     calls: tuple[ToolCall, ...] = ()  # of tools, in order
     seconds: float = 0.0  # the code took
+    note: str = ""  # what the loop told the model about this step
 
 # %% ../../nbs/40_agent/46_trajectory.ipynb #adf479b7
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,6 +79,7 @@ class Trajectory:
     usage: Usage = field(default_factory=Usage)  # of all answers, subcalls included
     log_path: Path | None = None  # of the JSONL log
     meta: Mapping[str, object] = field(default_factory=lambda: NONE)  # of the task: ontology, memories, limits …
+    value: object = None  # the answer as it was given, if it was no text: a list, a number, a truth value
 
     @property
     def iterations(self) -> int:
@@ -187,7 +189,8 @@ def transcript(trajectory: Trajectory,  # what happened
     for step in trajectory.steps:
         lines += ["", f"step {step.number}"]
         said = step.reply.split("```", 1)[0].strip()
-        for label, text in (("said", said), ("code", step.code), ("printed", step.stdout), ("value", step.value), ("error", step.error)):
+        for label, text in (("said", said), ("code", step.code), ("printed", step.stdout), ("value", step.value),
+                            ("error", step.error), ("note", step.note)):
             lines += _part(label, text, width) if text else []
         lines += [f"  called {c.name}({_line(c.arguments, 80)}) → {_line(_got(c), 100)}" for c in step.calls]
     return [*lines, "", trajectory.verdict]
@@ -207,7 +210,7 @@ def as_html(trajectory: Trajectory,  # what happened
         called = ((f"{c.name}({_line(c.arguments, 80)})", _line(_got(c), 160)) for c in step.calls)
         tools = "".join(f"<li><code>{escape(call)}</code> → {escape(result)}</li>" for call, result in called)
         texts = "".join(f'<pre style="{_STYLE}">{escape(bounded(text, width))}</pre>'
-                        for text in (step.reply, step.stdout, step.value, step.error) if text)
+                        for text in (step.reply, step.stdout, step.value, step.error, step.note) if text)
         opened = " open" * (step is trajectory.steps[-1])
         parts.append(f"<details{opened}><summary><code>{escape(head)}</code></summary>{texts}<ul>{tools}</ul></details>")
     return "".join(parts)
