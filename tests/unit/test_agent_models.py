@@ -131,7 +131,8 @@ def test_a_request_that_is_bad_in_itself_is_not_blamed_on_the_schema(stand: Stan
 
 
 def test_anthropic_answers_a_schema_by_a_tool(stand: Stand) -> None:
-    stand.answers = [(200, {"content": [{"type": "text", "text": "so:"}, {"type": "tool_use", "name": "reply", "input": {"tea": "녹차"}}], "usage": {}}, {})]
+    blocks = [{"type": "text", "text": "so:"}, {"type": "tool_use", "name": "reply", "input": {"tea": "녹차"}}]
+    stand.answers = [(200, {"content": blocks, "usage": {}}, {})]
     assert json.loads(anthropic(stand).complete(MESSAGES, schema=SCHEMA).text) == {"tea": "녹차"}
     assert stand.asked[0][2]["tool_choice"] == {"type": "tool", "name": "reply"} and stand.asked[0][2]["tools"][0]["input_schema"] == SCHEMA
 
@@ -190,7 +191,8 @@ def test_a_server_that_is_silent_is_left(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(("name", "error", "said"), [
-    ("openai:gpt", ModelError, "OPENAI_API_KEY"), ("anthropic:claude", ModelError, "ANTHROPIC_API_KEY"), ("gpt", InvalidInput, "openai:NAME"),
+    ("openai:gpt", ModelError, "OPENAI_API_KEY"), ("anthropic:claude", ModelError, "ANTHROPIC_API_KEY"),
+    ("gpt", InvalidInput, "openai:NAME"),
     ("habit:x", InvalidInput, "no model 'habit:x'"), ("openai:", ModelError, "key"), ("", InvalidInput, "")])
 def test_a_model_that_can_not_be_opened(name: str, error: type[Exception], said: str) -> None:
     settings = load_settings(environment={})
