@@ -80,7 +80,7 @@ class Asked:
     @property
     def says(self) -> bool:
         "Whether it says anything beside names: a name alone is no question."
-        return any(f[0] in "ktw" for f in self.features)
+        return any(f[0] in "ktw" and any(c.isalnum() for c in f[2:]) for f in self.features)
 
 
 def _sequence(masked: str) -> list[str]:
