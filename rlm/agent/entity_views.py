@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['View', 'FACTS', 'named', 'literal', 'Base', 'FindingViews', 'Fact', 'Facts', 'EntityViews']
 
-# %% ../../nbs/40_agent/43_entity_views.ipynb #e960f01d
+# %% ../../nbs/40_agent/43_entity_views.ipynb #af7f11cd
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
@@ -18,7 +18,7 @@ from .triples import OWL, RDF, RDFS, Text, is_iri
 from .vocabulary import CHARACTERISTICS, KINDS, Ontology, Said
 from ..core.errors import InvalidInput, suggest
 
-# %% ../../nbs/40_agent/43_entity_views.ipynb #fb3b35b5
+# %% ../../nbs/40_agent/43_entity_views.ipynb #54808d5f
 View = dict[str, Any]  # head, items, total, truncated, more
 
 
@@ -75,7 +75,7 @@ class Base:
             here = next((s for subjects in self.ontology.triples.by_object.get(here, {}).values() for s in subjects), here)
         return self.ontology.names.curie(here) if here == term else f"an expression of {self.ontology.names.curie(here)}" if is_iri(here) else "(something without a name)"
 
-# %% ../../nbs/40_agent/43_entity_views.ipynb #590ef916
+# %% ../../nbs/40_agent/43_entity_views.ipynb #26e5a06d
 class FindingViews(Base):
     "search_entity, list_entities, instances, check_iris."
 
@@ -129,7 +129,7 @@ class FindingViews(Base):
         missing = sum(not item(name)["exists"] for name in asked)
         return page(asked, item, f"check_iris({asked!r}"[:120], {"missing": missing}, offset, limit)
 
-# %% ../../nbs/40_agent/43_entity_views.ipynb #f80585cd
+# %% ../../nbs/40_agent/43_entity_views.ipynb #c4ae56bb
 _LINKS = {"superclass": RDFS + "subClassOf", "superproperty": RDFS + "subPropertyOf", "equivalent class": OWL + "equivalentClass",
           "equivalent property": OWL + "equivalentProperty", "disjoint with": OWL + "disjointWith", "domain": RDFS + "domain",
           "range": RDFS + "range", "inverse": OWL + "inverseOf", "same as": OWL + "sameAs", "property chain": OWL + "propertyChainAxiom"}
@@ -196,7 +196,7 @@ class Facts(Base):
 def _tagged(said: Said) -> str:
     return f"{said.text}@{said.lang}" if said.lang else said.text
 
-# %% ../../nbs/40_agent/43_entity_views.ipynb #097634a4
+# %% ../../nbs/40_agent/43_entity_views.ipynb #87dbbfeb
 class EntityViews(FindingViews, Facts):
     "describe_entity, probe_relationships, and what finds terms."
 
