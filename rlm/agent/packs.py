@@ -80,8 +80,10 @@ def _authored(entry: Any, number: int, ontology: str | None) -> MemoryItem | Non
     if given.pop("keep", True) is False:
         return None
     given.pop("why", None)
-    scope = {"ontology": given.pop("ontology", ontology), **{k: given.pop(k) for k in ("task_types", "tools", "slots") if k in given}}
-    scope["transferable"] = given.pop("transferable", scope["ontology"] is None)
+    scope = given.pop("scope", None)
+    if scope is None:
+        scope = {"ontology": given.pop("ontology", ontology), **{k: given.pop(k) for k in ("task_types", "tools", "slots") if k in given}}
+        scope["transferable"] = given.pop("transferable", scope["ontology"] is None)
     examples = given.pop("examples", [])
     given["examples"] = [e for e in examples.splitlines() if e.strip()] if isinstance(examples, str) else examples
     try:
@@ -179,7 +181,8 @@ CORE = "core_v1"
 
 def shipped_packs() -> list[str]:
     "The names of the packs that come with the package."
-    return sorted(p.name.removesuffix(".jsonl") for p in files("rlm").joinpath("data", "memory_packs").iterdir() if p.name.endswith(".jsonl"))
+    there = files("rlm").joinpath("data", "memory_packs").iterdir()
+    return sorted(p.name.removesuffix(".jsonl") for p in there if p.name.endswith(".jsonl"))
 
 
 def shipped_pack(name: str,  # such as core_v1
