@@ -133,7 +133,7 @@ def name_things(question: str,    # as it was asked
     mentions = mentions_in(question)
     asking = [span for spans in notions(question).values() for span in spans]
     links = link(mentions, read_found(observation, mentions), asking)
-    return Names(question, tuple(links), tuple(unlinked(mentions, links)))
+    return Names(question, tuple(links), tuple(unlinked(mentions, links, asking)))
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #ca583b98
 _COLON = re.compile(r":\s+(\S.*\S)\s*$", re.S)

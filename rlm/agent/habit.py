@@ -80,7 +80,7 @@ def seen_answer(view: View,    # that was looked at
 
 # %% ../../nbs/40_agent/49c_habit.ipynb #1d62c2e3
 MOST_TRIED = 2  # strategies in one run
-LEAST_SCORE = 0.45  # of a strategy that is tried; below it a strategy is only something to read
+LEAST_SCORE = 0.25  # of a strategy that is tried; below it a strategy is only something to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _block(said: str, code: str) -> str:
 def unknown(why: str,  # a sentence
             ) -> str:
     "The reply of someone who does not know."
-    return _block("I don't know.", f"FINAL({'unknown: ' + why!r})")
+    return _block("There is nothing to go by.", f"FINAL({'I do not know: ' + why!r})")
 
 
 def plans(names: Names,    # what the question names

@@ -9,12 +9,13 @@ __all__ = ['COLUMNS', 'POOL', 'EVERY', 'ceiling', 'RetrievingBackend', 'AddingBa
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #1447f416
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from .asking import Asked, read_asked
-from .procedural_memory import Experience, Judgment, MemoryItem, Retrieved, from_record, to_record
+from .procedural_memory import MOST_EXAMPLES, Experience, Judgment, MemoryItem, Retrieved, from_record, to_record
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
@@ -56,11 +57,12 @@ class RetrievingBackend:
             self._known = {r.id: from_record(r) for r in found}
             self._examples, self._position = Examples(list(self._known.values())), position
 
-    def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None) -> list[tuple[MemoryItem, float]]:
+    def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
+                 mentions: Iterable[str] = ()) -> list[tuple[MemoryItem, float]]:
         "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
         with self.store.snapshot():
             self._sync()
-            asked = read_asked(task)
+            asked = read_asked(task, mentions)
             return select(self._known, self.scores(asked), k, ontology)
 
     def scores(self,
@@ -113,6 +115,16 @@ class AddingBackend(RetrievingBackend):
                 archived = at if wanted.status == "archived" else None
                 tx.replace(record, record.changed(**new, archived_at=archived, version=record.version + 1, updated_at=at), event)
             return bool(new)
+
+    def reinforce(self,
+                  item: MemoryItem,  # learned from another question
+                  ) -> bool:
+        "Add new ways of asking to a strategy that was learned here before; tells whether there were any."
+        old = self.item(item.memory_id)
+        new = [e for e in item.examples if e not in old.examples]
+        if not new or old.provenance.get("source") != "extracted" or len(old.examples) + len(new) > MOST_EXAMPLES:
+            return False
+        return self.update(replace(old, examples=(*old.examples, *new)))
 
     def removed(self, memory_id: str) -> bool:
         "Whether somebody deleted it here."
@@ -182,7 +194,8 @@ class SavingBackend(CountingBackend):
                 db.query(_JUDGMENT, (e.trajectory_id, None if j.success is None else int(j.success), j.reason, j.confidence,
                                      dump_json(list(j.missing))))
             for item in learned:
-                self._add(tx, item)
+                if not self._add(tx, item) and not self.removed(item.memory_id):
+                    self.reinforce(item)
             self._use(tx, e.trajectory_id, None if j is None or j.success is None else int(j.success), retrieved)
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #432f883a

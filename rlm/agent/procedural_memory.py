@@ -210,6 +210,7 @@ class MemoryBackend(Protocol):
                  k: int = 1,                   # how many experiences at most; each may have taught up to 3 strategies
                  *,
                  ontology: str | None = None,  # its name: strategies for other ontologies are left out
+                 mentions: Iterable[str] = (),  # what is known to be a name in the question, such as linked terms
                  ) -> list[tuple[MemoryItem, float]]:
         "The strategies that fit a question, best first; none when nothing fits."
 

@@ -173,15 +173,15 @@ def select(items: Mapping[str, MemoryItem],  # candidates by id
            ontology: str | None = None,      # strategies for others are left out
            floor: float = FLOOR,             # the least score
            ) -> list[tuple[MemoryItem, float]]:
-    "The best `k` experiences, at most three strategies of each; ties by id, what is made for this ontology first."
+    "The best `k` experiences, at most three strategies of each, then the best warning; ties by id, those for this ontology first."
     fit = [(item, scores[i] * (TRIAL if item.status == "hot" else 1.0)) for i, item in items.items()
            if i in scores and item.ontology in (None, ontology)]
     ranked = sorted(((item, score) for item, score in fit if score >= floor),
                     key=lambda f: (-round(f[1], 9), f[0].ontology is None, f[0].memory_id))
     taken, experiences = list[tuple[MemoryItem, float]](), Counter[str]()
-    for item, score in ranked:
+    for item, score in (r for r in ranked if r[0].source_type != "failure"):
         origin = str(item.provenance.get("trajectory_id") or item.memory_id)
         if experiences[origin] < PER_EXPERIENCE and (origin in experiences or len(experiences) < k):
             experiences[origin] += 1
             taken.append((item, score))
-    return taken
+    return taken + [r for r in ranked if r[0].source_type == "failure"][:1]

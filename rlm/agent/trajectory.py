@@ -7,7 +7,8 @@ __all__ = ['NONE', 'STOPPED', 'bounded', 'ToolCall', 'Step', 'Trajectory', 'step
            'as_html', 'Usage']
 
 # %% ../../nbs/40_agent/46_trajectory.ipynb #72fcac26
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
@@ -101,7 +102,7 @@ class Trajectory:
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Headers and rows: a step a row."
         return ["step", "code", "tools", "out"], [
-            [s.number, _line(s.code, 60), ", ".join(c.name for c in s.calls) or "-", _line(_out(s), 60)] for s in self.steps]
+            [s.number, _line(s.code, 60), _tools(s) or "-", _line(_out(s), 60)] for s in self.steps]
 
     def __repr__(self) -> str:
         headers, rows = self.table()
@@ -133,6 +134,12 @@ def _out(step: Step) -> str:
     "What a step led to."
     lost = "(state lost)" * step.state_lost
     return " ".join(filter(None, [step.stdout, step.value, step.error and f"✗ {step.error}", lost])) or "-"
+
+
+def _tools(step: Step) -> str:
+    "The tools a step called, each once, with how often."
+    names = Counter(c.name for c in step.calls)
+    return ", ".join(name if n == 1 else f"{name} x{n}" for name, n in names.items())
 
 
 def _got(call: ToolCall) -> str:
@@ -180,6 +187,16 @@ def _part(label: str, text: str, width: int) -> list[str]:
     return [f"  {label}:", *("    " + "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in lines)]
 
 
+_CALLS = 8  # of one step that are shown
+
+
+def _called(step: Step, width: int) -> Iterator[tuple[str, str]]:
+    "Calls and what came back, the first few of them."
+    yield from ((f"{c.name}({_line(c.arguments, 80)})", _line(_got(c), width)) for c in step.calls[:_CALLS])
+    if len(step.calls) > _CALLS:
+        yield f"{len(step.calls) - _CALLS} more", "…"
+
+
 def transcript(trajectory: Trajectory,  # what happened
                width: int = 2_000,      # characters of each text that are shown
                ) -> list[str]:          # lines
@@ -192,7 +209,7 @@ def transcript(trajectory: Trajectory,  # what happened
         for label, text in (("said", said), ("code", step.code), ("printed", step.stdout), ("value", step.value),
                             ("error", step.error), ("note", step.note)):
             lines += _part(label, text, width) if text else []
-        lines += [f"  called {c.name}({_line(c.arguments, 80)}) → {_line(_got(c), 100)}" for c in step.calls]
+        lines += [f"  called {call} → {result}" for call, result in _called(step, 100)]
     return [*lines, "", trajectory.verdict]
 
 # %% ../../nbs/40_agent/46_trajectory.ipynb #bdc1363d
@@ -207,8 +224,7 @@ def as_html(trajectory: Trajectory,  # what happened
     for step in trajectory.steps:
         mark = "✗ " * bool(step.error)
         head = f"{step.number}. {mark}{_line(step.code or step.reply, 90)}"
-        called = ((f"{c.name}({_line(c.arguments, 80)})", _line(_got(c), 160)) for c in step.calls)
-        tools = "".join(f"<li><code>{escape(call)}</code> → {escape(result)}</li>" for call, result in called)
+        tools = "".join(f"<li><code>{escape(call)}</code> → {escape(result)}</li>" for call, result in _called(step, 160))
         texts = "".join(f'<pre style="{_STYLE}">{escape(bounded(text, width))}</pre>'
                         for text in (step.reply, step.stdout, step.value, step.error, step.note) if text)
         opened = " open" * (step is trajectory.steps[-1])
