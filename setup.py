@@ -3,6 +3,19 @@ from configparser import ConfigParser
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+
+class BuildWithOntologies(build_py):
+    "The ontologies lie in `ontology/`, where people look for them; in a wheel they are data of the package."
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            target = Path(self.build_lib, "rlm", "data", "ontology")
+            self.mkpath(str(target))
+            for file in sorted(Path("ontology").glob("*.*")):
+                self.copy_file(str(file), str(target / file.name))
 
 parser = ConfigParser(delimiters=["="])
 parser.read("settings.ini", encoding="utf-8")
@@ -31,5 +44,6 @@ setup(
         "console_scripts": cfg["console_scripts"].split(),
         "nbdev": ["rlm=rlm._modidx:d"],
     },
+    cmdclass={"build_py": BuildWithOntologies},
     zip_safe=False,
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bounds import cut
 from .class_views import ClassViews
+from .shape_views import ShapeViews
 from .hierarchy import Hierarchies
 from .rdf_files import MAX_BYTES, Source, read_source
 from .rdf_process import RdfLimits, RemoteGraph, engine_here
@@ -139,7 +140,7 @@ def _listed(card: str, title: str, entries: list[str], most: int) -> str:
 
 # %% ../../nbs/40_agent/43_ontology.ipynb #db18846a
 TOOLS = ("search_entity", "describe_entity", "probe_relationships", "hierarchy", "find_path", "class_properties", "relate",
-         "list_entities", "instances", "check_iris", "sparql")
+         "list_entities", "instances", "check_iris", "shapes", "sparql_examples", "sparql")
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -159,12 +160,13 @@ class OntologyContext:
                  loaded: _Loaded,  # by `setup_ontology_context`
                  ) -> None:
         self._remote, self.ontology, self.hierarchies, self.meta = loaded.remote, loaded.ontology, loaded.hierarchies, loaded.meta
-        self.views = ClassViews(self.ontology, self.hierarchies)
+        self.views = ShapeViews(self.ontology, self.hierarchies)
 
     @cached_property
     def tools(self) -> dict[str, Callable[..., Any]]:
-        "Name → function: what a model may call."
-        return {name: getattr(self.views, name, None) or getattr(self, name) for name in TOOLS}
+        "Name → function: what a model may call. Tools that would find nothing in this graph are left out."
+        useless = {name for name, there in (("shapes", self.views.shape_list), ("sparql_examples", self.views.examples)) if not there}
+        return {name: getattr(self.views, name, None) or getattr(self, name) for name in TOOLS if name not in useless}
 
     def sparql(self, query: str) -> ResultHandle:
         "Run a SELECT, ASK, CONSTRUCT or DESCRIBE; known prefixes need no declaration. The answer is a handle: .total, .page(), .where(), .group()."

@@ -27,6 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def test_the_wheel_holds_every_module_and_all_data(wheel: zipfile.ZipFile) -> None:
     data = [p for p in (ROOT / "rlm" / "data").rglob("*") if p.is_file()]
     wanted = {p.relative_to(ROOT).as_posix() for p in [*(ROOT / "rlm").rglob("*.py"), *data]} | {"rlm/py.typed"}
+    wanted |= {f"rlm/data/ontology/{p.name}" for p in (ROOT / "ontology").iterdir()}
     there = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert there == wanted
 
