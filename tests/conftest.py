@@ -1,5 +1,8 @@
 "What every test may ask for."
 import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded: the tests run side by side
+
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +39,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         for name in [n for n in os.environ if n.startswith(("RLM_", "AIMEMORY_"))]:
             patch.delenv(name)
+        patch.setenv("RLM_EMBEDDER", "none")  # words alone; a test that wants vectors brings a model
         patch.setenv("HOME", str(home))
         patch.chdir(home)
         yield home

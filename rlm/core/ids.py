@@ -45,5 +45,5 @@ def _squeezed(value: Any) -> Any:
     if isinstance(value, str):
         return squeeze(value)
     if isinstance(value, Mapping):
-        return {squeeze(str(k)): _squeezed(v) for k, v in value.items()}
+        return {squeeze(str(k)): _squeezed(v) for k, v in sorted(value.items(), key=lambda pair: str(pair[0]))}
     return [_squeezed(v) for v in value] if isinstance(value, list | tuple) else value

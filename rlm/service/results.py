@@ -13,13 +13,15 @@ from typing import Any, overload
 
 from tabulate import tabulate
 
+from ..store.answers import NEARBY
 from ..store.backend import TEXT_COLUMNS, Filters
-from ..store.hybrid import PARTS
+from ..store.postings import AROUND
+from ..store.ranking import PARTS
 from ..store.records import Event, MemoryRecord
 
 # %% ../../nbs/70_service/70_results.ipynb #e6fc9f29
 Parts = Mapping[str, Mapping[str, float]]  # term, or cue in brackets → column or cue → share of the score
-SHOWN = (*TEXT_COLUMNS, *PARTS[1:])  # columns and cues, in the order they are shown
+SHOWN = (*(c for c in TEXT_COLUMNS if c not in AROUND), NEARBY, *PARTS[1:])  # columns and parts, in the order they are shown
 
 
 def by_column(parts: Parts,             # of one hit
@@ -147,7 +149,7 @@ class Explanation:
         if self.held_back_by:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
         if not self.parts:
-            return "Not found: no word of the query occurs in it or beside it."
+            return "Not found: no word of the query occurs in it or beside it, and its meaning is no nearer than most."
         place = f"at rank {self.rank}" if self.rank else "below rank 1,000"
         return f"Found {place}, score {self.score:.3g}."
 

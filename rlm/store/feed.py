@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +70,12 @@ def changed_seqs(db: Database,    # the store
                       (namespace, after))
     if any(erased for erased, _ in events):
         return None
-    ids = json.dumps([subject for _, subject in events])
-    _, columns, _ = source(datetime.min)
-    rows = db.query(f"SELECT {columns} FROM memory_history m "
-                    "WHERE m.namespace = ? AND m.id IN (SELECT value FROM json_each(?))", (namespace, ids))
+    ids, (_, columns, _) = [subject for _, subject in events], source(datetime.min)
+    rows = list[Any]()
+    for start in range(0, len(ids), 500):
+        some = ids[start:start + 500]  # as parameters: SQLite would read the whole history to compare it with a list in JSON
+        sql = f"SELECT {columns} FROM memory_history m WHERE m.namespace = ? AND m.id IN ({', '.join('?' * len(some))})"
+        rows += db.query(sql, (namespace, *some))
     return concerned(db, [to_record(row) for row in rows]) if rows else set()
 
 # %% ../../nbs/10_store/26_feed.ipynb #1ddf0a45

@@ -167,14 +167,18 @@ class Holding:
         unit: Floats = centred(query[None], self.mean)[0]
         return unit
 
-    def _rescored(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32], scores: Floats, k: int) -> tuple[Ints, Floats]:
+    def _true(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32]) -> Floats:
+        "The true cosine of each row; NaN for those that are gone."
+        assert self._truth is not None
+        true = self._truth.centred(seq, chunk)
+        cosines: Floats = np.clip(np.einsum("ij,j->i", true, unit), -1, 1)  # equal vectors, equal scores: BLAS does not promise it
+        return cosines
+
+    def _rescored(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32], k: int) -> tuple[Ints, Floats]:
         "The best by the true vectors."
-        if self._truth is not None and len(seq):
-            true = self._truth.centred(seq, chunk)
-            scores = np.clip(np.einsum("ij,j->i", true, unit), -1, 1)  # equal vectors have equal scores, which BLAS does not promise
-            there = ~np.isnan(scores)
-            seq, scores = seq[there], scores[there]
-        return best_chunks(seq, scores, k)
+        scores = self._true(unit, seq, chunk)
+        there = ~np.isnan(scores)
+        return best_chunks(seq[there], scores[there], k)
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #25b29d08
 class Searching(Holding):
@@ -185,12 +189,14 @@ class Searching(Holding):
                k: int,                          # memories wanted
                allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None for all
                exact: bool = False,             # score every row in full, to measure what the short cuts miss
+               true: bool = True,               # rescore the best by their true vectors; else cosines are within .002
                ) -> tuple[Ints, Floats]:        # memories, the best first, and cosines in [-1, 1]
         "The nearest memories: `k` of them whenever that many pass the filter. Ties by number."
         if k < 1:
             raise InvalidInput(f"The number of memories wanted is {k}.", "Ask for at least one.")
         state, unit, only = self._state, self._unit(query), None if allowed is None else read_allowed(allowed)
-        turned, wanted = state.base.turned(unit), max(self.tuning.rescored, 2 * k)
+        true &= self._truth is not None
+        turned, wanted = state.base.turned(unit), max(self.tuning.rescored, 2 * k) if true else k
         total, tails = len(state.base.rows) + len(state.recent), max(self.tuning.tails, 4 * wanted)
         sizes = max(self.tuning.heads, int(self.tuning.share * total), 2 * tails), tails, 4 * wanted
         few = only is not None and only.dtype != np.bool_ and len(only) <= FEW
@@ -200,7 +206,8 @@ class Searching(Holding):
             seq, chunk, scores = shortlist(state, turned, only, sizes, self.tuning)
             cut, complete = enough(seq, wanted), min(sizes) >= total
             if cut is not None or complete:
-                seqs, values = self._rescored(unit, seq[:cut], chunk[:cut], scores[:cut], k)
+                rows = (seq[:cut], chunk[:cut])
+                seqs, values = self._rescored(unit, *rows, k) if true and len(seq) else best_chunks(seq[:cut], scores[:cut], k)
                 if len(seqs) == k or (cut is None and complete):
                     return seqs, values
             sizes, wanted = (min(total, 4 * sizes[0]), min(total, 4 * sizes[1]), min(total, 4 * sizes[2])), 4 * wanted
@@ -212,13 +219,17 @@ class Scoring(Searching):
     def scores_for(self,
                    query: NDArray[Any],     # (dim,) as the model gave it
                    seqs: Collection[int] | Ints,  # memories, in any order
-                   ) -> Floats:             # a cosine for each, within .002 of the true one; NaN for those without a vector
-        "Score given memories, each by its best chunk, from the codes alone: the database is not asked."
+                   true: bool = False,      # by their true vectors, from the database; else by the codes alone, within .002
+                   ) -> Floats:             # a cosine for each; NaN for those without a vector
+        "Score given memories, each by its best chunk."
         state, numbers = self._state, np.asarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64)
-        turned, out = state.base.turned(self._unit(query)), np.full(len(numbers), -np.inf, np.float32)
+        unit, out = self._unit(query), np.full(len(numbers), -np.inf, np.float32)
+        turned = state.base.turned(unit)
         old, which, new, belongs = state.rows_of(numbers)
         for part, rows, at in ((state.base.rows, old, which), (state.recent, new, belongs)):
-            if len(rows):
+            if len(rows) and true and self._truth is not None:
+                np.fmax.at(out, at, self._true(unit, part.seq[rows], part.chunk[rows]))
+            elif len(rows):
                 np.maximum.at(out, at, part_scores(part, "head", rows, turned) + part_scores(part, "tail", rows, turned))
         out[np.isneginf(out)] = np.nan
         np.clip(out, -1, 1, out=out)
@@ -278,7 +289,7 @@ class Writing(Changing):
     def remove(self,
                seqs: Collection[int] | Ints,  # memories; unknown ones are passed over
                ) -> None:
-        "Forget memories. See `scrub` for leaving no trace."
+        "Forget memories. Their codes are dropped at the next fold."
         numbers = np.unique(np.asarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64))
         with self._lock:
             base = self._without(numbers)
@@ -411,6 +422,11 @@ class VectorIndex(Restoring):
         "Wait for a fold that is under way."
         if self._thread is not _IDLE:
             self._thread.join()
+
+    def seqs(self) -> Ints:
+        "The memories that are here, ascending."
+        state = self._state
+        return np.unique(np.concatenate([part.seq[~part.gone] for part in (state.base.rows, state.recent)]))
 
     def __len__(self) -> int:
         state = self._state

@@ -273,17 +273,17 @@ def test_a_session_is_continued_after_its_last_turn(memory: Memory) -> None:
 
 def columns(hit: Hit) -> set[str]:
     "Through which columns its words were found."
-    return hit.as_dict()["parts"].keys() & set(TEXT_COLUMNS)
+    return hit.as_dict()["parts"].keys() & {*TEXT_COLUMNS, "nearby"}
 
 
 def test_neighbours_find_a_turn_and_rank_below_the_turn_itself(memory: Memory) -> None:
     turns = memory.add_conversation([("A", "Which vet do you trust with the parrot?"), ("B", "The one by the harbour."), ("A", "Thanks!")])
     by_previous = memory.search("parrot")
-    assert [h.id for h in by_previous] == [turns[0].id, turns[1].id] and columns(by_previous[1]) == {"previous"}
+    assert [h.id for h in by_previous] == [turns[0].id, turns[1].id] and columns(by_previous[1]) == {"nearby"}
     by_next = memory.search("harbour")
     assert {h.id for h in by_next} == {t.id for t in turns} and by_next[0].id == turns[1].id
     parts = {h.id: columns(h) for h in by_next}
-    assert parts[turns[0].id] == {"next"} and parts[turns[2].id] == {"previous"}
+    assert parts[turns[0].id] == {"nearby"} and parts[turns[2].id] == {"nearby"}
     memory.update(turns[1].id, text="The one in the old town.")
     assert len(memory.search("harbour")) == 0 and len(memory.search("town")) == 3
     memory.delete(turns[1].id)

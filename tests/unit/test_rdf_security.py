@@ -74,7 +74,7 @@ def test_a_hostile_file_is_one_sentence(name: str, engine: str, tmp_path: Path) 
     file, data = HOSTILE[name]
     begun = time.monotonic()
     with pytest.raises(OntologyError) as caught:
-        context = setup_ontology_context(put(tmp_path, file, data), engine=engine, limits=RdfLimits(load_seconds=3, memory=512 << 20))
+        context = setup_ontology_context(put(tmp_path, file, data), engine=engine, limits=RdfLimits(load_seconds=1.5, memory=512 << 20))
         raise AssertionError(context.meta)
     assert time.monotonic() - begun < 8
     assert len(str(caught.value)) < 600 and "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
@@ -84,7 +84,7 @@ def test_a_hostile_file_is_one_sentence(name: str, engine: str, tmp_path: Path) 
 def test_the_worker_alone_survives_what_the_scan_refuses() -> None:
     for syntax, data in [("rdfxml", LAUGHS), ("turtle", HOSTILE["lists in lists"][1])]:
         with pytest.raises(OntologyError):
-            RemoteGraph(Source("x", Path("x"), data, syntax), RdfLimits(load_seconds=3, memory=512 << 20)).load()
+            RemoteGraph(Source("x", Path("x"), data, syntax), RdfLimits(load_seconds=1.5, memory=512 << 20)).load()
 
 
 @pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
@@ -243,6 +243,6 @@ def test_a_file_that_is_no_rdf_gets_one_clear_sentence(name: str, data: bytes, s
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(OntologyError, match="101 bytes; 100 are allowed"):
         setup_ontology_context(put(tmp_path, "a.ttl", b"#" * 101), max_bytes=100)
-    many = b"".join(b"<http://e/%d> <http://e/p> 1 .\n" % i for i in range(200))
+    many = b"".join(b"<http://e/%d> <http://e/p> <http://e/> .\n" % i for i in range(200))
     with pytest.raises(OntologyError, match="more than 100 triples"):
         setup_ontology_context(put(tmp_path, "b.nt", many), limits=RdfLimits(triples=100))

@@ -17,7 +17,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.store import Database, Filters, SQLiteBackend
-from rlm.store.hybrid import AnsweringIndex
+from rlm.store.answers import AnsweringIndex
 from rlm.store.rows import columns_of, read_row
 from rlm.store.transfer import TABLES, export_file, export_lines, import_lines
 from rlm.store.upkeep import check

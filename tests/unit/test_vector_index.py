@@ -8,6 +8,7 @@ import textwrap
 import threading
 import zlib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -36,7 +37,7 @@ from rlm.store.vector_codes import (
 )
 from rlm.store.vector_fold import Tuning
 from rlm.store.vector_index import Batch, VectorIndex, enough
-from rlm.store.vector_sidecar import Stamp, Unfit, catch_up, load, open_vectors, save, scrub, sidecar_path
+from rlm.store.vector_sidecar import Stamp, Unfit, catch_up, load, open_vectors, save, sidecar_path
 
 DIM = 192
 MEAN = np.full(DIM, 0.1, np.float32)
@@ -107,8 +108,13 @@ def filled(n: int, chunks: int = 1, seed: int = 0) -> tuple[Truth, np.ndarray]:
     return truth, queries
 
 
-def opened(truth: Truth, path: Path | None = None, tuning: Tuning = SMALL, **how: Any) -> VectorIndex:
-    return open_vectors(truth, "default", "e5", MEAN, path, tuning, **{"background": False, **how})
+def opened(truth: Truth, path: Path | None = None, tuning: Tuning = SMALL, keep: bool = True, **how: Any) -> VectorIndex:
+    "An index of the truth, kept in its file as a store would keep it."
+    index, read = open_vectors(truth, "default", "e5", MEAN, path, tuning, **{"background": False, **how})
+    if path is not None and keep and read == len(index):
+        with suppress(OSError):
+            save(index, path, "default", "e5")
+    return index
 
 
 def agree(index: VectorIndex, truth: Truth, queries: np.ndarray, k: int = 10, allowed: Any = None, **how: Any) -> None:
@@ -547,14 +553,14 @@ def test_a_stale_sidecar_catches_up(side: Path) -> None:
     index = opened(truth, side)
     assert truth.asked == 2 and index.state.position == truth.position()
     agree(index, truth, queries, exact=True)
-    assert catch_up(index, truth) == 0
+    assert catch_up(index, truth) == set()
 
 
 def test_two_indexes_on_one_store_see_each_others_writes(side: Path) -> None:
     truth, queries = filled(300)
     one, two = opened(truth, side), opened(truth, side)
     truth.write(9000, queries[0])
-    assert catch_up(one, truth) == 1 and catch_up(two, truth) == 1
+    assert len(catch_up(one, truth)) == 1 and len(catch_up(two, truth)) == 1
     for index in (one, two):
         assert index.search(queries[0], 1)[0].tolist() == [9000]
     save(one, side, "default", "e5")
@@ -659,9 +665,16 @@ def test_a_folder_that_can_not_be_written_is_no_hindrance(tmp_path: Path) -> Non
     agree(opened(truth, tmp_path / "memory.db.index" / "x.vectors"), truth, queries[:3], exact=True)
 
 
-def test_read_only_writes_nothing(side: Path) -> None:
-    opened(filled(200)[0], side, read_only=True)
-    assert not side.parent.exists()
+def test_a_refused_file_is_not_there(side: Path) -> None:
+    index = opened(filled(200)[0], side, keep=False)
+    asked: list[tuple[str, int]] = []
+
+    def place(part: Path, path: Path, event: int) -> bool:
+        asked.append((path.name, event))
+        return not part.exists()
+
+    assert not save(index, side, "default", "e5", place)
+    assert asked == [(side.name, index.state.position[1])] and not list(side.parent.iterdir())
 
 
 KILLED = """
@@ -698,44 +711,6 @@ def test_a_killed_writer_harms_nothing(side: Path) -> None:
     assert run.returncode == 0, run.stderr
     rebuilt, unfinished, clean = run.stdout.split()
     assert rebuilt == "0" and int(unfinished) > 0 and clean == "True"
-
-
-def test_erased_vectors_leave_no_trace(side: Path) -> None:
-    truth, queries = filled(700)
-    index = opened(truth, side, replace(SMALL, fold_from=10**6))
-    truth.write(9001, queries[0])
-    catch_up(index, truth)
-    save(index, side, "default", "e5")
-    state = index.state
-    old = state.base.rows.take(state.base.rows_of(np.array([4]))[0])
-    secrets = [old.tail.tobytes() or old.head.tobytes(), old.head.tobytes(), state.recent.head[0].tobytes()]
-    assert all(s in side.read_bytes() for s in secrets[1:])
-    other = open(side, "rb")  # noqa: SIM115 (another process that has it open)
-    truth.delete(4)
-    truth.delete(9001)
-    scrub(index, [4, 9001], side, "default", "e5")
-    assert not any(s in side.read_bytes() for s in secrets[1:])
-    assert not any(s in other.read() for s in secrets[1:]), "the replaced file neither"
-    other.close()
-    catch_up(index, truth)
-    agree(index, truth, queries, exact=True)
-    asked = truth.asked
-    agree(opened(truth, side), truth, queries[:3], exact=True)
-    assert truth.asked == asked
-
-
-def test_scrubbing_a_damaged_file_and_leftovers(side: Path) -> None:
-    truth, queries = filled(300)
-    index = opened(truth, side)
-    part = side.with_name(f"{side.name}.999999999.part")
-    part.write_bytes(side.read_bytes()[:-9])
-    side.unlink()  # it is mapped: writing into it would change what the index reads
-    side.write_bytes(b"not a sidecar, but it may hold something")
-    truth.delete(4)
-    scrub(index, [4], side, "default", "e5")
-    assert not part.exists()
-    agree(opened(truth, side), truth, queries[:2], exact=True)
-    scrub(opened(truth), [7], None, "default", "e5")
 
 
 def test_names_of_any_kind_have_a_file_each(tmp_path: Path) -> None:
