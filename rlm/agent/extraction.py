@@ -78,15 +78,22 @@ def generalise(code: str,    # that ran
         return ""
 
 # %% ../../nbs/40_agent/48i_extraction.ipynb #072dc57c
-def _bound(tree: ast.AST) -> set[str]:
-    "Names that code sets."
-    named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return named | {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    "Names in code that are read (`ast.Load`) or set (`ast.Store`); those inside of comprehensions are their own affair."
+    own = {n.id for c in ast.walk(tree) if isinstance(c, ast.comprehension) for n in ast.walk(c.target) if isinstance(n, ast.Name)}
+    found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+    return (found | {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and context is ast.Store}) - own
 
 
-def _needed(tree: ast.AST) -> set[str]:
-    "Names that code reads."
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+def _needed(tree: ast.Module) -> set[str]:
+    "Names that code reads before it sets them."
+    needed, known = set[str](), set[str]()
+    for statement in tree.body:
+        own = set() if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign) else _names(statement, ast.Store)
+        needed |= _names(statement, ast.Load) - known - own
+        needed |= _names(statement, ast.Store) - known if isinstance(statement, ast.AugAssign) else set()
+        known |= _names(statement, ast.Store)
+    return needed
 
 
 def telling_code(trajectory: Trajectory,  # a run that answered
@@ -99,9 +106,10 @@ def telling_code(trajectory: Trajectory,  # a run that answered
             tree = ast.parse(step.code)
         except (SyntaxError, RecursionError, ValueError):
             continue
-        if not parts or _bound(tree) & wanted:
+        made = _names(tree, ast.Store)
+        if not parts or made & wanted:
             parts.append(step.code.strip())
-            wanted = (wanted - _bound(tree)) | _needed(tree)
+            wanted = (wanted - made) | _needed(tree)
     return "\n".join(reversed(parts))
 
 # %% ../../nbs/40_agent/48i_extraction.ipynb #507ea28e

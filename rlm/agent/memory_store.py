@@ -9,7 +9,7 @@ __all__ = ['COLUMNS', 'POOL', 'EVERY', 'ceiling', 'RetrievingBackend', 'AddingBa
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #1447f416
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -153,22 +153,23 @@ _VERDICT = ("SELECT j.is_success FROM trajectories t JOIN runs r ON r.run_id = t
 class CountingBackend(AddingBackend):
     "Counts what was used, and how it went."
 
-    def record_usage(self, trajectory_id: str, retrieved: Retrieved) -> None:
-        "Say which strategies a stored run was given; by its judgment they have helped, failed, or neither. Raises `NotFound`."
+    def record_usage(self, trajectory_id: str, retrieved: Retrieved, credited: Collection[str] | None = None) -> None:
+        "Say which strategies a stored run was given; by its judgment those that it followed helped or failed. Raises `NotFound`."
         with self.store.transaction() as tx:
             found = self.store.db.query(_VERDICT, (trajectory_id, self.namespace))
             if not found:
                 raise NotFound(f"There is no trajectory {trajectory_id!r} in namespace {self.namespace!r}.", "Save the run first.")
             if self.store.db.query("SELECT 1 FROM memory_usage WHERE trajectory_id = ?", (trajectory_id,)):
                 raise InvalidInput(f"The usage of {trajectory_id!r} has been recorded already.", "Record it once, whole.")
-            self._use(tx, trajectory_id, found[0][0], retrieved)
+            self._use(tx, trajectory_id, found[0][0], retrieved, credited)
 
-    def _use(self, tx: SQLiteTransaction, trajectory_id: str, verdict: int | None, retrieved: Retrieved) -> None:
+    def _use(self, tx: SQLiteTransaction, trajectory_id: str, verdict: int | None, retrieved: Retrieved,
+             credited: Collection[str] | None) -> None:
         "Rows and counters; a strategy that is gone meanwhile keeps its row."
         self.store.db.many(_USED, [(trajectory_id, i.memory_id, n, score) for n, (i, score) in enumerate(retrieved, start=1)])
-        for item, _ in retrieved:
-            if self.store.get([item.memory_id], self.namespace):
-                tx.count(item.memory_id, self.namespace, self.clock.now(), access=1, success=int(verdict == 1), failure=int(verdict == 0))
+        for id in [i.memory_id for i, _ in retrieved if self.store.get([i.memory_id], self.namespace)]:
+            told = verdict if credited is None or id in credited else None
+            tx.count(id, self.namespace, self.clock.now(), access=1, success=int(told == 1), failure=int(told == 0))
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #93ed9054
 _RUN = ("INSERT INTO runs (run_id, namespace, created_at, model, ontology_name, ontology_path, notes) VALUES (?, ?, ?, ?, ?, ?, ?) "
@@ -181,7 +182,8 @@ _JUDGMENT = "INSERT INTO judgments (trajectory_id, is_success, reason, confidenc
 class SavingBackend(CountingBackend):
     "Keeps runs, too."
 
-    def save_artifacts(self, experience: Experience, learned: Sequence[MemoryItem] = (), retrieved: Retrieved = ()) -> None:
+    def save_artifacts(self, experience: Experience, learned: Sequence[MemoryItem] = (), retrieved: Retrieved = (),
+                       credited: Collection[str] | None = None) -> None:
         "Keep a run, its judgment, what it taught and what it used: one transaction."
         e, db, at = experience, self.store.db, to_iso(self.clock.now())
         with self.store.transaction() as tx:
@@ -196,7 +198,7 @@ class SavingBackend(CountingBackend):
             for item in learned:
                 if not self._add(tx, item) and not self.removed(item.memory_id):
                     self.reinforce(item)
-            self._use(tx, e.trajectory_id, None if j is None or j.success is None else int(j.success), retrieved)
+            self._use(tx, e.trajectory_id, None if j is None or j.success is None else int(j.success), retrieved, credited)
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #432f883a
 _EXPERIENCES = """

@@ -9,7 +9,7 @@ __all__ = ['SLOTS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CO
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #1f5758b4
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -232,13 +232,15 @@ class MemoryBackend(Protocol):
     def record_usage(self,
                      trajectory_id: str,    # of a stored trajectory
                      retrieved: Retrieved,  # what that run was given, best first
+                     credited: Collection[str] | None = None,  # ids of those that it followed; None: all of them, as far as one knows
                      ) -> None:
-        "Say which strategies a run was given; by its judgment they have helped, failed, or neither."
+        "Say which strategies a run was given; by its judgment those that it followed have helped, failed, or neither."
 
     def save_artifacts(self,
                        experience: Experience,             # the run
                        learned: Sequence[MemoryItem] = (),  # what it taught
                        retrieved: Retrieved = (),           # what it was given
+                       credited: Collection[str] | None = None,  # ids of those that it followed; None: all of them
                        ) -> None:
         "Keep a run, its judgment, what it taught and what it used: all of it, or nothing."
 

@@ -136,7 +136,7 @@ class Examples:
         found = {"nearest": dict(zip(self.ids, near.tolist(), strict=True))}
         if self.learned is not None:
             vectors = self.vectorise([asked.masked]) if self.vectorise else None
-            said = np.clip(self._likeness([asked], vectors)[0] @ self.learned, 0.0, 1.0)
+            said = np.clip((1 + RIDGE) * self._likeness([asked], vectors)[0] @ self.learned, 0.0, 1.0)  # 1 for an example itself
             found["regression"] = dict(zip(self.ids, said.tolist(), strict=True))
         return found
 
