@@ -7,17 +7,9 @@ __all__ = ['ECHO', 'Capture', 'joined', 'clip', 'echoing']
 
 # %% ../../nbs/40_agent/44_guest.ipynb #67d95c6e
 import ast
-import base64
 import io
-import json
-import keyword
-import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any
 
 
 class Capture(io.TextIOBase):
@@ -48,7 +40,7 @@ class Capture(io.TextIOBase):
         head = "".join(self._head)
         return joined(head, self._tail, self.total - len(head) - len(self._tail))
 
-
+# %% ../../nbs/40_agent/44_guest.ipynb #eae247fa
 def joined(head: str,     # of a text
            tail: str,     # of the same
            missing: int,  # characters between them

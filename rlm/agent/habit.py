@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .filling import Names, fill, look, name_things, read_value, strategies_in
+from .filling import EMPTY, Names, fill, look, name_things, read_value, strategies_in
 from .mentions import mentions_in
 from .models import Message, ModelError, Reply, Usage
 from .procedural_memory import fill_slots
@@ -20,18 +20,13 @@ from .prompt import read_layer, read_task
 from ..core.text import tokens
 
 # %% ../../nbs/40_agent/49c_habit.ipynb #7e9f07a9
-_EMPTY = frozenset(t for word in """what which who give list show find name tell me please term terms class classes property properties concept ontology
-this in here does do has have is are kind type value values entity called every each known describe description explain mean meaning stand""".split()
-                   for t in tokens(word))  # words that ask without saying for what
-
-
 def open_words(names: Names,  # what the question names
                ) -> set[str]:
     "The words that say what is asked for: those that are neither names nor empty."
     text = names.question
     for k in sorted(names.named, key=lambda k: -k.mention.start):
         text = f"{text[:k.mention.start]} {text[k.mention.end:]}"
-    return {t for t in tokens(text) if t not in _EMPTY} if text.strip() else set()
+    return {t for t in tokens(text) if t not in EMPTY} if text.strip() else set()
 
 
 def covered(words: set[str],  # that say what is asked for
@@ -39,7 +34,7 @@ def covered(words: set[str],  # that say what is asked for
             ) -> bool:
     "Whether a name says just what the words say."
     said = set(tokens(re.sub(r"([a-z])([A-Z])", r"\1 \2", name.rpartition(":")[2])))
-    return bool(words & said) and words <= said | _EMPTY
+    return bool(words & said) and words <= said | EMPTY
 
 # %% ../../nbs/40_agent/49c_habit.ipynb #9f90d556
 @dataclass(frozen=True, slots=True)
@@ -113,8 +108,10 @@ def plans(names: Names,    # what the question names
           ) -> list[str]:  # replies
     "The strategies that fit, filled."
     found = list[str]()
-    for shown in strategies_in(memories):
-        values = fill(shown, names) if shown.code and shown.score >= LEAST_SCORE else None
+    some = strategies_in(memories)
+    known = frozenset(w for shown in some for w in shown.words)
+    for shown in some:
+        values = fill(shown, names, known) if shown.code and shown.score >= LEAST_SCORE else None
         if values is not None and len(found) < MOST_TRIED:
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", fill_slots(shown.code, values)))
     return found
@@ -151,8 +148,8 @@ def next_move(messages: Sequence[Message],  # of a run
     found = plans(names, read_layer(context, "memories"))
     if len(turns) <= len(found):
         return found[len(turns) - 1]
-    if names.unknown:
-        return unknown(f"no term of this ontology is called {names.unknown[0].text!r}.")
+    if absent := [m.text for m in names.unknown] or list(names.strays):
+        return unknown(f"no term of this ontology is called {absent[0]!r}.")
     return around(names, turns[1 + len(found):])
 
 

@@ -86,7 +86,7 @@ def _runs(question: str, taken: Sequence[Mention]) -> Iterable[list["re.Match[st
     for size in range(min(LONGEST, len(words)), 0, -1):
         for i in range(len(words) - size + 1):
             run = words[i:i + size]
-            if all(question[a.end():b.start()].strip(" -") == "" and (a.end() < b.start() or not _attached(a[0], b[0]))
+            if all(question[a.end():b.start()].strip(" -()'’") == "" and (a.end() < b.start() or not _attached(a[0], b[0]))
                    for a, b in zip(run, run[1:], strict=False)):
                 yield run
 
@@ -141,7 +141,7 @@ class Link:
         "Whether it is rather a word of the question than a name."
         return self.weight < 0
 
-
+# %% ../../nbs/40_agent/49a_mentions.ipynb #4d2d6300
 def link(mentions: Sequence[Mention],           # of a question
          found: Sequence[Found],                # by a search for their texts
          asking: Sequence[tuple[int, int]] = (),  # where words of asking stand
@@ -156,7 +156,7 @@ def link(mentions: Sequence[Mention],           # of a question
             weight = FORMS[m.form] + 0.5 * (len(m.text.split()) - 1) + 0.3 * terms[0].exact
             links.append(Link(m, terms, -1.0 if asks else weight))
     chosen: list[Link] = []
-    for one in sorted(links, key=lambda k: (-k.weight, k.mention.start - k.mention.end, k.mention.start)):
+    for one in sorted(links, key=lambda k: (k.mention.form not in ("iri", "quoted"), k.mention.start - k.mention.end, -k.weight, k.mention.start)):
         if not any(c.mention.start < one.mention.end and one.mention.start < c.mention.end for c in chosen):
             chosen.append(one)
     return sorted(chosen, key=lambda k: k.mention.start)

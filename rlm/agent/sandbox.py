@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['DIALECT', 'SandboxError', 'Limits', 'Call', 'StepResult', 'Sandbox', 'Ref', 'exposed', 'plain', 'Refused', 'brief',
-           'read_name', 'Books', 'Broker', 'open_sandbox']
+           'read_name', 'Books', 'Doors', 'Broker', 'open_sandbox']
 
 # %% ../../nbs/40_agent/44_sandbox.ipynb #16b0090b
 import reprlib
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from html import escape
+from importlib import import_module
 from itertools import count
 from keyword import iskeyword
 from typing import Any, Protocol, runtime_checkable
@@ -75,10 +76,10 @@ class StepResult:
         return not self.error
 
     def _repr_html_(self) -> str:
-        calls = "".join(f"<li><code>{escape(c.name)}({escape(c.arguments)})</code> → {escape(c.error or c.result)}</li>" for c in self.calls)
-        parts = [f"<pre>{escape(self.stdout)}</pre>" if self.stdout else "", f"<pre><b>{escape(self.value)}</b></pre>" if self.value else "",
-                 f"<pre style='color:#c0392b'>{escape(self.error)}</pre>" if self.error else "", f"<ul>{calls}</ul>" if calls else ""]
-        return "".join(parts) or "<i>nothing</i>"
+        texts = ((self.stdout, "inherit"), (self.value, "#1f6feb"), (self.error, "#c0392b"))
+        parts = [f"<pre style='color:{colour}'>{escape(text)}</pre>" for text, colour in texts if text]
+        calls = [f"<li><code>{escape(f'{c.name}({c.arguments})')}</code> → {escape(c.error or c.result)}</li>" for c in self.calls]
+        return "".join([*parts, *(["<ul>", *calls, "</ul>"] if calls else [])]) or "<i>nothing</i>"
 
 # %% ../../nbs/40_agent/44_sandbox.ipynb #0b759611
 @runtime_checkable
@@ -135,7 +136,7 @@ class Ref:
     def __repr__(self) -> str:
         return f"<{self.type} {self.number}>"
 
-
+# %% ../../nbs/40_agent/44_sandbox.ipynb #301ffb9b
 def exposed(obj: object,  # anything
             ) -> tuple[str, ...] | None:
     "The names that an object's class exposes; None for an object that is no handle. Names with a leading underscore never count."
@@ -212,7 +213,7 @@ def read_name(name: object,  # of a variable, tool or handle
         raise InvalidInput(f"{name!r} is no name for a variable in the sandbox.", "Use letters, digits and underscores, as in `top_10`.")
     return name
 
-
+# %% ../../nbs/40_agent/44_sandbox.ipynb #ccec83a2
 class Books:
     "Which object of the host is known inside under which number."
 
@@ -251,8 +252,8 @@ class Books:
         return found
 
 # %% ../../nbs/40_agent/44_sandbox.ipynb #9ecf22b3
-class Broker(Books):
-    "The host's side of the door: tools, handles, and the record of their use. For one thread."
+class Doors(Books):
+    "The tools beside the books, and what a name stands for."
 
     def __init__(self,
                  tools: Mapping[str, Callable[..., Any]],  # name inside → function
@@ -263,35 +264,14 @@ class Broker(Books):
             raise InvalidInput(f"{both[0]!r} is given as a tool and as a handle.", "Give each a name of its own.")
         super().__init__(handles, limits.handles)
         self.tools, self.limits = {read_name(name): tool for name, tool in tools.items()}, limits
-        self.calls, self._asked = list[Call](), 0
 
-    def begin(self) -> None:
-        "A new step: none of its calls made yet."
-        self.calls, self._asked = [], 0
-
-    def ask(self,
-            name: str,                       # of a tool; or of a handle's method or attribute
-            args: Sequence[Any] = (),        # from inside
-            kwargs: Mapping[str, Any] = {},  # from inside  # noqa: B006
-            on: int | None = None,           # the handle's number
-            read: bool = False,              # an attribute, not a call
-            ) -> Any:
-        "Answer what the inside asks, with plain data and `Ref`s. Raises `Refused`."
-        self._asked += 1
-        if self._asked > self.limits.calls:
-            raise Refused("RuntimeError", f"This step has made {self.limits.calls} calls, which is the limit. Go on in the next step.")
-        begun, label, given = time.perf_counter(), name, ""
-        try:
-            label = name if on is None else f"{type(self.object(on)).__name__}.{name}"
-            given = "" if read else _as_written(args, kwargs, self.limits.call)
-            found = self._tool(name) if on is None else self._member(on, name)
-            result = plain(found if read else found(*plain(tuple(args), self._outside), **plain(kwargs, self._outside)), self.ref)
-        except Exception as e:
-            refused = Refused.of(e, self.limits.error)
-            self.calls.append(Call(label, given, "", f"{refused.kind}: {refused.message}", time.perf_counter() - begun))
-            raise refused from None
-        self.calls.append(Call(label, given, brief(result, self.limits.call), "", time.perf_counter() - begun))
-        return result
+    def free(self,
+             name: object,  # of a variable
+             ) -> str:
+        "The name, if it is no tool's or handle's. Raises `InvalidInput`."
+        if name in self.tools or name in self.handles:
+            raise InvalidInput(f"{name!r} is a tool or a handle of the sandbox.", "Take another name.")
+        return read_name(name)
 
     def _tool(self, name: str) -> Callable[..., Any]:
         if name not in self.tools:
@@ -309,37 +289,77 @@ class Broker(Books):
             raise TypeError(f"Tools take plain data and handles, not {type(value).__name__}.")
         return self.object(value.number)
 
+# %% ../../nbs/40_agent/44_sandbox.ipynb #7c78013b
+class Broker(Doors):
+    "The host's side of the door: what inside asks for is answered and written down. For one thread."
 
+    calls: list[Call]  # of this step
+    seconds: float  # that tools took in this step
+    _asked: int
+
+    def begin(self) -> None:
+        "A new step: none of its calls made yet."
+        self.calls, self.seconds, self._asked = [], 0.0, 0
+
+    def ask(self,
+            name: str,                       # of a tool; or of a handle's method or attribute
+            args: Sequence[Any] = (),        # from inside
+            kwargs: Mapping[str, Any] | None = None,  # from inside
+            on: int | None = None,           # the handle's number
+            read: bool = False,              # an attribute, not a call
+            ) -> Any:
+        "Answer what the inside asks, with plain data and `Ref`s. Raises `Refused`."
+        self._asked += 1
+        if self._asked > self.limits.calls:
+            raise Refused("RuntimeError", f"This step has made {self.limits.calls} calls, which is the limit. Go on in the next step.")
+        begun, label, given, kwargs = time.perf_counter(), name, "", kwargs or {}
+        try:
+            label = name if on is None else f"{type(self.object(on)).__name__}.{name}"
+            given = "" if read else _as_written(args, kwargs, self.limits.call)
+            found = self._tool(name) if on is None else self._member(on, name)
+            result = plain(found if read else found(*plain(tuple(args), self._outside), **plain(kwargs, self._outside)), self.ref)
+        except Exception as e:
+            refused = Refused.of(e, self.limits.error)
+            self._note(label, given, "", f"{refused.kind}: {refused.message}", begun)
+            raise refused from None
+        self._note(label, given, brief(result, self.limits.call), "", begun)
+        return result
+
+    def _note(self, label: str, given: str, result: str, error: str, begun: float) -> None:
+        took = time.perf_counter() - begun
+        self.seconds += took
+        self.calls.append(Call(label, given, result, error, took))
+
+# %% ../../nbs/40_agent/44_sandbox.ipynb #7f14871c
 def _as_written(args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> str:
     "Arguments, as one would write them."
     return clip(", ".join([*(brief(a, limit) for a in args), *(f"{k}={brief(v, limit)}" for k, v in kwargs.items())]), limit)
 
 # %% ../../nbs/40_agent/44_sandbox.ipynb #fd40d3de
-_COMMON = ("Variables stay from step to step. The value of the last expression is shown, and what you print; both are cut in the middle when "
-           "long, so print little. Tools are plain functions (never await them); you can't replace them.")
+_COMMON = ("Variables stay from step to step. The value of the last expression is shown, and what you print; both are cut in the "
+           "middle when long, so print little. Tools are plain functions (never await them); you can't replace them.")
+_MONTY = ("The code runs in a subset of Python 3. Not there: yield and generator functions, class inheritance, property, classmethod "
+          "and staticmethod, del, try/except*, input, open, globals, dir, callable, str.upper(s) (write s.upper()), other packages. "
+          "Importable: re, json, math, datetime, collections, itertools, functools, random, dataclasses, typing, copy, csv, bisect, "
+          "base64, hashlib, decimal, unicodedata, time. No files, no network, no environment. ")
+_PROCESS = ("The code runs in Python with the harmless part of its standard library, such as re, json, math, datetime, collections and "
+            "itertools: no third-party packages, no files, no network, no environment, no other processes, no threads. ")
 DIALECT: Mapping[str, str] = {  # kind of sandbox → what a model is told about it
-    "monty": "The code runs in a subset of Python 3. Not there: yield and generator functions, class inheritance, property, classmethod and "
-             "staticmethod, del, try/except*, input, open, globals, dir, callable, str.upper(s) (write s.upper()), third-party packages. Importable: "
-             "re, json, math, datetime, collections, itertools, functools, random, dataclasses, typing, copy, csv, bisect, base64, hashlib, decimal, "
-             "unicodedata, time. No files, no network, no environment. " + _COMMON,
-    "process": "The code runs in Python with its standard library and nothing else: no third-party packages, no files, no network, no "
-               "environment, no other processes, no threads. " + _COMMON,
-    "inprocess": "The code runs in Python. " + _COMMON,
+    "monty": _MONTY + _COMMON, "process": _PROCESS + _COMMON, "inprocess": "The code runs in Python. " + _COMMON,
 }
 
 # %% ../../nbs/40_agent/44_sandbox.ipynb #a1c2d2ec
-def open_sandbox(kind: str = "monty",      # monty, process, or inprocess
-                 *,
-                 unisolated: bool = False,  # let `process` run without bubblewrap; it says that it is not isolated
+_KINDS = {"monty": ("sandbox_monty", "MontySandbox")}  # where each is; imported when it is wanted
+
+
+def open_sandbox(kind: str = "monty",  # monty, process, or inprocess
                  ) -> Sandbox:
     "A sandbox of a kind, not yet started. Raises `SandboxError` where the kind can't be had on this machine."
-    if kind == "monty":
-        from rlm.agent.sandbox_monty import MontySandbox
-        return MontySandbox()
-    if kind == "process":
-        from rlm.agent.sandbox_process import ProcessSandbox
-        return ProcessSandbox(unisolated=unisolated)
-    if kind == "inprocess":
-        from rlm.agent.sandbox_inprocess import InprocessSandbox
-        return InprocessSandbox()
-    raise InvalidInput(f"There is no kind of sandbox {kind!r}.", suggest(str(kind), DIALECT))
+    if kind not in _KINDS:
+        raise InvalidInput(f"There is no kind of sandbox {kind!r}.", suggest(str(kind), _KINDS))
+    module, name = _KINDS[kind]
+    try:
+        opened: Sandbox = getattr(import_module(f"rlm.agent.{module}"), name)()
+    except ImportError as e:
+        raise SandboxError(f"The sandbox {kind!r} can't be had: {e}.", "Install what it needs: pip install 'rlm[agent]'") from e
+    return opened

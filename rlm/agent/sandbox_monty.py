@@ -9,6 +9,7 @@ __all__ = ['MontySandbox']
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -29,7 +30,7 @@ from pydantic_monty import (
 )
 
 from .guest import ECHO, Capture, clip, echoing, joined
-from .sandbox import Broker, Limits, Ref, Refused, SandboxError, StepResult, plain, read_name
+from .sandbox import Broker, Limits, Ref, Refused, SandboxError, StepResult, plain
 from ..core.errors import InvalidInput, NotFound
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #e7506150
@@ -75,7 +76,7 @@ def _outward(value: Any) -> Any:
 _SHADOW = re.compile(rf"^{ECHO} = \((.*)\)$", re.S)
 
 
-def _shown(error: MontyError, limits: Limits) -> str:
+def _shown(error: Exception, limits: Limits) -> str:
     "An error for the model that made it."
     lines = []
     if isinstance(error, (MontyRuntimeError, MontySyntaxError)):
@@ -87,8 +88,17 @@ def _shown(error: MontyError, limits: Limits) -> str:
     return clip("\n".join(lines) or str(error), limits.error)
 
 
-def _spent(error: MontyError) -> str:
+class _Overrun(Exception):
+    "The worker was busy for too long, counted by the clock on the wall."
+
+
+_FAILED = (MontyError, _Overrun)
+
+
+def _spent(error: Exception) -> str:
     "Which limit an error is about: time, memory, or none. A worker that is gone is one whose memory was full, unless it took too long."
+    if isinstance(error, _Overrun):
+        return "time"
     if isinstance(error, MontyCrashedError):
         return "time" if error.timed_out else "memory"
     inner, text = error.exception() if isinstance(error, MontyRuntimeError) else None, str(error)
@@ -97,32 +107,10 @@ def _spent(error: MontyError) -> str:
     return "memory" if isinstance(inner, MemoryError) and "memory limit" in text else ""
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #9baca7cc
-class _Session:
-    "One worker with its state."
+class _Answering:
+    "How the broker answers a worker that waits."
 
-    def __init__(self, pool: Monty, broker: Broker, limits: Limits, state: bytes = b"") -> None:
-        self.broker = broker
-        names = {name: _never for name in broker.tools}
-        checkout = pool.checkout(script_name="step", os_policy=_POLICY, external_modules={_TOOLS: ExternalModule(names)}, limits={
-            "max_feed_duration_secs": limits.seconds, "max_memory": limits.memory, "max_suspensions": 2**40})
-        self.monty: MontySession = checkout.__enter__()
-        if state:
-            self.monty.load_session(state)
-
-    def feed(self, code: str, out: Capture | None = None, **inputs: Any) -> Any:
-        "Run code to its end. Raises Monty's errors."
-        def printed(stream: str, text: str) -> None:
-            if out is not None:
-                out.write(text)
-        paused = self.monty.feed_start(code, inputs=inputs or None, print_callback=printed)
-        while not isinstance(paused, MontyComplete):
-            if isinstance(paused, NameLookupSnapshot):
-                paused = self._attribute(paused)
-            elif isinstance(paused, FunctionSnapshot) and not paused.is_os_function:
-                paused = self._call(paused)
-            else:
-                paused = paused.resume_auto()
-        return paused.output
+    broker: Broker
 
     def _attribute(self, paused: NameLookupSnapshot) -> Any:
         "Monty raises what we can't: an attribute left without a value is an `AttributeError` there, and a name a `NameError`."
@@ -145,48 +133,65 @@ class _Session:
             answer = {"exc_type": e.kind, "message": e.message}
         return paused.resume(answer)
 
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #d892807e
+class _Session(_Answering):
+    "One worker with its state."
+
+    def __init__(self, pool: Monty, broker: Broker, limits: Limits, state: bytes = b"") -> None:
+        self.broker, self._seconds = broker, limits.seconds + _GRACE
+        modules = {_TOOLS: ExternalModule(dict.fromkeys(broker.tools, _never))}
+        most: Any = {"max_feed_duration_secs": limits.seconds, "max_memory": limits.memory, "max_suspensions": 2**40}
+        checkout = pool.checkout(script_name="step", os_policy=_POLICY, external_modules=modules, limits=most)
+        self.monty: MontySession = checkout.__enter__()
+        if state:
+            self.monty.load_session(state)
+
+    def feed(self, code: str, out: Capture | None = None, **inputs: Any) -> Any:
+        "Run code to its end. Raises Monty's errors, and `_Overrun`."
+        def write(stream: str, text: str) -> None:
+            if out is not None:
+                out.write(text)
+        begun, before = time.monotonic(), self.broker.seconds
+        paused = self.monty.feed_start(code, inputs=inputs or None, print_callback=write)
+        while not isinstance(paused, MontyComplete):
+            if time.monotonic() - begun - (self.broker.seconds - before) > self._seconds:
+                raise _Overrun(f"time limit exceeded: {self._seconds:g} s")
+            if isinstance(paused, NameLookupSnapshot):
+                paused = self._attribute(paused)
+            elif isinstance(paused, FunctionSnapshot) and not paused.is_os_function:
+                paused = self._call(paused)
+            else:
+                paused = paused.resume_auto()
+        return paused.output
+
     def close(self) -> None:
-        try:
+        with suppress(MontyError, RuntimeError):  # the worker may be gone already
             self.monty.__exit__(None, None, None)
-        except (MontyError, RuntimeError):
-            return  # the worker is gone already
 
-
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #0382bcb8
 def _never() -> None:
     raise AssertionError("tools are answered by the broker")
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #b971985a
-_VALUE = ('__ends = (lambda text: (text[:__head], text[__len(text) - __tail:] if __len(text) > __head + __tail else text[__head:], __len(text)))'
-          '("" if __value is None else f"{__value!r}")\n__value = None\n__ends')
+_VALUE = """__text = "" if __value is None else f"{__value!r}"
+__size, __value = __len(__text), None
+__ends = __text[:__head], __text[max(__head, __size - __tail):], __size
+__text = None
+__ends"""
 _UNDONE = "What this step had assigned is undone; the variables of earlier steps are as they were before it."
 _LOST = "The variables of all steps are gone."
 
-
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #d6033ee2
 class _Machine:
     "A pool with one session, which is replaced when it fails. What was true after the last step is kept as bytes."
+
+    _broker: Broker
+    _limits: Limits
 
     def __init__(self) -> None:
         self._pool: Monty | None = None
         self._session: _Session | None = None
         self._state = b""
-
-    def start(self,
-              tools: Mapping[str, Callable[..., Any]],  # name inside → function of the host
-              handles: Mapping[str, object],            # name inside → object of a class with EXPOSED
-              limits: Limits = Limits(),                # of every step  # noqa: B008
-              ) -> None:
-        "Start a worker: about 5 ms. Raises `SandboxError`, `InvalidInput`."
-        self.close()
-        self._broker, self._limits = Broker(tools, handles, limits), limits
-        self._bind = f"from {_TOOLS} import {', '.join(sorted(tools))}" if tools else "None"
-        self._handles = {name: _inward(ref) for name, ref in self._broker.handles.items()}
-        try:
-            self._pool = Monty(min_processes=1, max_processes=2, feed_duration_limit_grace=_GRACE)
-            self._pool.__enter__()
-            self._len = self._begin(b"").feed("len")
-            self._keep()
-        except (MontyError, OSError, RuntimeError) as e:
-            raise SandboxError(f"Monty's worker does not start ({e}).", "Install pydantic-monty anew, or take another kind of sandbox.") from e
 
     def _begin(self, state: bytes) -> _Session:
         if self._pool is None:
@@ -210,8 +215,32 @@ class _Machine:
             self._begin(self._state).feed("None")
         except (MontyError, RuntimeError):
             self._begin(b"")
+            self._keep()
             return False
         return True
+
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #5740a522
+class _Running(_Machine):
+    "Start and end."
+
+    def start(self,
+              tools: Mapping[str, Callable[..., Any]],  # name inside → function of the host
+              handles: Mapping[str, object],            # name inside → object of a class with EXPOSED
+              limits: Limits,                           # of every step
+              ) -> None:
+        "Start a worker: about 5 ms. Raises `SandboxError`, `InvalidInput`."
+        self.close()
+        self._broker, self._limits = Broker(tools, handles, limits), limits
+        self._broker.begin()
+        self._bind = f"from {_TOOLS} import {', '.join(sorted(tools))}" if tools else "None"
+        self._handles = {name: _inward(ref) for name, ref in self._broker.handles.items()}
+        try:
+            self._pool = Monty(min_processes=1, max_processes=2, feed_duration_limit_grace=_GRACE)
+            self._pool.__enter__()
+            self._len = self._begin(b"").feed("len")
+            self._keep()
+        except (MontyError, OSError, RuntimeError) as e:
+            raise SandboxError(f"Monty's worker does not start ({e}).", "Install pydantic-monty anew.") from e
 
     def close(self) -> None:
         "End the worker."
@@ -221,9 +250,30 @@ class _Machine:
         if pool:
             pool.__exit__(None, None, None)
 
-# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #d6033ee2
-class _Stepping(_Machine):
-    "Running steps."
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #855428a0
+class _Attempting(_Running):
+    "One step."
+
+    def _attempt(self, session: _Session, code: str, out: Capture) -> tuple[str, Exception | None]:
+        error: Exception | None = None
+        value, most = "", self._limits.value
+        try:
+            session.feed(self._bind, None, __value=None, **self._handles)
+            session.feed(echoing(code), out)
+            head, tail, size = session.feed(_VALUE, out, __head=most - most // 3, __tail=most // 3, __len=self._len)
+            value = joined(head, tail, size - len(head) - len(tail))
+        except _FAILED as e:
+            error = e
+        if not (error and _spent(error)):
+            try:
+                self._keep()
+            except MontyError as e:  # there was no room for a copy
+                value, error = "", e
+        return value, error
+
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #3d38cf0e
+class _Stepping(_Attempting):
+    "Steps, with what is to be done when one fails."
 
     def run(self,
             code: str,  # Python, in Monty's dialect
@@ -245,28 +295,9 @@ class _Stepping(_Machine):
             text = "\n".join((text, _LOST if lost else _UNDONE))
         return StepResult(out.text, value, text, spent == "time", lost, tuple(self._broker.calls), time.perf_counter() - begun)
 
-    def _attempt(self, session: _Session, code: str, out: Capture) -> tuple[str, MontyError | None]:
-        error: MontyError | None = None
-        value, most = "", self._limits.value
-        try:
-            session.feed(self._bind, None, __value=None, **self._handles)
-            session.feed(echoing(code), out)
-            head, tail, total = session.feed(_VALUE, out, __head=most - most // 3, __tail=most // 3, __len=self._len)
-            value = joined(head, tail, total - len(head) - len(tail))
-        except MontyError as e:
-            error = e
-        if not (error and _spent(error)):
-            try:
-                self._keep()
-            except MontyError as e:  # there was no room for a copy
-                value, error = "", e
-        return value, error
-
-# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #5740a522
-class MontySandbox(_Stepping):
-    "A sandbox in a worker process of Monty. Isolated. For one thread at a time."
-
-    kind, isolated = "monty", True
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #57844d05
+class _Variables(_Stepping):
+    "Setting and reading variables."
 
     def put(self,
             name: str,      # a variable
@@ -274,38 +305,41 @@ class MontySandbox(_Stepping):
             ) -> None:
         "Set a variable. Raises `InvalidInput`."
         try:
-            self._current.feed("None", None, **{self._free(name): _inward(plain(value, self._broker.ref))})
+            self._current.feed("None", None, **{self._broker.free(name): _inward(plain(value, self._broker.ref))})
             self._keep()
         except TypeError as e:
             raise InvalidInput(str(e)) from e
-        except MontyError as e:
+        except _FAILED as e:
             self._again()
             raise InvalidInput(f"{name} does not fit into the sandbox ({clip(str(e), 200)}).", "Pass a handle, or a part.") from e
+
+    def _fetch(self, session: _Session, name: str) -> Any:
+        size = session.feed(f"__len(f'{{{name}!r}}')", None, __len=self._len)
+        if size > self._limits.variable:
+            raise InvalidInput(f"{name} has {size:,} characters; {self._limits.variable:,} are the limit.", "Make it shorter first.")
+        try:
+            return plain(_outward(session.feed(name)), lambda ref: self._broker.object(ref.number))  # type: ignore[attr-defined]
+        except TypeError:
+            return session.feed(f"f'{{{name}!r}}'")
+
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #88c55539
+class MontySandbox(_Variables):
+    "A sandbox in a worker process of Monty. Isolated. For one thread at a time."
+
+    kind, isolated = "monty", True
 
     def get(self,
             name: str,  # a variable
             ) -> Any:
         "A variable's value, if it is plain data or a handle, else how Python shows it. Raises `NotFound`, `InvalidInput` when too large."
-        session = self._current
         try:
-            size = session.feed(f"__len(f'{{{self._free(name)}!r}}')", None, __len=self._len)
-            if size > self._limits.variable:
-                raise InvalidInput(f"{name} has {size:,} characters; {self._limits.variable:,} are the limit.", "Make it shorter first.")
-            try:
-                return plain(_outward(session.feed(name)), lambda ref: self._broker.object(ref.number))  # type: ignore[attr-defined]
-            except TypeError:
-                return session.feed(f"f'{{{name}!r}}'")
-        except MontyError as e:
+            return self._fetch(self._current, self._broker.free(name))
+        except _FAILED as e:
             if _spent(e):
                 self._again()
             if isinstance(e, MontyRuntimeError) and isinstance(e.exception(), NameError):
                 raise NotFound(f"There is no variable {name!r} in the sandbox.") from e
             raise InvalidInput(f"{name} can't be read ({clip(str(e), 200)}).") from e
-
-    def _free(self, name: str) -> str:
-        if name in self._broker.tools or name in self._broker.handles:
-            raise InvalidInput(f"{name!r} is a tool or a handle of the sandbox.", "Take another name.")
-        return read_name(name)
 
     def dump(self) -> bytes:
         "The state, for `load`."
