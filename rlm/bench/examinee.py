@@ -15,10 +15,11 @@ from typing import Literal
 
 from ..agent.habit import HabitModel
 from ..agent.judge import Expectation
-from ..agent.learning import Learned, Setting, Task, rlm_run_with_memory
+from ..agent.learning import Learned, Task, rlm_run_with_memory
 from ..agent.memory_store import SQLiteMemoryBackend
 from ..agent.ontology import OntologyContext, setup_ontology_context
 from ..agent.packs import import_items, shipped_pack, shipped_packs
+from ..agent.runner import setting_for
 from .answers import Answer, Number, Terms, Text, Truth
 from .exam import Sitting
 from .questions import Question
@@ -64,7 +65,7 @@ class Agent:
                  ) -> None:
         self.contexts = contexts
         self.backend = None if memory == "none" else SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")))
-        self.setting = Setting(HabitModel(), memory_k=1, extract=False)
+        self.setting = setting_for(HabitModel(), None, extract=False, log_dir=None, options={})
         if self.backend and memory == "packs":
             names = [name for name in shipped_packs() if name.rpartition("_v")[0] not in held]
             import_items(self.backend, [item for name in names for item in shipped_pack(name)])

@@ -14,6 +14,7 @@ from typing import Any
 from tqdm import tqdm
 
 from ..agent.rdf_files import bundled
+from ..agent.runner import HABIT_K
 from .exam import Mark, card, examine, failures, groups, mean_of, names_by, share
 from .examinee import Agent, Room
 from .gold import GoldGraph, Names, read_gold
@@ -27,8 +28,8 @@ class Sizes:
     "How much of everything."
 
     each: int = 8  # questions of each kind and ontology, at most
-    small: int = 2  # the same, for the exams between passes
-    lesson: int = 3  # training questions of each kind and ontology in one pass
+    small: int = 1  # the same, for the exams between passes
+    lesson: int = 1  # training questions of each kind and ontology in one pass
     passes: int = 4  # over the training questions
 
 
@@ -132,6 +133,6 @@ def run(test: Sequence[Path] = (),   # ontologies of the exam; none: some of the
     sizes = QUICK if quick else Sizes()
     with Room({**plan.test, **plan.train}, held=exam) as room:
         rows, failed = sit_all(plan, room, seed, sizes)
-    parameters = {"test": sorted(plan.test), "train": sorted(plan.train), "model": "habit", "memory_k": 1, "sizes": asdict(sizes),
+    parameters = {"test": sorted(plan.test), "train": sorted(plan.train), "model": "habit", "memory_k": HABIT_K, "sizes": asdict(sizes),
                   "min and max": "Wilson's 95 % of a share; else the least and the most", "failures": failed}
     return Report("learning", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, rows[0].n, parameters, tuple(rows))
