@@ -115,9 +115,10 @@ def order_of(shown: Shown,             # a strategy
     return max(said, key=said.count) if said else sorted(entities)
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #02f51efb
-EMPTY = frozenset(t for word in """what which who give list show find name tell identify enumerate explain describe description state report me please
-term terms class classes property properties concept ontology this in here there does do has have is are kind kinds type value values entity called
-every each known declared stated defined mean meaning stand exactly also just only really""".split() for t in tokens(word))  # words that ask without saying for what
+_WORDS = """what which who give list show find name tell identify enumerate explain describe description state report me please
+term terms class classes property properties concept ontology this in here there does do has have is are kind kinds type
+value values entity called every each known declared stated defined mean meaning stand exactly also just only really"""
+EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words that ask without saying for what
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Names:
         return tuple(k for k in self.links if not k.asks)
 
 
-_NEIGHBOURS = (re.compile(r"([A-Za-z]+) $"), re.compile(r"^ ([A-Za-z]+)"))
+_BEFORE, _BEHIND = re.compile(r"([A-Za-z]+) $"), re.compile(r"^ ([A-Za-z]+)")
 
 
 def strays(question: str,         # as it was asked
@@ -145,12 +146,14 @@ def strays(question: str,         # as it was asked
     "Words beside a name that may belong to it: *molecule* is a term, but who asks for *molecule pancake* means another."
     found = {}
     spans = [*asking, *((k.mention.start, k.mention.end) for k in links)]
-    for m in (k.mention for k in links if not k.asks and k.mention.form in ("words", "capital") and not set(tokens(k.mention.text)) <= EMPTY):
-        for pattern, text, base in ((_NEIGHBOURS[0], question[:m.start], 0), (_NEIGHBOURS[1], question[m.end:], m.end)):
-            near = pattern.search(text)
-            if near and near[1].lower() not in FUNCTION_WORDS and not any(a < base + near.end(1) and base + near.start(1) < b for a, b in spans):
-                start, end = min(m.start, base + near.start(1)), max(m.end, base + near.end(1))
-                found[question[start:end]] = frozenset(tokens(near[1])) - EMPTY
+    plain = [k.mention for k in links if not k.asks and k.mention.form in ("words", "capital")]
+    for m in (m for m in plain if not set(tokens(m.text)) <= EMPTY):
+        for pattern, begin, end in ((_BEFORE, 0, m.start), (_BEHIND, m.end, len(question))):
+            near = pattern.search(question[begin:end])
+            if near and near[1].lower() not in FUNCTION_WORDS:
+                start, stop = begin + near.start(1), begin + near.end(1)
+                if not any(a < stop and start < b for a, b in spans):
+                    found[question[min(m.start, start):max(m.end, stop)]] = frozenset(tokens(near[1])) - EMPTY
     return {name: words for name, words in found.items() if words}
 
 

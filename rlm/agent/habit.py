@@ -125,9 +125,9 @@ def around(names: Names,         # what the question names
     if not links:
         return unknown("the question names no term of this ontology, and no strategy fits it.")
     term = links[0].terms[0].iri
-    if turns and len(turns) <= len(VIEWS) and len(names.named) < 2:
-        if code := seen_answer(VIEWS[len(turns) - 1], term, read_value(turns[-1].observation), words):
-            return _block("That is what was asked for.", code)
+    looked = VIEWS[len(turns) - 1] if 0 < len(turns) <= len(VIEWS) and len(names.named) < 2 else None
+    if looked and (code := seen_answer(looked, term, read_value(turns[-1].observation), words)):
+        return _block("That is what was asked for.", code)
     if len(turns) < len(VIEWS):
         return _block(f"No strategy fits. I look around {term}.", VIEWS[len(turns)].call.format(term=term))
     return unknown(f"no strategy fits, and the tools show nothing around {term} that is just what was asked for.")

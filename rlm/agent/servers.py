@@ -81,7 +81,7 @@ class Endpoint:
                  key: str,                    # kept out of messages
                  patience: Patience,          # with it
                  ) -> None:
-        self.url, self.patience, self._key, self._client = url, patience, key, client(url, headers, patience.timeout_s)
+        self.url, self.patience, self.key, self._client = url, patience, key, client(url, headers, patience.timeout_s)
 
     def once(self,
              body: Mapping[str, Any],  # what is asked
@@ -92,7 +92,7 @@ class Endpoint:
             answer = self._client.post(self.url, json=body)
         except (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError) as e:
             return 0, f"{type(e).__name__}: {e}" if str(e) else type(e).__name__, None
-        return answer.status_code, answer.text.replace(self._key or "\0", "***"), answer.headers.get("retry-after")
+        return answer.status_code, answer.text, answer.headers.get("retry-after")
 
     def ask(self,
             body: Mapping[str, Any],  # what is asked
@@ -162,12 +162,13 @@ class ServedModel:
              reader: Callable[[Any, Prices], Reply],  # from JSON to a reply
              ) -> Reply:
         "The reply in an answer. Raises `ModelError`."
+        masked = text.replace(self.endpoint.key, "***") if self.endpoint.key else text
         if status != 200:
-            raise refusal(self.name, self.endpoint.url, status, text, self.endpoint.patience.attempts)
+            raise refusal(self.name, self.endpoint.url, status, masked, self.endpoint.patience.attempts)
         try:
             return reader(json.loads(text), self.prices)
         except (ValueError, RecursionError):
-            raise ModelError(f"The model server {self.endpoint.url} gave an answer that is none: {_said(text)}",
+            raise ModelError(f"The model server {self.endpoint.url} gave an answer that is none: {_said(masked)}",
                              "Does it speak this protocol, and does the address end where it should?") from None
 
     def close(self) -> None:

@@ -30,7 +30,8 @@ def read_budget(parts: tuple[str, ...],  # like `0.50`, `20000t`, `60s`
         try:
             found[name] = int(number) if name == "tokens" else float(number)
         except ValueError:
-            raise InvalidInput(f"The budget {part!r} can't be read.", "Write dollars like 0.50, tokens like 20000t, seconds like 60s.") from None
+            raise InvalidInput(f"The budget {part!r} can't be read.",
+                               "Write dollars like 0.50, tokens like 20000t, seconds like 60s.") from None
     return RunLimits(**found)
 
 # %% ../../nbs/70_service/76_agent_cli.ipynb #65654020
@@ -43,7 +44,7 @@ def main() -> None:
 
 @main.command("run", epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json',
                                     'rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db memory.db',
-                                    'rlm-agent run --ontology time --query "What is the domain of time:before?" --db memory.db --memory-k 0'))
+                                    'rlm-agent run --ontology time --query "What is the domain of before?" --db memory.db --memory-k 0'))
 @click.option("--ontology", required=True, help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org.")
 @click.option("--query", required=True, help="The question, in any language.")
 @click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")

@@ -37,8 +37,8 @@ def test_the_samples_of_this_file_cover_every_setting() -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
     kind = type(getattr(Settings(), name))
-    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key", "anthropic_key",
-                           "model_prices"), ("f", "e", "a"))
+    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key",
+                           "anthropic_key", "model_prices"), ("f", "e", "a"))
     words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
