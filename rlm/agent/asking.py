@@ -77,6 +77,11 @@ class Asked:
     notions: frozenset[str]  # of these, the notions and the number of names
     words: tuple[tuple[str, ...], ...]  # for each word that is neither a name nor part of a notion: its tokens
 
+    @property
+    def says(self) -> bool:
+        "Whether it says anything beside names: a name alone is no question."
+        return any(f[0] in "ktw" and any(c.isalnum() for c in f[2:]) for f in self.features)
+
 
 def _sequence(masked: str) -> list[str]:
     "The words in order, names as one sign."

@@ -63,7 +63,7 @@ class RetrievingBackend:
         with self.store.snapshot():
             self._sync()
             asked = read_asked(task, mentions)
-            return select(self._known, self.scores(asked), k, ontology)
+            return select(self._known, self.scores(asked), k, ontology) if asked.says else []
 
     def scores(self,
                asked: Asked,  # a question

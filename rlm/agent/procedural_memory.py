@@ -252,3 +252,6 @@ class MemoryBackend(Protocol):
 
     def experiences(self) -> list[Experience]:
         "Every run, in the order it was stored."
+
+    def used(self) -> Mapping[str, Sequence[tuple[str, int, float | None]]]:
+        "For each trajectory: what it was given, with rank and score."

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['RlmError', 'InvalidInput', 'NotFound', 'SettingsError', 'StoreError', 'StoreBusy', 'StoreClash', 'StoreCorrupt',
-           'StoreForeign', 'StoreFull', 'StoreNewer', 'StoreReadOnly', 'ModelMismatch', 'EmbeddingError', 'suggest']
+           'StoreForeign', 'StoreFull', 'StoreNewer', 'StoreReadOnly', 'ModelMismatch', 'MissingExtra',
+           'EmbeddingError', 'suggest']
 
 # %% ../../nbs/00_core/00_errors.ipynb #4a54283b
 class RlmError(Exception):
@@ -69,6 +70,10 @@ class ModelMismatch(StoreError):
     "The vectors in the store are another model's; `rlm reembed` makes them anew."
 
 # %% ../../nbs/00_core/00_errors.ipynb #6d63e2b0
+class MissingExtra(RlmError):
+    "A feature needs a package that is not installed; the hint says which extra brings it."
+
+
 class EmbeddingError(RlmError):
     "No vector could be made of a text: the model is not there, or its server did not answer."
 

@@ -66,7 +66,7 @@ def changed_seqs(db: Database,    # the store
                  after: int,      # the number of the last event that is known
                  ) -> set[int] | None:  # numbers of memories to be read again or forgotten; None: read everything anew
     "What may be different since an event."
-    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events WHERE +namespace = ? AND id > ?",
+    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker')",
                       (namespace, after))
     if any(erased for erased, _ in events):
         return None
