@@ -28,8 +28,16 @@ _REFUSED = {"SERVICE": "asks another server", "FROM": "reads another graph", "LO
 
 def words_of(query: str,     # SPARQL
              ) -> list[str]:  # in capitals
-    "The keywords and function names of a query, without strings, comments, IRIs, variables and prefixed names."
-    return [m["word"].upper() for m in _TOKENS.finditer(query) if m["word"]]
+    "The keywords and function names of a query: no strings, comments, IRIs, variables, prefixed names. Raises `OntologyError` where it can't tell."
+    found = []
+    for m in _TOKENS.finditer(query):
+        if m["word"]:
+            found.append(m["word"].upper())
+        elif m["rest"] == "\\":
+            raise OntologyError("The query has an escape outside of a string.", "Write the characters themselves.")
+        elif m["rest"] in ("'", '"'):
+            raise OntologyError(f"The string that begins at character {m.start()} of the query does not end.", "Close it; line breaks need three quotes.")
+    return found
 
 
 def refuse_query(query: str,  # SPARQL that a model wrote
@@ -39,8 +47,6 @@ def refuse_query(query: str,  # SPARQL that a model wrote
         raise OntologyError("There is no query.", "Give a SPARQL SELECT, ASK, CONSTRUCT or DESCRIBE.")
     if len(query) > QUERY_CHARACTERS:
         raise OntologyError(f"The query has {len(query):,} characters; {QUERY_CHARACTERS:,} are allowed.", "Ask in several queries.")
-    if any(m["rest"] == "\\" for m in _TOKENS.finditer(query)):
-        raise OntologyError("The query has an escape outside of a string.", "Write the characters themselves.")
     words = words_of(query)
     for word in words:
         if word in _REFUSED:

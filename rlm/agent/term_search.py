@@ -86,6 +86,7 @@ class TermSearch:
                 self.postings[token][n] = amount
         self._words = Nearest(self.postings)
         self._joined: dict[str, list[str]] = defaultdict(list)
+        self._named: dict[str, tuple[set[str], float]] = {}  # term → its names, and what it always gets for them
         for text, iris in ontology.called.items():
             self._joined[joined(text)] += iris
         self._spellings = Nearest(self._joined)
@@ -148,10 +149,13 @@ class TermSearch:
 
     def _spelling(self, iri: str, query: str) -> float:
         "Small things that decide between names alike: the same capitals; a class before a property; short names before long."
-        names = {local_name(iri), *(s.text for s in self.ontology.labels(iri))}
-        same = any(re.search(rf"(?<![^\W_]){re.escape(name)}(?![A-Za-z0-9_])", query) for name in names)
-        shortest = min(len(split_name(name).split()) for name in names)
-        return 1.0 * same + 0.5 * ("class" in self.ontology.kinds(iri)) - 0.2 * min(shortest, 5)
+        if iri not in self._named:
+            names = {local_name(iri), *(s.text for s in self.ontology.labels(iri))}
+            shortest = min(len(split_name(name).split()) for name in names)
+            self._named[iri] = names, 0.5 * ("class" in self.ontology.kinds(iri)) - 0.2 * min(shortest, 5)
+        names, always = self._named[iri]
+        same = any(name in query and re.search(rf"(?<![^\W_]){re.escape(name)}(?![A-Za-z0-9_])", query) for name in names)
+        return 1.0 * same + always
 
     def __repr__(self) -> str:
         return f"<index of {len(self.terms):,} terms, {len(self.postings):,} words>"

@@ -76,14 +76,21 @@ class Vocabulary:
         "The terms of each kind, sorted."
         found: dict[str, list[str]] = {kind: [] for kind in KINDS}
         for iri in sorted(self.types):
-            for kind in self.kinds(iri):
+            for kind in self.declared(iri):
                 found[kind].append(iri)
         return found
 
     def kinds(self,
               iri: str,  # in the graph
               ) -> tuple[str, ...]:  # one or more of KINDS
-        "What a term is. A term may be several things: prov:EmptyCollection is a class and an individual."
+        "What a term is declared as, or else what it is used as."
+        used = "class" if iri in self.used_as_class else "property" if self.triples.pairs(iri) else "term"
+        return self.declared(iri) or (used,)
+
+    def declared(self,
+                 iri: str,  # in the graph
+                 ) -> tuple[str, ...]:  # none or more of KINDS
+        "What a term is declared as. It may be several things: prov:EmptyCollection is a class and an individual."
         types = self.types.get(iri, [])
         found = ["class"] if any(t in CLASSES for t in types) else []
         found += [kind for t, kind in PROPERTIES.items() if t in types]
@@ -95,8 +102,6 @@ class Vocabulary:
             found.append("individual")
         if not found and any(t in CHARACTERISTICS for t in types):
             found.append("object property")
-        if not found:
-            found.append("class" if iri in self.used_as_class else "property" if self.triples.pairs(iri) else "term")
         return tuple(dict.fromkeys(found))
 
     @property

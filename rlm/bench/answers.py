@@ -101,7 +101,7 @@ def read_answer(values: Mapping[str, Any],  # as `answer_json` made it
 _REFUSES = re.compile(
     r"\b(?:i (?:really )?(?:do not|don't|did not|didn't) (?:know|find out)|(?:i'?m|i am) (?:not sure|unsure|unable)|"
     r"(?:can ?not|can't|could ?n[o']t|could not|unable to) (?:answer|say|tell|determine|decide|find out|work out|conclude)|"
-    r"no idea|(?:answer|that) is unknown|not certain|(?:need|would need) more information)\b|"
+    r"no idea|(?<![\w:])unknown(?=[:;,.]\s)|(?:answer|that) is unknown|not certain|(?:need|would need) more information)\b|"
     r"모르겠|모릅니다|모른다|몰라|알 수 없|알수없|답할 수 없|대답할 수 없|답하지 못|찾지 못했|확실하지 않|판단할 수 없", re.I)
 _NONE = re.compile(
     r"\b(?:none|nothing|no such|there (?:is|are) no|there isn't|there aren't|does(?: not|n't) (?:exist|have|contain|define|appear|occur)|"

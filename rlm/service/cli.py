@@ -13,6 +13,7 @@ import click
 from ..core.settings import load_settings
 from .console import Group, example, json_option, print_json, print_table, store_options, version
 from .db_cli import db_group
+from .export_cli import export_command
 from .memory_cli import memory_group
 from .reembed_cli import reembed_command
 
@@ -48,6 +49,7 @@ def main() -> None:
 main.add_command(memory_group)
 main.add_command(db_group)
 main.add_command(reembed_command)
+main.add_command(export_command)
 
 # %% ../../nbs/70_service/75_cli.ipynb #bc453087
 @main.command(epilog=example("rlm config", "rlm config --db notes.db --json"))

@@ -249,6 +249,9 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("db export missing/store.jsonl", 1, "can't be written", b"", None),
     ("db import turns.jsonl", 1, "not an export", b"", None),
     ("db import -", 1, "not UTF-8", b"\xff", None),
+    ("export", 1, "no format", b"", None),
+    ("export --rdf --only nowhere", 1, "no namespace 'nowhere'", b"", None),
+    ("export --rdf missing/notes.ttl", 1, "can't be written", b"", None),
 ]
 
 

@@ -1,0 +1,218 @@
+"The bounded views: their bounds on any graph, and what they say on real ones."
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm.agent.bounds import VIEW_CHARACTERS, characters
+from rlm.agent.hierarchy import Hierarchies, Hierarchy, common, paths
+from rlm.agent.ontology import CARD_CHARACTERS, OntologyContext, sense_card, setup_ontology_context
+from rlm.agent.rdf_files import Source
+from rlm.agent.shape_views import ShapeViews
+from rlm.agent.triples import OWL, RDF, RDFS, SH, SKOS, XSD, Names, Term, Text, Triples
+from rlm.agent.vocabulary import Ontology
+from rlm.core.errors import NotFound, RlmError
+
+pytest.importorskip("pyoxigraph", reason="needs the extra agent")
+
+E = "http://example.org/x#"
+NODES = [E + n for n in ("A", "B", "C", "D", "p", "q", "개념", "with-dash", "a" * 300)] + ["_:b1", "_:b2", "urn:x:y", "http://e/ space"]
+PREDICATES = [RDF + "type", RDFS + "subClassOf", RDFS + "subPropertyOf", RDFS + "domain", RDFS + "range", RDFS + "label", SKOS + "definition", SKOS + "broader",
+              OWL + "disjointWith", OWL + "inverseOf", OWL + "unionOf", OWL + "onProperty", OWL + "someValuesFrom", OWL + "maxCardinality", RDF + "first", RDF + "rest",
+              SH + "property", SH + "path", SH + "select", E + "other"]
+OBJECTS: list[Term] = [*NODES, OWL + "Class", OWL + "ObjectProperty", OWL + "NamedIndividual", OWL + "AllDisjointClasses", SH + "NodeShape", RDF + "nil", SKOS + "Concept"]
+TEXTS = st.builds(Text, st.one_of(st.text(max_size=30), st.sampled_from(["", "0", "x" * 5000, "라벨" * 900, "'\"\\\n" * 300])), st.sampled_from(["", "en", "ko"]),
+                  st.sampled_from([XSD + "string", XSD + "integer", XSD + "boolean"]))
+TRIPLES = st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(PREDICATES), st.one_of(st.sampled_from(OBJECTS), TEXTS)), max_size=60)
+
+
+def views_of(triples: list[tuple[str, str, Term]]) -> ShapeViews:
+    graph = Triples(triples)
+    ontology = Ontology(graph, Names(graph, {"x": E}, "x"))
+    return ShapeViews(ontology, Hierarchies(ontology))
+
+
+def calls(views: ShapeViews, term: str, other: str) -> Iterator[tuple[str, Any]]:
+    "Every view, called with a term."
+    yield from ((name, lambda f=f: f(term)) for name, f in {
+        "search": views.search_entity, "describe": views.describe_entity, "probe": views.probe_relationships, "down": views.hierarchy, "path": views.find_path,
+        "properties": views.class_properties, "instances": views.instances, "check": views.check_iris, "shapes": views.shapes, "examples": views.sparql_examples}.items())
+    yield "up", lambda: views.hierarchy(term, "up", 2)
+    yield "range", lambda: views.class_properties(term, role="range", inherited=False)
+    yield "relate", lambda: views.relate(term, other)
+    yield "probe one", lambda: views.probe_relationships(term, RDF + "type", "in")
+    yield "definition", lambda: views.describe_entity(term, "definition")
+    yield "list", lambda: views.list_entities("property")
+    yield "roots", lambda: views.list_entities("root class")
+
+
+@settings(max_examples=60)
+@given(TRIPLES, st.sampled_from(NODES), st.sampled_from(NODES))
+def test_every_view_is_bounded_honest_and_repeatable_on_any_graph(triples: list[tuple[str, str, Term]], term: str, other: str) -> None:
+    views, again = views_of(triples), views_of(triples)
+    for (name, call), (_, repeated) in zip(calls(views, term, other), calls(again, term, other), strict=True):
+        try:
+            view = call()
+        except NotFound as e:
+            assert len(str(e)) < 1500, name
+            continue
+        assert characters(view) <= VIEW_CHARACTERS, name
+        assert {"items", "total", "truncated", "more"} <= set(view), name
+        assert view["truncated"] == (len(view["items"]) < view["total"]), name
+        assert bool(view["more"]) == view["truncated"], name
+        assert view["total"] == 0 or view["items"], f"{name}: a page that holds nothing never ends"
+        assert view == repeated(), name
+        json.dumps(view)
+
+
+@settings(max_examples=40)
+@given(TRIPLES)
+def test_the_sense_card_is_bounded_on_any_graph(triples: list[tuple[str, str, Term]]) -> None:
+    from rlm.agent.ontology import graph_meta
+    views = views_of(triples)
+    meta = graph_meta(Source("x" * 200, Path("x"), b""), "oxigraph", views.ontology, views.hierarchies)
+    assert len(sense_card(meta, views)) <= CARD_CHARACTERS and len(meta.summary()) <= 1200
+
+
+EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30).map(lambda ps: [(str(a), str(b)) for a, b in ps])
+
+
+@given(EDGES)
+def test_the_hierarchy_agrees_with_a_closure_by_definition(edges: list[tuple[str, str]]) -> None:
+    h = Hierarchy(edges)
+    up = {(a, b) for a, b in edges if a != b}
+    while new := {(a, d) for a, b in up for c, d in up if b == c} - up:
+        up |= new
+    for n in map(str, range(10)):
+        assert set(h.above(n)) == {b for a, b in up if a == n and b != n}
+        assert set(h.below(n)) == {a for a, b in up if b == n and a != n}
+        for goal in ("0", None):
+            found = paths(h, n, goal, depth=4)
+            assert all(len(p) <= 5 and len(set(p)) == len(p) and set(zip(p, p[1:], strict=False)) <= set(edges) for p in found)
+            assert [len(p) for p in found] == sorted(len(p) for p in found)
+    shared, lowest = common(h, "1", "2")
+    assert set(lowest) <= set(shared) and bool(lowest) == bool(shared)
+
+
+def read_on(call: Any, **arguments: Any) -> list[Any]:
+    "All items of a view, page by page."
+    items: list[Any] = []
+    while True:
+        view = call(offset=len(items), **arguments)
+        assert characters(view) <= VIEW_CHARACTERS
+        items += view["items"]
+        if not view["truncated"]:
+            assert len(items) == view["total"]
+            return items
+
+
+@pytest.fixture(scope="module")
+def prov() -> Iterator[OntologyContext]:
+    with setup_ontology_context("prov") as context:
+        yield context
+
+
+def test_prov_is_described_rightly(prov: OntologyContext) -> None:
+    t = prov.tools
+    assert [i["iri"] for i in t["hierarchy"]("Agent", depth=1)["items"]] == ["prov:Organization", "prov:Person", "prov:SoftwareAgent"]
+    assert t["hierarchy"]("prov:Activity")["total"] == 9 and t["hierarchy"]("activity")["iri"] == "prov:Activity"
+    facts = {(i["fact"], i["value"]) for i in t["describe_entity"]("prov:used")["items"]}
+    assert {("domain", "prov:Activity"), ("range", "prov:Entity"), ("superproperty", "prov:wasInfluencedBy")} <= facts
+    domain = t["describe_entity"]("prov:wasInfluencedBy", fact="domain")["items"][0]
+    assert domain["members"] == ["prov:Activity", "prov:Agent", "prov:Entity"]
+    assert {"fact": "restriction", "value": "prov:hadActivity max 0"} in t["describe_entity"]("prov:ActivityInfluence", fact="restriction")["items"]
+    related = t["relate"]("prov:Person", "prov:Generation")
+    assert related["disjoint"] and related["because"] == "prov:Agent is disjoint with prov:InstantaneousEvent" and related["is_a"] == "neither"
+    assert t["relate"]("prov:Revision", "prov:Quotation")["nearest_common"] == ["prov:Derivation"]
+    assert t["check_iris"](["prov:Agent", "prov:Agnt", "<http://www.w3.org/ns/prov#used>"])["missing"] == 1
+
+
+@pytest.mark.parametrize(("asked", "found"), [
+    ("Activity", "prov:Activity"), ("activties", "prov:Activity"), ("was derived from", "prov:wasDerivedFrom"), ("wasDerivdFrom", "prov:wasDerivedFrom"),
+    ("Activity의 하위 클래스를 모두 찾아줘", "prov:Activity"), ("software agents", "prov:SoftwareAgent"), ("primary-source", "prov:PrimarySource")])
+def test_mentions_find_their_term(asked: str, found: str, prov: OntologyContext) -> None:
+    assert prov.tools["search_entity"](asked)["items"][0]["iri"] == found
+
+
+def test_misuse_is_a_sentence(prov: OntologyContext) -> None:
+    t = prov.tools
+    for call in [lambda: t["hierarchy"]("prov:Nothing"), lambda: t["hierarchy"]("Agent", "sideways"), lambda: t["hierarchy"]("Agent", depth=0), lambda: t["describe_entity"]("Agent", fact="colour"),
+                 lambda: t["list_entities"]("gadget"), lambda: t["hierarchy"]("Agent", offset=-1), lambda: t["hierarchy"](None), lambda: t["search_entity"]("x", limit=0), lambda: t["hierarchy"]("")]:
+        with pytest.raises(RlmError) as caught:
+            call()
+        assert caught.value.hint and len(str(caught.value)) < 500
+
+
+def test_falsy_values_and_many_labels_are_kept() -> None:
+    views = views_of([(E + "A", RDF + "type", OWL + "Class"), (E + "A", E + "n", Text("0", "", XSD + "integer")), (E + "A", E + "n", Text("false", "", XSD + "boolean")), (E + "A", E + "n", Text("")),
+                      (E + "A", RDFS + "label", Text("one")), (E + "A", RDFS + "label", Text("하나", "ko", "")), (E + "A", SKOS + "altLabel", Text("uno", "es", ""))])
+    values = [i["value"] for i in views.describe_entity("x:A")["items"]]
+    assert all(any(v is w or v == w and type(v) is type(w) for v in values) for w in (0, False, "")) and {"one", "하나@ko", "uno@es"} <= set(values)
+    assert [views.search_entity(q)["items"][0]["iri"] for q in ("one", "하나", "uno")] == ["x:A"] * 3
+
+
+@pytest.mark.parametrize("name", ["prov", "skos", "time", "sosa", "ssn", "org", "rlm"])
+def test_every_name_on_a_sense_card_exists(name: str) -> None:
+    with setup_ontology_context(name) as context:
+        grounded(context)
+
+
+def grounded(context: OntologyContext) -> None:
+    card, names = context.sense_card(), context.ontology.names
+    assert len(card) <= CARD_CHARACTERS and len(context.summary()) <= 1200
+    curies = [c for c in re.findall(r"<[^>]+>|\b[\w-]+:[\w.-]*\w", card) if c.split(":")[0] in names.shown or c.startswith("<")]
+    assert len(curies) > 3
+    assert all(names.expand(c) in context.ontology.triples for c in curies)
+
+
+def test_rdflib_as_the_engine_says_the_same(prov: OntologyContext) -> None:
+    with setup_ontology_context("prov", engine="rdflib") as slow:
+        assert slow.sense_card() == prov.sense_card() and slow.meta.counts == prov.meta.counts
+        for name, arguments in [("describe_entity", ["prov:Activity"]), ("hierarchy", ["Influence"]), ("class_properties", ["prov:Activity"]), ("search_entity", ["derived"])]:
+            assert slow.tools[name](*arguments) == prov.tools[name](*arguments), name
+        query = "SELECT ?c ?l { ?c rdfs:subClassOf+ prov:Agent ; rdfs:label ?l }"
+        assert slow.sparql(query).page() == prov.sparql(query).page()
+        assert len(slow.graph) == len(prov.graph) == prov.meta.triples
+
+
+# ---------------------------------------------------------------- on ontologies that are too large to be here
+
+def ontology(shared: Path, name: str) -> Path:
+    for place in (shared / "ontologies" / name, shared / "data" / "ontologies" / name):
+        if place.is_file():
+            return place
+    pytest.skip(f"needs {name} among the shared data")
+
+
+@pytest.mark.parametrize("name", ["sio.owl", "uniprot-core.ttl", "prov.ttl", "skos.ttl"])
+def test_views_are_exact_on_real_ontologies(name: str, shared: Path) -> None:
+    with setup_ontology_context(ontology(shared, name)) as context:
+        grounded(context)
+        t, o = context.tools, context.ontology
+        counted = context.sparql("SELECT (COUNT(DISTINCT ?c) AS ?n) { ?c a ?k VALUES ?k { owl:Class rdfs:Class } FILTER(isIRI(?c)) }").page()["items"][0]["n"]
+        assert counted == context.meta.counts["class"] == t["list_entities"]("class", limit=1)["total"]
+        for iri in random.Random(0).sample(o.classes, min(12, len(o.classes))):
+            curie = o.names.curie(iri)
+            below = context.sparql(f"SELECT DISTINCT ?c {{ ?c rdfs:subClassOf+ <{iri}> FILTER(isIRI(?c) && ?c != <{iri}>) }}").total
+            assert t["hierarchy"](curie)["total"] == below
+            if below < 400:
+                assert len({i["iri"] for i in read_on(lambda offset, c=curie: t["hierarchy"](c, offset=offset))}) == below
+            for tool in ("describe_entity", "probe_relationships", "class_properties", "find_path", "instances"):
+                assert characters(t[tool](curie)) <= VIEW_CHARACTERS
+            read_on(lambda offset, c=curie: t["describe_entity"](c, offset=offset))
+        assert all(characters(t["search_entity"](q)) <= VIEW_CHARACTERS for q in ("cell", "has part", "proces", "세포"))
+
+
+def test_a_term_of_sio_is_found_by_its_label(shared: Path) -> None:
+    with setup_ontology_context(ontology(shared, "sio.owl")) as context:
+        chosen = random.Random(1).sample(context.ontology.classes, 60)
+        first = [context.tools["search_entity"](context.ontology.label(c))["items"][0]["iri"] == context.ontology.names.curie(c) for c in chosen]
+        typed = [context.tools["search_entity"](context.ontology.label(c).replace("e", "", 1))["items"] for c in chosen]
+        assert sum(first) >= 58
+        assert sum(any(i["iri"] == context.ontology.names.curie(c) for i in items[:3]) for items, c in zip(typed, chosen, strict=True)) >= 48
