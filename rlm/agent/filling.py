@@ -117,7 +117,7 @@ def order_of(shown: Shown,             # a strategy
 # %% ../../nbs/40_agent/49b_filling.ipynb #02f51efb
 _WORDS = """what which who give list show find name tell identify enumerate explain describe description state report me please
 term terms class classes property properties concept ontology this in here there does do has have is are kind kinds type
-value values entity called every each known declared stated defined mean meaning stand exactly also just only really"""
+value values entity called every each known iri iris uri uris owl rdf rdfs label labels declared stated defined mean meaning stand exactly also just only really"""
 EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words that ask without saying for what
 
 
@@ -128,33 +128,33 @@ class Names:
     question: str  # as it was asked
     links: tuple[Link, ...]  # terms of this ontology, in the order of the question
     unknown: tuple[Mention, ...]  # plainly names, of nothing here
-    strays: Mapping[str, frozenset[str]] = field(default_factory=dict)  # name with a neighbour → the neighbour's tokens
+    strays: Mapping[str, tuple[Link, frozenset[str]]] = field(default_factory=dict)  # see `strays`
 
     @property
     def named(self) -> tuple[Link, ...]:
         "The links that are meant as names."
         return tuple(k for k in self.links if not k.asks)
 
-
+# %% ../../nbs/40_agent/49b_filling.ipynb #96cf9f86
 _BEFORE, _BEHIND = re.compile(r"([A-Za-z]+) $"), re.compile(r"^ ([A-Za-z]+)")
 
 
 def strays(question: str,         # as it was asked
            links: Sequence[Link],  # what it names
            asking: Sequence[tuple[int, int]],  # where words of asking stand
-           ) -> dict[str, frozenset[str]]:  # the name with its neighbour → the neighbour's tokens
+           ) -> dict[str, tuple[Link, frozenset[str]]]:  # the name with its neighbour → the name, the neighbour's tokens
     "Words beside a name that may belong to it: *molecule* is a term, but who asks for *molecule pancake* means another."
     found = {}
     spans = [*asking, *((k.mention.start, k.mention.end) for k in links)]
-    plain = [k.mention for k in links if not k.asks and k.mention.form in ("words", "capital")]
-    for m in (m for m in plain if not set(tokens(m.text)) <= EMPTY):
+    plain = [k for k in links if not k.asks and k.mention.form in ("words", "capital") and not set(tokens(k.mention.text)) <= EMPTY]
+    for k, m in ((k, k.mention) for k in plain):
         for pattern, begin, end in ((_BEFORE, 0, m.start), (_BEHIND, m.end, len(question))):
             near = pattern.search(question[begin:end])
             if near and near[1].lower() not in FUNCTION_WORDS:
                 start, stop = begin + near.start(1), begin + near.end(1)
                 if not any(a < stop and start < b for a, b in spans):
-                    found[question[min(m.start, start):max(m.end, stop)]] = frozenset(tokens(near[1])) - EMPTY
-    return {name: words for name, words in found.items() if words}
+                    found[question[min(m.start, start):max(m.end, stop)]] = (k, frozenset(tokens(near[1])) - EMPTY)
+    return {name: (k, words) for name, (k, words) in found.items() if words}
 
 
 def name_things(question: str,    # as it was asked
@@ -164,39 +164,41 @@ def name_things(question: str,    # as it was asked
     mentions = mentions_in(question)
     asking = [span for spans in notions(question).values() for span in spans]
     links = link(mentions, read_found(observation, mentions), asking)
-    return Names(question, tuple(links), tuple(unlinked(mentions, links, asking)), strays(question, links, asking))
+    lost = [m for m in unlinked(mentions, links, asking) if m.form != "capital" or not set(tokens(m.text)) <= EMPTY]
+    return Names(question, tuple(links), tuple(lost), strays(question, links, asking))
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #ca583b98
-_COLON = re.compile(r":\s+(\S.*\S)\s*$", re.S)
+_TOLD = re.compile(r"[:?]\s+(\S+(?:\s+\S+){3,})\s*$")
 
 
 def text_in(names: Names,  # what the question names
             kind: str,     # name or text
             ) -> str:      # empty when there is none
-    "Words that name no term: for `text` a definition in quotes or behind a colon, for `name` what is plainly a name."
+    "Words that name no term: for `text` a definition in quotes or behind a colon or a question mark, for `name` what is plainly a name."
     if kind == "name":
         marked = [m.text for m in names.unknown] + [k.mention.text for k in names.named]
         return marked[0] if marked else ""
     quoted = [m.text for m in mentions_in(names.question) if m.form == "quoted"]
-    told = _COLON.search(names.question)
+    told = _TOLD.search(names.question)
     return max([*quoted, *([told[1].strip("\"'“”‘’.")] if told else [])], key=len, default="")
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #e277d924
 def choose(links: Sequence[Link],  # meant as names, in the order of the question
            kinds: Sequence[str],   # that the slots take, in the order in which they are named
            known: frozenset[str],  # words that the strategies use themselves
-           ) -> list[Found] | None:
-    "The terms for some slots. A name that is left over means that something else is asked, unless it is a word of the strategies too."
+           ) -> list[tuple[Link, Found]] | None:
+    "Names and terms for some slots. One that is left over means that something else is asked, unless it is likely no name at all."
     def word(k: Link) -> bool:
         return k.mention.form == "words" and set(tokens(k.mention.text)) <= known | EMPTY
 
     usable = [k for k in links if any(fitting(k.terms, kind) for kind in kinds)]
+    told = [k for k in usable if k.mention.form != "words"]  # who writes one name so that it shows writes all of them so
     spare = sorted((k for k in usable if word(k)), key=lambda k: k.weight)[:max(0, len(usable) - len(kinds))]
-    used = [k for k in usable if k not in spare]
-    if len(used) != len(kinds) or not all(word(k) for k in links if k not in used):
+    used = told if len(told) >= len(kinds) else [k for k in usable if k not in spare]
+    if len(used) != len(kinds) or not all(word(k) or (used is told and k.mention.form == "words") for k in links if k not in used):
         return None
-    terms = [fitting(k.terms, kind) for k, kind in zip(used, kinds, strict=True)]
-    return [t for t in terms if t] if all(terms) else None
+    pairs = [(k, fitting(k.terms, kind)) for k, kind in zip(used, kinds, strict=True)]
+    return [(k, t) for k, t in pairs if t] if all(t for _, t in pairs) else None
 
 
 def other_values(shown: Shown,  # a strategy
@@ -224,8 +226,8 @@ def fill(shown: Shown,          # a strategy
     entities = order_of(shown, [s for s in shown.slots if s.startswith("entity")])
     if values is None or not entities:
         return values if "text" in shown.slots or not names.named else None
-    if names.unknown or not all(words <= known for words in names.strays.values()):
-        return None
     some = names.named if len(names.named) >= len(entities) else names.links
-    terms = choose(some, [shown.slots[e] for e in entities], known)
-    return None if terms is None else values | dict(zip(entities, (t.iri for t in terms), strict=True))
+    pairs = None if names.unknown else choose(some, [shown.slots[e] for e in entities], known)
+    if pairs is None or any(k in [one for one, _ in pairs] and not words <= known for k, words in names.strays.values()):
+        return None
+    return values | dict(zip(entities, (t.iri for _, t in pairs), strict=True))
