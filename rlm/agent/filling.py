@@ -117,7 +117,8 @@ def order_of(shown: Shown,             # a strategy
 # %% ../../nbs/40_agent/49b_filling.ipynb #02f51efb
 _WORDS = """what which who give list show find name tell identify enumerate explain describe description state report me please
 term terms class classes property properties concept ontology this in here there does do has have is are kind kinds type
-value values entity called every each known iri iris uri uris owl rdf rdfs label labels declared stated defined mean meaning stand exactly also just only really"""
+value values entity called every each known iri iris uri uris owl rdf rdfs label labels
+declared stated defined mean meaning stand exactly also just only really"""
 EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words that ask without saying for what
 
 

@@ -155,7 +155,7 @@ def _proper(mention: Mention, term: Found) -> Mention:
     written = mention.form == "words" and mention.text[0].isupper() and mention.start > 0 and term.exact and " " in mention.text
     return replace(mention, form="capital") if written else mention
 
-
+# %% ../../nbs/40_agent/49a_mentions.ipynb #6be7eade
 def link(mentions: Sequence[Mention],           # of a question
          found: Sequence[Found],                # by a search for their texts
          asking: Sequence[tuple[int, int]] = (),  # where words of asking stand

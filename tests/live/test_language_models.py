@@ -97,7 +97,7 @@ TRAJECTORY = Trajectory(
     "Which class is directly above prov:Person?",
     (Step(1, "I look one level up.",
           "view = hierarchy('prov:Person', direction='up', depth=1)\nFINAL([i['iri'] for i in view['items']])",
-          calls=(ToolCall("hierarchy", "'prov:Person', direction='up', depth=1", "{'items': [{'iri': 'prov:Agent', 'depth': 1}], 'total': 1}"),
+          calls=(ToolCall("hierarchy", "'prov:Person', direction='up', depth=1", "{'items': [{'iri': 'prov:Agent'}], 'total': 1}"),
                  ToolCall("FINAL", "['prov:Agent']", "None"))),),
     "prov:Agent", True, "answered", "script", "monty", True, value=["prov:Agent"])
 
