@@ -25,7 +25,7 @@ class Shown:
 
     id: str  # of the memory
     title: str  # what it is called
-    code: str  # with its slots; empty when it is advice only
+    code: str  # with its slots; empty when it is advice only, or a warning
     slots: Mapping[str, str]  # slot → what it takes: class, property, individual, term, name, text, question
     asked: tuple[str, ...] = ()  # ways of asking for it, with slots
     score: float = 0.0  # as retrieval ranked it, in [0, 1]
@@ -43,7 +43,8 @@ def strategies_in(text: str,          # the layer of memories
     found = []
     for number, head in enumerate(heads, start=1):
         body = text[head.end():heads[number].start() if number < len(heads) else len(text)]
-        code, score = procedure_of(body), _SCORE.search(head["rest"])
+        warns = ", failure" in head["rest"]  # what it shows is how it went wrong
+        code, score = "" if warns else procedure_of(body), _SCORE.search(head["rest"])
         told = dict(re.findall(r"(\w+) = (\w+)", _line(body, "Slots")))
         slots = {name: told.get(name, "term" if name.startswith("entity") else name) for name in slots_in(code)}
         asked = tuple(filter(None, (a.strip() for a in _line(body, "Asked like").split(" | "))))
@@ -90,8 +91,9 @@ def read_found(observation: str,          # after the step of looking
                ) -> list[Found]:
     "The terms that were found. An IRI names a term only if it is that term's."
     iris = {m.text for m in mentions if m.form == "iri"}
-    rows = read_value(observation) or []
-    return [Found(*row) for row in rows if len(row) == 4 and (row[0] not in iris or row[3])]
+    rows = read_value(observation)
+    whole = [row for row in rows if isinstance(row, tuple) and len(row) == 4] if isinstance(rows, list) else []
+    return [Found(str(row[0]), str(row[1]), str(row[2]), bool(row[3])) for row in whole if row[0] not in iris or row[3]]
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #c7a8a0b0
 _KINDS: Mapping[str, tuple[str, ...]] = {
