@@ -1,1 +1,32 @@
-"""The agent: ontologies in bounded views, a sandbox, the loop, and what it learns from its runs."""
+"""The agent: ontologies in bounded views, a sandbox, the loop, and what it learns from its runs.
+
+The public names are loaded when they are first used: the processes that parse files and run code import modules of this
+room too, and need none of the rest.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlm.agent.budget import RunLimits
+    from rlm.agent.habit import HabitModel
+    from rlm.agent.log import RLMLogger, load_trajectory
+    from rlm.agent.loop import rlm_run
+    from rlm.agent.models import Model, ScriptedModel, open_model
+    from rlm.agent.ontology import setup_ontology_context
+    from rlm.agent.runner import Outcome, run
+    from rlm.agent.trajectory import Trajectory
+
+_HOMES = {"HabitModel": "habit", "Model": "models", "Outcome": "runner", "RLMLogger": "log", "RunLimits": "budget",
+          "ScriptedModel": "models", "Trajectory": "trajectory", "load_trajectory": "log", "open_model": "models",
+          "rlm_run": "loop", "run": "runner", "setup_ontology_context": "ontology"}
+
+__all__ = ["HabitModel", "Model", "Outcome", "RLMLogger", "RunLimits", "ScriptedModel", "Trajectory", "load_trajectory",
+           "open_model", "rlm_run", "run", "setup_ontology_context"]
+
+
+def __getattr__(name: str) -> Any:
+    "A public name, from the module that it lives in."
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -97,9 +97,18 @@ class Settings:
         1_000_000, "The longest text of one memory, in characters.", lambda v: _number(v, 1, 100_000_000, True))
     search_k: int = setting(
         10, "How many memories a search returns when not told.", lambda v: _number(v, 1, 10_000, True))
-    secrets: str = setting(
-        "redact", "Passwords, keys and card numbers in a memory's text: 'redact' them, 'refuse' the memory, or 'allow' them.",
-        lambda v: _word(v, ("redact", "refuse", "allow")))
+    model: str = setting(
+        "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
+    openai_url: str = setting(
+        "https://api.openai.com/v1", "Where 'openai:' models of the agent are served; any server with OpenAI's protocol.", _url,
+        also="OPENAI_BASE_URL")
+    openai_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)), also="OPENAI_API_KEY")
+    anthropic_url: str = setting("https://api.anthropic.com/v1", "Where 'anthropic:' models are served.", _url)
+    anthropic_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)), also="ANTHROPIC_API_KEY")
+    model_prices: str = setting(
+        "0/0", "Dollars for a million tokens that the model reads, and writes, such as 0.15/0.60.", _word)
+    model_timeout_s: float = setting(
+        120.0, "How long one request to a model may take, in seconds.", lambda v: _number(v, 0.1, 3600, False))
     embedder: str = setting(
         "auto", "What turns text into vectors: 'auto' (e5 if it can run), 'none', 'e5', 'st:NAME', 'm2v:NAME', "
         "'openai:MODEL'.", _word)
@@ -128,7 +137,8 @@ class Settings:
 
     def table(self) -> list[tuple[str, str, str, str]]:
         "Name, value, source and meaning of each setting."
-        shown = {f.name: getattr(self, f.name) for f in fields(self)} | {"embedding_key": "***" * bool(self.embedding_key)}
+        shown = {f.name: getattr(self, f.name) for f in fields(self)}
+        shown |= {name: "***" for name, value in shown.items() if name.endswith("_key") and value}
         return [(f.name, str(shown[f.name]), self.sources.get(f.name, "default"), f.metadata["about"])
                 for f in fields(self) if f.metadata]
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['seen_before', 'past_versions', 'place', 'next_turn', 'refuse_taken', 'refuse_dangling', 'refuse_circles',
-           'SQLiteInserts', 'SQLiteWrites', 'SQLiteTransaction', 'scrub', 'erase', 'SQLiteSessions', 'SQLiteErasing',
-           'SQLiteBackend']
+           'SQLiteInserts', 'SQLiteWrites', 'SQLiteTransaction', 'scrub', 'erase', 'SQLiteSessions', 'refuse_logs',
+           'SQLiteErasing', 'SQLiteBackend']
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #22878e77
 import json
@@ -24,6 +24,7 @@ from .fulltext import (adjacent, concerned, ids_by_namespace, in_step, index_alo
 from .index_file import drop_indexes
 from .reading import MEMORY_FIELDS, TAGS_OF, SQLiteInsight
 from .records import COLUMNS, Edge, Event, MemoryRecord, check_edge, dump_json, to_row
+from .run_traces import forget_runs, remove_logs
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #149438c2
 _SEEN_ONE = "SELECT 1 FROM events WHERE namespace = ? AND subject = ? LIMIT 1"
@@ -282,6 +283,14 @@ class SQLiteSessions(SQLiteInsight):
         return self.db.snapshot()
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #221af071
+def refuse_logs(left: Sequence[str],  # paths of logs that could not be removed
+                ) -> None:
+    "Say which logs of runs still hold what was erased."
+    if left:
+        raise StoreError(f"The log {left[0]!r} can't be removed, nor can {len(left) - 1} others." if left[1:] else
+                         f"The log {left[0]!r} can't be removed.", "Remove it.")
+
+
 class SQLiteErasing(SQLiteSessions):
     "Erasure, too."
 
@@ -291,11 +300,13 @@ class SQLiteErasing(SQLiteSessions):
             raise StoreError("An erasure rewrites the whole file, so it can't be part of a transaction or snapshot.",
                              "Erase after its end.")
         with self.transaction() as tx:
+            logs = forget_runs(self.db, self.latest(memory_ids, namespace), namespace)
             count = erase(tx, memory_ids, namespace, at)
         try:
             if count:
                 drop_indexes(self.db, namespace)
                 scrub(self.db)
+                refuse_logs(remove_logs(logs))
         except StoreError as e:
             raise type(e)(f"The memories are deleted, but traces of them are left in the file or beside it: {e.message}",
                           "When that is over, run `rlm db check --repair`.") from e

@@ -16,6 +16,8 @@ from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
          "secrets": "refuse", "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept"}
          "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept",
+         "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
+         "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
          "n_promote": 7, "k_fail": 2, "k_fail_total": 4, "k_fail_realtime": 5, "max_fail_rate": .01, "ttl_hot": 9.5, "ttl_ltm": 99.0,
          "time_zone": "Asia/Seoul", "solver_timeout_s": 2.5}
 pytestmark = pytest.mark.usefixtures("bare")
@@ -41,6 +43,10 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
                       "embedding_url": ("http://f", "http://e", "http://a")}
     words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone"), ("f", "e", "a"))
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "embedding_url": ("http://f", "http://e", "http://a")}
+    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key",
+                           "anthropic_key", "model_prices"), ("f", "e", "a"))
+    words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
+    nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
     assert getattr(default, name) == getattr(Settings(), name) and name not in default.sources
@@ -53,7 +59,7 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
             (load_settings(environment=env, **{name: None}), environment, f"environment RLM_{name.upper()}")]:
         assert getattr(found, name) == kind(value) and type(getattr(found, name)) is type(getattr(default, name))
         assert found.sources[name] == source
-        shown = "***" if name == "embedding_key" else str(kind(value))
+        shown = "***" if name.endswith("_key") else str(kind(value))
         assert (name, shown, source) in [row[:3] for row in found.table()] and source in repr(found)
 
 

@@ -1,0 +1,48 @@
+"The learning benchmark, small: what it reports, and that memory is what makes the difference."
+from pathlib import Path
+
+import pytest
+
+from rlm.bench.exam import examine, names_by
+from rlm.bench.examinee import Room
+from rlm.bench.gold import read_gold
+from rlm.bench.learning import run
+from rlm.bench.questions import generate, part_of
+from rlm.bench.report import Report, read_report, write_report
+
+
+@pytest.fixture(scope="module")
+def zoo_report() -> Report:
+    return run(quick=True)
+
+
+@pytest.mark.slow
+def test_memory_makes_the_difference(zoo_report: Report, tmp_path: Path) -> None:
+    r = zoo_report
+    assert r["accuracy: shipped packs"].value > 3 * r["accuracy: no memory"].value and r["no memory"[:0] + "accuracy: no memory"].role == "control"
+    assert r["iterations: shipped packs"].value < 0.6 * r["iterations: no memory"].value
+    assert r["injected: no memory"].value == 0 < r["injected: shipped packs"].value <= 8000
+    for arm in ("shipped packs", "no memory", "trained"):
+        parts = [r[f"{what}: {arm}"].value for what in ("accuracy", "wrong", "refused")]
+        assert sum(parts) == pytest.approx(1, abs=1e-3)
+    assert not set(r.parameters["test"]) & set(r.parameters["train"])
+    assert read_report(write_report(r, tmp_path / "learning.json"))["accuracy: trained"].value == r["accuracy: trained"].value
+
+
+@pytest.mark.slow
+def test_what_is_learned_is_kept_and_used(root: Path) -> None:
+    path = root / "ontology" / "time.ttl"
+    graph = read_gold(path)
+    lesson, exam = (generate(graph, each=2, part=part) for part in ("train", "test"))  # type: ignore[arg-type]
+    with Room({"time": path}) as room:
+        pupil = room.agent("empty")
+        before = examine(exam, pupil, names_by([graph]))
+        assert pupil.known() == 0
+        for question in lesson:
+            pupil.learn(question)
+        after = examine(exam, pupil, names_by([graph]))
+        known = pupil.backend.items() if pupil.backend else []
+    right = [sum(m.outcome == "right" for m in marks) for marks in (before, after)]
+    assert known and right[1] > right[0] and sum(m.sitting.iterations for m in after) < sum(m.sitting.iterations for m in before)
+    named = {s.rsplit("#")[-1] for q in exam for s in q.subjects if part_of(s, 0) == "test"}
+    assert not [i for i in known if any(n in i.procedure for n in named if len(n) > 6)], "a strategy holds a term of the exam"

@@ -1,0 +1,233 @@
+"""Questions with exact answers: the queries against answers worked out by hand, the verifier against the same answers said in
+many ways, and the split."""
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.bench.answers import Answer, Chain, Number, Terms, Text, Truth
+from rlm.bench.gold import ZOO, Names, gold_of, names_of, read_gold, spell, zoo
+from rlm.bench.question_templates import TEMPLATES
+from rlm.bench.questions import Question, answered, ask, asked, generate, mention, part_of, read_questions
+from rlm.bench.verifier import named_terms, verify
+
+rdflib = pytest.importorskip("rdflib")
+
+
+def z(*names: str) -> list[str]:
+    return [f"https://zoo.example/#{n}" for n in names]
+
+
+def terms(*names: str) -> Terms:
+    return Terms(frozenset(z(*names)))
+
+
+# Worked out with a pencil from the text of the zoo.
+BY_HAND: list[tuple[str, list[str], Answer]] = [
+    ("label_iri", z("hasPart"), terms("hasPart")), ("definition_iri", z("Cat"), terms("Cat")),
+    ("describe", z("Animal"), Text(("A being that moves.",))), ("describe", z("Cat"), Text(("An animal that purrs.",))),
+    ("direct_subclasses", z("Animal"), terms("Bird", "Cat")), ("direct_superclasses", z("Bird"), terms("Animal")),
+    ("domain", z("hasWing"), terms("Bird")), ("range", z("eats"), terms("Plant")), ("inverse", z("partOf"), terms("hasPart")),
+    ("inverse", z("hasPart"), terms("partOf")), ("subproperties", z("hasPart"), terms("hasWing")),
+    ("superproperties", z("hasWing"), terms("hasPart")),
+    ("all_subclasses", z("Being"), terms("Animal", "Plant", "Bird", "Cat", "Owl", "Hen")),
+    ("ancestors", z("Owl"), terms("Bird", "Animal", "Being")),
+    ("path_to_root", z("Owl"), Chain(frozenset([tuple(z("Owl", "Bird", "Animal", "Being"))]))),
+    ("count_direct", z("Being"), Number(2)), ("count_all", z("Being"), Number(6)), ("count_all", z("Animal"), Number(4)),
+    ("is_a", z("Owl", "Being"), Truth(True)), ("is_a", z("Being", "Owl"), Truth(False)), ("is_a", z("Owl", "Hen"), Truth(False)),
+    ("characteristic", [*z("hasPart"), "http://www.w3.org/2002/07/owl#TransitiveProperty"], Truth(True)),
+    ("characteristic", [*z("partOf"), "http://www.w3.org/2002/07/owl#TransitiveProperty"], Truth(False)),
+    ("instances", z("Hen"), terms("berta", "frida")), ("restrictions", z("Bird"), terms("hasPart")),
+    ("disjoint_with", z("Plant"), terms("Animal")), ("inherited_properties", z("Owl"), terms("hasPart", "hasWing", "eats")),
+    ("are_disjoint", z("Owl", "Plant"), Truth(True)), ("are_disjoint", z("Owl", "Hen"), Truth(False)),
+    ("common_ancestor", z("Owl", "Cat"), terms("Animal")), ("common_ancestor", z("Owl", "Plant"), terms("Being")),
+    ("two_property_path", z("Owl", "Farm"), Chain(frozenset([tuple(z("eats", "growsOn"))]))),
+    ("comparison", z("Bird", "Being"), None), ("properties_between", z("Animal", "Plant"), terms("eats")),
+]  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(("template", "subjects", "answer"), [c for c in BY_HAND if c[2] is not None])
+def test_answers_are_those_worked_out_by_hand(template: str, subjects: list[str], answer: Answer) -> None:
+    t = TEMPLATES[template]
+    query = spell(t.gold, **dict(zip("xy", subjects, strict=False)))
+    assert answered(t, zoo(), query, subjects) == answer
+
+
+def test_every_template_is_worked_out_by_hand() -> None:
+    assert {name for name, *_ in BY_HAND} | {"absent"} == set(TEMPLATES)
+
+
+MORE = ZOO + """
+:Dog a owl:Class ; rdfs:subClassOf :Animal . :Fly a owl:Class ; rdfs:subClassOf :Bird . :Bat a owl:Class ; rdfs:subClassOf :Bird, :Cat .
+:feeds a owl:ObjectProperty ; rdfs:domain [ owl:unionOf (:Cat :Owl) ] ; rdfs:range :Animal, owl:Thing .
+[] a owl:AllDisjointClasses ; owl:members ( :Owl :Hen :Cat ) .
+:Tomcat a owl:Class ; rdfs:subClassOf :Cat, [ a owl:Restriction ; owl:onProperty :eats ; owl:maxCardinality 9 ] ;
+  owl:equivalentClass [ owl:intersectionOf ( :Cat [ a owl:Restriction ; owl:onProperty :feeds ; owl:allValuesFrom :Bird ] ) ] .
+"""
+
+
+@pytest.mark.parametrize(("template", "subjects", "answer"), [
+    ("comparison", z("Bird", "Being"), Terms(frozenset(z("Bird")), tuple(z("Bird", "Being")))),
+    ("domain", z("feeds"), terms("Cat", "Owl")), ("range", z("feeds"), terms("Animal")),
+    ("disjoint_with", z("Hen"), terms("Owl", "Cat")), ("are_disjoint", z("Owl", "Tomcat"), Truth(True)),
+    ("restrictions", z("Tomcat"), terms("eats", "feeds")), ("inherited_properties", z("Tomcat"), terms("feeds", "eats", "hasPart")),
+    ("path_to_root", z("Bat"), Chain(frozenset([tuple(z("Bat", "Bird", "Animal", "Being")), tuple(z("Bat", "Cat", "Animal", "Being"))]))),
+    ("common_ancestor", z("Bat", "Tomcat"), terms("Cat")), ("count_all", z("Animal"), Number(8)),
+])
+def test_awkward_axioms(template: str, subjects: list[str], answer: Answer) -> None:
+    graph = gold_of(rdflib.Graph().parse(data=MORE, format="turtle"), "more")
+    t = TEMPLATES[template]
+    assert answered(t, graph, spell(t.gold, **dict(zip("xy", subjects, strict=False))), subjects) == answer
+
+
+# ---------------------------------------------------------------- said in many ways
+
+def ways_to_say(answer: Answer, names: Names, rng: random.Random) -> list[str]:
+    "The right answer as different people and models write it."
+    match answer:
+        case Terms(members, ()):
+            some = sorted(members)
+            rng.shuffle(some)
+            short = [names.show(m) for m in some]
+            called = [next((n for n in names.labels.get(m, ()) if names.exact.get(n) == m and not set(n) & set(",;/:()'")), names.show(m))
+                      for m in some]
+            if not some:
+                return ["There is no such term in this ontology.", "None.", "그런 용어는 없습니다.", "[]",
+                        "No term with that name was found."]
+            return [", ".join(short), "\n".join(f"- {s}" for s in short), str(short), "\n".join(f"<{m}>" for m in some), "; ".join(some),
+                    "\n".join(f"{n}. {c} ({s})" for n, (c, s) in enumerate(zip(called, short, strict=True), 1)),
+                    f"They are: {', '.join(short)}.", f"답은 {', '.join(short)}입니다.", "\n".join(f"* {s}: see there" for s in short)]
+        case Terms(members, _):
+            (one,) = members
+            return [names.show(one), f"{names.show(one)}입니다.", f"It is {names.show(one)}."]
+        case Chain(ways):
+            way = [names.show(m) for m in min(ways)]
+            return [" → ".join(way), ", ".join(way), " -> ".join(way[::-1]), str(way), "\n".join(f"{n}. {w}" for n, w in enumerate(way, 1))]
+        case Number(value):
+            return [str(value), f"There are {value}.", f"모두 {value}개입니다.", f"**{value}**"]
+        case Truth(True):
+            return ["Yes.", "True", "네, 그렇습니다.", "예", "yes, it is"]
+        case Truth(False):
+            return ["No.", "False", "아니요.", "아닙니다", "No, it is not."]
+        case Text(texts):
+            return [texts[0], f"It is defined like this: {texts[0]}", f"정의: {texts[0]}"]
+
+
+def ways_to_miss(answer: Answer, names: Names, rng: random.Random) -> list[str]:
+    "Answers that are nearly right."
+    other = "https://zoo.example/#Nothing_at_all"
+    match answer:
+        case Terms(members, ()) if members:
+            some = [names.show(m) for m in sorted(members)]
+            wrong = next(names.show(t) for t in rng.sample(sorted(names.labels), len(names.labels)) if t not in members)
+            return [", ".join([*some, wrong]), ", ".join([*some, other]), ", ".join(some[1:]) or wrong, "None", "42", "yes"]
+        case Terms(_, ()):
+            return [names.show(rng.choice(sorted(names.labels))), "42"]
+        case Terms(members, options):
+            return [names.show(o) for o in options if o not in members] + ["both"]
+        case Chain(ways):
+            way = [names.show(m) for m in min(ways)]
+            return [" → ".join(way[1:]), " → ".join([*way, other]), way[0]]
+        case Number(value):
+            return [str(value + 1), f"{value} or {value + 1}", "some"]
+        case Truth(value):
+            return [str(not value), "perhaps", "아니요" if value else "네"]
+    return ["Something else entirely.", "42"]
+
+
+def check(questions: list[Question], names: Names) -> None:
+    rng = random.Random(0)
+    for q in questions:
+        for said in ways_to_say(q.answer, names, rng):
+            assert (v := verify(said, q.answer, names, q.subjects)).outcome == "right", (q.template, q.text, said, v)
+            assert v.f1 == 1
+        for said in ways_to_miss(q.answer, names, rng):
+            assert (v := verify(said, q.answer, names, q.subjects)).outcome == "wrong", (q.template, q.text, said, v)
+            assert v.f1 < 1
+        for said in ("I don't know.", "", "모르겠습니다.", "I could not find out."):
+            assert verify(said, q.answer, names, q.subjects).outcome == "refused", (q.text, said)
+
+
+def test_the_verifier_reads_every_right_answer_and_no_wrong_one() -> None:
+    graph = zoo()
+    check(generate(graph, each=6), names_of(graph))
+
+
+@pytest.mark.parametrize("file", ["org", "prov", "skos", "sosa", "ssn", "time"])
+def test_the_same_over_real_ontologies(root: Path, file: str) -> None:
+    graph = read_gold(root / "ontology" / f"{file}.ttl")
+    questions = generate(graph, each=4)
+    assert len(questions) > 20 and len({q.id for q in questions}) == len(questions)
+    check(questions, names_of(graph))
+
+
+@pytest.mark.parametrize("file", ["uniprot-core.ttl", "sio.owl"])
+def test_the_same_over_large_ontologies(shared: Path, file: str) -> None:
+    graph = read_gold(shared / "data" / "ontologies" / file)
+    questions = generate(graph, each=4)
+    assert len(questions) > 90 and len({q.id for q in questions}) == len(questions)
+    check(questions, names_of(graph))
+
+
+def test_what_people_ask_has_exact_answers(root: Path) -> None:
+    graphs = [read_gold(root / "ontology" / f"{name}.ttl") for name in ("org", "skos", "sosa", "time")]
+    questions = read_questions(root / "tests" / "data" / "asked_by_people.jsonl", graphs)
+    korean = [q for q in questions if q.language == "ko"]
+    assert len(questions) >= 60 and abs(len(korean) - len(questions) / 2) <= 3 and len({q.text for q in questions}) == len(questions)
+    for q in questions:
+        if isinstance(q.answer, Terms) and "urn:none" not in q.subjects:
+            assert q.answer.members, q.text
+        assert not isinstance(q.answer, Text) or q.answer.texts, q.text
+        assert not isinstance(q.answer, Chain) or q.answer.ways, q.text
+    for graph in graphs:
+        check([q for q in questions if q.ontology == graph.name], names_of(graph))
+
+
+@given(st.text(max_size=200))
+def test_no_answer_breaks_the_verifier(text: str) -> None:
+    names = _names()
+    for answer in (terms("Owl", "Hen"), Terms(frozenset()), Number(3), Truth(True), Text(("A being that moves.",)),
+                   Chain(frozenset([tuple(z("Owl", "Bird"))])), Terms(frozenset(z("Owl")), tuple(z("Owl", "Hen")))):
+        assert verify(text, answer, names).outcome in ("right", "wrong", "refused")
+    assert all(t in names.terms or t.startswith("?") for t in named_terms(text, names))
+
+
+def _names(kept: list[Names] = []) -> Names:  # noqa: B006
+    return kept[0] if kept else kept.append(names_of(zoo())) or kept[0]
+
+
+# ---------------------------------------------------------------- the generator
+
+def test_a_pack_cannot_store_answers(root: Path) -> None:
+    graphs = [read_gold(root / "ontology" / f"{name}.ttl") for name in ("prov", "time")]
+    train, test = ([q for g in graphs for q in generate(g, each=6, part=p)] for p in ("train", "test"))  # type: ignore[arg-type]
+    asked_about = [{s for q in part for s in q.subjects if not s.startswith("http://www.w3.org/2002/07/owl#")} for part in (train, test)]
+    assert len(train) > 100 < len(test) and not asked_about[0] & asked_about[1]
+    assert not {q.text for q in train} & {q.text for q in test}
+
+
+def test_yes_and_no_are_as_frequent() -> None:
+    graph = gold_of(rdflib.Graph().parse(data=MORE, format="turtle"), "more")
+    found = asked(TEMPLATES["is_a"], graph, names_of(graph), seed=0, count=10, part=None)
+    assert [q.answer for q in found].count(Truth(True)) == [q.answer for q in found].count(Truth(False)) == 5
+
+
+def test_both_languages_by_turns() -> None:
+    found = generate(zoo(), each=4)
+    assert abs(sum(q.language == "ko" for q in found) - len(found) / 2) < len(found) / 8
+    assert all(any("가" <= c <= "힣" for c in q.text) for q in found if q.language == "ko")
+
+
+def test_an_ambiguous_name_is_never_used() -> None:
+    kiwi = ':Kiwi a owl:Class ; rdfs:label "bird" ; rdfs:subClassOf :Bird .'
+    graph = gold_of(rdflib.Graph().parse(data=ZOO + kiwi, format="turtle"), "two")
+    names, rng = names_of(graph), random.Random(0)
+    said = {mention(names, iri, rng, "en") for iri in z("Bird", "Kiwi") for _ in range(50)}
+    assert "bird" not in said and all(names.resolve(s) in z("Bird", "Kiwi") for s in said)
+    assert ask(TEMPLATES["label_iri"], graph, names, (z("Kiwi")[0],), "en", rng) is None
+
+
+def test_parts_go_by_name_not_by_namespace() -> None:
+    assert part_of("http://a.example/wasGeneratedBy", 3) == part_of("http://b.example#was_generated_by", 3)
