@@ -13,8 +13,8 @@ import click
 from ..core.settings import load_settings
 from .console import Group, example, json_option, print_json, print_table, store_options, version
 from .db_cli import db_group
-from .memory_cli import memory_group
 from .reembed_cli import reembed_command
+from .strategy_cli import memory_group
 
 # %% ../../nbs/70_service/75_cli.ipynb #2414e8c7
 class Root(Group):
