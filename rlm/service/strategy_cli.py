@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['strategies_of', 'write_text', 'import_command', 'export_command', 'candidates_command', 'report_command',
-           'train_command', 'memory_group']
+           'show_training', 'train_command', 'memory_group']
 
 # %% ../../nbs/70_service/73_strategy_cli.ipynb #dbe116f7
 from pathlib import Path
@@ -18,6 +18,7 @@ from .memory import Memory
 from .memory_cli import memory_group
 
 if TYPE_CHECKING:
+    from rlm.agent.curriculum import Training
     from rlm.agent.memory_store import SQLiteMemoryBackend
 
 _all_ = ["memory_group"]
@@ -76,7 +77,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
     for id, why in done.refused.items():
         click.echo(f"  {id} {why}")
 
-
+# %% ../../nbs/70_service/73_strategy_cli.ipynb #b01777b1
 @memory_group.command("candidates", epilog=example("rlm memory candidates", "rlm memory candidates --out candidates.yaml"))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the standard output.")
 @click.option("--pack", default="mine_v1", show_default=True, help="The name of the pack they are meant for.")
@@ -105,7 +106,15 @@ def report_command(memory: Memory, most: int, as_json: bool) -> None:
     report = memory_report(strategies_of(memory), most)
     print_json(report.as_dict()) if as_json else click.echo(repr(report))
 
-# %% ../../nbs/70_service/73_strategy_cli.ipynb #b01777b1
+# %% ../../nbs/70_service/73_strategy_cli.ipynb #a7c15d3d
+def show_training(done: "Training",  # what came of it
+                  ) -> None:
+    "A table of the passes, and what the gate decided."
+    click.echo(repr(done) if done.results else "Nothing was left to be asked.")
+    for id, status in done.promoted.items():
+        click.echo(f"{id} is now {status}.")
+
+# %% ../../nbs/70_service/73_strategy_cli.ipynb #dc8e9bb3
 @memory_group.command("train", epilog=example("rlm memory train skos_v1.yaml --db trained.db",
                                               "rlm memory train skos_v1.yaml --db trained.db --passes 2 --control --no-packs --json"))
 @click.argument("curriculum", type=click.Path(path_type=Path, dir_okay=False))
@@ -132,9 +141,4 @@ def train_command(memory: Memory, curriculum: Path, passes: int, control: bool, 
         if not no_packs:
             ensure_packs(backend, lessons.ontology)
         done = train(lessons, backend, setting, context, passes=passes, control=control, gate=Gate.of(memory.settings))
-    if as_json:
-        print_json(done.as_dict())
-        return
-    click.echo(repr(done) if done.results else "Nothing was left to be asked.")
-    for id, status in done.promoted.items():
-        click.echo(f"{id} is now {status}.")
+    print_json(done.as_dict()) if as_json else show_training(done)

@@ -10,6 +10,7 @@ from rlm.agent.budget import RunLimits
 from rlm.agent.curriculum import read_curriculum, train
 from rlm.agent.export_gates import export_pack
 from rlm.agent.habit import HabitModel
+from rlm.agent.injection import format_memories_for_injection
 from rlm.agent.judge import read_expectation
 from rlm.agent.learning import Setting, Task, context_for, rlm_run_with_memory
 from rlm.agent.memory_report import memory_report
@@ -17,7 +18,6 @@ from rlm.agent.memory_store import SQLiteMemoryBackend
 from rlm.agent.models import ScriptedModel
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
 from rlm.agent.packs import ensure_packs, read_pack
-from rlm.agent.injection import format_memories_for_injection
 from rlm.agent.prompt import CONTEXT_LIMIT
 from rlm.core.clock import ManualClock
 
@@ -25,8 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LOOK = 'I look.\n```repl\nsearch_entity("Bundle")["total"]\n```'
 ANSWER = 'Down.\n```repl\nFINAL([i["iri"] for i in hierarchy("prov:Entity", depth=1)["items"]])\n```'
 JUDGED = '{"success": "yes", "reason": "the view shows them", "confidence": "high", "missing": []}'
-TAUGHT = json.dumps({"strategies": [{"title": "One level down", "description": "Lists direct subclasses", "examples": ["what is right below {entity}?"],
-                                     "content": "Ask for depth 1.\n```repl\nFINAL(hierarchy({entity}, depth=1)[\"items\"])\n```"}]})
+TAUGHT = json.dumps({"strategies": [{
+    "title": "One level down", "description": "Lists direct subclasses", "examples": ["what is right below {entity}?"],
+    "content": "Ask for depth 1.\n```repl\nFINAL(hierarchy({entity}, depth=1)[\"items\"])\n```"}]})
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +58,14 @@ def test_the_circle_closes(store: Memory, prov: OntologyContext, tmp_path: Path)
     done = rlm_run_with_memory(Task("Which classes are right below Entity?"), backend, setting, prov)
     assert done.trajectory.converged and done.judgment.success is True and done.judgment.confidence == "medium"
     assert [i.title for i in done.learned] == ["One level down"] and done.retrieved
-    assert [rows(store, t) for t in ("runs", "trajectories", "judgments", "memory_usage", "memory_items")] == [1, 1, 1, len(done.retrieved), 47 + 0]
+    counts = [rows(store, t) for t in ("runs", "trajectories", "judgments", "memory_usage", "memory_items")]
+    assert counts == [1, 1, 1, len(done.retrieved), 47]
     kept = backend.experiences()[0]
     assert kept.log_path and Path(kept.log_path).is_file() and kept.ontology_name == "prov" and kept.answer
     learned = backend.item(done.learned[0].memory_id)
     assert (learned.status, learned.source_type, learned.provenance["trajectory_id"]) == ("hot", "success", kept.trajectory_id)
     assert learned.memory_id in export_pack(backend, "mine_v1").refused, "it has not proved itself"
-    for n in range(5):
+    for _ in range(5):
         store.record_usage(learned.memory_id, success=1)
     assert learned.memory_id in {i.memory_id for i in read_pack(export_pack(backend, "mine_v1").text)}
 
@@ -71,7 +73,8 @@ def test_the_circle_closes(store: Memory, prov: OntologyContext, tmp_path: Path)
 def test_the_prompt_says_what_it_may_say(store: Memory, prov: OntologyContext) -> None:
     backend, model = strategies(store), ScriptedModel([LOOK, ANSWER])
     ensure_packs(backend)
-    done = rlm_run_with_memory(Task("What are the direct subclasses of Entity?", read_expectation({"truth": True})), backend, Setting(model), prov)
+    task = Task("What are the direct subclasses of Entity?", read_expectation({"truth": True}))
+    done = rlm_run_with_memory(task, backend, Setting(model), prov)
     prompt = "\n".join(m.content for m in model.seen[0])
     assert "Assess whether it applies" in prompt and done.retrieved[0][0].memory_id in prompt and done.judgment.success is False
     assert [i.source_type for i in done.learned] == ["failure"]
@@ -80,7 +83,8 @@ def test_the_prompt_says_what_it_may_say(store: Memory, prov: OntologyContext) -
 def test_without_extraction_and_memory_nothing_is_kept(store: Memory, prov: OntologyContext) -> None:
     done = rlm_run_with_memory(Task("Below Entity?"), None, Setting(ScriptedModel([LOOK, ANSWER])), prov)
     assert done.trajectory.converged and done.retrieved == () and rows(store, "runs") == 0
-    rlm_run_with_memory(Task("Below Entity?", read_expectation({"truth": True})), strategies(store), Setting(ScriptedModel([LOOK, ANSWER]), extract=False), prov)
+    setting = Setting(ScriptedModel([LOOK, ANSWER]), extract=False)
+    rlm_run_with_memory(Task("Below Entity?", read_expectation({"truth": True})), strategies(store), setting, prov)
     assert rows(store, "trajectories") == 1 and rows(store, "memory_items") == 0
 
 
