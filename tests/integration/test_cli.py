@@ -49,7 +49,8 @@ def examples(ctx: click.Context) -> list[str]:
 
 EXAMPLES = [pytest.param(line, marks=pytest.mark.slow if line.startswith("rlm bench") else ())
             for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx)]
-BEFORE = {"rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1"}  # what an example takes for granted, beside the prepared folder
+# what an example takes for granted, beside the prepared folder
+BEFORE = {"rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1"}
 
 
 # ---------------------------------------------------------------- a place to run it in
