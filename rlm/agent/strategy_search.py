@@ -65,7 +65,7 @@ class FeatureSpace:
 
 # %% ../../nbs/40_agent/48c_strategy_search.ipynb #505571f5
 RIDGE = 0.5  # λ: how little a single example is believed
-MOST_LEARNED = 2000  # examples up to which the regression is solved: 0.1 s for 1,000 of them, growing with the cube
+MOST_LEARNED = 2000  # examples up to which the regression is solved: its cost grows with the cube
 
 
 def ridge(likeness: Floats,          # of every example to every other, square
