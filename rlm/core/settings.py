@@ -97,6 +97,9 @@ class Settings:
         1_000_000, "The longest text of one memory, in characters.", lambda v: _number(v, 1, 100_000_000, True))
     search_k: int = setting(
         10, "How many memories a search returns when not told.", lambda v: _number(v, 1, 10_000, True))
+    secrets: str = setting(
+        "redact", "Passwords, keys and card numbers in a memory's text: 'redact' them, 'refuse' the memory, or 'allow' them.",
+        lambda v: _word(v, ("redact", "refuse", "allow")))
     model: str = setting(
         "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
     openai_url: str = setting(

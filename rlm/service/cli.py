@@ -14,10 +14,10 @@ from ..core.settings import load_settings
 from .console import Group, example, json_option, print_json, print_table, store_options, version
 from .db_cli import db_group
 from .export_cli import export_command
-from .memory_cli import memory_group
 from .ranker_cli import train_ranker_command
 from .reembed_cli import reembed_command
 from .rules_cli import rules_group
+from .strategy_cli import memory_group
 
 # %% ../../nbs/70_service/75_cli.ipynb #2414e8c7
 class Root(Group):

@@ -14,7 +14,7 @@ from rlm.core.errors import SettingsError
 from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
-         "secrets": "refuse", "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept"}
+         "secrets": "refuse",
          "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept",
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
          "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
@@ -38,15 +38,10 @@ def test_the_samples_of_this_file_cover_every_setting() -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
     kind = type(getattr(Settings(), name))
-    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache"), ("f", "e", "a"))
-    nearer = words | {"synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
-                      "embedding_url": ("http://f", "http://e", "http://a")}
-    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone"), ("f", "e", "a"))
-    nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "embedding_url": ("http://f", "http://e", "http://a")}
     words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key",
                            "anthropic_key", "model_prices"), ("f", "e", "a"))
     words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
-    nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full")}
+    nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
     assert getattr(default, name) == getattr(Settings(), name) and name not in default.sources
