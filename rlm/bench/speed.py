@@ -107,7 +107,8 @@ def stages(memory: Memory,      # open
         query, laps = query_of(some, n), [clock()]
         with index.moment():
             plan = index.lexical.plan(index.wanted(text, tokens(text)))
-            index.lexical.search(plan, POOL, index.passing(EVERYTHING))
+            passing = index.passing(EVERYTHING)
+            index.lexical.search(plan, POOL, passing and passing.numbers)
             laps.append(clock())
             index.meaning.nearest(index.meaning.ask(query.vector), POOL)
             laps.append(clock())

@@ -38,7 +38,10 @@ class Opened(Protocol):
     settings: Settings
     clock: Clock
     backend: SQLiteBackend
-    index: AnsweringIndex
+
+    @property
+    def index(self) -> AnsweringIndex:
+        "The index that its searches use."
 
     def query(self,
               text: str,  # as it was asked

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['READ', 'OpenMemory', 'WritingMemory', 'ConversingMemory', 'stored_id', 'read_k', 'affordable', 'told_apart',
-           'SearchingMemory', 'FindingMemory', 'ExplainingMemory', 'SurveyingMemory']
+           'AskingMemory', 'SearchingMemory', 'FindingMemory', 'ExplainingMemory', 'SurveyingMemory']
 
 # %% ../../nbs/70_service/71_finding.ipynb #981f042d
 from collections.abc import Iterable, Mapping, Sequence
@@ -183,27 +183,13 @@ def told_apart(parts: Parts,  # of full-text search, whose columns are those of 
     return found
 
 # %% ../../nbs/70_service/71_finding.ipynb #49817a19
-class SearchingMemory(ConversingMemory):
-    "Searching, which changes nothing, not even a counter."
+class AskingMemory(ConversingMemory):
+    "Questions, and full-text search."
 
     def _asked(self, query: str, filters: Mapping[str, Any]) -> tuple[list[str], Filters]:
         "The terms of a query, and its filters."
         terms = list(dict.fromkeys(tokens(valid_text(query, "query", self.settings.max_text_chars))))
         return terms, Filters.read(self.clock.now(), **filters)
-
-    def search(self, /,
-               query: str,            # words in any language
-               k: int | None = None,  # how many at most; None: the setting search_k
-               **filters: Any,        # tags, category, kind, status, session, since, until …: the fields of `Filters`
-               ) -> Hits:             # best first
-        "The memories that fit the query best. Raises `InvalidInput` for unknown filters."
-        count = read_k(self.settings.search_k if k is None else k)
-        words, chosen = self._asked(query, filters)
-        if chosen.as_of is not None or not self.index.ready():
-            return Hits(query, chosen, self._full_text(words, chosen, count), source="full text")
-        found = self.index.answers(self._query(query, words), count, chosen)
-        hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
-        return Hits(query, chosen, hits, ranked_by=self.index.ranked_by())
 
     def query(self,
               text: str,  # as it was asked
@@ -230,6 +216,24 @@ class SearchingMemory(ConversingMemory):
             columns = self.backend.columns([m.record for m in matches])
         return tuple(Hit(n, m.score, m.record, told_apart(bm25_parts(c, terms, stats, weights)))
                      for n, (m, c) in enumerate(zip(matches, columns, strict=True), start=1))
+
+# %% ../../nbs/70_service/71_finding.ipynb #3114cf21
+class SearchingMemory(AskingMemory):
+    "Searching, which changes nothing, not even a counter."
+
+    def search(self, /,
+               query: str,            # words in any language
+               k: int | None = None,  # how many at most; None: the setting search_k
+               **filters: Any,        # tags, category, kind, status, session, since, until …: the fields of `Filters`
+               ) -> Hits:             # best first
+        "The memories that fit the query best. Raises `InvalidInput` for unknown filters."
+        count = read_k(self.settings.search_k if k is None else k)
+        words, chosen = self._asked(query, filters)
+        if chosen.as_of is not None or not self.index.ready():
+            return Hits(query, chosen, self._full_text(words, chosen, count), source="full text")
+        found = self.index.answers(self._query(query, words), count, chosen)
+        hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
+        return Hits(query, chosen, hits, ranked_by=self.index.ranked_by())
 
 # %% ../../nbs/70_service/71_finding.ipynb #26045f49
 class FindingMemory(SearchingMemory):

@@ -101,7 +101,7 @@ def discard(file: Path,  # one of an index, or a part of one; it may be missing
             os.fsync(data.fileno())
         file.unlink()
 
-
+# %% ../../nbs/10_store/14_index_file.ipynb #2fdbb1a8
 _parts: set[Path] = set()  # that this process is writing
 
 
