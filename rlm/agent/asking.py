@@ -16,7 +16,7 @@ from ..core.text import FUNCTION_WORDS, tokens
 
 # %% ../../nbs/40_agent/48b_asking.ipynb #3c30e144
 _QUOTED = re.compile(r"""["“「]([^"”」]*)["”」] | ‘([^’]*)’ | `([^`]*)` | (?<!\w)'([^']*)'(?![A-Za-z])""", re.X)
-_TOLD = re.compile(r"(?<=:)\s+\S+(?:\s+\S+){4,}$")
+_TOLD = re.compile(r"(?<=[:?])\s+[^\s?]+(?:\s+[^\s?]+){4,}$")
 _CODED = re.compile(r"""<[^<>\s]+> | \b(?:https?|urn):[^\s?]+ | (?<![\w:])[A-Za-z][\w.-]*:[A-Za-z_][\w.-]*
     | (?<![A-Za-z])(?:[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z]+_\w+)""", re.X)
 _CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z][a-z]\w*")
@@ -52,7 +52,8 @@ def mask_mentions(text: str,                     # a question, in any language
 def _read_glossary() -> tuple[tuple[str, "re.Pattern[str]"], ...]:
     "The notions, a line each: a name and a regular expression."
     lines = files("rlm").joinpath("data", "asking.tsv").read_text("utf-8").splitlines()
-    return tuple((name, re.compile(words, re.I)) for name, words in (line.split("\t") for line in lines))
+    # ASCII only: else there is no word boundary between a Latin word and the Korean particle behind it
+    return tuple((name, re.compile(words, re.I | re.A)) for name, words in (line.split("\t") for line in lines))
 
 
 _NOTIONS = _read_glossary()

@@ -136,7 +136,8 @@ class Names:
         return tuple(k for k in self.links if not k.asks)
 
 
-_BEFORE, _BEHIND = re.compile(r"([A-Za-z]+) $"), re.compile(r"^ ([A-Za-z]+)")
+_BEFORE = re.compile(r"(?:^|\b(?:" + "|".join(sorted(w for w in FUNCTION_WORDS if w.isascii())) + r") )([A-Za-z]{2,}) $", re.I)
+_BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣])")  # the last word before the end, a comma, a particle
 
 
 def strays(question: str,         # as it was asked
@@ -167,19 +168,19 @@ def name_things(question: str,    # as it was asked
     return Names(question, tuple(links), tuple(unlinked(mentions, links, asking)), strays(question, links, asking))
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #ca583b98
-_COLON = re.compile(r":\s+(\S.*\S)\s*$", re.S)
+_COLON = re.compile(r"(?::\s+(\S.*\S)|\?\s+([^\s?]+(?:\s+[^\s?]+){4,}))\s*$", re.S)
 
 
 def text_in(names: Names,  # what the question names
             kind: str,     # name or text
             ) -> str:      # empty when there is none
-    "Words that name no term: for `text` a definition in quotes or behind a colon, for `name` what is plainly a name."
+    "Words that name no term: for `text` a definition in quotes, behind a colon or behind the question, for `name` what is plainly a name."
     if kind == "name":
         marked = [m.text for m in names.unknown] + [k.mention.text for k in names.named]
         return marked[0] if marked else ""
     quoted = [m.text for m in mentions_in(names.question) if m.form == "quoted"]
     told = _COLON.search(names.question)
-    return max([*quoted, *([told[1].strip("\"'“”‘’.")] if told else [])], key=len, default="")
+    return max([*quoted, *([(told[1] or told[2]).strip("\"'“”‘’.")] if told else [])], key=len, default="")
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #e277d924
 def choose(links: Sequence[Link],  # meant as names, in the order of the question

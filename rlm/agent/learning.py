@@ -49,7 +49,7 @@ def named_in(task: str,                # a question
     for m in sorted(mentions_in(task), key=lambda m: (m.form == "words", m.start - m.end)):
         if any(f.mention.start < m.end and m.start < f.mention.end for f in found):
             continue
-        if m.form == "words" and any(start < m.end and m.start < end for start, end in asking):
+        if m.form == "words" and any(start <= m.start and m.end <= end for start, end in asking):
             continue
         iri = ontology.names.expand(m.text)
         iris = (iri,) if iri is not None and iri in ontology.triples else tuple(ontology.called.get(normalise(m.text), ()))
