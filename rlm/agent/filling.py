@@ -160,12 +160,14 @@ def strays(question: str,         # as it was asked
 
 def name_things(question: str,    # as it was asked
                 observation: str,  # after the step of looking
+                own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
                 ) -> Names:
     "What the question names, by what was found."
     mentions = mentions_in(question)
     asking = [span for spans in notions(question).values() for span in spans]
     links = link(mentions, read_found(observation, mentions), asking)
-    return Names(question, tuple(links), tuple(unlinked(mentions, links, asking)), strays(question, links, asking))
+    missing = tuple(m for m in unlinked(mentions, links, asking) if m.form == "quoted" or m.text.lower() not in own)
+    return Names(question, tuple(links), missing, strays(question, links, asking))
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #ca583b98
 _COLON = re.compile(r"(?::\s+(\S.*\S)|\?\s+([^\s?]+(?:\s+[^\s?]+){4,}))\s*$", re.S)
@@ -180,6 +182,8 @@ def text_in(names: Names,  # what the question names
         return marked[0] if marked else ""
     quoted = [m.text for m in mentions_in(names.question) if m.form == "quoted"]
     told = _COLON.search(names.question)
+    if told and told[2] and "define" not in notions(names.question[:told.start(2)]):
+        told = None
     return max([*quoted, *([(told[1] or told[2]).strip("\"'“”‘’.")] if told else [])], key=len, default="")
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #e277d924

@@ -30,7 +30,7 @@ class Sizes:
     each: int = 8  # questions of each kind and ontology, at most
     small: int = 1  # the same, for the exams between passes
     lesson: int = 1  # training questions of each kind and ontology in one pass
-    passes: int = 3  # over the training questions
+    passes: int = 4  # over the training questions
 
 
 QUICK = Sizes(each=1, small=1, lesson=1, passes=1)
