@@ -17,7 +17,8 @@ from ..core.text import FUNCTION_WORDS, tokens
 # %% ../../nbs/40_agent/48b_asking.ipynb #3c30e144
 _QUOTED = re.compile(r"""["“「]([^"”」]*)["”」] | ‘([^’]*)’ | `([^`]*)` | (?<!\w)'([^']*)'(?![A-Za-z])""", re.X)
 _TOLD = re.compile(r"(?<=:)\s+\S+(?:\s+\S+){4,}$")
-_ASIDE = re.compile(r"((?:정의|설명|뜻|의미|defin|descri|mean)[^?]*\?)\s+[^\s?]+(?:\s+[^\s?]+){4,}$", re.I)  # a definition behind the question
+_ASIDE = re.compile(  # a definition behind the question
+    r"((?:정의|설명|뜻|의미|defin|descri|mean)[^?]*\?)\s+[^\s?]+(?:\s+[^\s?]+){4,}$", re.I)
 _CODED = re.compile(r"""<[^<>\s]+> | \b(?:https?|urn):[^\s?]+ | (?<![\w:])[A-Za-z][\w.-]*:[A-Za-z_][\w.-]*
     | (?<![A-Za-z])(?:[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z]+_\w+)""", re.X)
 _CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z][a-z]\w*")

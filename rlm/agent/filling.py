@@ -157,7 +157,7 @@ def strays(question: str,         # as it was asked
                     found[question[min(m.start, start):max(m.end, stop)]] = frozenset(tokens(near[1])) - EMPTY
     return {name: words for name, words in found.items() if words}
 
-
+# %% ../../nbs/40_agent/49b_filling.ipynb #c476b8bc
 def name_things(question: str,    # as it was asked
                 observation: str,  # after the step of looking
                 own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own

@@ -102,7 +102,7 @@ def unknown(why: str,  # a sentence
     "The reply of someone who does not know."
     return _block("There is nothing to go by.", f"FINAL({'I do not know: ' + why!r})")
 
-
+# %% ../../nbs/40_agent/49c_habit.ipynb #b1947456
 SURE = 0.75  # of a strategy that is believed when it finds nothing
 _DOUBT = """def settle(found):
     return {nothing!r} if found == [] or (found == 0 and found is not False) else FINAL(found)

@@ -71,13 +71,13 @@ def embedding(quick: bool, seed: int, out: Path | None, as_json: bool, locomo: P
     "The model e5: its time for a question, agreement of its engines, what centring buys. About four minutes."
     deliver(embedded.run(quick, seed, locomo), out, as_json, strict=not quick)
 
-
+# %% ../../nbs/90_benchmarks/99_bench_cli.ipynb #1c5d4951
 @bench.command(epilog=example("rlm bench learning --quick --out learning.json"))
 @bench_options
 @click.option("--test", "tests", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
               help="An ontology to ask about, again and again; without any, some of the bundled ones.")
-@click.option("--people", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@click.option("--people", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
               help="Questions that people worded about the bundled ontologies, JSON lines.")
-def learning(quick: bool, seed: int, out: Path | None, as_json: bool, tests: tuple[Path, ...], people: Path | None) -> None:
+def learning(quick: bool, seed: int, out: Path | None, as_json: bool, tests: tuple[Path, ...], people: tuple[Path, ...]) -> None:
     "What memory is worth: an agent with shipped strategies, without, and in training. About ten minutes."
     deliver(learned.run(tests, people, quick, seed), out, as_json, strict=not quick)
