@@ -23,8 +23,9 @@ _CODED = re.compile(r"""<[^<>\s]+> | \b(?:https?|urn):[^\s?]+ | (?<![\w:])[A-Za-
     | (?<![A-Za-z])(?:[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z]+_\w+)""", re.X)
 _CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z][a-z]\w*")
 _START = re.compile(r"(?:^|[.!?:]\s+)\W*$")
-_ASKING = frozenset("""class classes property properties individual individuals instance instances ontology iri iris uri uris owl rdf rdfs
-label domain range definition yes no true false list find show give name tell count which what how is are does""".split())
+_ASKED = """class classes property properties individual individuals instance instances ontology iri iris uri uris owl rdf rdfs
+label domain range definition yes no true false list find show give name tell count which what how is are does"""
+_ASKING = frozenset(_ASKED.split())
 _MASK = re.compile(r"\{\w*\}")
 
 

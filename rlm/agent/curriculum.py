@@ -147,7 +147,7 @@ class Training:
 
 HEADERS = ("arm", "pass", "runs", "success", "failure", "unknown", "iterations", "characters", "learned")
 
-
+# %% ../../nbs/40_agent/48k_curriculum.ipynb #e5567186
 def promote(backend: MemoryBackend,  # whose strategies
             gate: Gate,               # the limits, the same as for rules
             ) -> dict[str, str]:      # strategy → its new status

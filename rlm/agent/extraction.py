@@ -66,7 +66,7 @@ class _Slots(ast.NodeTransformer):
         "A formatted text: its fixed parts are no values of their own."
         return node
 
-
+# %% ../../nbs/40_agent/48i_extraction.ipynb #38785ea6
 def generalise(code: str,    # that ran
                task: str,    # the question that it answered
                links: Links,  # what the question names
@@ -143,7 +143,7 @@ def _same(code: str) -> str:
     except (SyntaxError, RecursionError, ValueError):
         return code.strip()
 
-
+# %% ../../nbs/40_agent/48i_extraction.ipynb #f8b7b566
 def strategy_from_code(trajectory: Trajectory,             # a run that answered
                        judgment: Judgment,                 # success or failure
                        links: Links,                       # what the question names
@@ -202,7 +202,7 @@ def read_strategies_reply(text: str,            # a model's reply
             continue
     return items
 
-
+# %% ../../nbs/40_agent/48i_extraction.ipynb #a6e654c7
 def extract_memories(trajectory: Trajectory,           # a run
                      judgment: Judgment,                # of it
                      *,

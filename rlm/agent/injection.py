@@ -47,7 +47,7 @@ def _varied(examples: tuple[str, ...]) -> list[str]:
     step = max(1, len(examples) // _SHOWN)
     return list(examples[::step][:_SHOWN])
 
-
+# %% ../../nbs/40_agent/48g_injection.ipynb #fdd7ce94
 def format_memories_for_injection(retrieved: Retrieved,    # strategies and how well they fit, best first
                                   limit: int = BUDGET,      # characters, indentation by the prompt included
                                   ) -> str:                 # empty when there is nothing to show

@@ -121,7 +121,7 @@ def _truth(answer: str, value: object) -> bool | None:
     yes, no = bool(_YES.match(answer)), bool(_NO.match(answer))
     return yes if yes != no else None
 
-
+# %% ../../nbs/40_agent/48h_judge.ipynb #3ef048f9
 def _number(answer: str, value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return value

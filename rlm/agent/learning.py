@@ -161,7 +161,7 @@ def followed(trajectory: Trajectory,                               # a run
     named = [i.memory_id for step in trajectory.steps for i, _ in retrieved if f"[{i.memory_id}]" in step.reply]
     return named[-1:] if named or trajectory.model == "habit" else None
 
-
+# %% ../../nbs/40_agent/48j_learning.ipynb #4c5f8ba1
 def rlm_run_with_memory(task: Task,                              # what is asked
                         backend: MemoryBackend | None,           # the memory; None: none is read or kept
                         setting: Setting,                        # how

@@ -113,8 +113,8 @@ class MemoryReport:
 
     def as_dict(self) -> dict[str, list[dict[str, Any]]]:
         "For JSON."
-        return {"shortens": [asdict(r) | {"saved": round(r.saved, 3)} for r in self.shortens], "misleads": [asdict(r) for r in self.misleads],
-                "teaches": [asdict(r) for r in self.teaches]}
+        return {"shortens": [asdict(r) | {"saved": round(r.saved, 3)} for r in self.shortens],
+                "misleads": [asdict(r) for r in self.misleads], "teaches": [asdict(r) for r in self.teaches]}
 
     def __repr__(self) -> str:
         parts = [(ASKED[name], [[str(v)[:60] for v in row.values()] for row in rows], list(rows[0]) if rows else [])

@@ -58,7 +58,7 @@ def _read_line(number: int, line: str) -> MemoryItem:
                            "Leave the id out after an edit. Nothing was imported.")
     return item
 
-
+# %% ../../nbs/40_agent/48e_packs.ipynb #a6ccf56f
 def read_pack(text: str,  # of a pack
               ) -> list[MemoryItem]:
     "The strategies of a pack, all checked. Raises `InvalidInput` naming the line; a strategy may be in it only once."
@@ -105,7 +105,7 @@ def read_authored(text: str,  # YAML with the keys pack, ontology and strategies
     items = [_authored(e, n, found.get("ontology")) for n, e in enumerate(found["strategies"], start=1)]
     return str(found.get("pack") or ""), [i for i in items if i is not None]
 
-
+# %% ../../nbs/40_agent/48e_packs.ipynb #761352f0
 def read_strategies(path: "str | Path",  # a pack (.jsonl) or YAML
                     ) -> list[MemoryItem]:
     "The strategies of a file, a pack's name in their provenance. Raises `NotFound`, `InvalidInput`."
@@ -154,7 +154,7 @@ def _settle(old: MemoryItem, new: MemoryItem) -> tuple[str, str]:
     same = (old.description, old.tags, old.examples) == (new.description, new.tags, new.examples)
     return ("unchanged" if same or theirs < ours else "updated"), ""
 
-
+# %% ../../nbs/40_agent/48e_packs.ipynb #857909a1
 def import_items(backend: MemoryBackend,        # where to
                  items: Sequence[MemoryItem],   # strategies, checked
                  ) -> PackReport:

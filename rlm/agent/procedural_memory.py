@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SLOTS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CONTENT_LIMIT', 'EXAMPLE_LIMIT', 'MOST_EXAMPLES',
            'Confidence', 'Retrieved', 'slots_in', 'procedure_of', 'fill_slots', 'MemoryItem', 'make_item', 'to_record',
-           'from_record', 'Judgment', 'Experience', 'MemoryBackend']
+           'from_record', 'Judgment', 'Experience', 'Strategies', 'MemoryBackend']
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #1f5758b4
 import re
@@ -119,7 +119,7 @@ _READERS: Mapping[str, Reader] = {
     "failure_count": read_count,
 }
 
-
+# %% ../../nbs/40_agent/48a_procedural_memory.ipynb #8cc1919b
 def make_item(**given: Any,  # the fields of a `MemoryItem`, as somebody wrote them
               ) -> MemoryItem:
     "A strategy, every field checked. Raises `InvalidInput` naming the field; a missing description is the title."
@@ -200,10 +200,9 @@ class Experience:
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #5c7f658b
 Retrieved = Sequence[tuple[MemoryItem, float]]  # best first; scores in [0, 1]
 
-
-@runtime_checkable
-class MemoryBackend(Protocol):
-    "A store of strategies and of the runs that taught them."
+# %% ../../nbs/40_agent/48a_procedural_memory.ipynb #2333acdf
+class Strategies(Protocol):
+    "Finds and keeps strategies."
 
     def retrieve(self,
                  task: str,                    # the question, as it was asked
@@ -228,6 +227,11 @@ class MemoryBackend(Protocol):
                 memory_id: str,  # of a strategy
                 ) -> bool:
         "Whether somebody deleted it here."
+
+# %% ../../nbs/40_agent/48a_procedural_memory.ipynb #13f9f052
+@runtime_checkable
+class MemoryBackend(Strategies, Protocol):
+    "A store of strategies and of the runs that taught them."
 
     def record_usage(self,
                      trajectory_id: str,    # of a stored trajectory

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'Vectorise', 'OPINIONS', 'FLOOR', 'TRIAL', 'PER_EXPERIENCE',
-           'FeatureSpace', 'ridge', 'nearest', 'Examples', 'Opinions', 'fuse', 'select']
+           'FeatureSpace', 'ridge', 'nearest', 'LearnedExamples', 'Examples', 'Opinions', 'fuse', 'select']
 
 # %% ../../nbs/40_agent/48c_strategy_search.ipynb #b578fc51
 import math
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 WEIGHT = {"k": 1.2, "p": 0.5, "n": 0.7, "t": 1.0, "w": 0.5, "b": 0.7}  # kind of feature → what it counts
 UNKNOWN = 1.2  # the rarity of a feature that no strategy has, about the mean of those that some have
 
-
+# %% ../../nbs/40_agent/48c_strategy_search.ipynb #c6990527
 class FeatureSpace:
     "Examples as weighted sets of features, to be compared with a question."
 
@@ -35,9 +35,8 @@ class FeatureSpace:
         for owner, features in zip(owners, sets, strict=True):
             for feature in features:
                 where.setdefault(feature, set()).add(owner)
-        size = len(set(owners))
+        size, self.postings = len(set(owners)), dict[str, list[int]]()
         self.rarity = {feature: math.log(1 + size / len(some)) for feature, some in where.items()}
-        self.postings: dict[str, list[int]] = {}
         for number, features in enumerate(sets):
             for feature in features:
                 self.postings.setdefault(feature, []).append(number)
@@ -60,14 +59,13 @@ class FeatureSpace:
                 ) -> Floats:
         "How like the question each example is, in [0, 1]."
         found, known = np.zeros(len(self.norms)), sorted(features)
-        for feature in known:
-            if feature in self.postings:
-                found[self.postings[feature]] += self.weight(feature) ** 2
+        for feature in (f for f in known if f in self.postings):
+            found[self.postings[feature]] += self.weight(feature) ** 2
         return np.asarray(found / np.maximum(self.norms * self.norm(known), 1e-12), np.float64)
 
 # %% ../../nbs/40_agent/48c_strategy_search.ipynb #505571f5
 RIDGE = 0.5  # λ: how little a single example is believed
-MOST_LEARNED = 2000  # examples up to which the regression is solved: 0.1 s for 1,000 of them, growing with the cube
+MOST_LEARNED = 2000  # examples up to which the regression is solved: its cost grows with the cube
 
 
 def ridge(likeness: Floats,          # of every example to every other, square
@@ -94,9 +92,9 @@ def nearest(likeness: Floats,           # of each example to a question
 # %% ../../nbs/40_agent/48c_strategy_search.ipynb #06e2fd74
 Vectorise = Callable[[Sequence[str]], Floats]  # masked questions → a vector of length 1 a row
 
-
-class Examples:
-    "All ways of asking for some strategies."
+# %% ../../nbs/40_agent/48c_strategy_search.ipynb #f8973c98
+class LearnedExamples:
+    "All ways of asking for some strategies, and what they teach about telling them apart."
 
     def __init__(self,
                  items: Sequence[MemoryItem],      # the strategies
@@ -117,6 +115,10 @@ class Examples:
         "Of each of these to every example: by words, and by meaning where there are vectors."
         words = np.array([self.features.cosines(a.features) for a in some])
         return words if vectors is None or self.vectors is None else words + vectors @ self.vectors.T
+
+# %% ../../nbs/40_agent/48c_strategy_search.ipynb #bedabb1d
+class Examples(LearnedExamples):
+    "All ways of asking for some strategies."
 
     def known(self,
               asked: Asked,  # a question
@@ -166,7 +168,7 @@ def fuse(parts: Mapping[str, Mapping[str, float]],  # opinion → strategy → s
     ids = sorted({i for scores in parts.values() for i in scores}) if total else []
     return {i: known * sum(weights[name] * scores.get(i, 0.0) for name, scores in parts.items()) / total for i in ids}
 
-
+# %% ../../nbs/40_agent/48c_strategy_search.ipynb #6641dca5
 def select(items: Mapping[str, MemoryItem],  # candidates by id
            scores: Mapping[str, float],      # fused
            k: int,                           # experiences

@@ -17,6 +17,17 @@ from .export_cli import export_command
 from .memory_cli import memory_group
 from .reembed_cli import reembed_command
 
+# %% ../../nbs/70_service/75_cli.ipynb #55db1281
+from pathlib import Path
+
+import click
+
+from ..core.settings import load_settings
+from .console import Group, example, json_option, print_json, print_table, store_options, version
+from .db_cli import db_group
+from .reembed_cli import reembed_command
+from .strategy_cli import memory_group
+
 # %% ../../nbs/70_service/75_cli.ipynb #2414e8c7
 class Root(Group):
     "The root: groups that are loaded only when they are used come last."

@@ -25,9 +25,10 @@ def runs_of(db: Database,                     # inside a transaction
     "The trajectories that may hold the text of some memories."
     ids = json.dumps(sorted({r.id for r in records}))
     wanted = json.dumps(sorted({str(t) for r in records if (t := r.provenance.get("trajectory_id"))}))
-    mine = "SELECT t.trajectory_id FROM trajectories t JOIN runs r ON r.run_id = t.run_id WHERE r.namespace = ? AND t.trajectory_id IN "
+    mine = "SELECT t.trajectory_id FROM trajectories t JOIN runs r USING (run_id) WHERE r.namespace = ? AND t.trajectory_id IN "
     origins = db.query(mine + "(SELECT value FROM json_each(?))", (namespace, wanted))
-    users = db.query(mine + "(SELECT trajectory_id FROM memory_usage WHERE memory_id IN (SELECT value FROM json_each(?)))", (namespace, ids))
+    given = "(SELECT trajectory_id FROM memory_usage WHERE memory_id IN (SELECT value FROM json_each(?)))"
+    users = db.query(mine + given, (namespace, ids))
     return [t for (t,) in origins], [t for (t,) in users]
 
 

@@ -49,7 +49,8 @@ def examples(ctx: click.Context) -> list[str]:
 
 EXAMPLES = [pytest.param(line, marks=pytest.mark.slow if line.startswith("rlm bench") else ())
             for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx)]
-BEFORE = {"rlm db restore": "rlm db backup monday.db"}  # what an example takes for granted, beside the prepared folder
+# what an example takes for granted, beside the prepared folder
+BEFORE = {"rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1"}
 
 
 # ---------------------------------------------------------------- a place to run it in
@@ -81,6 +82,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     long_chat = {"turns": [turn], "questions": [{"question": "When is my flight?", "kind": "temporal", "evidence": [0]}]}
     (home / "beam").mkdir()
     (home / "beam" / "chat-1.json").write_text(json.dumps(long_chat), encoding="utf-8")
+    (home / "ontology").mkdir()
+    shutil.copy(ROOT / "ontology" / "skos.ttl", home / "ontology")
+    shutil.copy(ROOT / "docs" / "curricula" / "skos_v1.yaml", home)
     (home / "turns.jsonl").write_text("".join(json.dumps(t) + "\n" for t in turns), encoding="utf-8")
     return home
 
@@ -241,6 +245,13 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("memory search tea", 1, "unknown key 'serch_k'", b"", misspelt),
     ("config", 1, "unknown key 'serch_k'", b"", misspelt),
     ("config --config nowhere.yaml", 1, "no settings file 'nowhere.yaml'", b"", None),
+    ("memory import core_v9", 1, "pack 'core_v9' can't be read", b"", None),
+    ("memory import turns.jsonl", 1, "Line 1 of the pack is no strategy", b"", None),
+    ("memory export missing/mine_v1.jsonl", 1, "can't be written", b"", None),
+    ("memory export mine_v1.jsonl --db typo.db", 1, "no store at 'typo.db'", b"", None),
+    ("memory train nowhere.yaml", 1, "curriculum 'nowhere.yaml' can't be read", b"", None),
+    ("memory train turns.jsonl", 1, "turns.jsonl", b"", None),
+    ("memory report --db typo.db", 1, "no store at 'typo.db'", b"", None),
     ("db check --db typo.db", 1, "no store at 'typo.db'", b"", None),
     ("db check", 1, "damaged", b"", damaged),
     ("db backup notes.db", 1, "exists already", b"", None),

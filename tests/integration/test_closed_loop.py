@@ -1,0 +1,126 @@
+"The whole circle without a network: retrieve, inject, run, judge, extract, store, export; and what an erasure leaves of it."
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlm import Memory
+from rlm.agent.budget import RunLimits
+from rlm.agent.curriculum import read_curriculum, train
+from rlm.agent.export_gates import export_pack
+from rlm.agent.habit import HabitModel
+from rlm.agent.injection import format_memories_for_injection
+from rlm.agent.judge import read_expectation
+from rlm.agent.learning import Setting, Task, context_for, rlm_run_with_memory
+from rlm.agent.memory_report import memory_report
+from rlm.agent.memory_store import SQLiteMemoryBackend
+from rlm.agent.models import ScriptedModel
+from rlm.agent.ontology import OntologyContext, setup_ontology_context
+from rlm.agent.packs import ensure_packs, read_pack
+from rlm.agent.prompt import CONTEXT_LIMIT
+from rlm.core.clock import ManualClock
+
+ROOT = Path(__file__).resolve().parents[2]
+LOOK = 'I look.\n```repl\nsearch_entity("Bundle")["total"]\n```'
+ANSWER = 'Down.\n```repl\nFINAL([i["iri"] for i in hierarchy("prov:Entity", depth=1)["items"]])\n```'
+JUDGED = '{"success": "yes", "reason": "the view shows them", "confidence": "high", "missing": []}'
+TAUGHT = json.dumps({"strategies": [{
+    "title": "One level down", "description": "Lists direct subclasses", "examples": ["what is right below {entity}?"],
+    "content": "Ask for depth 1.\n```repl\nFINAL(hierarchy({entity}, depth=1)[\"items\"])\n```"}]})
+
+
+@pytest.fixture(scope="module")
+def prov() -> Iterator[OntologyContext]:
+    with setup_ontology_context(ROOT / "ontology" / "prov.ttl", name="prov") as context:
+        yield context
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Memory]:
+    with Memory(path, clock=ManualClock(), embedder="none") as opened:
+        yield opened
+
+
+def strategies(store: Memory) -> SQLiteMemoryBackend:
+    return SQLiteMemoryBackend(store.backend, store.namespace, store.clock)
+
+
+def rows(store: Memory, table: str) -> int:
+    return int(store.backend.db.query(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def test_the_circle_closes(store: Memory, prov: OntologyContext, tmp_path: Path) -> None:
+    backend = strategies(store)
+    ensure_packs(backend)
+    critic = ScriptedModel([JUDGED, TAUGHT])
+    setting = Setting(ScriptedModel([LOOK, ANSWER]), critic=critic, log_dir=tmp_path / "logs")
+    done = rlm_run_with_memory(Task("Which classes are right below Entity?"), backend, setting, prov)
+    assert done.trajectory.converged and done.judgment.success is True and done.judgment.confidence == "medium"
+    assert [i.title for i in done.learned] == ["One level down"] and done.retrieved
+    counts = [rows(store, t) for t in ("runs", "trajectories", "judgments", "memory_usage", "memory_items")]
+    assert counts == [1, 1, 1, len(done.retrieved), 47]
+    kept = backend.experiences()[0]
+    assert kept.log_path and Path(kept.log_path).is_file() and kept.ontology_name == "prov" and kept.answer
+    learned = backend.item(done.learned[0].memory_id)
+    assert (learned.status, learned.source_type, learned.provenance["trajectory_id"]) == ("hot", "success", kept.trajectory_id)
+    assert learned.memory_id in export_pack(backend, "mine_v1").refused, "it has not proved itself"
+    for _ in range(5):
+        store.record_usage(learned.memory_id, success=1)
+    assert learned.memory_id in {i.memory_id for i in read_pack(export_pack(backend, "mine_v1").text)}
+
+
+def test_the_prompt_says_what_it_may_say(store: Memory, prov: OntologyContext) -> None:
+    backend, model = strategies(store), ScriptedModel([LOOK, ANSWER])
+    ensure_packs(backend)
+    task = Task("What are the direct subclasses of Entity?", read_expectation({"truth": True}))
+    done = rlm_run_with_memory(task, backend, Setting(model), prov)
+    prompt = "\n".join(m.content for m in model.seen[0])
+    assert "Assess whether it applies" in prompt and done.retrieved[0][0].memory_id in prompt and done.judgment.success is False
+    assert [i.source_type for i in done.learned] == ["failure"]
+
+
+def test_without_extraction_and_memory_nothing_is_kept(store: Memory, prov: OntologyContext) -> None:
+    done = rlm_run_with_memory(Task("Below Entity?"), None, Setting(ScriptedModel([LOOK, ANSWER])), prov)
+    assert done.trajectory.converged and done.retrieved == () and rows(store, "runs") == 0
+    setting = Setting(ScriptedModel([LOOK, ANSWER]), extract=False)
+    rlm_run_with_memory(Task("Below Entity?", read_expectation({"truth": True})), strategies(store), setting, prov)
+    assert rows(store, "trajectories") == 1 and rows(store, "memory_items") == 0
+
+
+def test_the_context_is_bounded_on_a_large_ontology(shared: Path, store: Memory) -> None:
+    backend = strategies(store)
+    ensure_packs(backend)
+    with setup_ontology_context(shared / "data" / "ontologies" / "sio.owl", name="sio") as sio:
+        page = format_memories_for_injection([(i, 1.0) for i in backend.items()])
+        assert len(context_for(sio, page)) <= CONTEXT_LIMIT
+
+
+def test_training_teaches_resumes_and_reports(store: Memory, tmp_path: Path) -> None:
+    curriculum, backend = read_curriculum(ROOT / "docs/curricula/skos_v1.yaml"), strategies(store)
+    with setup_ontology_context(curriculum.path, name="skos") as skos:
+        setting = Setting(HabitModel(), memory_k=3, options={"limits": RunLimits(iterations=12)})
+        first = train(curriculum, backend, setting, skos, control=True)
+        second = train(curriculum, backend, setting, skos, passes=2)
+    assert second.skipped == len(curriculum.tasks) == len(second.results)
+    arms = {(row[0], row[1]): row for row in [*first.rows(), *second.rows()]}
+    assert float(str(arms["memory", 2][6])) < float(str(arms["control", 1][6])), "with memory it takes fewer steps"
+    assert int(str(arms["memory", 2][3])) >= int(str(arms["control", 1][3])), "and is right no less often"
+    assert any(i.source_type == "success" and i.procedure for i in backend.items())
+    report = memory_report(backend).as_dict()
+    assert report["shortens"] and report["teaches"] and json.dumps(report)
+
+
+def test_an_erasure_reaches_the_runs(store: Memory, prov: OntologyContext, tmp_path: Path) -> None:
+    backend, secret = strategies(store), "Quagga"
+    lines = [LOOK, f'```repl\nseen = search_entity("{secret}")["total"]\nFINAL("{secret}" + str(seen))\n```']
+    task = Task(f"Is there a {secret}?", read_expectation({"contains": [secret]}))
+    done = rlm_run_with_memory(task, backend, Setting(ScriptedModel(lines), log_dir=tmp_path / "logs"), prov)
+    log = Path(backend.experiences()[0].log_path or "")
+    assert done.learned and log.is_file() and secret in log.read_text(encoding="utf-8")
+    store.delete([i.memory_id for i in done.learned], erase=True)
+    assert not log.exists()
+    [kept] = backend.experiences()
+    assert (kept.task, kept.answer, dict(kept.artifact), kept.log_path) == ("(erased)", None, {"erased": True}, None)
+    assert kept.judgment and kept.judgment.success is True and kept.judgment.reason == "(erased)" and kept.iterations == 2
+    assert [p for p in Path(store.backend.db.path).parent.rglob("*") if p.is_file() and secret.encode() in p.read_bytes()] == []
