@@ -25,7 +25,7 @@ class Shown:
 
     id: str  # of the memory
     title: str  # what it is called
-    code: str  # with its slots; empty when it is advice only
+    code: str  # with its slots; empty when it is advice only, or a warning
     slots: Mapping[str, str]  # slot → what it takes: class, property, individual, term, name, text, question
     asked: tuple[str, ...] = ()  # ways of asking for it, with slots
     score: float = 0.0  # as retrieval ranked it, in [0, 1]
@@ -43,7 +43,8 @@ def strategies_in(text: str,          # the layer of memories
     found = []
     for number, head in enumerate(heads, start=1):
         body = text[head.end():heads[number].start() if number < len(heads) else len(text)]
-        code, score = procedure_of(body), _SCORE.search(head["rest"])
+        warns = ", failure" in head["rest"]  # what it shows is how it went wrong
+        code, score = "" if warns else procedure_of(body), _SCORE.search(head["rest"])
         told = dict(re.findall(r"(\w+) = (\w+)", _line(body, "Slots")))
         slots = {name: told.get(name, "term" if name.startswith("entity") else name) for name in slots_in(code)}
         asked = tuple(filter(None, (a.strip() for a in _line(body, "Asked like").split(" | "))))
@@ -90,8 +91,9 @@ def read_found(observation: str,          # after the step of looking
                ) -> list[Found]:
     "The terms that were found. An IRI names a term only if it is that term's."
     iris = {m.text for m in mentions if m.form == "iri"}
-    rows = read_value(observation) or []
-    return [Found(*row) for row in rows if len(row) == 4 and (row[0] not in iris or row[3])]
+    rows = read_value(observation)
+    whole = [row for row in rows if isinstance(row, tuple) and len(row) == 4] if isinstance(rows, list) else []
+    return [Found(str(row[0]), str(row[1]), str(row[2]), bool(row[3])) for row in whole if row[0] not in iris or row[3]]
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #c7a8a0b0
 _KINDS: Mapping[str, tuple[str, ...]] = {
@@ -117,7 +119,8 @@ def order_of(shown: Shown,             # a strategy
 # %% ../../nbs/40_agent/49b_filling.ipynb #02f51efb
 _WORDS = """what which who give list show find name tell identify enumerate explain describe description state report me please
 term terms class classes property properties concept ontology this in here there does do has have is are kind kinds type
-value values entity called every each known declared stated defined mean meaning stand exactly also just only really"""
+value values entity called every each known iri iris uri uris owl rdf rdfs label labels
+declared stated defined mean meaning stand exactly also just only really"""
 EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words that ask without saying for what
 
 
@@ -128,14 +131,14 @@ class Names:
     question: str  # as it was asked
     links: tuple[Link, ...]  # terms of this ontology, in the order of the question
     unknown: tuple[Mention, ...]  # plainly names, of nothing here
-    strays: Mapping[str, frozenset[str]] = field(default_factory=dict)  # name with a neighbour → the neighbour's tokens
+    strays: Mapping[str, tuple[Link, frozenset[str]]] = field(default_factory=dict)  # see `strays`
 
     @property
     def named(self) -> tuple[Link, ...]:
         "The links that are meant as names."
         return tuple(k for k in self.links if not k.asks)
 
-
+# %% ../../nbs/40_agent/49b_filling.ipynb #96cf9f86
 _BEFORE = re.compile(r"(?:^|\b(?:" + "|".join(sorted(w for w in FUNCTION_WORDS if w.isascii())) + r") )([A-Za-z]{2,}) $", re.I)
 _BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣])")  # the last word before the end, a comma, a particle
 
@@ -143,21 +146,21 @@ _BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣])")  # the last 
 def strays(question: str,         # as it was asked
            links: Sequence[Link],  # what it names
            asking: Sequence[tuple[int, int]],  # where words of asking stand
-           ) -> dict[str, frozenset[str]]:  # the name with its neighbour → the neighbour's tokens
+           ) -> dict[str, tuple[Link, frozenset[str]]]:  # the name with its neighbour → the name, the neighbour's tokens
     "Words beside a name that may belong to it: *molecule* is a term, but who asks for *molecule pancake* means another."
     found = {}
     spans = [*asking, *((k.mention.start, k.mention.end) for k in links)]
-    plain = [k.mention for k in links if not k.asks and k.mention.form in ("words", "capital")]
-    for m in (m for m in plain if not set(tokens(m.text)) <= EMPTY):
+    plain = [k for k in links if not k.asks and k.mention.form in ("words", "capital") and not set(tokens(k.mention.text)) <= EMPTY]
+    for k, m in ((k, k.mention) for k in plain):
         for pattern, begin, end in ((_BEFORE, 0, m.start), (_BEHIND, m.end, len(question))):
             near = pattern.search(question[begin:end])
             if near and near[1].lower() not in FUNCTION_WORDS:
                 start, stop = begin + near.start(1), begin + near.end(1)
                 if not any(a < stop and start < b for a, b in spans):
-                    found[question[min(m.start, start):max(m.end, stop)]] = frozenset(tokens(near[1])) - EMPTY
-    return {name: words for name, words in found.items() if words}
+                    found[question[min(m.start, start):max(m.end, stop)]] = (k, frozenset(tokens(near[1])) - EMPTY)
+    return {name: (k, words) for name, (k, words) in found.items() if words}
 
-# %% ../../nbs/40_agent/49b_filling.ipynb #c476b8bc
+
 def name_things(question: str,    # as it was asked
                 observation: str,  # after the step of looking
                 own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
@@ -166,22 +169,23 @@ def name_things(question: str,    # as it was asked
     mentions = mentions_in(question)
     asking = [span for spans in notions(question).values() for span in spans]
     links = link(mentions, read_found(observation, mentions), asking)
-    missing = tuple(m for m in unlinked(mentions, links, asking) if m.form == "quoted" or m.text.lower() not in own)
-    return Names(question, tuple(links), missing, strays(question, links, asking))
+    missing = [m for m in unlinked(mentions, links, asking) if m.form == "quoted" or m.text.lower() not in own]
+    lost = [m for m in missing if m.form != "capital" or not set(tokens(m.text)) <= EMPTY]
+    return Names(question, tuple(links), tuple(lost), strays(question, links, asking))
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #ca583b98
-_COLON = re.compile(r"(?::\s+(\S.*\S)|\?\s+([^\s?]+(?:\s+[^\s?]+){4,}))\s*$", re.S)
+_TOLD = re.compile(r"(?::\s+(\S.*\S)|\?\s+([^\s?]+(?:\s+[^\s?]+){4,}))\s*$", re.S)
 
 
 def text_in(names: Names,  # what the question names
             kind: str,     # name or text
             ) -> str:      # empty when there is none
-    "Words that name no term: for `text` a definition in quotes, behind a colon or behind the question, for `name` what is plainly a name."
+    "Words that name no term: for `text` a definition in quotes or behind a colon or a question mark, for `name` what is plainly a name."
     if kind == "name":
         marked = [m.text for m in names.unknown] + [k.mention.text for k in names.named]
         return marked[0] if marked else ""
     quoted = [m.text for m in mentions_in(names.question) if m.form == "quoted"]
-    told = _COLON.search(names.question)
+    told = _TOLD.search(names.question)
     if told and told[2] and "define" not in notions(names.question[:told.start(2)]):
         told = None
     return max([*quoted, *([(told[1] or told[2]).strip("\"'“”‘’.")] if told else [])], key=len, default="")
@@ -190,18 +194,19 @@ def text_in(names: Names,  # what the question names
 def choose(links: Sequence[Link],  # meant as names, in the order of the question
            kinds: Sequence[str],   # that the slots take, in the order in which they are named
            known: frozenset[str],  # words that the strategies use themselves
-           ) -> list[Found] | None:
-    "The terms for some slots. A name that is left over means that something else is asked, unless it is a word of the strategies too."
+           ) -> list[tuple[Link, Found]] | None:
+    "Names and terms for some slots. One that is left over means that something else is asked, unless it is likely no name at all."
     def word(k: Link) -> bool:
         return k.mention.form == "words" and set(tokens(k.mention.text)) <= known | EMPTY
 
     usable = [k for k in links if any(fitting(k.terms, kind) for kind in kinds)]
+    told = [k for k in usable if k.mention.form != "words"]  # who writes one name so that it shows writes all of them so
     spare = sorted((k for k in usable if word(k)), key=lambda k: k.weight)[:max(0, len(usable) - len(kinds))]
-    used = [k for k in usable if k not in spare]
-    if len(used) != len(kinds) or not all(word(k) for k in links if k not in used):
+    used = told if len(told) >= len(kinds) else [k for k in usable if k not in spare]
+    if len(used) != len(kinds) or not all(word(k) or (used is told and k.mention.form == "words") for k in links if k not in used):
         return None
-    terms = [fitting(k.terms, kind) for k, kind in zip(used, kinds, strict=True)]
-    return [t for t in terms if t] if all(terms) else None
+    pairs = [(k, fitting(k.terms, kind)) for k, kind in zip(used, kinds, strict=True)]
+    return [(k, t) for k, t in pairs if t] if all(t for _, t in pairs) else None
 
 
 def other_values(shown: Shown,  # a strategy
@@ -229,8 +234,8 @@ def fill(shown: Shown,          # a strategy
     entities = order_of(shown, [s for s in shown.slots if s.startswith("entity")])
     if values is None or not entities:
         return values if "text" in shown.slots or not names.named else None
-    if names.unknown or not all(words <= known for words in names.strays.values()):
-        return None
     some = names.named if len(names.named) >= len(entities) else names.links
-    terms = choose(some, [shown.slots[e] for e in entities], known)
-    return None if terms is None else values | dict(zip(entities, (t.iri for t in terms), strict=True))
+    pairs = None if names.unknown else choose(some, [shown.slots[e] for e in entities], known)
+    if pairs is None or any(k in [one for one, _ in pairs] and not words <= known for k, words in names.strays.values()):
+        return None
+    return values | dict(zip(entities, (t.iri for _, t in pairs), strict=True))

@@ -22,7 +22,7 @@ _IRI = re.compile(r"""<([^<>\s]+)>                                              
     | \b((?:https?|urn):[^\s?,"'<>가-힣]*[^\s?,."'<>!)가-힣])                     # http://example.org/a#B
     | (?<![A-Za-z0-9_:])([A-Za-z][A-Za-z0-9_.-]*:[\w.-]*\w)                      # prov:Agent""", re.X | re.A)
 _QUOTED = re.compile(r"""["“”「『]([^"“”「」『』]+)["”“」』] | [‘]([^’]+)’ | `([^`]+)` | (?<!\w)'([^']+)'(?![A-Za-z])""", re.X)
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[-'’][A-Za-z0-9]+)*|\d+|[가-힣]+")
+_WORD = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9_]*(?:[-'’][A-Za-zÀ-ɏ0-9]+)*|\d+|[가-힣]+")
 _CODED = re.compile(r"[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z0-9]+_\w+", re.A)
 _ATTACHED = """이라는 라는 이란 에서는 에서의 에서 으로는 으로 에는 에게 까지 부터 보다 처럼 이라고 라고 와의 과의 들의 들은 들이 들을 란
 의 은 는 이 가 을 를 와 과 로 에 도 만 들 인 랑 나"""
@@ -37,6 +37,10 @@ class Mention:
     start: int  # its first character in the question
     end: int  # behind its last character
     form: str  # one of `FORMS`
+
+
+def _korean(word: str) -> bool:
+    return "가" <= word[0] <= "힣"
 
 
 def singular(words: str,  # English
@@ -74,7 +78,7 @@ def _form(question: str, words: Sequence["re.Match[str]"]) -> str:
     "The form of a run of words."
     if len(words) == 1 and _CODED.fullmatch(words[0][0]):
         return "coded"
-    latin = [w for w in words if w[0][0].isascii()]
+    latin = [w for w in words if not _korean(w[0])]
     korean = bool(re.search("[가-힣]", question))
     first = not korean and re.search(r"(?:^|[.!?:]\s*)\W*$", question[:words[0].start()])
     if len(latin) < len(words):
@@ -98,13 +102,13 @@ def _runs(question: str, taken: Sequence[Mention]) -> Iterable[list["re.Match[st
 
 def _attached(a: str, b: str) -> bool:
     "Whether Korean is attached to another script: then it is a particle."
-    return a[0].isascii() and not b[0].isascii()
+    return not _korean(a) and _korean(b)
 
 # %% ../../nbs/40_agent/49a_mentions.ipynb #05934c12
 def _is_particle(question: str, word: "re.Match[str]") -> bool:
     before = question[word.start() - 1:word.start()]
-    attached = bool(before) and ((before.isascii() and before.isalnum()) or before in ")]>\"'”’」』`")
-    return attached and not word[0].isascii()
+    attached = bool(before) and ((before.isalnum() and not _korean(before)) or before in ")]>\"'”’」』`")
+    return attached and _korean(word[0])
 
 
 def mentions_in(question: str,     # in English or Korean
@@ -116,7 +120,7 @@ def mentions_in(question: str,     # in English or Korean
         if all(w[0].lower() in FUNCTION_WORDS for w in run) or any(_is_particle(question, w) for w in run):
             continue
         whole, form = question[run[0].start():run[-1].end()], _form(question, run)
-        last = bare(run[-1][0]) if not run[-1][0][0].isascii() else [run[-1][0]]
+        last = bare(run[-1][0]) if _korean(run[-1][0]) else [run[-1][0]]
         for tail in last:
             text = whole[: len(whole) - len(run[-1][0])] + tail
             found.append(Mention(text, run[0].start(), run[0].start() + len(text), form))
@@ -148,6 +152,12 @@ class Link:
         return self.weight < 0
 
 # %% ../../nbs/40_agent/49a_mentions.ipynb #4d2d6300
+def _proper(mention: Mention, term: Found) -> Mention:
+    "A label that is written as such, *Time instant*, is a name by its form, unless it begins the question."
+    written = mention.form == "words" and mention.text[0].isupper() and mention.start > 0 and term.exact and " " in mention.text
+    return replace(mention, form="capital") if written else mention
+
+# %% ../../nbs/40_agent/49a_mentions.ipynb #6be7eade
 def link(mentions: Sequence[Mention],           # of a question
          found: Sequence[Found],                # by a search for their texts
          asking: Sequence[tuple[int, int]] = (),  # where words of asking stand
@@ -161,7 +171,7 @@ def link(mentions: Sequence[Mention],           # of a question
         if terms:
             asks = m.form == "words" and any(a <= m.start and m.end <= b for a, b in asking)
             weight = FORMS[m.form] + 0.5 * (len(m.text.split()) - 1) + 0.3 * terms[0].exact
-            links.append(Link(m, terms, -1.0 if asks else weight))
+            links.append(Link(_proper(m, terms[0]), terms, -1.0 if asks else weight))
     chosen: list[Link] = []
     marked = ("iri", "quoted")
     for one in sorted(links, key=lambda k: (k.mention.form not in marked, k.mention.start - k.mention.end, -k.weight, k.mention.start)):

@@ -15,6 +15,7 @@ from .console import Group, example, json_option, print_json, print_table, store
 from .db_cli import db_group
 from .export_cli import export_command
 from .memory_cli import memory_group
+from .ranker_cli import train_ranker_command
 from .reembed_cli import reembed_command
 
 # %% ../../nbs/70_service/75_cli.ipynb #55db1281
@@ -61,6 +62,7 @@ main.add_command(memory_group)
 main.add_command(db_group)
 main.add_command(reembed_command)
 main.add_command(export_command)
+main.add_command(train_ranker_command)
 
 # %% ../../nbs/70_service/75_cli.ipynb #bc453087
 @main.command(epilog=example("rlm config", "rlm config --db notes.db --json"))

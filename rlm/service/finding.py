@@ -173,7 +173,14 @@ class SearchingMemory(ConversingMemory):
         if chosen.as_of is not None:
             return Hits(query, chosen, self._past(words, chosen, count))
         found = self.index.answers(self._query(query, words), count, chosen)
-        return Hits(query, chosen, tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1)))
+        hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
+        return Hits(query, chosen, hits, self.index.ranked_by())
+
+    def query(self,
+              text: str,  # as it was asked
+              ) -> Query:
+        "A question as the index takes it, with its vector where there is a model."
+        return self._query(text, self._asked(text, {})[0])
 
     def _query(self, text: str, words: Sequence[str]) -> Query:
         "A question with its vector, embedded before anything is locked."

@@ -121,12 +121,17 @@ class UsingMemory(ChangingMemory):
                      success: int = 0,  # how often it helped
                      failure: int = 0,  # how often it misled
                      access: int = 1,   # how often it was used
+                     query: str | None = None,  # the question it was found for: what `rlm train-ranker` learns from
                      ) -> None:
         "Say that a memory was used, and how it went. Counters are added to atomically. Raises `NotFound`."
+        asked = None if query is None else valid_text(query, "query", self.settings.max_text_chars)
         amounts = {"success": success, "failure": failure, "access": access}
         checked, known = {name: read_count(n, name) for name, n in amounts.items()}, stored_id(id)
         with self.backend.transaction() as tx:
             tx.count(known, self.namespace, self.clock.now(), **checked)
+            if asked is not None:
+                detail = {"query": asked, "success": checked["success"], "failure": checked["failure"]}
+                tx.log([Event(self.clock.now(), "use", known, self.namespace, detail)])
 
     def link(self,
              src: str,                   # id of the memory the link starts from

@@ -94,6 +94,7 @@ class Hits(Sequence[Hit]):
     query: str  # as it was asked
     filters: Filters  # what a memory had to pass, the defaults included
     hits: tuple[Hit, ...]  # best first
+    ranked_by: str = ""  # what a learned ranker was trained on; empty for the usual mix
 
     @overload
     def __getitem__(self, i: int) -> Hit: ...
@@ -121,10 +122,12 @@ class Hits(Sequence[Hit]):
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        return tabulate(rows, headers=headers, disable_numparse=True) if rows else f"nothing found for {clip(self.query)!r}"
+        shown = tabulate(rows, headers=headers, disable_numparse=True) if rows else f"nothing found for {clip(self.query)!r}"
+        return f"{shown}\nranker {self.ranked_by}" if self.ranked_by else shown
 
     def _repr_html_(self) -> str:
-        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”")
+        learned = f"; ranker {self.ranked_by}" if self.ranked_by else ""
+        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”{learned}")
 
 # %% ../../nbs/70_service/70_results.ipynb #f4cb6b67
 @dataclass(frozen=True, slots=True, repr=False)

@@ -66,8 +66,8 @@ def changed_seqs(db: Database,    # the store
                  after: int,      # the number of the last event that is known
                  ) -> set[int] | None:  # numbers of memories to be read again or forgotten; None: read everything anew
     "What may be different since an event."
-    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker')",
-                      (namespace, after))
+    events = db.query("SELECT DISTINCT kind = 'erase', subject FROM events "
+                      "WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker')", (namespace, after))
     if any(erased for erased, _ in events):
         return None
     ids, (_, columns, _) = [subject for _, subject in events], source(datetime.min)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FEATURES', 'PENALTY', 'TREES', 'ROUNDS', 'Learned', 'features', 'Example', 'fit', 'softmax', 'Training',
-           'LearnedRanker', 'fit_trees', 'TreeRanker', 'dump_ranker', 'load_ranker', 'learn', 'recall_at', 'held_out']
+           'LearnedRanker', 'fit_trees', 'TreeRanker', 'dump_ranker', 'load_ranker', 'learn', 'measures', 'held_out']
 
 # %% ../../nbs/10_store/35_ranker.ipynb #e0a3b05e
 import json
@@ -33,7 +33,8 @@ def features(parts: Mapping[str, Values],  # of every candidate, by `PARTS`
              ) -> NDArray[np.float64]:     # (features, candidates), in the order of `FEATURES`
     "What a learned ranker sees."
     words, meaning = (np.asarray(parts[name], float) for name in ("words", "meaning"))
-    more = [np.sqrt(np.maximum(words, 0)), _share(words), meaning ** 2 / 3, _share(meaning), words * meaning, parts["when"] * words, parts["speaker"] * words]
+    more = [np.sqrt(np.maximum(words, 0)), _share(words), meaning ** 2 / 3, _share(meaning), words * meaning,
+            parts["when"] * words, parts["speaker"] * words]
     return np.array([*(parts[name] for name in PARTS), *more], float).reshape(len(FEATURES), -1)
 
 # %% ../../nbs/10_store/35_ranker.ipynb #dd3b7ce4
@@ -117,9 +118,9 @@ class LearnedRanker:
         return f"<table><caption>{self.training}</caption>{rows}</table>"
 
 # %% ../../nbs/10_store/35_ranker.ipynb #b3fc31dc
-TREES = {"objective": "lambdarank", "num_leaves": 6, "learning_rate": 0.05, "min_data_in_leaf": 60, "lambda_l2": 10.0, "feature_fraction": 0.6,
-         "bagging_fraction": 0.7, "bagging_freq": 1, "lambdarank_truncation_level": 30, "verbose": -1, "num_threads": 1, "seed": 0,
-         "deterministic": True, "force_row_wise": True}
+TREES = {"objective": "lambdarank", "num_leaves": 6, "learning_rate": 0.05, "min_data_in_leaf": 60, "lambda_l2": 10.0,
+         "feature_fraction": 0.6, "bagging_fraction": 0.7, "bagging_freq": 1, "lambdarank_truncation_level": 30, "verbose": -1,
+         "num_threads": 1, "seed": 0, "deterministic": True, "force_row_wise": True}
 ROUNDS = 60  # trees; chosen on the development sets, conversations held out
 
 
@@ -198,23 +199,20 @@ def learn(examples: Sequence[Example],  # with at least one relevant candidate e
     return TreeRanker(linear, fit_trees(examples, weights)) if trees else linear
 
 
-def recall_at(example: Example,   # a question
-              weigher: Weigher | None,  # None: the hand-made mix
-              k: int = 10,        # how many are looked at
-              ) -> float:         # share of the relevant candidates among the first k
+def measures(example: Example,         # a question
+             weigher: Weigher | None,  # None: the hand-made mix
+             ) -> tuple[float, float]:  # R@10: share of the relevant candidates among the first ten; and 1 / rank of the first
     "How a ranker does on one question."
     parts = dict(zip(PARTS, example.features, strict=False))
-    total = np.sum(list((weigher or MIX).weigh(parts).values()), axis=0)
-    order = np.argsort(-total, kind="stable")[:k]
-    return float(example.relevant[order].sum() / example.relevant.sum())
+    order = np.argsort(-np.sum(list((weigher or MIX).weigh(parts).values()), axis=0), kind="stable")
+    ranks = np.flatnonzero(example.relevant[order])
+    return float((ranks < 10).sum() / len(ranks)), float(1 / (1 + ranks[0]))
 
 
 def held_out(examples: Sequence[Example],  # of at least two groups
              trees: bool = False,          # as for `learn`
-             ) -> dict[str, float]:        # R@10 of the learned ranker and of the mix, on the same questions
+             ) -> dict[str, float]:        # R@10 and MRR of the learned ranker and of the mix, on the same questions
     "Learn from all groups but one, in turn, and rank that one."
-    groups, learned = sorted({e.group for e in examples}), dict[str, Learned]()
-    for g in groups:
-        learned[g] = learn([e for e in examples if e.group != g], Training("", 0, ""), trees)
-    return {"R@10": float(np.mean([recall_at(e, learned[e.group]) for e in examples])),
-            "R@10 of the mix": float(np.mean([recall_at(e, None) for e in examples]))}
+    learned = {g: learn([e for e in examples if e.group != g], Training("", 0, ""), trees) for g in sorted({e.group for e in examples})}
+    mine, mix = (np.mean([measures(e, learned[e.group] if own else None) for e in examples], axis=0) for own in (True, False))
+    return {"R@10": float(mine[0]), "MRR": float(mine[1]), "R@10 of the mix": float(mix[0]), "MRR of the mix": float(mix[1])}

@@ -258,7 +258,8 @@ def erase(tx: SQLiteTransaction,      # to do it in
     with in_step(db, concerned(db, gone) | past):
         db.query(f"DELETE FROM memories WHERE {which}", values)
         db.query(f"DELETE FROM memory_versions WHERE {which}", values)
-    db.query(f"UPDATE events SET detail_json = json_remove(detail_json, '$.query') WHERE kind = 'use' AND {which.replace('id', 'subject', 1)}", values)
+    db.query("UPDATE events SET detail_json = json_remove(detail_json, '$.query') "
+             "WHERE kind = 'use' AND namespace = ? AND subject IN (SELECT value FROM json_each(?))", values)
     tx.log([Event(at, "erase", r.id, namespace, {"version": r.version}) for r in gone])
     return len(gone)
 

@@ -72,6 +72,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Memory(home / STORE, namespace="agent-7", clock=clock) as memory:
         memory.write("Only agent 7 knows this.", id="seven")
         memory.export_jsonl(home / "store.jsonl")
+    asked = [("which peanuts am I allergic to", "peanuts"), ("green tea or coffee", "tea"), ("치과 예약은 언제야", "dentist")]
+    labelled = [{"query": f"{q} {n}", "relevant": [i], "group": str(n % 4)} for n in range(8) for q, i in asked]
+    (home / "labelled.jsonl").write_text("\n".join(json.dumps(line) for line in labelled), encoding="utf-8")
     turns = [{"id": "t0", "session": "s", "text": "언제 만날까?"}, {"id": "t1", "session": "s", "reply_to": "t0", "text": "Tuesday!"}]
     said = [{"dia_id": "D1:1", "speaker": "Mina", "text": "I moved to Busan."}, {"dia_id": "D1:2", "speaker": "Joon", "text": "When?"}]
     asked = {"question": "Where did Mina move?", "category": 4, "evidence": ["D1:1"]}

