@@ -14,18 +14,6 @@ from ..core.settings import load_settings
 from .console import Group, example, json_option, print_json, print_table, store_options, version
 from .db_cli import db_group
 from .export_cli import export_command
-from .memory_cli import memory_group
-from .ranker_cli import train_ranker_command
-from .reembed_cli import reembed_command
-
-# %% ../../nbs/70_service/75_cli.ipynb #55db1281
-from pathlib import Path
-
-import click
-
-from ..core.settings import load_settings
-from .console import Group, example, json_option, print_json, print_table, store_options, version
-from .db_cli import db_group
 from .reembed_cli import reembed_command
 from .strategy_cli import memory_group
 
@@ -62,7 +50,6 @@ main.add_command(memory_group)
 main.add_command(db_group)
 main.add_command(reembed_command)
 main.add_command(export_command)
-main.add_command(train_ranker_command)
 
 # %% ../../nbs/70_service/75_cli.ipynb #bc453087
 @main.command(epilog=example("rlm config", "rlm config --db notes.db --json"))
