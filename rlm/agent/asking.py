@@ -17,6 +17,8 @@ from ..core.text import FUNCTION_WORDS, tokens
 # %% ../../nbs/40_agent/48b_asking.ipynb #3c30e144
 _QUOTED = re.compile(r"""["“「]([^"”」]*)["”」] | ‘([^’]*)’ | `([^`]*)` | (?<!\w)'([^']*)'(?![A-Za-z])""", re.X)
 _TOLD = re.compile(r"(?<=:)\s+\S+(?:\s+\S+){4,}$")
+_ASIDE = re.compile(  # a definition behind the question
+    r"((?:정의|설명|뜻|의미|defin|descri|mean)[^?]*\?)\s+[^\s?]+(?:\s+[^\s?]+){4,}$", re.I)
 _CODED = re.compile(r"""<[^<>\s]+> | \b(?:https?|urn):[^\s?]+ | (?<![\w:])[A-Za-z][\w.-]*:[A-Za-z_][\w.-]*
     | (?<![A-Za-z])(?:[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z]+_\w+)""", re.X)
 _CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z][a-z]\w*")
@@ -44,7 +46,7 @@ def mask_mentions(text: str,                     # a question, in any language
     "The question with `{}` in place of names and `{text}` in place of long quotes. Masking twice changes nothing."
     for mention in sorted(filter(None, mentions), key=len, reverse=True):
         text = re.sub(rf"(?<![\w{{]){re.escape(mention)}(?![A-Za-z0-9_}}])", " {} ", text, flags=re.I)
-    text = _CODED.sub(" {} ", _TOLD.sub(" {text} ", _QUOTED.sub(_quoted, text)))
+    text = _CODED.sub(" {} ", _ASIDE.sub(r"\1 {text} ", _TOLD.sub(" {text} ", _QUOTED.sub(_quoted, text))))
     for name in dict.fromkeys(_capitalised(text)):
         text = re.sub(rf"(?<![A-Za-z]){re.escape(name)}(?![A-Za-z])", " {} ", text)
     return " ".join(re.sub(r"\{\}(?: \{\})+", "{}", " ".join(text.split())).split())
@@ -53,7 +55,8 @@ def mask_mentions(text: str,                     # a question, in any language
 def _read_glossary() -> tuple[tuple[str, "re.Pattern[str]"], ...]:
     "The notions, a line each: a name and a regular expression."
     lines = files("rlm").joinpath("data", "asking.tsv").read_text("utf-8").splitlines()
-    return tuple((name, re.compile(words, re.I)) for name, words in (line.split("\t") for line in lines))
+    # ASCII only: else there is no word boundary between a Latin word and the Korean particle behind it
+    return tuple((name, re.compile(words, re.I | re.A)) for name, words in (line.split("\t") for line in lines))
 
 
 _NOTIONS = _read_glossary()

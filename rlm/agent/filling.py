@@ -139,7 +139,8 @@ class Names:
         return tuple(k for k in self.links if not k.asks)
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #96cf9f86
-_BEFORE, _BEHIND = re.compile(r"([A-Za-z]+) $"), re.compile(r"^ ([A-Za-z]+)")
+_BEFORE = re.compile(r"(?:^|\b(?:" + "|".join(sorted(w for w in FUNCTION_WORDS if w.isascii())) + r") )([A-Za-z]{2,}) $", re.I)
+_BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣])")  # the last word before the end, a comma, a particle
 
 
 def strays(question: str,         # as it was asked
@@ -162,16 +163,18 @@ def strays(question: str,         # as it was asked
 
 def name_things(question: str,    # as it was asked
                 observation: str,  # after the step of looking
+                own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
                 ) -> Names:
     "What the question names, by what was found."
     mentions = mentions_in(question)
     asking = [span for spans in notions(question).values() for span in spans]
     links = link(mentions, read_found(observation, mentions), asking)
-    lost = [m for m in unlinked(mentions, links, asking) if m.form != "capital" or not set(tokens(m.text)) <= EMPTY]
+    missing = [m for m in unlinked(mentions, links, asking) if m.form == "quoted" or m.text.lower() not in own]
+    lost = [m for m in missing if m.form != "capital" or not set(tokens(m.text)) <= EMPTY]
     return Names(question, tuple(links), tuple(lost), strays(question, links, asking))
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #ca583b98
-_TOLD = re.compile(r"[:?]\s+(\S+(?:\s+\S+){3,})\s*$")
+_TOLD = re.compile(r"(?::\s+(\S.*\S)|\?\s+([^\s?]+(?:\s+[^\s?]+){4,}))\s*$", re.S)
 
 
 def text_in(names: Names,  # what the question names
@@ -183,7 +186,9 @@ def text_in(names: Names,  # what the question names
         return marked[0] if marked else ""
     quoted = [m.text for m in mentions_in(names.question) if m.form == "quoted"]
     told = _TOLD.search(names.question)
-    return max([*quoted, *([told[1].strip("\"'“”‘’.")] if told else [])], key=len, default="")
+    if told and told[2] and "define" not in notions(names.question[:told.start(2)]):
+        told = None
+    return max([*quoted, *([(told[1] or told[2]).strip("\"'“”‘’.")] if told else [])], key=len, default="")
 
 # %% ../../nbs/40_agent/49b_filling.ipynb #e277d924
 def choose(links: Sequence[Link],  # meant as names, in the order of the question

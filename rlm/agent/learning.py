@@ -18,7 +18,7 @@ from .injection import format_memories_for_injection
 from .judge import Expectation, extract_trajectory_artifact, judge_trajectory
 from .log import RLMLogger
 from .loop import rlm_run
-from .mentions import Mention, mentions_in
+from .mentions import META, Mention, mentions_in
 from .models import Model
 from .ontology import OntologyContext
 from .procedural_memory import Experience, Judgment, MemoryBackend, MemoryItem
@@ -49,10 +49,12 @@ def named_in(task: str,                # a question
     for m in sorted(mentions_in(task), key=lambda m: (m.form == "words", m.start - m.end)):
         if any(f.mention.start < m.end and m.start < f.mention.end for f in found):
             continue
-        if m.form == "words" and any(start < m.end and m.start < end for start, end in asking):
+        if m.form == "words" and any(start <= m.start and m.end <= end for start, end in asking):
             continue
         iri = ontology.names.expand(m.text)
         iris = (iri,) if iri is not None and iri in ontology.triples else tuple(ontology.called.get(normalise(m.text), ()))
+        if m.form in ("words", "capital"):  # the words of OWL and RDFS are also words of asking
+            iris = tuple(i for i in iris if not ontology.names.curie(i).startswith(META))
         if iris:
             spellings = [s for i in iris for s in (i, ontology.names.curie(i))]
             found.append(Named(m, iris, tuple(spellings), ontology.kinds(iris[0])[0]))

@@ -16,7 +16,7 @@ from ..core.text import FUNCTION_WORDS
 # %% ../../nbs/40_agent/49a_mentions.ipynb #fa734494
 META = ("owl:", "rdf:", "rdfs:", "xsd:")  # prefixes of the languages that ontologies are written in
 FORMS: Mapping[str, float] = {"iri": 5.0, "quoted": 4.0, "coded": 4.0, "capital": 3.0, "words": 1.0}
-LONGEST = 6  # words of a mention
+LONGEST = 8  # words of a mention
 
 _IRI = re.compile(r"""<([^<>\s]+)>                                              # <http://example.org/a#B>
     | \b((?:https?|urn):[^\s?,"'<>가-힣]*[^\s?,."'<>!)가-힣])                     # http://example.org/a#B
@@ -81,8 +81,10 @@ def _form(question: str, words: Sequence["re.Match[str]"]) -> str:
     latin = [w for w in words if not _korean(w[0])]
     korean = bool(re.search("[가-힣]", question))
     first = not korean and re.search(r"(?:^|[.!?:]\s*)\W*$", question[:words[0].start()])
-    capitals = [w for w in latin if w[0][0].isupper()]
-    small = [w for w in latin if not w[0][0].isupper() and w[0].lower() not in FUNCTION_WORDS]
+    if len(latin) < len(words):
+        return "words"  # Korean has no capitals
+    capitals = [w for w in latin if w[0][0].isupper() and len(w[0]) > 1]
+    small = [w for w in latin if w not in capitals and w[0].lower() not in FUNCTION_WORDS]
     ends = {words[0], words[-1]} <= set(capitals) and words[0][0].lower() not in FUNCTION_WORDS
     return "capital" if ends and not small and len(latin) == len(words) and not (first and len(capitals) == 1) else "words"
 

@@ -32,7 +32,8 @@ def sitting_of(learned: Learned,  # a run with memory
     "What an exam wants to know of a run."
     t = learned.trajectory
     read = sum(len(s.stdout) + len(s.value) + len(s.error) for s in t.steps)
-    return Sitting(t.answer, t.converged, t.iterations, learned.characters, read, learned.retrieved[0][0].title if learned.retrieved else "")
+    first = learned.retrieved[0][0].title if learned.retrieved else ""
+    return Sitting(t.answer, t.converged, t.iterations, learned.characters, read, first)
 
 
 def expectation(answer: Answer,  # the right one

@@ -12,16 +12,17 @@ from rlm.bench.report import Report, read_report, write_report
 
 
 @pytest.fixture(scope="module")
-def zoo_report() -> Report:
+def report() -> Report:
     return run(quick=True)
 
 
 @pytest.mark.slow
-def test_memory_makes_the_difference(zoo_report: Report, tmp_path: Path) -> None:
-    r = zoo_report
-    assert r["accuracy: shipped packs"].value > 3 * r["accuracy: no memory"].value and r["no memory"[:0] + "accuracy: no memory"].role == "control"
+def test_memory_makes_the_difference(report: Report, tmp_path: Path) -> None:
+    r = report
+    assert r["accuracy: shipped packs"].value > 3 * r["accuracy: no memory"].value
+    assert r["accuracy: no memory"].role == "control"
     assert r["iterations: shipped packs"].value < 0.6 * r["iterations: no memory"].value
-    assert r["injected: no memory"].value == 0 < r["injected: shipped packs"].value <= 8000
+    assert r["injected: no memory"].value == 0 < r["injected: shipped packs"].value <= 8000 >= (r["injected: shipped packs"].max or 0)
     for arm in ("shipped packs", "no memory", "trained"):
         parts = [r[f"{what}: {arm}"].value for what in ("accuracy", "wrong", "refused")]
         assert sum(parts) == pytest.approx(1, abs=1e-3)
