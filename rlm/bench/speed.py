@@ -108,7 +108,7 @@ def stages(memory: Memory,      # open
         with index.moment():
             plan = index.lexical.plan(index.wanted(text, tokens(text)))
             passing = index.passing(EVERYTHING)
-            index.lexical.search(plan, POOL, passing and passing.numbers)
+            index.lexical.search(plan, POOL, None if passing is None else passing.numbers)
             laps.append(clock())
             index.meaning.nearest(index.meaning.ask(query.vector), POOL)
             laps.append(clock())

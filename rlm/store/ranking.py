@@ -38,7 +38,7 @@ class Mix:
     user: float = 0.5  # the user's own words, where memories carry roles
     date: float = 0.4  # the question names a date, and it was said then
     when: float = 0.3  # the question asks when, and it tells a time
-    length: float = 0.08  # for each e-fold of its length in words, up to 25: "Thanks!" answers little
+    length: float = 0.06  # for each e-fold of its length in words, up to 25: "Thanks!" answers little
 
     def weigh(self,
               parts: Mapping[str, Values],  # part → its amount, for each candidate
