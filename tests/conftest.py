@@ -46,6 +46,12 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
+def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    "No model, here and in processes that are started: for tests of the store, which a model would only slow down."
+    monkeypatch.setenv("RLM_EMBEDDER", "none")
+
+
+@pytest.fixture
 def clock() -> ManualClock:
     "A clock that stands at the start of 2026 until a test moves it."
     return ManualClock("2026-01-01")

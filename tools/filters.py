@@ -3,12 +3,14 @@
 A reader of the site sees the documentation of each name in the order of the notebook, and below it, folded, the code
 that a notebook exports: the prose speaks of that code, helpers without a documented name included."""
 import ast
+import inspect
 import itertools
 import re
 from pathlib import Path
 from typing import Any
 
 from execnb.nbio import read_nb
+from fastcore import docments
 from nbdev import processors
 from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
@@ -54,6 +56,19 @@ def typing_imports(cell: Any,          # a code cell
     "What a cell imports for its annotations alone; documenting resolves them."
     return [inner for node in cell.parsed_() or [] if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
             for inner in node.body]
+
+
+def signature_now(thing: Any,        # to be documented
+                  *args: Any,        # as `inspect.signature` takes them
+                  **kwargs: Any) -> inspect.Signature:
+    "The signature, its annotations as they are written where they name what a later cell defines."
+    try:
+        return inspect.signature(thing, *args, **kwargs)
+    except NameError:
+        return inspect.signature(thing, *args, **kwargs | {"eval_str": False})
+
+
+docments.signature = signature_now
 
 
 class ImportsAndExports(processors.exec_show_docs):  # type: ignore[misc]

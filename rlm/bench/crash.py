@@ -113,7 +113,7 @@ def victim(path: str,  # a store, made if it is not there
            ) -> None:
     "Write until killed, with a line before each step and a line after."
     rng, work = random.Random(seed), Workload(seed, tail=100)
-    memory = Memory(path)
+    memory = Memory(path, embedder="none")
     ledger = ledger_of(memory)
     for number in itertools.count():
         step = plan(rng, work, list(ledger.memories), f"{name}-{number}")
@@ -194,7 +194,7 @@ def kill_once(nurse: "subprocess.Popen[str]",  # runs `nursery`
     for step in steps[:done]:
         ledger = ledger.after(step)
     failed = [line["failed"] for line in heard if "failed" in line]
-    with Memory(path) as memory:
+    with Memory(path, embedder="none") as memory:
         there, whole = ledger_of(memory), ledger.after(steps[done]) if len(steps) > done else ledger
         found = Kills(1, done, sum(len(step.memories) for step in steps[:done]), problems=(*failed, *memory.check()))
     return found + compare(there, ledger, whole), there
@@ -272,7 +272,7 @@ class Member:
                  name: str,   # a word that all its texts begin with
                  seed: int,   # of what it does
                  ) -> None:
-        self.memory, self.rng, self.work, self.name = Memory(path, busy_timeout_s=120), random.Random(seed), Workload(seed), name
+        self.memory, self.rng, self.work, self.name = Memory(path, busy_timeout_s=120, embedder="none"), random.Random(seed), Workload(seed), name
         self.written: dict[str, tuple[str, int]] = {}  # id → text, version
         self.seconds: dict[str, list[float]] = {}
         self.torn, self.stale, self.numbers = 0, 0, itertools.count()
@@ -380,7 +380,7 @@ def soak(path: Path,             # a store, made if it is not there
          seed: int = 0,          # of what they do
          ) -> Crowd:
     "Let many processes write and read one file at once, then count."
-    Memory(path).close()
+    Memory(path, embedder="none").close()
     members = [start(crowd_member, str(path), f"q{word(n)}v", seed * 1000 + n, seconds) for n in range(processes)]
     for p in members:
         assert p.stdout and p.stdin
@@ -405,7 +405,7 @@ def count_up(path: Path,                     # the store
              ) -> Crowd:
     "Compare what is there with what was acknowledged."
     expected = {id: tuple(kept) for one in said for id, kept in one["written"].items()}
-    with Memory(path) as memory:
+    with Memory(path, embedder="none") as memory:
         there = {r.id: (r.text, r.version) for r in everything(memory)}
         problems = memory.check()
     waits: dict[str, list[float]] = {}

@@ -83,7 +83,7 @@ def single_writes(folder: Path,     # for the files
     "Write memories one by one, four ways and one that does not last."
     texts, warm, kept = work.texts(sizes.single + 50), 50, list[str]()
     bare, append = bare_table(folder / "bare.db", _NORMAL), line_writer(folder / "lines.jsonl", synced=False)
-    with Memory(folder / "single.db") as memory:
+    with Memory(folder / "single.db", embedder="none") as memory:
         took = timed({
             "write": lambda i: memory.write(texts[i]),
             "turn": lambda i: memory.write(texts[i], session=f"s{i // 20}", role=("user", "assistant")[i % 2]),
@@ -106,7 +106,7 @@ def synced_writes(folder: Path,     # for the files
     "Writes that return when the disk has them."
     texts, warm = work.texts(sizes.synced + 20), 20
     bare, append = bare_table(folder / "bare-full.db", _FULL), line_writer(folder / "synced.jsonl", synced=True)
-    with Memory(folder / "full.db", synchronous="full") as memory:
+    with Memory(folder / "full.db", synchronous="full", embedder="none") as memory:
         took = timed({
             "write": lambda i: memory.write(texts[i]),
             "row": lambda i: bare.execute("INSERT INTO memories VALUES (?, ?)", (f"{i:012x}", texts[i])),
@@ -154,7 +154,7 @@ def bulk_writes(path: Path,        # of the large store
                 ) -> list[Row]:
     "Fill a large store, and search it at 1,000, 10,000 and 100,000 memories."
     parts, searches = list[tuple[int, float]](), list[Row]()
-    with Memory(path) as memory:
+    with Memory(path, embedder="none") as memory:
         for start, end in pairwise([0, *(n for n in (1000, 10_000, 100_000) if n < sizes.bulk), sizes.bulk]):
             for at in range(start, end, 5000):
                 texts = work.texts(min(5000, end - at))
@@ -194,7 +194,7 @@ def reads(folder: Path,     # for the baseline's file
           sizes: Sizes,     # how many
           ) -> list[Row]:
     "One memory by its id."
-    with Memory(path) as memory:
+    with Memory(path, embedder="none") as memory:
         known = memory.recent(min(10_000, sizes.bulk))
         ids = work.rng.choices([r.id for r in known], k=sizes.reads + 50)
         bare, kept = bare_table(folder / "bare-read.db", _NORMAL), {r.id: r.text for r in known}
@@ -218,9 +218,9 @@ def opening(path: Path,     # of the large store
             ) -> list[Row]:
     "Until the first memory can be read."
     def here() -> None:
-        with Memory(path) as memory:
+        with Memory(path, embedder="none") as memory:
             memory.recent(1)
-    code = "import sys; from rlm import Memory; Memory(sys.argv[1]).recent(1)"
+    code = "import sys; from rlm import Memory; Memory(sys.argv[1], embedder='none').recent(1)"
     inside, fresh = ([clocked(act) for _ in range(sizes.opens)] for act in (
         here, lambda: subprocess.run([sys.executable, "-c", code, str(path)], check=True)))
     return [timing(f"open {sizes.bulk:,} memories", inside, "s", target=1.0, note="until the first memory is read"),

@@ -27,7 +27,7 @@ def kind_of(value: Value,  # of a constant or a fact
     "Which kind a value is."
     return "Bool" if isinstance(value, bool) else "String" if isinstance(value, str) else "Number"
 
-
+# %% ../../nbs/20_rules/20_expressions.ipynb #c47b1b6e
 @dataclass(frozen=True, slots=True)
 class Constant:
     "A value that is written out."
@@ -63,7 +63,7 @@ class Or:
 
     parts: tuple["Expression", ...]  # two or more
 
-# %% ../../nbs/20_rules/20_expressions.ipynb #c47b1b6e
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     "Two values of one kind; order is for numbers only."

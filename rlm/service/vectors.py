@@ -82,7 +82,7 @@ class WritingVectors(AskingVectors):
              records: Sequence[MemoryRecord],  # about to be stored
              ) -> Made:
         "Embed memories, outside of any transaction. Raises `ModelMismatch` before anything is embedded."
-        model = self.model()
+        model = None if self.db.read_only else self.model()  # a transaction will say that nothing can be written
         if model is None or not records:
             return None
         stamp, texts = self.stamp(model), [passages_of(r) for r in records]

@@ -71,7 +71,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(memory.backup(home / "copy"), home / "notes.db")
         (home / "copy").unlink()
     with RuleStore(home / STORE, clock=clock) as rules:
-        rules.add_rule("아침에는 녹차. Green tea.", rule_id="morning", formal="when hour < 11 then drink = 'tea'", tags=["drinks"])
+        rules.add_rule("아침에는 차를 마신다. Tea in the morning.", rule_id="morning", formal="when hour < 11 then drink = 'tea'", tags=["drinks"])
         rules.add_rule("Offer a cola.", rule_id="cola", formal="when meeting then drink = 'cola'", status="held")
         rules.export_jsonl(home / "rules.jsonl")
     with Memory(home / STORE, namespace="agent-7", clock=clock) as memory:
@@ -112,7 +112,7 @@ Done = subprocess.CompletedProcess[bytes]
 def run(home: Path, *words: str | bytes, stdin: bytes = b"", **variables: str) -> Done:
     "Run the installed `rlm` with the prepared home as both home and working folder."
     env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))}
-    env |= {"HOME": str(home), "LC_ALL": "C.UTF-8", **variables}
+    env |= {"HOME": str(home), "LC_ALL": "C.UTF-8", "RLM_EMBEDDER": "none", **variables}
     return subprocess.run([RLM, *words], cwd=home, env=env, input=stdin, capture_output=True, check=False)
 
 

@@ -29,6 +29,7 @@ from rlm.core.errors import (
     StoreReadOnly,
 )
 
+pytestmark = pytest.mark.usefixtures("words_only")
 WORDS = "harbour bakery cello otter bicycle 항구 빵집 수달 자전거 회의".split()  # noqa: SIM905
 
 
@@ -51,7 +52,7 @@ def contents(memory: Memory) -> list[Any]:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, words_only: None) -> Path:
     "A closed store with something in it."
     path = tmp_path / "memory.db"
     with Memory(path) as memory:

@@ -17,7 +17,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.store import Database, Filters, SQLiteBackend
-from rlm.store.answers import AnsweringIndex
+from rlm.store.building import BackgroundIndex
 from rlm.store.rows import columns_of, read_row
 from rlm.store.transfer import TABLES, export_file, export_lines, import_lines
 from rlm.store.upkeep import check
@@ -112,7 +112,7 @@ def read_all(backend: SQLiteBackend) -> None:
 def usable(backend: SQLiteBackend) -> None:
     "New memories still get numbers of their own."
     made = Memory(":memory:")
-    made.backend, made.index = backend, AnsweringIndex(backend, "default")
+    made.backend, made.index = backend, BackgroundIndex(backend, "default")
     try:
         one = made.write("afterwards", session="s")
         assert made.search("afterwards")[0].id == one.id and made.check() == []
@@ -290,7 +290,7 @@ def test_an_imported_question_is_found_again_by_the_answer_it_left_here(bare: Pa
         there_without = empty()
         import_lines(there_without.db, resealed(lines))
         there.backend.close()
-        there.backend, there.index = there_without, AnsweringIndex(there_without, "default")
+        there.backend, there.index = there_without, BackgroundIndex(there_without, "default")
         assert len(there.search("zebra")) == 0
         import_lines(there.backend.db, lines_of(here.backend))
         assert {h.id for h in there.search("zebra")} == {"q", "a"} and there.check() == []
