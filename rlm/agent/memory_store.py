@@ -12,15 +12,17 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 from .asking import Asked, read_asked
-from .procedural_memory import MOST_EXAMPLES, Experience, Judgment, MemoryItem, Retrieved, from_record, to_record
+from .procedural_memory import MOST_EXAMPLES, Confidence, Experience, Judgment, MemoryItem, Retrieved, from_record, to_record
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..store.backend import Filters, TermStatistics, Weights
 from ..store.records import STATUSES, Event, dump_json
+from ..store.run_rows import JudgmentRow, RunRow, TrajectoryRow, has_usage, insert_judgment, insert_run, insert_trajectory, insert_usage
+from ..store.run_rows import read_runs, read_usage, verdicts
 from ..store.sqlite import SQLiteBackend, SQLiteTransaction
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #973d94a5
@@ -153,38 +155,36 @@ class UpdatingBackend(AddingBackend):
         return self.update(replace(old, examples=(*old.examples, *new)))
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #962ffb90
-_USED = "INSERT INTO memory_usage (trajectory_id, memory_id, rank, score) VALUES (?, ?, ?, ?)"
-_VERDICT = ("SELECT j.is_success FROM trajectories t JOIN runs r ON r.run_id = t.run_id LEFT JOIN judgments j "
-            "ON j.trajectory_id = t.trajectory_id WHERE t.trajectory_id = ? AND r.namespace = ?")
-
-
 class CountingBackend(UpdatingBackend):
     "Counts what was used, and how it went."
 
     def record_usage(self, trajectory_id: str, retrieved: Retrieved, credited: Collection[str] | None = None) -> None:
         "Say which strategies a stored run was given; by its judgment those that it followed helped or failed. Raises `NotFound`."
         with self.store.transaction() as tx:
-            found = self.store.db.query(_VERDICT, (trajectory_id, self.namespace))
+            found = verdicts(self.store.db, trajectory_id, self.namespace)
             if not found:
                 raise NotFound(f"There is no trajectory {trajectory_id!r} in namespace {self.namespace!r}.", "Save the run first.")
-            if self.store.db.query("SELECT 1 FROM memory_usage WHERE trajectory_id = ?", (trajectory_id,)):
+            if has_usage(self.store.db, trajectory_id):
                 raise InvalidInput(f"The usage of {trajectory_id!r} has been recorded already.", "Record it once, whole.")
-            self._use(tx, trajectory_id, found[0][0], retrieved, credited)
+            self._use(tx, trajectory_id, found[0], retrieved, credited)
 
     def _use(self, tx: SQLiteTransaction, trajectory_id: str, verdict: int | None, retrieved: Retrieved,
              credited: Collection[str] | None) -> None:
         "Rows and counters; a strategy that is gone meanwhile keeps its row."
-        self.store.db.many(_USED, [(trajectory_id, i.memory_id, n, score) for n, (i, score) in enumerate(retrieved, start=1)])
+        insert_usage(self.store.db, trajectory_id, [(i.memory_id, score) for i, score in retrieved])
         for id in [i.memory_id for i, _ in retrieved if self.store.get([i.memory_id], self.namespace)]:
             told = verdict if credited is None or id in credited else None
             tx.count(id, self.namespace, self.clock.now(), access=1, success=int(told == 1), failure=int(told == 0))
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #93ed9054
-_RUN = ("INSERT INTO runs (run_id, namespace, created_at, model, ontology_name, ontology_path, notes) VALUES (?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING")
-_TRAJECTORY = ("INSERT INTO trajectories (trajectory_id, run_id, task_query, final_answer, iteration_count, converged, artifact_json, "
-               "rlm_log_path, curriculum_id, task_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-_JUDGMENT = "INSERT INTO judgments (trajectory_id, is_success, reason, confidence, missing_json) VALUES (?, ?, ?, ?, ?)"
+def _trajectory_row(e: Experience, at: str) -> TrajectoryRow:
+    return TrajectoryRow(e.trajectory_id, e.run_id, e.task, e.answer, e.iterations, int(e.converged), dump_json(e.artifact), e.log_path,
+                         e.curriculum_id, e.task_id, at)
+
+
+def _judgment_row(trajectory_id: str, j: Judgment) -> JudgmentRow:
+    success = None if j.success is None else int(j.success)
+    return JudgmentRow(trajectory_id, success, j.reason, j.confidence, dump_json(list(j.missing)))
 
 
 class SavingBackend(CountingBackend):
@@ -195,34 +195,25 @@ class SavingBackend(CountingBackend):
         "Keep a run, its judgment, what it taught and what it used: one transaction."
         e, db, at = experience, self.store.db, to_iso(self.clock.now())
         with self.store.transaction() as tx:
-            db.query(_RUN, (e.run_id, self.namespace, at, e.model, e.ontology_name, e.ontology_path, e.notes))
-            if db.query("SELECT namespace FROM runs WHERE run_id = ?", (e.run_id,)) != [(self.namespace,)]:
+            if not insert_run(db, RunRow(e.run_id, self.namespace, at, e.model, e.ontology_name, e.ontology_path, e.notes)):
                 raise InvalidInput(f"The run {e.run_id!r} belongs to another namespace.", "Give it a fresh id.")
-            db.query(_TRAJECTORY, (e.trajectory_id, e.run_id, e.task, e.answer, e.iterations, int(e.converged), dump_json(e.artifact),
-                                   e.log_path, e.curriculum_id, e.task_id, at))
-            if (j := e.judgment) is not None:
-                db.query(_JUDGMENT, (e.trajectory_id, None if j.success is None else int(j.success), j.reason, j.confidence,
-                                     dump_json(list(j.missing))))
+            insert_trajectory(db, _trajectory_row(e, at))
+            judged = None if e.judgment is None else _judgment_row(e.trajectory_id, e.judgment)
+            if judged is not None:
+                insert_judgment(db, judged)
             for item in learned:
                 if not self._add(tx, item) and not self.removed(item.memory_id):
                     self.reinforce(item)
-            self._use(tx, e.trajectory_id, None if j is None or j.success is None else int(j.success), retrieved, credited)
+            self._use(tx, e.trajectory_id, None if judged is None else judged.is_success, retrieved, credited)
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #432f883a
-_EXPERIENCES = """
-SELECT t.run_id, t.trajectory_id, t.task_query, t.final_answer, t.iteration_count, t.converged, t.artifact_json,
-  j.is_success, j.reason, j.confidence, j.missing_json, r.model, r.ontology_name, r.ontology_path, t.rlm_log_path,
-  t.curriculum_id, t.task_id, r.notes
-FROM trajectories t JOIN runs r ON r.run_id = t.run_id LEFT JOIN judgments j ON j.trajectory_id = t.trajectory_id
-WHERE r.namespace = ? ORDER BY t.rowid"""
-
-
-def _experience(row: tuple[Any, ...]) -> Experience:
-    "The run behind a row."
-    run_id, trajectory_id, task, answer, iterations, converged, artifact, success, reason, confidence, missing, *rest = row
-    won = None if success is None else bool(success)
-    judged = None if reason is None else Judgment(won, reason, confidence, tuple(json.loads(missing)))
-    return Experience(run_id, trajectory_id, task, answer, iterations, bool(converged), json.loads(artifact), judged, *rest)
+def _experience(run: RunRow, t: TrajectoryRow, j: JudgmentRow | None) -> Experience:
+    "The run behind its rows."
+    judged = None if j is None else Judgment(
+        None if j.is_success is None else bool(j.is_success), j.reason, cast(Confidence, j.confidence), tuple(json.loads(j.missing_json)))
+    return Experience(t.run_id, t.trajectory_id, t.task_query, t.final_answer, t.iteration_count, bool(t.converged),
+                      json.loads(t.artifact_json), judged, run.model, run.ontology_name, run.ontology_path, t.rlm_log_path,
+                      t.curriculum_id, t.task_id, run.notes)
 
 
 class SQLiteMemoryBackend(SavingBackend):
@@ -230,16 +221,13 @@ class SQLiteMemoryBackend(SavingBackend):
 
     def experiences(self) -> list[Experience]:
         "Every run, in the order it was stored."
-        return [_experience(row) for row in self.store.db.query(_EXPERIENCES, (self.namespace,))]
+        return [_experience(*rows) for rows in read_runs(self.store.db, self.namespace)]
 
     def used(self) -> dict[str, list[tuple[str, int, float | None]]]:
         "For each trajectory: what it was given, with rank and score."
-        rows = self.store.db.query("SELECT u.trajectory_id, u.memory_id, u.rank, u.score FROM memory_usage u JOIN trajectories t ON "
-                                   "t.trajectory_id = u.trajectory_id JOIN runs r ON r.run_id = t.run_id WHERE r.namespace = ? "
-                                   "ORDER BY t.rowid, u.rank", (self.namespace,))
         found: dict[str, list[tuple[str, int, float | None]]] = {}
-        for trajectory, *use in rows:
-            found.setdefault(trajectory, []).append((use[0], use[1], use[2]))
+        for trajectory, memory, rank, score in read_usage(self.store.db, self.namespace):
+            found.setdefault(trajectory, []).append((memory, rank, score))
         return found
 
     def close(self) -> None:

@@ -15,6 +15,8 @@ from urllib.parse import quote
 
 from ..core.errors import NotFound
 from ..store.database import Database
+from ..store.provenance_rows import all_namespaces, all_tags, edge_rows, event_rows, memory_rows, run_rows, store_id, trajectory_rows
+from ..store.provenance_rows import usage_rows
 
 # %% ../../nbs/40_agent/43_rdf_export.ipynb #86565ae7
 Value = str  # an object in Turtle's spelling
@@ -53,8 +55,6 @@ def block(subject: Value,                              # what is described
     return subject + "\n" + " ;\n".join(lines) + " .\n"
 
 # %% ../../nbs/40_agent/43_rdf_export.ipynb #108b8142
-_MEMORY = re.findall(r"\w+", """id namespace kind title text formal category source_type status version success failure access_count
-confidence created_at updated_at archived_at valid_from valid_to speaker reply_to provenance_json seq""")
 _TEXTS = {"rlm:category": "category", "rlm:sourceType": "source_type", "rlm:status": "status"}
 _COUNTS = {"rlm:version": "version", "rlm:successes": "success", "rlm:failures": "failure", "rlm:uses": "access_count"}
 _TIMES = {
@@ -64,14 +64,6 @@ _TIMES = {
     "rlm:validFrom": "valid_from",
     "rlm:validUntil": "valid_to",
 }
-_WHERE = "(:n IS NULL OR {} = :n)"
-
-
-def _rows(db: Database, columns: Iterable[str], rest: str, n: str | None) -> Iterator[dict[str, Any]]:
-    "Rows as dictionaries by column name, without the table's. `rest` is SQL of ours, with :n for a value."
-    names = [c.split(".")[-1].split(" AS ")[-1] for c in columns]
-    for row in db.query(f"SELECT {', '.join(columns)} FROM {rest}", {"n": n}):
-        yield dict(zip(names, row, strict=True))
 
 # %% ../../nbs/40_agent/43_rdf_export.ipynb #8257a736
 def _some(value: object, make: Any, *kind: str) -> Value | None:
@@ -111,14 +103,8 @@ def run_blocks(db: Database,            # a store
                namespace: str | None,   # only this one
                ) -> Iterator[str]:
     "Runs, and the memories that they were given."
-    columns = ("r.run_id", "r.namespace", "r.created_at", "r.model", "r.ontology_name")
-    for r in _rows(db, columns, f"runs r WHERE {_WHERE.format('r.namespace')} ORDER BY r.created_at, r.run_id", namespace):
-        used = _rows(
-            db,
-            ("u.memory_id", "u.rank", "u.score", "t.trajectory_id"),
-            "memory_usage u JOIN trajectories t USING (trajectory_id) WHERE t.run_id = :n ORDER BY t.trajectory_id, u.rank",
-            r["run_id"],
-        )
+    for r in run_rows(db, namespace):
+        used = usage_rows(db, r["run_id"])
         usage = [
             (iri(store, "memory", r["namespace"], u["memory_id"]), iri(store, "usage", u["trajectory_id"], str(u["rank"])), u)
             for u in used
@@ -133,19 +119,13 @@ def run_blocks(db: Database,            # a store
                                     ("rlm:score", _some(u["score"], typed, "double"))])
 
 # %% ../../nbs/40_agent/43_rdf_export.ipynb #e7ef114f
-_TRAJECTORY = re.findall(r"\S+", """t.trajectory_id t.run_id t.task_query t.final_answer t.iteration_count t.converged
-t.curriculum_id t.created_at j.is_success j.reason""")
-
-
 def trajectory_blocks(db: Database,           # a store
                       store: str,             # its id
                       namespace: str | None,  # only this one
                       words: bool,            # with task, answer and reasons
                       ) -> Iterator[str]:
     "What the runs did, and what was thought of it."
-    rest = ("trajectories t JOIN runs r USING (run_id) LEFT JOIN judgments j USING (trajectory_id) "
-            f"WHERE {_WHERE.format('r.namespace')} ORDER BY t.created_at, t.trajectory_id")
-    for t in _rows(db, _TRAJECTORY, rest, namespace):
+    for t in trajectory_rows(db, namespace):
         name, run = iri(store, "trajectory", t["trajectory_id"]), iri(store, "run", t["run_id"])
         said = [("rlm:task", text(t["task_query"])), ("rlm:answer", _some(t["final_answer"], text))] if words else []
         said += [("rlm:iterations", typed(t["iteration_count"], "integer")), ("rlm:converged", typed(bool(t["converged"]), "boolean"))]
@@ -165,9 +145,7 @@ def link_blocks(db: Database,           # a store
                 namespace: str | None,  # only this one
                 ) -> Iterator[str]:
     "Edges between memories, and what was done to each memory."
-    rest = ("edges e JOIN memories a ON a.seq = e.src JOIN memories b ON b.seq = e.dst "
-            f"WHERE {_WHERE.format('a.namespace')} ORDER BY e.src, e.dst, e.relation")
-    for e in _rows(db, ("a.namespace", "a.id AS a", "b.id AS b", "e.relation", "e.weight", "e.created_at"), rest, namespace):
+    for e in edge_rows(db, namespace):
         start, end = (iri(store, "memory", e["namespace"], e[x]) for x in "ab")
         yield block(start, [("rlm:linkedTo", end)])
         yield block(
@@ -181,7 +159,7 @@ def link_blocks(db: Database,           # a store
                 ("prov:generatedAtTime", typed(e["created_at"], "dateTime")),
             ],
         )
-    for v in _rows(db, ("id", "at", "namespace", "kind", "subject"), f"events WHERE {_WHERE.format('namespace')} ORDER BY id", namespace):
+    for v in event_rows(db, namespace):
         yield block(
             iri(store, "event", str(v["id"])),
             [
@@ -199,18 +177,14 @@ def rdf_blocks(db: Database,                  # a live store
                ) -> Iterator[str]:            # paragraphs of Turtle
     "The store as RDF, all of one moment. Raises `NotFound` for a namespace that it does not have."
     with db.snapshot():
-        store = str(db.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0])
-        spaces = [n for (n,) in db.query("SELECT DISTINCT namespace FROM memories UNION SELECT DISTINCT namespace FROM runs ORDER BY 1")]
+        store, spaces, tags = store_id(db), all_namespaces(db), all_tags(db)
         if namespace is not None and namespace not in spaces:
             raise NotFound(f"There is no namespace {namespace!r} in this store.", f"It has: {', '.join(spaces) or 'none'}.")
         yield "".join(f"@prefix {p}: <{n}> .\n" for p, n in PREFIXES.items())
         for name in spaces if namespace is None else [namespace]:
             yield block(iri(store, "namespace", name), [("a", "rlm:Namespace"), ("rdfs:label", text(name))])
-        tags: dict[int, list[str]] = {}
-        for seq, tag in db.query("SELECT seq, tag FROM memory_tags ORDER BY seq, tag"):
-            tags.setdefault(seq, []).append(tag)
         people = dict[Value, str]()
-        for row in _rows(db, _MEMORY, f"memories WHERE {_WHERE.format('namespace')} ORDER BY seq", namespace):
+        for row in memory_rows(db, namespace):
             yield memory_block(store, row, tags.get(row["seq"], ()), words)
             if row["speaker"]:
                 people[iri(store, "speaker", row["namespace"], row["speaker"])] = row["speaker"]

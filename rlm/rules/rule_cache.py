@@ -6,7 +6,6 @@
 __all__ = ['RuleColumns', 'RuleTable', 'smallest', 'select', 'best', 'EmptyCache', 'RuleCache', 'ReadingCache', 'HotCache']
 
 # %% ../../nbs/20_rules/20_rule_cache.ipynb #d23315e9
-import json
 import math
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from .evaluation import ready
 from .matching import RuleIndex
 from .parsing import FormalError, parse
 from ..store.backend import Filters
-from ..store.feed import records_of
+from ..store.feed import changed_ids, records_of, seqs_of
 from ..store.postings import Growing
 from ..store.records import RECALLED, STATUSES, MemoryRecord
 from ..store.sqlite import SQLiteBackend
@@ -215,8 +214,7 @@ class ReadingCache(RuleCache):
 
     def _read(self, ids: list[str]) -> list[MemoryRecord]:
         "Those of these memories that are rules."
-        sql = "SELECT seq FROM memories WHERE namespace = ? AND kind = 'rule' AND id IN (SELECT value FROM json_each(?))"
-        return self.records([seq for (seq,) in self.backend.db.query(sql, (self.namespace, json.dumps(ids)))])
+        return self.records(seqs_of(self.backend.db, self.namespace, "rule", ids))
 
 # %% ../../nbs/20_rules/20_rule_cache.ipynb #10533c9f
 class HotCache(ReadingCache):
@@ -238,8 +236,7 @@ class HotCache(ReadingCache):
             for r in self.backend.find(self.namespace, Filters(kind="rule", status=STATUSES), 2**53, newest_first=False):
                 self.put(r)
         else:
-            changed = [str(s) for (s,) in self.backend.db.query(
-                "SELECT DISTINCT subject FROM events WHERE +namespace = ? AND id > ?", (self.namespace, self._position[1]))]
+            changed = changed_ids(self.backend.db, self.namespace, self._position[1])
             there = {r.id: r for r in self._read(changed)}
             for rule_id in changed:
                 self.put(there[rule_id]) if rule_id in there else self.drop(rule_id)

@@ -31,7 +31,7 @@ def runs_of(db: Database,                     # inside a transaction
     users = db.query(mine + given, (namespace, ids))
     return [t for (t,) in origins], [t for (t,) in users]
 
-
+# %% ../../nbs/10_store/15_run_traces.ipynb #164ab353
 def forget_runs(db: Database,                     # inside a transaction
                 records: Sequence[MemoryRecord],  # about to be erased, every version
                 namespace: str,                   # their partition
@@ -46,7 +46,7 @@ def forget_runs(db: Database,                     # inside a transaction
     db.query(f"UPDATE judgments SET reason = ?, missing_json = '[]' WHERE {which}", (GONE, every))
     return [path for (path,) in logs]
 
-
+# %% ../../nbs/10_store/15_run_traces.ipynb #8f4756f0
 def is_run_log(path: Path,  # of a file
                ) -> bool:
     "Whether a file is the log of a run, by its name and its first line."
