@@ -60,7 +60,8 @@ def typing_imports(cell: Any,          # a code cell
 
 def signature_now(thing: Any,        # to be documented
                   *args: Any,        # as `inspect.signature` takes them
-                  **kwargs: Any) -> inspect.Signature:
+                  **kwargs: Any,     # the same
+                  ) -> inspect.Signature:
     "The signature, its annotations as they are written where they name what a later cell defines."
     try:
         return inspect.signature(thing, *args, **kwargs)

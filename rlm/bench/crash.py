@@ -272,7 +272,8 @@ class Member:
                  name: str,   # a word that all its texts begin with
                  seed: int,   # of what it does
                  ) -> None:
-        self.memory, self.rng, self.work, self.name = Memory(path, busy_timeout_s=120, embedder="none"), random.Random(seed), Workload(seed), name
+        self.memory, self.name = Memory(path, busy_timeout_s=120, embedder="none"), name
+        self.rng, self.work = random.Random(seed), Workload(seed)
         self.written: dict[str, tuple[str, int]] = {}  # id → text, version
         self.seconds: dict[str, list[float]] = {}
         self.torn, self.stale, self.numbers = 0, 0, itertools.count()

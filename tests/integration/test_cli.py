@@ -71,7 +71,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(memory.backup(home / "copy"), home / "notes.db")
         (home / "copy").unlink()
     with RuleStore(home / STORE, clock=clock) as rules:
-        rules.add_rule("아침에는 차를 마신다. Tea in the morning.", rule_id="morning", formal="when hour < 11 then drink = 'tea'", tags=["drinks"])
+        rules.add_rule("아침에는 차. Tea.", rule_id="morning", formal="when hour < 11 then drink = 'tea'", tags=["drinks"])
         rules.add_rule("Offer a cola.", rule_id="cola", formal="when meeting then drink = 'cola'", status="held")
         rules.export_jsonl(home / "rules.jsonl")
     with Memory(home / STORE, namespace="agent-7", clock=clock) as memory:
