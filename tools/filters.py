@@ -111,13 +111,13 @@ class FoldedSource(processors.Processor):  # type: ignore[misc]
 
 def linked(text: str,  # Markdown
            ) -> str:   # the same with links
-    "Link the names in backticks that a chapter documents; methods are left to the API reference, helpers to themselves."
+    "Link the names in backticks that a chapter documents; methods are left to the API reference, helpers and commands to themselves."
     def kept(found: re.Match[str]) -> str:
-        anchor = found[2]
-        return found[1] if anchor.startswith("_") or "." in anchor else found[0]
+        page, anchor = found[2], found[3]
+        return found[1] if anchor.startswith("_") or "." in anchor or page.endswith("_cli.html") else found[0]
 
     site = re.escape(f"{get_config().doc_host}{get_config().doc_baseurl}/")
-    return re.sub(rf"\[(`[^`]+`)\]\({site}[^)#]*#([^)]*)\)", kept, NbdevLookup().linkify(text) or "")
+    return re.sub(rf"\[(`[^`]+`)\]\({site}([^)#]*)#([^)]*)\)", kept, NbdevLookup().linkify(text) or "")
 
 
 def add_links(cell: Any,  # a cell

@@ -112,7 +112,8 @@ Done = subprocess.CompletedProcess[bytes]
 def run(home: Path, *words: str | bytes, stdin: bytes = b"", **variables: str) -> Done:
     "Run the installed `rlm` with the prepared home as both home and working folder."
     env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))}
-    env |= {"HOME": str(home), "LC_ALL": "C.UTF-8", "RLM_EMBEDDER": "none", **variables}
+    model = {} if "reembed" in words else {"RLM_EMBEDDER": "none"}  # what needs no model is not slowed down by one
+    env |= {"HOME": str(home), "LC_ALL": "C.UTF-8", **model, **variables}
     return subprocess.run([RLM, *words], cwd=home, env=env, input=stdin, capture_output=True, check=False)
 
 
