@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['RlmError', 'InvalidInput', 'NotFound', 'SettingsError', 'StoreError', 'StoreBusy', 'StoreClash', 'StoreCorrupt',
            'StoreForeign', 'StoreFull', 'StoreNewer', 'StoreReadOnly', 'ModelMismatch', 'MissingExtra',
-           'EmbeddingError', 'suggest']
+           'EmbeddingError', 'need', 'suggest']
 
 # %% ../../nbs/00_core/00_errors.ipynb #4a54283b
 class RlmError(Exception):
@@ -76,6 +76,18 @@ class MissingExtra(RlmError):
 
 class EmbeddingError(RlmError):
     "No vector could be made of a text: the model is not there, or its server did not answer."
+
+# %% ../../nbs/00_core/00_errors.ipynb #a7c2c899
+import importlib.util
+
+
+def need(package: str,  # what must be importable
+         what: str,     # what it is needed for
+         extra: str,    # that brings it
+         ) -> None:
+    "Raise `MissingExtra` when a package is not installed."
+    if importlib.util.find_spec(package) is None:
+        raise MissingExtra(f"{what} needs the package {package}, which is not installed.", f"Install it with: pip install 'rlm[{extra}]'")
 
 # %% ../../nbs/00_core/00_errors.ipynb #f965e515
 import difflib

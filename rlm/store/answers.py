@@ -19,7 +19,7 @@ from .backend import Filters
 from .feed import records_of
 from .hybrid import POOL, HybridIndex, Query, Retrieved
 from .lexical_index import Plan
-from .postings import COLUMN_WEIGHTS, K1, LONG, UNIT, B
+from .postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
 from .ranking import EQUAL, Ranked
 from .records import MemoryRecord
 
@@ -62,14 +62,13 @@ def own_columns(record: MemoryRecord,  # a memory
 def split(worth: Worth,                          # what a term adds
           term: str,                             # to be found in columns
           columns: Mapping[str, Sequence[str]],  # of the memory: column → tokens
-          means: Mapping[str, float],            # column → mean length
           ) -> dict[str, float]:                 # column → its share
     "Divide what a term adds among the columns that it occurs in."
     each = {}
     for name, words in columns.items():
         if n := words.count(term):
             length = min(len(words), UNIT) if len(words) > LONG else len(words)
-            each[name] = COLUMN_WEIGHTS[name] * n * (K1 + 1) / (n + K1 * (1 - B + B * length / means[name]))
+            each[name] = COLUMN_WEIGHTS[name] * n * (K1 + 1) / (n + K1 * (1 - B + B * length / USUAL_LENGTHS[name]))
     total = sum(each.values())
     own = {name: worth.own * value / total for name, value in each.items()} if total else {"text": worth.own}
     return {name: value for name, value in (own | {NEARBY: worth.around}).items() if value}
@@ -85,16 +84,15 @@ class Reasons:
     record: MemoryRecord  # the memory
     parts: Mapping[str, float]  # part → what it added
     plan: Plan  # of the query
-    units: NDArray[Any]  # of the memory
-    means: Mapping[str, float]  # column → mean length
+    units: slice  # of the memory
 
     def shares(self) -> dict[str, dict[str, float]]:
         "What each term and each part added."
-        worth = worths(self.plan, self.units)
+        worth = worths(self.plan, np.arange(self.units.start, self.units.stop))
         total = sum(w.own + w.around for w in worth.values())
         scale = self.parts.get("words", 0.0) / total if total else 0.0
         columns = own_columns(self.record)
-        found = {t: split(Worth(w.own * scale, w.around * scale), t, columns, self.means) for t, w in worth.items()} if scale else {}
+        found = {t: split(Worth(w.own * scale, w.around * scale), t, columns) for t, w in worth.items()} if scale else {}
         return found | {f"({name})": {name: value} for name, value in self.parts.items() if name != "words"}
 
 
@@ -149,10 +147,9 @@ class Answering(HybridIndex):
 
     def _answers(self, found: Retrieved, ranked: Sequence[Ranked]) -> list[Answer]:
         records = records_of(self.db, [r.seq for r in ranked])
-        means = {name: self.lexical.mean(name) for name in COLUMN_WEIGHTS}
         answers = []
-        for r, number in zip(ranked, self.catalogue.numbers([r.seq for r in ranked]).tolist(), strict=True):
-            reasons = Reasons(records[r.seq], r.parts, found.plan, self.lexical.units_of([number]), means)
+        for r, units in zip(ranked, self.lexical.spans_of(self.catalogue.numbers([r.seq for r in ranked])), strict=True):
+            reasons = Reasons(records[r.seq], r.parts, found.plan, units)
             answers.append(Answer(reasons.record, r.score, LazyShares(reasons.shares)))
         return sorted(answers, key=lambda a: (-round(a.score / EQUAL), a.record.id))
 

@@ -9,6 +9,7 @@ __all__ = ['SLOW', 'Lagging', 'Building', 'BackgroundIndex']
 import threading
 
 from .answers import AnsweringIndex
+from .feed import ASIDE
 from .ranking import Weigher
 from .sqlite import SQLiteBackend
 
@@ -26,14 +27,16 @@ class Lagging(AnsweringIndex):
                  slow: int = SLOW,        # memories that are not read while somebody waits
                  ) -> None:
         super().__init__(backend, namespace, mix)
-        self.slow = slow
+        self.slow, self._starting = slow, threading.Lock()
 
     def behind(self) -> int:
         "How many memories are to be read before it can answer, about; what is in its file is taken from there."
-        with self._lock, self.backend.snapshot():
+        with self._lock:
+            return 0 if self.backend.position() == self._position else self._behind()
+
+    def _behind(self) -> int:
+        with self.backend.snapshot():
             position = self.backend.position()
-            if position == self._position:
-                return 0
             if not self._position[0]:
                 self._load(position[0])
             new, values = position[1] - self._position[1], (self.namespace, self._position[1], self.slow + 1)
@@ -43,24 +46,15 @@ class Lagging(AnsweringIndex):
 
 
 _ERASED = "SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind = 'erase' LIMIT 1"
-_NEW = "SELECT count(*) FROM (SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker') LIMIT ?)"
+_NEW = f"SELECT count(*) FROM (SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN {ASIDE} LIMIT ?)"
 _ALL = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE namespace = ? LIMIT ?)"
 
 # %% ../../nbs/10_store/35_building.ipynb #a5cce821
 class Building(Lagging):
     "A thread that builds."
 
-    def __init__(self,
-                 backend: SQLiteBackend,  # the store
-                 namespace: str,          # the partition to index
-                 mix: Weigher | None = None,  # what each part of a score is worth; None: as learned here, else the usual
-                 slow: int = SLOW,        # memories that are not read while somebody waits
-                 ) -> None:
-        super().__init__(backend, namespace, mix, slow)
-        self._starting, self._thread, self._failure = threading.Lock(), None, None
-
-    _thread: threading.Thread | None
-    _failure: Exception | None
+    _thread: threading.Thread | None = None
+    _failure: Exception | None = None
 
     def _build(self) -> None:
         try:

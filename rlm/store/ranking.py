@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Values', 'PARTS', 'MIX', 'LONG_ENOUGH', 'EQUAL', 'RESCORED', 'Refine', 'Mix', 'Weigher', 'Facts', 'Named', 'Filling',
-           'Catalogue', 'Candidates', 'best_of_session', 'cues', 'Ranked', 'Scoring', 'Ranking', 'catalogue_arrays',
-           'catalogue_from']
+           'Leaving', 'Catalogue', 'Candidates', 'best_of_session', 'cues', 'Ranked', 'added', 'Scoring', 'Ranking',
+           'catalogue_arrays', 'catalogue_from']
 
 # %% ../../nbs/10_store/32_ranking.ipynb #dd732f02
 import json
@@ -34,7 +34,7 @@ class Mix:
     words: float = 1.0  # BM25 over its ceiling
     meaning: float = 0.14  # for each standard deviation that it is nearer than memories at large
     session: float = 0.3  # how good the best memory of its conversation is, against the best of all
-    speaker: float = 0.4  # the question names who said it
+    speaker: float = 0.6  # the question names who said it
     user: float = 0.5  # the user's own words, where memories carry roles
     date: float = 0.4  # the question names a date, and it was said then
     when: float = 0.3  # the question asks when, and it tells a time
@@ -136,8 +136,8 @@ class Filling(Named):
                 tells_time(e.text))
 
 # %% ../../nbs/10_store/32_ranking.ipynb #9f0c5670
-class Catalogue(Filling):
-    "Facts about the memories of an index, a column each."
+class Leaving(Filling):
+    "Taking memories out."
 
     def remove(self,
                seqs: Collection[int],  # memories; those that are not here are passed over
@@ -147,6 +147,27 @@ class Catalogue(Filling):
         self.place.values[self["seq"][numbers]] = 0
         self._count(self["speaker"][numbers], -1)
         return numbers
+
+
+    def renumber(self) -> None:
+        "Those that are here get the numbers 0, 1, 2 …, in their order."
+        kept = np.flatnonzero(self.place.values[self["seq"]] == 1 + np.arange(self["seq"].size))
+        for column in self.columns.values():
+            column.become(column.values[kept])
+        self.place.values[self["seq"]] = 1 + np.arange(len(kept))
+
+# %% ../../nbs/10_store/32_ranking.ipynb #38fec58b
+class Catalogue(Leaving):
+    "Facts about the memories of an index, a column each."
+
+    def best(self,
+             seqs: NDArray[np.int64],  # memories, some several times, some that are not here
+             values: Values,           # from 0, one for each
+             ) -> Values:              # by number
+        "The highest value of each memory; 0 for those that have none."
+        found = np.zeros(self["seq"].size + 1, np.float32)
+        np.maximum.at(found, self.place.values[seqs], values)
+        return found[1:]
 
     def said_on(self,
                 numbers: Values,  # of memories, in this catalogue
@@ -166,18 +187,21 @@ class Candidates:
     numbers: Values  # (n,) of memories in the catalogue
     words: Values  # (n,) BM25 over its ceiling
     meaning: Values  # (n,) standard deviations above memories at large, from 0
+    true: bool = False  # whether meaning is of true vectors
 
 
 def best_of_session(session: Values,  # (n,) -1 for none
                     worth: Values,    # (n,) from 0
                     ) -> Values:      # (n,) in [0, 1]; 0 without a session
     "For each candidate: the best of its session over the best of all."
-    if not len(worth) or worth.max() <= 0:
+    most = worth.max(initial=0)
+    if most <= 0:
         return np.zeros(len(worth))
-    _, which = np.unique(session, return_inverse=True)
-    best = np.zeros(int(which.max()) + 1)
-    np.maximum.at(best, which, worth)
-    return np.where(session < 0, 0.0, best[which] / worth.max())
+    best = np.zeros(int(session.max()) + 2, worth.dtype)
+    np.maximum.at(best, session, worth)  # those of no session meet in the last place
+    best[-1] = 0
+    shares: Values = (best / most)[session]
+    return shares
 
 
 def cues(c: Catalogue,     # facts
@@ -205,6 +229,16 @@ class Ranked:
     parts: Mapping[str, float]  # part → what it added; those that added something
 
 # %% ../../nbs/10_store/32_ranking.ipynb #0aba6175
+def added(weighed: Mapping[str, Values],  # name → what it adds to each score
+          ) -> Values:
+    "The scores."
+    first, *others = weighed.values()
+    total = np.array(first, np.float64)
+    for amounts in others:
+        total += amounts
+    return total
+
+# %% ../../nbs/10_store/32_ranking.ipynb #6f740701
 class Scoring:
     "Computes parts."
 
@@ -222,9 +256,9 @@ class Scoring:
         "Every part of the score of every candidate."
         numbers, words, meaning = candidates.numbers, candidates.words, candidates.meaning
         session, found = self.catalogue["session"][numbers], cues(self.catalogue, query, numbers)
-        if refine is not None and meaning.any():
+        if refine is not None and not candidates.true and meaning.any():
             rough = self._parts(words, meaning, session) | found
-            total = np.sum(list(self.mix.weigh(rough).values()), axis=0)
+            total = added(self.mix.weigh(rough))
             wanted = max(RESCORED, 2 * k)
             top = np.argpartition(-total, wanted)[:wanted] if len(total) > wanted else np.arange(len(total))
             meaning = meaning.copy()
@@ -236,7 +270,14 @@ class Scoring:
         worth = MIX.words * words + MIX.meaning * meaning
         return {"words": words, "meaning": meaning, "session": best_of_session(session, worth)}
 
-# %% ../../nbs/10_store/32_ranking.ipynb #6f740701
+# %% ../../nbs/10_store/32_ranking.ipynb #76e0cf2d
+def _best(total: Values, seqs: Values, k: int) -> Values:
+    "Where the `k` highest are, and all equal to the last of them, in order."
+    kth = len(total) - min(k, len(total))
+    chosen = np.flatnonzero(total >= np.partition(total, kth)[kth] - EQUAL)
+    return np.asarray(chosen[np.lexsort((seqs[chosen], -total[chosen]))])
+
+
 class Ranking(Scoring):
     "Scores candidates."
 
@@ -250,11 +291,11 @@ class Ranking(Scoring):
         if not len(candidates.numbers):
             return []
         weighed = self.mix.weigh(self.parts(query, candidates, k, refine))
-        total, seqs = np.sum(list(weighed.values()), axis=0), self.catalogue["seq"][candidates.numbers]
-        order = np.lexsort((seqs, -total))
-        least = total[order[min(k, len(order)) - 1]] - EQUAL
-        chosen = order[:int(np.count_nonzero(total >= least))]
-        return [Ranked(int(seqs[i]), float(total[i]), {n: float(w[i]) for n, w in weighed.items() if w[i]}) for i in chosen]
+        total, seqs = added(weighed), self.catalogue["seq"][candidates.numbers]
+        chosen = _best(total, seqs, k)
+        each = zip(*(w[chosen].tolist() for w in weighed.values()), strict=True)
+        return [Ranked(seq, score, {n: float(w) for n, w in zip(weighed, parts, strict=True) if w})
+                for seq, score, parts in zip(seqs[chosen].tolist(), total[chosen].tolist(), each, strict=True)]
 
 # %% ../../nbs/10_store/32_ranking.ipynb #fa9fbb41
 def catalogue_arrays(c: Catalogue,  # of an index

@@ -256,6 +256,9 @@ def erase(tx: SQLiteTransaction,      # to do it in
     gone = SQLiteInsight(db).latest(memory_ids, namespace)
     past = {-v[0] for v in db.query(f"SELECT vid FROM memory_versions WHERE {which}", values)}
     with in_step(db, concerned(db, gone) | past):
+        if gone:
+            db.query("UPDATE slots SET vector = NULL, summary = NULL WHERE namespace = ? AND kind = 'anchor'", values[:1])
+            db.query("DELETE FROM slots WHERE namespace = ? AND kind = 'working'", values[:1])  # made of questions and vectors
         db.query(f"DELETE FROM memories WHERE {which}", values)
         db.query(f"DELETE FROM memory_versions WHERE {which}", values)
     db.query("UPDATE events SET detail_json = json_remove(detail_json, '$.query') "

@@ -277,6 +277,10 @@ def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], sequences: 
     for table, number in sequences.items() if plan.empty else ():
         _count_on(db, table, number)
     _count_on(db, "memories", max(plan.numbers.values(), default=0))
+    if stored["edges"] and not plan.empty:  # links may have come between memories that were here already
+        at = max(r["created_at"] for r in tables["edges"])
+        db.many("INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, 'graph', 'import', ?)",
+                [(at, n, dump_json({"edges": stored["edges"]})) for n in sorted({r["namespace"] for r in tables["memories"]})])
     return ImportReport(len(plan.added), plan.unchanged, plan.refused, {t: n for t, n in stored.items() if n})
 
 
