@@ -16,7 +16,7 @@ from typing import Any
 from .asking import mask_mentions
 from .judge import extract_trajectory_artifact, read_object
 from .models import Message, Model, ModelError
-from .procedural_memory import TITLE_LIMIT, Judgment, MemoryItem, make_item, slots_in
+from .procedural_memory import TITLE_LIMIT, Judgment, MemoryItem, make_item, safe_item, slots_in
 from .trajectory import Trajectory, bounded
 from ..core.errors import InvalidInput
 from ..core.text import normalise
@@ -225,4 +225,4 @@ def extract_memories(trajectory: Trajectory,           # a run
         except ModelError:
             items = []
     plain = strategy_from_code(trajectory, judgment, links, known, kinds) if not items else None
-    return items or ([plain] if plain else [])
+    return [safe_item(i) for i in items or ([plain] if plain else [])]  # redacted whatever the setting: nobody asked to keep it

@@ -16,6 +16,7 @@ from typing import Any
 
 from .asking import read_asked
 from .procedural_memory import MOST_EXAMPLES, Experience, Judgment, MemoryBackend, MemoryItem, Retrieved, make_item
+from .procedural_memory import safe_experience, safe_item
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreError
@@ -62,8 +63,9 @@ class ReadFile:
     def __init__(self,
                  path: "str | Path",            # the file; made with the first write
                  clock: Clock | None = None,    # None: the machine's
+                 secrets: str = "redact",       # what becomes of credentials in strategies and runs: as the setting
                  ) -> None:
-        self.path, self.clock = Path(path).expanduser(), clock or SystemClock()
+        self.path, self.clock, self.secrets = Path(path).expanduser(), clock or SystemClock(), secrets
         self._items: dict[str, MemoryItem] = {}
         self._runs: list[Experience] = []
         self._used: dict[str, list[tuple[str, int, float]]] = {}
@@ -121,7 +123,7 @@ class KeepingFile(OpenFile):
 
     def add(self, item: MemoryItem) -> bool:
         "Keep a strategy; tells whether it is new here."
-        if item.memory_id in self._items or item.memory_id in self._gone:
+        if (item := safe_item(item, self.secrets)).memory_id in self._items or item.memory_id in self._gone:
             return False
         with self.transaction():
             self._items[item.memory_id] = replace(item, created_at=self.clock.now())
@@ -131,8 +133,8 @@ class KeepingFile(OpenFile):
         "Bring description, tags, examples, status and provenance of a known strategy up to date. Raises `NotFound`."
         if (old := self._items.get(item.memory_id)) is None:
             raise NotFound(f"There is no strategy {item.memory_id!r} in {str(self.path)!r}.", "Add it first.")
-        new = replace(old, description=item.description, tags=item.tags, examples=item.examples, status=item.status,
-                      provenance=item.provenance)
+        told = safe_item(item, self.secrets)
+        new = replace(old, **{n: getattr(told, n) for n in ("description", "tags", "examples", "status", "provenance")})
         if new != old:
             with self.transaction():
                 self._items[item.memory_id] = new
@@ -202,7 +204,7 @@ class MemoryStore(CountingFile):
         if any(e.trajectory_id == experience.trajectory_id for e in self._runs):
             raise InvalidInput(f"The trajectory {experience.trajectory_id!r} is stored already.", "Give it a fresh id.")
         with self.transaction():
-            self._runs.append(experience)
+            self._runs.append(safe_experience(experience, self.secrets))
             for item in learned:
                 old = self._items.get(item.memory_id)
                 if old is None:
@@ -220,11 +222,11 @@ def open_memory(path: "str | Path",              # a store, or a file that ends 
                 settings: Settings | None = None,  # None: the defaults
                 ) -> MemoryBackend:
     "A memory of strategies. Raises `StoreError` where the file is no such thing."
+    chosen = settings or Settings()
     if str(path).endswith(".json"):
-        return MemoryStore(path, clock)
+        return MemoryStore(path, clock, chosen.secrets)
     from rlm.agent.memory_store import SQLiteMemoryBackend
     from rlm.store.database import Database
     from rlm.store.sqlite import SQLiteBackend
-    chosen = settings or Settings()
     db = Database(path, synchronous=chosen.synchronous, busy_timeout_s=chosen.busy_timeout_s)
-    return SQLiteMemoryBackend(SQLiteBackend(db), namespace, clock)
+    return SQLiteMemoryBackend(SQLiteBackend(db), namespace, clock, chosen.secrets)

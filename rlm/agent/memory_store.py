@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import cast
 
 from .asking import Asked, read_asked
-from .procedural_memory import MOST_EXAMPLES, Confidence, Experience, Judgment, MemoryItem, Retrieved, from_record, to_record
+from .procedural_memory import MOST_EXAMPLES, Confidence, Experience, Judgment, MemoryItem, Retrieved, from_record, safe_item
+from .procedural_memory import safe_experience, to_record
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
@@ -46,8 +47,9 @@ class ScoringBackend:
                  store: SQLiteBackend,          # an open store; closed by whoever opened it
                  namespace: str = "default",    # the partition to work in
                  clock: Clock | None = None,    # None: the machine's
+                 secrets: str = "redact",       # what becomes of credentials in strategies and runs: as the setting
                  ) -> None:
-        self.store, self.namespace, self.clock = store, namespace, clock or SystemClock()
+        self.store, self.namespace, self.clock, self.secrets = store, namespace, clock or SystemClock(), secrets
         self._position: tuple[str, int] | None = None
         self._known: dict[str, MemoryItem] = {}
         self._examples = Examples([])
@@ -103,6 +105,7 @@ class AddingBackend(RetrievingBackend):
             return self._add(tx, item)
 
     def _add(self, tx: SQLiteTransaction, item: MemoryItem) -> bool:
+        item = safe_item(item, self.secrets)
         if self.store.get([item.memory_id], self.namespace) or self.removed(item.memory_id):
             return False
         tx.insert([to_record(item, self.clock.now(), self.namespace)])
@@ -135,7 +138,7 @@ class UpdatingBackend(AddingBackend):
         with self.store.transaction() as tx:
             old = self.item(item.memory_id)  # raises NotFound
             [record] = self.store.get([item.memory_id], self.namespace)
-            wanted = to_record(item, self.clock.now(), self.namespace)
+            wanted = to_record(safe_item(item, self.secrets), self.clock.now(), self.namespace)
             new = {n: getattr(wanted, n) for n in ("summary", "tags", "status", "provenance") if getattr(wanted, n) != getattr(record, n)}
             if new:
                 at = max(self.clock.now(), record.updated_at)
@@ -193,7 +196,7 @@ class SavingBackend(CountingBackend):
     def save_artifacts(self, experience: Experience, learned: Sequence[MemoryItem] = (), retrieved: Retrieved = (),
                        credited: Collection[str] | None = None) -> None:
         "Keep a run, its judgment, what it taught and what it used: one transaction."
-        e, db, at = experience, self.store.db, to_iso(self.clock.now())
+        e, db, at = safe_experience(experience, self.secrets), self.store.db, to_iso(self.clock.now())
         with self.store.transaction() as tx:
             if not insert_run(db, RunRow(e.run_id, self.namespace, at, e.model, e.ontology_name, e.ontology_path, e.notes)):
                 raise InvalidInput(f"The run {e.run_id!r} belongs to another namespace.", "Give it a fresh id.")
@@ -201,7 +204,7 @@ class SavingBackend(CountingBackend):
             judged = None if e.judgment is None else _judgment_row(e.trajectory_id, e.judgment)
             if judged is not None:
                 insert_judgment(db, judged)
-            for item in learned:
+            for item in (safe_item(i, self.secrets) for i in learned):
                 if not self._add(tx, item) and not self.removed(item.memory_id):
                     self.reinforce(item)
             self._use(tx, e.trajectory_id, None if judged is None else judged.is_success, retrieved, credited)

@@ -5,17 +5,18 @@
 # %% auto #0
 __all__ = ['SLOTS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CONTENT_LIMIT', 'EXAMPLE_LIMIT', 'MOST_EXAMPLES',
            'Confidence', 'Retrieved', 'slots_in', 'procedure_of', 'fill_slots', 'MemoryItem', 'make_item', 'to_record',
-           'from_record', 'Judgment', 'Experience', 'Strategies', 'MemoryBackend']
+           'safe_item', 'from_record', 'Judgment', 'Experience', 'safe_experience', 'Strategies', 'MemoryBackend']
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #1f5758b4
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from ..core.errors import InvalidInput, suggest
+from ..core.guard import guarded, screen
 from ..core.ids import squeeze, strategy_id
 from ..core.text import valid_label, valid_text
 from ..store.records import MemoryRecord, Reader, new_record, read_choice, read_count, read_mapping, read_tags
@@ -145,6 +146,20 @@ def to_record(item: MemoryItem,  # to be stored
                       provenance=provenance)
 
 
+def safe_item(item: MemoryItem,     # about to be kept
+              mode: str = "redact",  # what becomes of credentials: as the setting `secrets`
+              ) -> MemoryItem:       # the same when there is nothing to say
+    "A strategy as it may be stored: it passes the guard like any memory. Raises `InvalidInput` for credentials that are refused."
+    said = {"title": item.title, "text": item.content, "summary": "\n".join([item.description, *item.examples]),
+            "formal": item.task_query, "provenance": dict(item.provenance)}  # the question, too, is somebody's words
+    kept = guarded(said, mode)
+    if kept is said:
+        return item
+    description, *examples = kept["summary"].split("\n")
+    return replace(item, title=kept["title"][:TITLE_LIMIT], content=kept["text"], description=description, examples=tuple(examples),
+                   task_query=kept["formal"], provenance=kept["provenance"])
+
+# %% ../../nbs/40_agent/48a_procedural_memory.ipynb #3fca204a
 def from_record(record: MemoryRecord,  # of kind strategy
                 ) -> MemoryItem:
     "The strategy that a memory is."
@@ -196,6 +211,27 @@ class Experience:
     curriculum_id: str | None = None  # the curriculum it was a task of
     task_id: str | None = None  # and which task
     notes: str | None = None  # anything else about the run
+
+# %% ../../nbs/40_agent/48a_procedural_memory.ipynb #a151b2da
+def _safe_value(value: Any) -> Any:
+    "What an artifact holds, without credentials."
+    if isinstance(value, str):
+        return screen(value).text
+    if isinstance(value, Mapping):
+        return {screen(k).text if isinstance(k, str) else k: _safe_value(v) for k, v in value.items()}
+    return [_safe_value(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def safe_experience(e: Experience,         # about to be kept
+                    mode: str = "redact",  # what becomes of credentials: as the setting `secrets`; refuse is as redact
+                    ) -> Experience:
+    "A run as it may be stored: question, answer, steps, judgment and notes pass the guard, whatever their language."
+    if mode == "allow":
+        return e
+    said = {n: _safe_value(getattr(e, n)) for n in ("task", "answer", "artifact", "notes")}
+    j = e.judgment
+    judged = None if j is None else replace(j, reason=_safe_value(j.reason), missing=tuple(_safe_value(j.missing)))
+    return replace(e, **said, judgment=judged)
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #5c7f658b
 Retrieved = Sequence[tuple[MemoryItem, float]]  # best first; scores in [0, 1]

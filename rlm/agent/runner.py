@@ -120,6 +120,6 @@ def run(query: str,                             # the question, in any language
         ontology = stack.enter_context(setup_ontology_context(ontology_path, name=ontology_name))
         database = Database(settings.db_path, synchronous=settings.synchronous, busy_timeout_s=settings.busy_timeout_s)
         store = stack.enter_context(closing(SQLiteBackend(database)))
-        backend = SQLiteMemoryBackend(store, settings.namespace, clock)
+        backend = SQLiteMemoryBackend(store, settings.namespace, clock, settings.secrets)
         ensure_packs(backend, ontology.meta.name)
         return Outcome(rlm_run_with_memory(Task(query), backend, setting, ontology))

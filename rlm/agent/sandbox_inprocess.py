@@ -12,6 +12,7 @@ import ctypes
 import json
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -73,30 +74,32 @@ def answer(broker: Broker,     # who knows
         return {"raise": [e.kind, e.message]}
 
 
-class Session:
-    "A guest that can be asked to do things. To be derived from."
+class Session(ABC):
+    "A guest that can be asked to do things."
 
+    @abstractmethod
     def exchange(self,
                  request: Message,                     # run, put or get
                  reply: Callable[[Message], Message],  # answers the guest's questions
                  busy: Callable[[], float],            # seconds that answering took so far
                  ) -> Message:
         "Send a request and wait for the reply. Raises `Broken`."
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         "End it."
 
 # %% ../../nbs/40_agent/44_sandbox_inprocess.ipynb #ce5e8e1c
-class Replayed:
-    "A guest's session with its journal. To be derived from."
+class Replayed(ABC):
+    "A guest's session with its journal."
 
     _broker: Broker
     _limits: Limits
     _session: Session | None = None
 
+    @abstractmethod
     def _open(self) -> Session:
-        raise NotImplementedError
+        "A session of this kind, fresh."
 
     def start(self,
               tools: Mapping[str, Callable[..., Any]],  # name inside → function of the host
@@ -296,7 +299,8 @@ class _Here(Session):
     def __init__(self, broker: Broker, limits: Limits) -> None:
         handles = {name: encode(ref) for name, ref in broker.handles.items()}
         most = {"stdout": limits.stdout, "value": limits.value, "error": limits.error}
-        self._guest, self._seconds = Guest(broker.tools, handles, most, self._question, lambda: dict(vars(builtins))), limits.seconds
+        self._guest, self._seconds = Guest(broker.tools, handles, most, self._question, lambda: dict(vars(builtins)),
+                                           (_TimeUp, KeyboardInterrupt)), limits.seconds
 
     def _question(self, question: Message) -> Message:
         self._watchman.answering = True
@@ -312,6 +316,9 @@ class _Here(Session):
                 return self._guest.handle(request)
         except _TimeUp:
             raise Broken("time", f"TimeoutError: the code ran longer than {self._seconds:g} s") from None
+
+    def close(self) -> None:
+        "Nothing is open: the guest's variables go when nobody asks for them."
 
 
 class InprocessSandbox(Kept):
