@@ -22,7 +22,8 @@ parser.read("settings.ini", encoding="utf-8")
 cfg = parser["DEFAULT"]
 
 extras = {key.removesuffix("_extra"): cfg[key].strip().splitlines() for key in cfg if key.endswith("_extra")}
-tried = [package for name in ("openai", "m2v", "agent", "rules") for package in extras[name]]  # what the tests can run anywhere
+# what the tests can run anywhere
+tried = [package for name in ("openai", "m2v", "agent", "rules", "trees", "serve", "otel") for package in extras[name]]
 
 setup(
     name=cfg["lib_name"],

@@ -11,13 +11,17 @@ from pathlib import Path
 import click
 
 from ..core.settings import load_settings
+from .anchors_cli import anchors_group
+from .attention_cli import attention_group
 from .console import Group, example, json_option, print_json, print_table, store_options, version
 from .db_cli import db_group
 from .export_cli import export_command
+from .graph_cli import graph_group
 from .ranker_cli import train_ranker_command
 from .reembed_cli import reembed_command
 from .rules_cli import rules_group
-from .strategy_cli import memory_group
+from .serve_cli import serve_command, tokens_group
+from .used_cli import memory_group
 
 # %% ../../nbs/70_service/75_cli.ipynb #2414e8c7
 class Root(Group):
@@ -50,10 +54,15 @@ def main() -> None:
 
 main.add_command(memory_group)
 main.add_command(rules_group)
+main.add_command(anchors_group)
+main.add_command(attention_group)
+main.add_command(graph_group)
 main.add_command(db_group)
 main.add_command(reembed_command)
 main.add_command(train_ranker_command)
 main.add_command(export_command)
+main.add_command(serve_command)
+main.add_command(tokens_group)
 
 # %% ../../nbs/70_service/75_cli.ipynb #bc453087
 @main.command(epilog=example("rlm config", "rlm config --db notes.db --json"))

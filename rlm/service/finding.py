@@ -21,18 +21,16 @@ from ..core.ids import new_id
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .results import Explanation, History, Hit, Hits, Parts, clip
-from .turns import TURN_NAMES, fields_of, listed, read_turn
-from .vectors import WritingVectors
+from .turns import TURN_NAMES, check_formal, fields_of, listed, read_turn
 from ..store.answers import NEARBY
 from ..store.backend import Filters, TermStatistics, Weights, rarest
 from ..store.building import BackgroundIndex
-from ..store.database import Database
 from ..store.embedding import Embedder
 from ..store.fulltext import bm25_parts
 from ..store.hybrid import Query
 from ..store.postings import AROUND
 from ..store.records import STATUSES, MemoryRecord, new_record, read_count, read_label
-from ..store.sqlite import SQLiteBackend
+from ..store.store_vectors import open_store
 
 # %% ../../nbs/70_service/71_finding.ipynb #47e13e1d
 class OpenMemory:
@@ -51,11 +49,8 @@ class OpenMemory:
         named = embedder if isinstance(embedder, str) else None
         self.settings: Settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
         self.namespace, self.clock = self.settings.namespace, clock or SystemClock()
-        db = Database(self.settings.db_path, read_only=read_only, synchronous=self.settings.synchronous,
-                      busy_timeout_s=self.settings.busy_timeout_s)
-        self.backend = SQLiteBackend(db)
+        self.backend, self.vectors = open_store(self.settings, read_only, embedder)
         self.index = BackgroundIndex(self.backend, self.namespace)
-        self.vectors = WritingVectors(db, self.settings, None if isinstance(embedder, str) else embedder)
 
     def close(self) -> None:
         "Release the file. Every write was stored when it returned; a large index that is being built is waited for."
@@ -98,8 +93,8 @@ class WritingMemory(OpenMemory):
         return self._store(records, read_count(batch, "batch", 1))
 
     def _checked(self, item: Any, now: datetime) -> MemoryRecord:
-        given = guarded(fields_of(item), self.settings.secrets)
-        return new_record(given.pop("text", None), now, self.namespace, self.settings.max_text_chars, **given)
+        given, limit = guarded(fields_of(item), self.settings.secrets), self.settings.max_text_chars
+        return new_record(check_formal(given, given.get("kind"), limit).pop("text", None), now, self.namespace, limit, **given)
 
     def _store(self, records: Sequence[MemoryRecord], batch: int) -> list[MemoryRecord]:
         stored: list[MemoryRecord] = []

@@ -62,7 +62,7 @@ def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank li
             yield {"text": item} if isinstance(item, str) else item
 
 # %% ../../nbs/70_service/73_memory_cli.ipynb #a4ce9d67
-@memory_group.command(epilog=example('rlm memory write "I am allergic to peanuts." --tag health --category fact',
+@memory_group.command(epilog=example('rlm memory write "I am allergic to peanuts." --tag health --slot B --policy link_k=8,min_w=.35',
                                      'echo "다음 주 화요일에 치과 예약이 있어" | rlm memory write -',
                                      "rlm memory write --jsonl turns.jsonl --json"))
 @click.argument("text", nargs=-1)
@@ -72,18 +72,20 @@ def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank li
 @click.option("--kind", type=click.Choice(KINDS), help="Default: block.")
 @click.option("--session", help="The conversation it belongs to.")
 @click.option("--reply-to", help="The id of the memory it answers.")
+@click.option("--slot", help="Write near this anchor: A, B, C, or auto.")
+@click.option("--policy", help="How it is linked there, such as link_k=8,min_w=.35.")
 @description_options
 @with_memory(makes=True)
 @json_option
-def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, as_json: bool,
-          **fields: Any) -> None:
+def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, slot: str | None, policy: str | None,
+          as_json: bool, **fields: Any) -> None:
     "Store each TEXT as a memory; - reads one from standard input."
     common = given(id=id_, **fields)
     texts = [sys.stdin.buffer.read().decode() if t == "-" else t for t in text]
     items = [{**common, "text": t} for t in texts] + [{**common, **item} for item in (read_jsonl(jsonl) if jsonl else ())]
     if not items:
         raise InvalidInput("There is nothing to write.", "Give a text, - for standard input, or --jsonl FILE.")
-    stored = memory.write_many(items)
+    stored = memory.write_many(items) if (slot or policy) is None else [memory.write(slot=slot, policy=policy, **i) for i in items]
     if as_json:
         print_json([memory_dict(r) for r in stored])
     elif len(stored) <= 20:
@@ -116,16 +118,22 @@ def chosen(status: tuple[str, ...] = (),  # each --status, 'any' perhaps among t
 
 # %% ../../nbs/70_service/73_memory_cli.ipynb #6342197a
 @memory_group.command(epilog=example('rlm memory search "peanut allergy" -k 3',
-                                     'rlm memory search "치과는 언제 가?" --tag health --since 2026-05-01 --json'))
+                                     'rlm memory search "치과는 언제 가?" --tag health --since 2026-05-01 --json',
+                                     'rlm memory search "the boat" --slot auto --radius 2 --top-k 8 --trace'))
 @click.argument("query")
 @click.option("-k", "--top-k", "k", type=int, help="How many at most. Default: the setting search_k.")
+@click.option("--slot", help="Search near this anchor first: A, B, C, or auto.")
+@click.option("--radius", type=int, help="Links to walk from the anchor; 0: the anchor alone. Default: by its use.")
+@click.option("--no-fallback", is_flag=True, help="Only what is near the anchor.")
+@click.option("--trace", is_flag=True, help="Show which layer gave each, and by which way.")
 @filter_options
 @with_memory()
 @json_option
-def search(memory: Memory, query: str, k: int | None, as_json: bool, **filters: Any) -> None:
+def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: int | None, no_fallback: bool, trace: bool,
+           as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best."
-    hits = memory.search(query, k, **chosen(**filters))
-    print_json([h.as_dict() for h in hits]) if as_json else click.echo(repr(hits))
+    hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, **chosen(**filters))
+    print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace() if trace else hits))
     if hits.source != "index" and hits.filters.as_of is None:
         click.echo("Found by full text alone: the search index is being built, and this command ends when it is.", err=True)
 

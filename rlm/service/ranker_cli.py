@@ -30,13 +30,13 @@ def collect(memory: Memory,                # the store
     found = list(examples(memory.index, asked))
     if len(found) < FEWEST or len({e.group for e in found}) < 2:
         raise InvalidInput(f"There are {len(found)} questions to learn from in {source}; it takes {FEWEST}, in two groups or more.",
-                           "Write them to a file for --questions, or tell with record_usage(id, query=…, success=1) what helped.")
+                           "Write them to a file for --questions, or tell what helped: rlm memory used ID --query … --helped 1.")
     return found
 
 # %% ../../nbs/70_service/74_ranker_cli.ipynb #52270924
 @click.command("train-ranker", epilog=example("rlm train-ranker --questions labelled.jsonl", "rlm train-ranker --forget"))
 @click.option("--questions", type=click.Path(path_type=Path, dir_okay=False),
-              help='JSON Lines: {"query": …, "relevant": [ids], "group": …}. Default: what record_usage was told.')
+              help='JSON Lines: {"query": …, "relevant": [ids], "group": …}. Default: what `rlm memory used` was told.')
 @click.option("--trees", is_flag=True, help="Add LightGBM's trees to the weights; needs the extra trees.")
 @click.option("--forget", is_flag=True, help="Remove what was learned: back to the usual mix.")
 @with_memory()

@@ -28,7 +28,7 @@ def strategies_of(memory: Memory,  # an opened store
                   ) -> "SQLiteMemoryBackend":
     "The strategies of a store, in its namespace."
     from rlm.agent.memory_store import SQLiteMemoryBackend
-    return SQLiteMemoryBackend(memory.backend, memory.namespace, memory.clock)
+    return SQLiteMemoryBackend(memory.backend, memory.namespace, memory.clock, memory.settings.secrets)
 
 
 def write_text(path: Path,  # a file; one that is there is replaced
