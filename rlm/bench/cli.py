@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['bench_options', 'bench', 'deliver', 'durability', 'recall', 'embedding', 'ontology', 'rules', 'learning', 'korean',
-           'speed']
+           'serve', 'local', 'speed', 'graph']
 
 # %% ../../nbs/90_benchmarks/99_bench_cli.ipynb #14c51aa2
 from pathlib import Path
@@ -13,11 +13,14 @@ import click
 
 from . import durability as durable
 from . import embedding as embedded
+from . import graph as graphs
 from . import korean as koreans
 from . import learning as learned
+from . import local as attended
 from . import ontology as ontologies
 from . import recall as recalled
 from . import rules as ruled
+from . import serve as served
 from . import speed as speeds
 from .report import Report, write_report
 from ..service.console import Group, example, json_option, options
@@ -117,6 +120,27 @@ def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: boo
     deliver(koreans.run(pairs, embedder, seed), out, as_json, strict=False)
 
 
+@bench.command(epilog=example("rlm bench serve --quick --out serve.json"))
+@bench_options
+@click.option("--clients", type=click.IntRange(1, 500), default=served.CLIENTS, show_default=True, help="At once.")
+def serve(quick: bool, seed: int, out: Path | None, as_json: bool, clients: int) -> None:
+    "The REST server with many clients at once: answers, times, and whether what was written is there. Two minutes."
+    deliver(served.run(quick, seed, clients), out, as_json, strict=True)
+
+# %% ../../nbs/90_benchmarks/99_bench_cli.ipynb #a23eb5e9
+@bench.command(epilog=example("rlm bench local --sizes 400 --out local.json"))
+@click.option("--sizes", default=",".join(map(str, attended.SIZES)), show_default=True, help="Memories, with commas.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of conv-*.json.")
+@click.option("--embedder", default="e5", show_default=True, help="The model for the conversations.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this JSON file; print no table.")
+@json_option
+def local(sizes: str, locomo: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
+    "What attention is worth: how often, how quickly and how rightly the layers before a full search answer. About ten minutes."
+    wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
+    deliver(attended.run(wanted, seed, locomo, embedder), out, as_json, strict=set(wanted) == set(attended.SIZES))
+
+
 @bench.command(epilog=example("rlm bench speed --sizes 200 --out speed.json"))
 @click.option("--sizes", default=",".join(map(str, speeds.SIZES)), show_default=True, help="Memories, with commas.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
@@ -126,3 +150,17 @@ def speed(sizes: str, seed: int, out: Path | None, as_json: bool) -> None:
     "A search from a thousand memories to a million, stage by stage, beside others; a quarter of an hour."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
     deliver(speeds.run(wanted, seed), out, as_json, strict=set(wanted) == set(speeds.SIZES))
+
+# %% ../../nbs/90_benchmarks/99_bench_cli.ipynb #886c9722
+@bench.command(epilog=example("rlm bench graph --sizes 200 --embedder none --out graph.json"))
+@click.option("--sizes", default=",".join(map(str, graphs.SIZES)), show_default=True, help="Memories, with commas.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of LoCoMo's conv-*.json.")
+@click.option("--embedder", default="auto", show_default=True, help="The model for LoCoMo; none: without its questions.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--note", default="", help="About the circumstances, such as what else the machine did.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this JSON file; print no table.")
+@json_option
+def graph(sizes: str, locomo: Path | None, embedder: str, seed: int, note: str, out: Path | None, as_json: bool) -> None:
+    "The graph's bootstrap, anchors on a stream of topics, and whether attention makes answers better. Ten minutes."
+    wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
+    deliver(graphs.run(wanted, locomo, seed, embedder, note), out, as_json, strict=False)

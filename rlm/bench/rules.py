@@ -45,7 +45,7 @@ def asking(path: Path,    # of a new store
            sizes: Sizes,  # how many calls
            ) -> list[Row]:
     "Rules by tag, from a large store."
-    with RuleStore(path) as store:
+    with RuleStore(path, embedder="none") as store:
         begun = time.perf_counter()
         store.add_rules(shuffled(made))
         added = Row("add rules", "/s", round(len(made.texts) / (time.perf_counter() - begun)), n=len(made.texts), better="higher",
@@ -60,7 +60,7 @@ def asking(path: Path,    # of a new store
             "sql": lambda i: store.backend.find("default", Filters.read(now, kind="rule", status="hot", tags=[tags[i % len(tags)]]), 10),
         }, sizes.calls, warm_up=5)
         used = timed({"use": lambda i: store.update_usage("r000001", 1), "ask after a use": ask}, sizes.calls, warm_up=2, block=1)
-    opened = timed({"open": lambda i: RuleStore(path).close()}, sizes.opens, warm_up=0)
+    opened = timed({"open": lambda i: RuleStore(path, embedder="none").close()}, sizes.opens, warm_up=0)
     return [timing("get_rules with a tag", took["one"], target=2.0), timing("get_rules with two tags", took["two"], target=2.0),
             timing("get_rules without a tag", took["none"]), timing("SQLite with the same tag", took["sql"], role="baseline"),
             timing("get_rules after a use by someone", used["ask after a use"], note="the cache reads that rule again"),
@@ -83,7 +83,7 @@ def applying(made: RuleSet,  # the rules
              sizes: Sizes,   # how many calls
              ) -> list[Row]:
     "Apply rules to situations; the baseline asks every rule."
-    with RuleStore(":memory:") as store:
+    with RuleStore(":memory:", embedder="none") as store:
         store.add_rules(shuffled(made))
         asked = situations(made, sizes.calls + 5)
         store.apply(asked[0])
@@ -101,7 +101,7 @@ def applying(made: RuleSet,  # the rules
 def resolving(sizes: Sizes,  # how many calls
               ) -> list[Row]:
     "Resolve a conflict of two rules: by vote, and by proof, with and without boxes."
-    with RuleStore(":memory:") as store:
+    with RuleStore(":memory:", embedder="none") as store:
         store.add_rules([
             {"rule_id": "latte", "formal": "when meeting then drink = 'latte'"},
             {"rule_id": "tea", "formal": "when hour < 11 then drink = 'tea'"},
@@ -120,7 +120,7 @@ def resolving(sizes: Sizes,  # how many calls
 def auditing(made: RuleSet,  # the rules
              ) -> list[Row]:
     "Audit all rules, and compare with what was planted."
-    with RuleStore(":memory:") as store:
+    with RuleStore(":memory:", embedder="none") as store:
         store.add_rules(shuffled(made))
         begun = time.perf_counter()
         report = audit(store)
@@ -137,7 +137,7 @@ def auditing(made: RuleSet,  # the rules
 _COUNT = """
 import sys
 from rlm.rules import RuleStore
-with RuleStore(sys.argv[1]) as store:
+with RuleStore(sys.argv[1], embedder="none") as store:
     for n in range(int(sys.argv[2])):
         store.update_usage("shared", success_inc=1)
 """
@@ -147,7 +147,7 @@ def counting(path: Path,    # of a new store
              sizes: Sizes,  # how many updates
              ) -> list[Row]:
     "Two processes report uses of the same rule."
-    with RuleStore(path) as store:
+    with RuleStore(path, embedder="none") as store:
         store.add_rule("Shared by two.", rule_id="shared", formal="when a then b")
         begun = time.perf_counter()
         both = [subprocess.Popen([sys.executable, "-c", _COUNT, str(path), str(sizes.updates // 2)]) for _ in range(2)]
