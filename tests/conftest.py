@@ -3,6 +3,7 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded: the tests run side by side
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from hypothesis import settings
 from rlm import Memory
 from rlm.core.clock import ManualClock
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background: programs that tests start would not hear it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("RLM_SHARED") or ROOT.parent / "shared")  # read once: `bare` takes the variable away
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
 settings.load_profile("unhurried")
 
@@ -26,10 +30,9 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     "The folder of data that is too large for the repository; set RLM_SHARED to where it is."
-    place = Path(os.environ.get("RLM_SHARED") or ROOT.parent / "shared")
-    if not place.is_dir():
-        pytest.skip(f"needs shared data: set RLM_SHARED to its folder ({place} is not there)")
-    return place
+    if not SHARED.is_dir():
+        pytest.skip(f"needs shared data: set RLM_SHARED to its folder ({SHARED} is not there)")
+    return SHARED
 
 
 @pytest.fixture(scope="module")

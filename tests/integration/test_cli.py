@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -51,7 +52,9 @@ def examples(ctx: click.Context) -> list[str]:
 EXAMPLES = [pytest.param(line, marks=pytest.mark.slow if line.startswith("rlm bench") else ())
             for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx)]
 # what an example takes for granted, beside the prepared folder
-BEFORE = {"rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1"}
+BEFORE = {"rlm anchors hops": "rlm anchors set A tea",
+          "rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1",
+          "rlm anchors import": "rlm anchors export anchors.json", "rlm graph import": "rlm graph export graph.jsonl"}
 
 
 # ---------------------------------------------------------------- a place to run it in
@@ -80,6 +83,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = [("which peanuts am I allergic to", "peanuts"), ("green tea or coffee", "tea"), ("치과 예약은 언제야", "dentist")]
     labelled = [{"query": f"{q} {n}", "relevant": [i], "group": str(n % 4)} for n in range(8) for q, i in asked]
     (home / "labelled.jsonl").write_text("\n".join(json.dumps(line) for line in labelled), encoding="utf-8")
+    (home / ".rlm" / "tokens").write_text(f"{'5e' * 32}\tdefault\twrite\n", encoding="utf-8")
     turns = [{"id": "t0", "session": "s", "text": "언제 만날까?"}, {"id": "t1", "session": "s", "reply_to": "t0", "text": "Tuesday!"}]
     said = [{"dia_id": "D1:1", "speaker": "Mina", "text": "I moved to Busan."}, {"dia_id": "D1:2", "speaker": "Joon", "text": "When?"}]
     asked = {"question": "Where did Mina move?", "category": 4, "evidence": ["D1:1"]}
@@ -139,6 +143,22 @@ def shell(home: Path, line: str) -> Done:
     return done
 
 
+def started(home: Path, line: str) -> Done:
+    "Run a line that goes on until it is told to stop, and tell it."
+    env = {n: v for n, v in os.environ.items() if not n.startswith("RLM_")}
+    env |= {"HOME": str(home), "RLM_EMBEDDER": "none", "RLM_SERVE_PORT": "0"}
+    with subprocess.Popen([RLM, *line.split()[1:]], cwd=home, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 0, err.decode()
+    return Done(line, process.returncode, said + out, err)
+
+
 # ---------------------------------------------------------------- the help, and what it says
 
 @pytest.mark.parametrize("ctx", COMMANDS, ids=lambda ctx: ctx.command_path)
@@ -162,7 +182,7 @@ def test_every_example_runs(line: str, home: Path) -> None:
     for start, first in BEFORE.items():
         if line.startswith(start):
             shell(home, first)
-    done = shell(home, line)
+    done = shell(home, line) if not line.startswith("rlm serve") else started(home, line)
     assert done.stdout.strip()
     assert b"Traceback" not in done.stderr
     if "--json" in line:
@@ -284,7 +304,8 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("rules show tea", 1, "is a block, not a rule", b"", None),
     ("rules history nobody", 1, "'nobody'", b"", None),
     ("rules used nobody --helped 1", 1, "no rule 'nobody'", b"", None),
-    ("rules used morning --failed -1", 1, "fail_inc is -1", b"", None),
+    ("rules used morning --failed -1", 1, "--failed is -1", b"", None),
+    ("rules used morning --helped -1", 1, "--helped is -1", b"", None),
     ("rules used morning --helped 1 --at 2026-06-01T09:00", 1, "no time zone", b"", None),
     ("rules used morning --helped 1 --at 2100-01-01", 1, "in the future", b"", None),
     ("rules apply hour", 1, "'hour' is no fact", b"", None),
@@ -298,6 +319,14 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("rules import missing.jsonl", 1, "can't be read", b"", None),
     ("rules import turns.jsonl", 1, "Line 1 is no rule", b"", None),
     ("rules import -", 1, "not UTF-8", b"\xff", None),
+    ("serve --port 0 --db .", 1, "is a folder", b"", None),
+    ("serve --port 99999", 1, "serve_port", b"", None),
+    ("serve --host 0.0.0.0 --token-file typo", 1, "no token file 'typo'", b"", None),
+    ("serve --traces mail", 1, "traces", b"", None),
+    ("tokens revoke nobody", 1, "no token 'nobody'", b"", None),
+    ("tokens add --right all", 2, "'all' is not one of", b"", None),
+    ("tokens add -n ' '", 1, "namespace", b"", None),
+    ("tokens list --token-file turns.jsonl", 1, "Line 1 of the token file", b"", None),
     ("rules export missing/rules.jsonl", 1, "can't be written", b"", None),
 ]
 

@@ -1,5 +1,6 @@
 """What model-written code can't do in a sandbox: reach files, environment, network or processes; take more memory, time or output
 than it is given; shadow tools; get more out of a handle than it exposes. Each holds in every isolated kind on this machine."""
+import builtins
 import os
 import shutil
 import socket
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from rlm.agent.sandbox import DIALECT, Limits, Sandbox, SandboxError, StepResult, open_sandbox
+from rlm.agent.sandbox import DIALECT, Limits, Refused, Sandbox, SandboxError, StepResult, open_sandbox
+from rlm.agent.sandbox_inprocess import Replayed, Session
 from rlm.core.errors import InvalidInput, NotFound
 
 pytest.importorskip("pydantic_monty", reason="the extra `agent` is not installed")
@@ -306,6 +308,75 @@ def test_tools_record_state_and_raise_inside(box: Sandbox, host: Host) -> None:
     step = box.run("try:\n    find()\nexcept TypeError as e:\n    FINAL('caught')\nfind('강').total")
     assert step.value == "1000" and host.answer == "caught" and step.calls[0].error and host.found == ["강"]
     assert "Traceback" not in (error := box.run("x = 1\nrows.head('a')").error) and "line 2" in error and "TypeError" in error
+
+
+# ---------------------------------------------------------------- exceptions that are up to something
+
+TREACHEROUS = {
+    "class E(Exception):\n  def __str__(self): raise KeyError('x')\nraise E": "E: (its text can't be had: KeyError was raised)",
+    "class E(Exception):\n  def __str__(self): raise SystemExit(3)\nraise E": "E: (its text can't be had: SystemExit was raised)",
+    "class X(BaseException): pass\nclass E(Exception):\n  def __str__(self): raise X\nraise E": "E: (its text can't be had: X was raised)",
+    "class E(Exception):\n  def __str__(self): return 3\nraise E": "E: (its text can't be had: TypeError was raised)",
+    "class S(str):\n  def __len__(self): raise SystemExit\nclass E(Exception):\n  def __str__(self): return S('said')\nraise E": "E: said",
+    "class M(type):\n  __name__ = property(lambda c: 1 / 0)\nclass E(Exception, metaclass=M): pass\nraise E('said')": "E: said",
+    "e = SyntaxError('said')\ne.lineno, e.text = 1, 5\nraise e": "SyntaxError: said (line 1)",
+    "class E(Exception):\n  __traceback__ = property(lambda e: 1 / 0)\nraise E('said')": "E: said",
+    "class X(BaseException): pass\nraise X('out')": "X: out", "raise GeneratorExit('out')": "GeneratorExit: out",
+    "class A:\n  def __repr__(self): raise SystemExit(4)\nA()": "SystemExit: 4",
+}
+
+
+@pytest.mark.parametrize("kind", ["inprocess", pytest.param("process", marks=BWRAP)])
+def test_an_exception_ends_its_step_only_whatever_it_does(kind: str) -> None:
+    with open_sandbox(kind) as sandbox:
+        sandbox.start({}, {}, LIMITS)
+        sandbox.run("kept = 7")
+        for code, told in TREACHEROUS.items():
+            step = sandbox.run(code)
+            assert step.error.splitlines()[-1] == told and not step.state_lost and not step.timed_out, (code, step)
+        sandbox.run("class A:\n  def __repr__(self): raise TypeError('no')\n"
+                    "class B:\n  def __repr__(self): raise SystemExit\na, b = A(), B()")
+        for name in "ab":
+            with pytest.raises(InvalidInput, match="can't be read"):
+                sandbox.get(name)
+        assert sandbox.run("kept").value == "7"
+
+
+def test_time_is_up_in_the_midst_of_an_exceptions_text() -> None:
+    with open_sandbox("inprocess") as sandbox:
+        sandbox.start({}, {}, LIMITS)
+        step = sandbox.run("class E(Exception):\n  def __str__(self):\n    while True: pass\nraise E")
+        assert step.timed_out and sandbox.run("1").value == "1"
+
+
+def test_a_sandbox_of_a_new_kind_says_what_it_lacks() -> None:
+    class Half(Session):
+        def close(self) -> None: ...
+
+    class Bare(Replayed): ...
+    for lacking, method in ((Half, "exchange"), (Bare, "_open")):
+        with pytest.raises(TypeError, match=method):
+            lacking()  # type: ignore[abstract]
+
+
+class Odd(KeyError, OSError):
+    "Of a kind that Python itself has none of."
+
+
+@pytest.mark.parametrize(("error", "kind", "message"), [
+    (ValueError("no"), "ValueError", "no"), (KeyError("name"), "KeyError", "name"), (KeyError(), "KeyError", ""),
+    (ZeroDivisionError("by 0"), "ZeroDivisionError", "by 0"), (TimeoutError("late"), "TimeoutError", "late"),
+    (NotImplementedError("not yet"), "NotImplementedError", "not yet"), (UnicodeError("bytes"), "ValueError", "UnicodeError: bytes"),
+    (RecursionError("deep"), "RuntimeError", "RecursionError: deep"), (OSError("disk full"), "RuntimeError", "OSError: disk full"),
+    (Odd("both"), "KeyError", "Odd: both"), (NotFound("There is none.", "Look."), "LookupError", "There is none. Look."),
+    (InvalidInput("Odd."), "ValueError", "Odd."), (SandboxError("Shut."), "RuntimeError", "Shut."),
+    (StopIteration(), "RuntimeError", "StopIteration: "),
+    (ValueError("x" * 900), "ValueError", None)])
+def test_what_a_tool_raises_comes_in_as_one_of_pythons_own(error: Exception, kind: str, message: str | None) -> None:
+    "The kinds that code inside may catch are few; what else there is comes as the nearest of them, and says what it was."
+    told = Refused.of(error, 500)
+    assert told.kind == kind and (told.message == message if message is not None else "characters left out" in told.message)
+    assert issubclass(getattr(builtins, told.kind), Exception)
 
 
 # ---------------------------------------------------------------- state

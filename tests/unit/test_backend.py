@@ -722,6 +722,7 @@ class StoreLife(RuleBasedStateMachine):
     def link(self, a: str, b: str) -> None:
         with suppress(InvalidInput, NotFound):
             self.memory.link(a, b)
+            self.events[a].append("link")
             assert a in self.present and b in self.present and a != b
 
     @rule(hours=st.sampled_from([1, 24, -12]))

@@ -332,7 +332,8 @@ def test_values_that_only_python_calls_equal_are_a_change(memory: Memory, old: d
 def test_every_field_that_can_be_written_comes_back(memory: Memory) -> None:
     memory.write("question", id="q")
     given: dict[str, Any] = {
-        "id": "all", "kind": "rule", "title": "Title", "summary": "Sum\nmary", "formal": "x > 1", "category": "cat", "source_type": "human",
+        "id": "all", "kind": "rule", "title": "Title", "summary": "Sum\nmary",
+        "formal": 'when city == "Seoul" then drink = "tea"', "category": "cat", "source_type": "human",
         "status": "held", "pinned": True, "immutable": True, "success": 3, "failure": 1, "confidence": 0.25,
         "session": "s", "turn": 7, "speaker": "A",
         "role": "user", "reply_to": "q", "tags": ["x", "가"], "scope": {"tools": ["a"]}, "provenance": {"p": None},

@@ -15,8 +15,8 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError
 from rlm.core.promotion import RANK, Evidence, Gate, judge, must_hold
 from rlm.core.settings import load_settings
-from rlm.rules import RuleStore
-from rlm.store.records import new_record
+from rlm.rules import FormalError, RuleStore
+from rlm.store.records import Event, new_record
 
 pytestmark = pytest.mark.usefixtures("bare")
 evidence = st.builds(
@@ -256,7 +256,13 @@ def test_rules_and_memories_share_a_store(bare: Path, tmp_path: Path) -> None:
         ) == 1
         memory.update("tea", status="held")
         assert store.apply({"hour": 9}).fired == ()
-        memory.update("tea", status="hot", formal="when hour < then drink")
+        broken = "when hour < then drink"
+        with pytest.raises(FormalError, match="at character 11"):
+            memory.update("tea", status="hot", formal=broken)
+        old = memory.get("tea")
+        with memory.backend.transaction() as tx:  # as an older rlm would have let it in: it is named, and never applied
+            new = old.changed(status="hot", formal=broken, version=old.version + 1)
+            tx.replace(old, new, Event(old.updated_at, "update", "tea"))
         assert store.apply({"hour": 9}).fired == () and "character" in store.cache.problems["tea"]
         memory.delete("tea", erase=True)
         assert store.get_rules("any").rules == () and store.cache.problems == {}

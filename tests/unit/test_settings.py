@@ -14,12 +14,16 @@ from rlm.core.errors import SettingsError
 from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
+         "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
+         "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
          "secrets": "refuse",
          "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept",
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
          "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
          "n_promote": 7, "k_fail": 2, "k_fail_total": 4, "k_fail_realtime": 5, "max_fail_rate": .01, "ttl_hot": 9.5, "ttl_ltm": 99.0,
-         "time_zone": "Asia/Seoul", "solver_timeout_s": 2.5}
+         "time_zone": "Asia/Seoul", "solver_timeout_s": 2.5,
+         "serve_host": "::1", "serve_port": 80, "serve_names": "memory,box", "token_file": "keys", "serve_max_body": 9, "serve_rate": 1.5,
+         "metrics_prefix": "greeum", "traces": "console"}
 pytestmark = pytest.mark.usefixtures("bare")
 
 
@@ -40,8 +44,12 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     kind = type(getattr(Settings(), name))
     words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key",
                            "anthropic_key", "model_prices"), ("f", "e", "a"))
+    words |= dict.fromkeys(("serve_host", "serve_names", "token_file"), ("f", "e", "a"))
     words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
-    nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow")}
+    words |= {"checkpoints": ("create", "parallel", "full")}
+    words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
+    nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
+                      "metrics_prefix": ("greeum", "rlm", "greeum"), "traces": ("console", "off", "otlp")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
     assert getattr(default, name) == getattr(Settings(), name) and name not in default.sources

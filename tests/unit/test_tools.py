@@ -198,6 +198,29 @@ def test_without_npm_the_site_says_so_and_asks_nobody(tmp_path: Path, monkeypatc
     assert page.read_text(encoding="utf-8") == "<p>x²</p>"
 
 
+NPM = """#!{python}
+import io, sys, tarfile
+name, version = sys.argv[-1].lstrip("@").replace("/", "-").rsplit("@", 1)
+if "skos" in name:
+    sys.exit("no such package")
+with tarfile.open(f"{{name}}-{{version}}.tgz", "w:gz") as tar:
+    tar.addfile(tarfile.TarInfo("package/" + name.split("-")[1] + ".nq"), io.BytesIO())
+print(f"{{name}}-{{version}}.tgz")
+"""
+
+
+def test_the_originals_of_ontologies_are_fetched_once(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "npm").write_text(NPM.format(python=sys.executable), encoding="utf-8")
+    (tmp_path / "npm").chmod(0o755)
+    command, kept = [sys.executable, str(root / "tools" / "originals.py"), str(tmp_path / "kept")], tmp_path / "kept"
+    for folder in (tmp_path, tmp_path / "empty"):
+        done = subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and done.stdout.strip() == str(kept.resolve())
+        assert ("could not fetch @vocabulary/skos" if folder == tmp_path else "npm is not installed") in done.stderr
+    assert sorted(p.parts[-3] for p in kept.glob("*/package/*.nq")) == ["org", "prov", "sosa", "ssn", "time"]
+    assert not list(kept.rglob("*.tgz"))
+
+
 def test_a_tree_without_git_lists_the_same_files(tmp_path: Path) -> None:
     copied = copy_tree(tmp_path / "copy")
     assert not (copied / ".git").exists()

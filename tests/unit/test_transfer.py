@@ -41,7 +41,7 @@ def fill(memory: Memory, clock: ManualClock) -> None:
     "A bit of everything: both languages, history, deletions, erasures, links, another namespace's neighbours."
     memory.write("Mina prefers green tea", id="tea", tags=["drink", "선호"], extra={"n": 1.0, "quote": '"\n\u2028'}, confidence=0.5)
     memory.write("고양이가 소파에서 잔다", id="cat", category="pets", valid_from="2025-05-08", valid_to="2027-01-01")
-    memory.write("when tired then rest", kind="rule", formal="x > 1", id="rest", status="ltm", success=3)
+    memory.write("when tired then rest", kind="rule", formal='when city == "Seoul" then drink = "tea"', id="rest", status="ltm", success=3)
     memory.write("1. search", kind="strategy", title="Find", scope={"tools": ["a"]}, provenance={"task_query": "q"}, source_type="human")
     memory.add_conversation([{"id": "t0", "speaker": "A", "text": "Where is the key?"},
                              {"id": "t1", "speaker": "B", "text": "Under the mat."},

@@ -26,7 +26,8 @@ def rows(path: Path, sql: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def filled(path: Path, clock: ManualClock) -> Path:
     with Memory(path, clock=clock) as memory, Memory(path, clock=clock, namespace="team") as team:
-        memory.write("If tired, rest", kind="rule", id="rest", formal="tired => rest", tags=["삶", "health"], success=4, failure=1)
+        memory.write("If tired, rest", kind="rule", id="rest",
+                     formal='when city == "Seoul" then drink = "tea"', tags=["삶", "health"], success=4, failure=1)
         memory.write("A rule without anything else", kind="rule", id="bare")
         memory.write("1. search\n2. describe", kind="strategy", id="find", title="Find a class", summary="Two steps", tags=["sparql"],
                      scope={"ontology": None, "tools": ["search"]}, provenance={"task_query": "What is Activity?", "source": "human"},
@@ -48,7 +49,8 @@ def test_rules(filled: Path) -> None:
     assert set(RULES) <= found[0].keys() and [r["rule_id"] for r in found] == ["bare", "rest"]
     rest = found[1]
     assert {n: rest[n] for n in RULES} == {
-        "rule_id": "rest", "expr": "If tired, rest", "formal": "tired => rest", "tags": '["health","삶"]', "version": 2, "status": "ltm",
+        "rule_id": "rest", "expr": "If tired, rest", "formal": 'when city == "Seoul" then drink = "tea"',
+        "tags": '["health","삶"]', "version": 2, "status": "ltm",
         "success": 5, "fail": 1, "last_used": "2026-01-02T00:00:00.000000Z"}
     assert (found[0]["tags"], found[0]["last_used"], found[0]["formal"], found[0]["fail"]) == ("[]", None, None, 0)
     assert [r["expr"] for r in rows(filled, "SELECT * FROM rules WHERE namespace = 'team'")] == ["the team's own rule"]

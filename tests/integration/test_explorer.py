@@ -1,0 +1,142 @@
+"The explorer in a real browser: it finds, explains, draws, and takes every stored text for text."
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Tab, browsing
+from serving import Running, serving
+
+from rlm.service.tokens import TokenFile
+
+NASTY = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> a web form"
+pytestmark = pytest.mark.usefixtures("bare")
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Tab]:
+    with browsing() as opened:
+        yield opened
+
+
+@pytest.fixture
+def running(path: Path) -> Iterator[Running]:
+    with serving(path, serve_rate=0) as server:
+        memory = server.service.rooms.of("default")
+        memory.write("I am allergic to peanuts.", id="peanuts", tags=["health"], valid_from="2026-01-03")
+        memory.write("다음 주 화요일에 치과 예약이 있어", id="dentist", tags=["건강"], speaker="민아", valid_from="2026-02-01")
+        memory.write("The dentist is on Main Street.", id="street", valid_from="2026-03-01")
+        memory.write(NASTY, id="nasty", title=NASTY, tags=["<b>bold</b>"], speaker="<i>me</i>", session="<u>s</u>",
+                     valid_from="2026-04-01")
+        memory.link("dentist", "street", "similar", 0.8)
+        memory.link("dentist", "nasty", "similar", 0.5)
+        memory.link("street", "peanuts", "similar", 0.6)
+        yield server
+
+
+def visit(tab: Tab, url: str) -> None:
+    tab.call("Page.navigate", url="about:blank")  # the last test's page goes first: it may still ask its server, which is gone
+    tab.until("location.href === 'about:blank' && document.readyState === 'complete'")
+    tab.events.clear()
+    tab.call("Page.navigate", url=url)
+    tab.until("document.readyState === 'complete' && document.getElementById('hits')")
+
+
+def ask(tab: Tab, question: str) -> None:
+    tab.until("document.querySelectorAll('.hit').length")
+    tab.js(f"document.getElementById('q').value = {question!r}; document.getElementById('ask').requestSubmit()")
+    tab.until("document.getElementById('hits-title').textContent === 'Found'")
+
+
+def test_a_search_shows_hits_with_their_reasons_and_what_is_around_them(tab: Tab, running: Running) -> None:
+    visit(tab, running.url)
+    ask(tab, "치과 예약은 언제야?")
+    tab.until("document.querySelector('.hit').dataset.id === 'dentist'")
+    assert "치과 예약이 있어" in tab.js("document.querySelector('.hit p').textContent")
+    parts = tab.js("[...document.querySelectorAll('.hit .legend')][0].textContent")
+    assert "text" in parts and tab.js("document.querySelectorAll('.hit:first-child .why rect').length") >= 1
+    tab.until("document.querySelectorAll('#graph .node').length === 3")
+    assert tab.js("document.querySelector('#graph .center').dataset.id") == "dentist"
+    assert "2 memories within 1 link" in tab.js("document.getElementById('graph-note').textContent")
+    tab.js("document.querySelector('#radius button:nth-child(2)').click()")
+    tab.until("document.querySelectorAll('#graph .node').length === 4")
+    assert tab.js("document.querySelectorAll('#line .moment').length") == 4
+    assert tab.js("document.querySelectorAll('#line .found').length") >= 1
+    assert "민아" in tab.js("document.getElementById('detail').textContent")
+
+
+def test_a_click_on_a_neighbour_or_on_the_time_line_chooses_it(tab: Tab, running: Running) -> None:
+    visit(tab, running.url)
+    ask(tab, "dentist")
+    tab.until("document.querySelector('#graph .center') && document.querySelectorAll('#graph .node').length > 1")
+    tab.js("document.querySelector('#line [data-id=peanuts]').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    tab.until("document.querySelector('#graph .center')?.dataset.id === 'peanuts'")
+    assert "allergic" in tab.js("document.querySelector('.detail .body').textContent")
+    tab.js("document.querySelector('#graph .near').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    tab.until("document.querySelector('#graph .center')?.dataset.id === 'street'")
+
+
+def test_an_anchor_is_put_pinned_and_searched_from(tab: Tab, running: Running) -> None:
+    visit(tab, running.url)
+    ask(tab, "dentist")
+    tab.until("document.querySelectorAll('.place button').length === 3")
+    tab.until("document.querySelector('.detail .mono').textContent === document.querySelector('.hit.chosen')?.dataset.id")
+    chosen = tab.js("document.querySelector('.hit.chosen').dataset.id")
+    tab.js("document.querySelector('.place button:nth-of-type(2)').click()")
+    tab.until("document.querySelectorAll('.anchor.held').length === 1")
+    tab.js("document.querySelector('.anchor.held .pin').click()")
+    tab.until("document.querySelector('.anchor.held .pin').getAttribute('aria-pressed') === 'true'")
+    held = running.service.rooms.of("default").anchors.state()[1]
+    assert (held.id, held.pinned) == (chosen, True)
+    tab.js("document.getElementById('slot').value = 'B'; document.getElementById('ask').requestSubmit()")
+    tab.until("document.querySelector('.hit .layer')?.textContent.startsWith('anchor B')")
+
+
+def test_what_looks_like_html_is_shown_as_it_is_written(tab: Tab, running: Running) -> None:
+    visit(tab, running.url)
+    ask(tab, "web form")
+    tab.until("document.querySelector('.hit').dataset.id === 'nasty'")
+    tab.until("document.querySelector('#graph .center')?.dataset.id === 'nasty'")
+    assert tab.js("document.querySelector('.hit p').textContent") == NASTY and "<b>bold</b>" in tab.js("document.body.textContent")
+    assert tab.js("document.querySelectorAll('main img, main script, main b, main i:not([style]), main u').length") == 0
+    assert tab.js("document.title") == "rlm explorer" and tab.said() == []
+    refused = tab.js("(() => { try { document.body.innerHTML = '<p>x</p>'; return 'taken' } catch (e) { return e.name } })()")
+    assert refused == "TypeError", "the policy does not keep HTML from being made of texts"
+
+
+def test_it_asks_no_other_server_and_breaks_no_rule_of_its_policy(tab: Tab, running: Running) -> None:
+    visit(tab, running.url)
+    ask(tab, "dentist")
+    tab.until("document.querySelector('#graph .center')?.dataset.id")
+    assert tab.asked() and all(url.startswith((running.url, "data:")) for url in tab.asked()), tab.asked()
+    assert tab.said() == []
+
+
+def test_a_token_is_asked_for_and_kept_in_the_page_alone(tab: Tab, path: Path, tmp_path: Path) -> None:
+    book = TokenFile(tmp_path / "tokens")
+    token, _ = book.add("default")
+    with serving(path, book) as running:
+        running.service.rooms.of("default").write("A memory behind the door.", id="door")
+        visit(tab, running.url)
+        tab.until("!document.getElementById('token-box').classList.contains('hidden')")
+        assert tab.js("document.querySelectorAll('.hit').length") == 0
+        assert "token" in tab.js("document.getElementById('status').textContent")
+        tab.js(f"document.getElementById('token').value = {token!r}; document.getElementById('token-use').click()")
+        tab.until("document.querySelector('.hit')?.dataset.id === 'door'")
+        stored = tab.js("JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, location.href])")
+        assert token not in stored and tab.js("document.getElementById('token').value") == ""
+        visit(tab, running.url)
+        tab.until("!document.getElementById('token-box').classList.contains('hidden')")
+
+
+def test_light_dark_and_small(tab: Tab, running: Running, tmp_path: Path) -> None:
+    visit(tab, running.url)
+    ask(tab, "dentist")
+    sizes = []
+    for n in range(2):
+        tab.picture(tmp_path / f"{n}.png")
+        sizes.append(tab.js("getComputedStyle(document.body).backgroundColor"))
+        tab.js("document.getElementById('theme').click()")
+    assert sizes[0] != sizes[1] and all((tmp_path / f"{n}.png").stat().st_size > 20_000 for n in range(2))
+    tab.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+    assert tab.js("document.documentElement.scrollWidth") <= 390, "it must be scrolled sideways"
+    tab.call("Emulation.clearDeviceMetricsOverride")

@@ -1,0 +1,418 @@
+"The REST server over real sockets: what it does, whom it lets in, and what it keeps to itself."
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving import Running, problem, request, serving
+
+from rlm import Memory
+from rlm.service.rest import Service
+from rlm.service.tokens import TokenFile
+
+pytestmark = pytest.mark.usefixtures("bare")
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> TokenFile:
+    return TokenFile(tmp_path / "tokens")
+
+
+@pytest.fixture
+def open_server(path: Path) -> Iterator[Running]:
+    "For anyone on loopback."
+    with serving(path) as running:
+        yield running
+
+
+@pytest.fixture
+def client(open_server: Running) -> Iterator[httpx.Client]:
+    with open_server.client() as made:
+        yield made
+
+
+def write(client: httpx.Client, text: str, **fields: Any) -> dict[str, Any]:
+    answer = client.post("/v1/write", json={"text": text, **fields})
+    assert answer.status_code == 201, answer.text
+    stored: dict[str, Any] = answer.json()
+    return stored
+
+
+# ---------------------------------------------------------------- what it does
+
+def test_what_was_written_is_found_with_its_reasons(client: httpx.Client, path: Path) -> None:
+    stored = write(client, "민아는 커피보다 녹차를 좋아한다", id="tea", tags=["음료"], speaker="민아", valid_from="2026-05-08",
+                   extra={"page": 3})
+    write(client, "I am allergic to peanuts.", category="fact")
+    found = client.post("/v1/search", json={"q": "민아는 녹차를 좋아해?", "top_k": 3}).json()
+    best = found["hits"][0]
+    assert (found["namespace"], found["source"], best["rank"], best["memory"]["id"]) == ("default", "index", 1, "tea")
+    assert best["score"] == pytest.approx(sum(best["parts"].values())) and best["layer"] == "index" and found["search_time_ms"] > 0
+    assert client.get("/v1/memories/tea").json() == stored
+    with Memory(path) as memory:
+        kept = memory.get("tea")
+        assert (kept.tags, kept.speaker, kept.extra, dict(kept.provenance)["source"]) == (("음료",), "민아", {"page": 3}, "rest")
+        assert [h.id for h in memory.search("민아는 녹차를 좋아해?", 3)] == [h["memory"]["id"] for h in found["hits"]]
+
+
+def test_filters_do_what_they_do_everywhere(client: httpx.Client) -> None:
+    for n in range(4):
+        write(client, f"note {n}", tags=["even" if n % 2 == 0 else "odd"], session=f"s{n // 2}", valid_from=f"2026-01-0{n + 1}")
+    def ids(**filters: Any) -> set[str]:
+        return {h["memory"]["text"] for h in client.post("/v1/search", json={"q": "note", "k": 9, "filters": filters}).json()["hits"]}
+    assert ids(tags=["even"]) == {"note 0", "note 2"} and ids(tags=["even", "odd"],
+                                                              match="any") == ids() and ids(tags=["even", "odd"]) == set()
+    assert ids(session="s1", since="2026-01-04") == {"note 3"} and ids(kind="rule") == set() and ids(status="any") == ids()
+
+
+def test_the_neighbourhood_of_a_memory(client: httpx.Client, open_server: Running) -> None:
+    for n in range(6):
+        write(client, f"memory {n}", id=f"m{n}")
+    memory = open_server.service.rooms.of("default")
+    for a, b, weight in [("m0", "m1", .9), ("m0", "m2", .5), ("m2", "m3", .7), ("m3", "m4", .6), ("m4", "m0", .1)]:
+        memory.link(a, b, "similar", weight)
+    def around(radius: int, limit: int = 60) -> dict[str, Any]:
+        found: dict[str, Any] = client.get("/v1/memories/m0/neighbours", params={"radius": radius, "limit": limit}).json()
+        return found
+    assert {n["id"]: n["hops"] for n in around(0)["nodes"]} == {"m0": 0}
+    assert {n["id"]: n["hops"] for n in around(1)["nodes"]} == {"m0": 0, "m1": 1, "m2": 1, "m4": 1}
+    assert {n["id"]: n["hops"] for n in around(2)["nodes"]} == {"m0": 0, "m1": 1, "m2": 1, "m4": 1, "m3": 2}
+    assert len(around(2)["links"]) == 5 and not around(2)["cut"]
+    assert [n["id"] for n in around(1, limit=2)["nodes"]] == ["m0", "m1"] and around(1, limit=2)["cut"]
+    assert client.get("/v1/memories/nobody/neighbours").status_code == 404
+
+
+def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, open_server: Running) -> None:
+    for n, text in enumerate(["The boat is in the harbour.", "The harbour has a blue restaurant.", "Cats like salmon."]):
+        write(client, text, id=f"m{n}")
+    memory = open_server.service.rooms.of("default")
+    memory.link("m0", "m1", "similar", 0.8)
+    free = client.get("/v1/anchors").json()["slots"]
+    assert [(a["slot"], a["anchor_block_id"], a["pinned"]) for a in free] == [(s, None, False) for s in "ABC"]
+    held = client.patch("/v1/anchors/B", json={"anchor_block_id": "m0", "pinned": True, "hop_budget": 3}).json()["slots"][1]
+    assert (held["anchor_block_id"], held["pinned"], held["hop_budget"], held["summary"]) == ("m0", True, 3,
+                                                                                              "The boat is in the harbour.")
+    near = client.post("/v1/search", json={"q": "blue restaurant harbour", "slot": "B", "radius": 1}).json()["hits"]
+    assert [(h["layer"], h["hops"], h["path"]) for h in near if h["memory"]["id"] == "m1"] == [("anchor B", 1, ["m0", "m1"])]
+    new = write(client, "The blue boat belongs to the restaurant.", slot="B", policy={"link_k": 2, "min_w": 0})
+    around = client.get(f"/v1/memories/{new['id']}/neighbours").json()
+    assert {n["id"] for n in around["nodes"]} >= {"m0", new["id"]} and any("write" in link["origin"] for link in around["links"])
+    assert client.get("/v1/anchors").json()["slots"][1]["anchor_block_id"] == "m0", "a pinned anchor moved"
+    changed = client.patch("/v1/anchors/B", json={"pinned": False}).json()["slots"][1]
+    assert (changed["anchor_block_id"], changed["pinned"], changed["hop_budget"]) == ("m0", False, 3)
+    with Memory(memory.backend.db.path) as other:
+        assert other.anchors.state()[1].id == "m0"
+
+
+@pytest.mark.parametrize(("slot", "body", "status"), [
+    ("D", {"pinned": True}, 422), ("A", {}, 422), ("A", {"pinned": None}, 422), ("A", {"pinned": True}, 422),
+    ("A", {"hop_budget": 2}, 422),
+    ("A", {"anchor_block_id": "nobody"}, 404), ("A", {"anchor_block_id": "m", "hop_budget": 4}, 422), ("A", {"pined": True}, 422),
+    ("A", {"anchor_block_id": "m", "pinned": "yes"}, 422), ("a", {"anchor_block_id": "m"}, 422)])
+def test_an_anchor_that_can_not_be_changed_stays(client: httpx.Client, slot: str, body: dict[str, Any], status: int) -> None:
+    write(client, "a memory", id="m")
+    before = client.get("/v1/anchors").json()
+    answer = client.patch(f"/v1/anchors/{slot}", json=body)
+    assert problem(answer)["status"] == status and client.get("/v1/anchors").json() == before
+
+
+def test_a_change_of_an_anchor_is_whole_or_not_at_all(client: httpx.Client, open_server: Running,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    write(client, "a memory", id="m")
+    memory = open_server.service.rooms.of("default")
+    monkeypatch.setattr(memory.anchors, "pin", lambda slot: 1 / 0)
+    assert client.patch("/v1/anchors/A", json={"anchor_block_id": "m", "pinned": True}).status_code == 500
+    assert client.get("/v1/anchors").json()["slots"][0]["anchor_block_id"] is None
+
+
+def test_the_time_line_has_the_latest_first(client: httpx.Client) -> None:
+    for n in (2, 1, 3):
+        write(client, f"day {n}", valid_from=f"2026-01-0{n}", session="s")
+    line = client.get("/v1/timeline").json()
+    assert [m["text"] for m in line["moments"]] == ["day 3", "day 2", "day 1"] and not line["more"]
+    assert client.get("/v1/timeline", params={"k": 2}).json()["more"]
+    assert [m["text"] for m in client.get("/v1/timeline",
+                                          params={"since": "2026-01-02", "until": "2026-01-03"}).json()["moments"]] == ["day 2"]
+    assert client.get("/v1/timeline", params={"session": "other"}).json()["moments"] == []
+
+
+def test_the_contract_is_typed_and_names_its_errors(client: httpx.Client) -> None:
+    page = client.get("/openapi.json").json()
+    for path, routes in page["paths"].items():
+        for route in routes.values():
+            good = next(answer for status, answer in route["responses"].items() if status.startswith("2"))
+            assert path == "/metrics" or "application/json" in good["content"], path
+            if path.startswith("/v1"):
+                assert {"401", "403", "422", "429"} <= route["responses"].keys() and route["security"] == [{"HTTPBearer": []}]
+    text = json.dumps(page)
+    assert all(f'"{ref}"' in text for ref in ("SearchOut", "ProblemOut", "HitOut")) and "HTTPValidationError" not in text
+
+
+def test_health_tells_whether_the_store_answers(client: httpx.Client, open_server: Running) -> None:
+    assert client.get("/health").json() == {"live": True, "ready": True}
+    open_server.service.rooms.of("default").close()
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()) == (503, {"live": True, "ready": False})
+    assert client.get("/health/live").json() == {"live": True}
+
+
+# ---------------------------------------------------------------- what it refuses
+
+WRONG: list[tuple[str, str, Any, int]] = [
+    ("POST", "/v1/search", {}, 422), ("POST", "/v1/search", {"q": ""}, 422), ("POST", "/v1/search", {"q": " "}, 422),
+    ("POST", "/v1/search", {"q": 5}, 422), ("POST", "/v1/search", {"q": "x" * 10_001}, 422), ("POST", "/v1/search", [], 422),
+    ("POST", "/v1/search", "x", 422), ("POST", "/v1/search", None, 415), ("POST", "/v1/search", {"q": "x", "k": 0}, 422),
+    ("POST", "/v1/search", {"q": "x", "k": 10**30}, 422), ("POST", "/v1/search", {"q": "x", "k": "5"}, 422),
+    ("POST", "/v1/search", {"q": "x", "k": True}, 422), ("POST", "/v1/search", {"q": "x", "k": 3, "top_k": 4}, 422),
+    ("POST", "/v1/search", {"q": "x", "slot": "D"}, 422), ("POST", "/v1/search", {"q": "x", "radius": 2}, 422),
+    ("POST", "/v1/search", {"q": "x", "slot": "A", "radius": 4}, 422),
+    ("POST", "/v1/search", {"q": "x", "filters": {"since": "soon"}}, 422),
+    ("POST", "/v1/search", {"q": "x", "filters": {"tag": "a"}}, 422),
+    ("POST", "/v1/search", {"q": "x", "filters": {"kind": "dream"}}, 422),
+    ("POST", "/v1/search", {"q": "x", "filters": {"status": []}}, 422), ("POST", "/v1/search", {"q": "x", "namespace": "other"}, 422),
+    ("POST", "/v1/write", {"text": ""}, 422), ("POST", "/v1/write", {"text": "\x00"}, 422),
+    ("POST", "/v1/write", {"text": "x", "id": "a\nb"}, 422),
+    ("POST", "/v1/write", {"text": "x", "provenance": {}}, 422), ("POST", "/v1/write", {"text": "x", "kind": "strategy"}, 422),
+    ("POST", "/v1/write", {"text": "x", "valid_from": "yesterday"}, 422),
+    ("POST", "/v1/write", {"text": "x", "reply_to": "nobody"}, 422),
+    ("POST", "/v1/write", {"text": "x", "policy": {"link_k": 3}}, 422), ("POST", "/v1/write", {"text": "x", "tags": ["x"] * 101}, 422),
+    ("GET", "/v1/memories/nobody", None, 404), ("GET", "/v1/memories/" + "x" * 600, None, 404),
+    ("GET", "/v1/memories/" + "x" * 5000, None, 414),
+    ("GET", "/v1/memories/x/neighbours?radius=9", None, 422), ("GET", "/v1/timeline?k=0", None, 422),
+    ("GET", "/v1/timeline?since=soon", None, 422),
+    ("GET", "/v1/search", None, 405), ("DELETE", "/v1/memories/x", None, 405), ("GET", "/v1", None, 404), ("GET", "/docs", None, 404),
+    ("GET", "/v1/search/", None, 404), ("GET", "//v1/timeline", None, 404), ("GET", "/V1/timeline", None, 404)]
+
+
+@pytest.mark.parametrize(("method", "place", "body", "status"), WRONG,
+                         ids=[f"{m} {p[:40]} {json.dumps(b)[:50]}" for m, p, b, _ in WRONG])
+def test_what_is_wrong_is_refused_plainly(client: httpx.Client, open_server: Running, place: str, method: str, body: Any,
+                                          status: int) -> None:
+    before = open_server.service.rooms.of("default").backend.position()
+    answer = client.request(method, place, **({} if method == "GET" else {"json": body}))
+    assert answer.status_code == status, answer.text
+    said = json.dumps(problem(answer))
+    assert "Traceback" not in said and ".py" not in said and "memory.db" not in said
+    assert open_server.service.rooms.of("default").backend.position() == before
+
+
+@pytest.mark.parametrize("body",
+                         [b"{", b'{"q": "x"', b"\xff\xfe", b"[" * 100_000, b'{"q": ' + b"9" * 5000 + b"}", b'{"q": NaN}',
+                          b'{"q": "\\ud800"}',
+                                  b'{"\\ud800": 1, "q": "x"}', b"null", b'{"q": "x", "q": 1}'], ids=lambda b: repr(b[:20]))
+def test_malformed_bodies_are_answered_400_or_422(open_server: Running, body: bytes) -> None:
+    status, answer = open_server.raw(request("POST", "/v1/search", body))
+    assert status in (400, 422), answer
+    assert b"application/problem+json" in answer and b"Traceback" not in answer
+
+
+@pytest.mark.parametrize("place",
+                         ["..", "%2e%2e", "..%2f..%2f..%2fetc%2fpasswd", "%00", "a%00b", "%ff%fe", "....//", "%252e%252e",
+                          "'%20OR%201=1", "\\..\\"])
+@pytest.mark.parametrize("after", ["", "/neighbours"])
+def test_path_tricks_find_nothing(open_server: Running, place: str, after: str) -> None:
+    status, answer = open_server.raw(request("GET", f"/v1/memories/{place}{after}"))
+    assert status in (400, 404, 422), answer
+    assert b"root:" not in answer and b"Traceback" not in answer
+
+
+@pytest.mark.parametrize(("headers", "status"), [
+    ({"Host": "evil.example"}, 421), ({"Host": "127.0.0.1.evil.example:80"}, 421), ({"Host": ""}, 421), ({"Host": "localhost"}, 200),
+    ({"Host": "[::1]:1"}, 200), ({"Host": "127.0.0.1", "Origin": "https://evil.example"}, 403),
+    ({"Host": "localhost", "Origin": "null"}, 403),
+    ({"Host": "localhost", "Origin": "http://localhost"}, 200), ({"Host": "localhost:1", "Origin": "http://localhost:2"}, 403)])
+def test_a_page_from_elsewhere_gets_nothing(open_server: Running, headers: dict[str, str], status: int) -> None:
+    assert open_server.raw(request("GET", "/v1/timeline", **headers))[0] == status
+
+
+def test_a_form_of_another_page_can_store_nothing(client: httpx.Client) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        answer = client.post("/v1/write", content=b'{"text": "x"}', headers={"Content-Type": kind})
+        assert problem(answer)["status"] == 415
+    preflight = client.options("/v1/write", headers={"Access-Control-Request-Method": "POST"})
+    assert preflight.status_code == 405 and not [h for h in preflight.headers if h.startswith("access-control")]
+
+
+def test_every_answer_carries_the_headers_that_hold_a_browser_back(client: httpx.Client) -> None:
+    for path in ("/", "/health", "/v1/timeline", "/v1/memories/nobody", "/nowhere", "/metrics"):
+        headers = client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+        assert "default-src 'none'" in headers["content-security-policy"] and "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"] and headers["cache-control"] == "no-store"
+
+
+def test_a_body_that_is_too_large_is_not_read(path: Path) -> None:
+    with serving(path, serve_max_body=1000) as running:
+        big, start = json.dumps({"text": "x" * 1000}).encode(), b'{"text": "'
+        assert running.raw(request("POST", "/v1/write", big))[0] == 413
+        announced = request("POST", "/v1/write", start, Content_Length="1000000000")
+        assert running.raw(announced)[0] == 413
+        head = request("POST", "/v1/write", Transfer_Encoding="chunked", Content_Type="application/json")
+        chunked = head + b"".join(b"a\r\n" + b"x" * 10 + b"\r\n" for _ in range(200)) + b"0\r\n\r\n"
+        assert running.raw(chunked)[0] == 413
+        small = head + b'10\r\n{"text": "small"\r\n1\r\n}\r\n0\r\n\r\n'
+        assert running.raw(small)[0] == 201
+
+
+# ---------------------------------------------------------------- whom it lets in
+
+def test_a_token_opens_its_namespace_and_no_other(path: Path, book: TokenFile) -> None:
+    ours, theirs, looking = book.add("ours")[0], book.add("theirs")[0], book.add("ours", ["read"])[0]
+    with serving(path, book) as running, running.client(ours) as a, running.client(theirs) as b, running.client(looking) as c:
+        write(a, "The key is under the third stone.", id="secret", session="s")
+        write(b, "Another thing entirely.", id="own")
+        a_sees, b_sees = [], []
+        for client, seen in ((a, a_sees), (b, b_sees)):
+            seen += [client.post("/v1/search", json={"q": "key under the stone", "filters": {"status": "any"}}).text,
+                     client.get("/v1/timeline").text,
+                     client.get("/v1/memories/secret").text, client.get("/v1/memories/secret/neighbours").text,
+                     client.get("/v1/timeline", params={"session": "s"}).text]
+        assert all("third stone" in text for text in a_sees) and not any("third stone" in text or "ours" in text for text in b_sees)
+        foreign, missing = b.get("/v1/memories/secret"), b.get("/v1/memories/secrot")
+        assert (foreign.status_code, foreign.text) == (404, missing.text.replace("secrot", "secret"))
+        assert b.post("/v1/write", json={"text": "x", "reply_to": "secret"}).status_code == 422
+        refused = [b.get("/v1/timeline", headers={"Rlm-Namespace": name}) for name in ("ours", "nowhere")]
+        assert [r.status_code for r in refused] == [403, 403] and refused[0].text == refused[1].text
+        assert b.get("/v1/timeline", headers={"Rlm-Namespace": "theirs"}).status_code == 200
+        assert a.patch("/v1/anchors/A", json={"anchor_block_id": "secret"}).status_code == 200
+        assert b.get("/v1/anchors").json()["slots"][0]["anchor_block_id"] is None
+        assert b.patch("/v1/anchors/A", json={"anchor_block_id": "secret"}).status_code == 404
+        assert c.patch("/v1/anchors/A", json={"pinned": True}).status_code == 403
+        assert c.post("/v1/search", json={"q": "stone", "slot": "A"}).status_code == 403
+        assert c.get("/v1/memories/secret").status_code == 200 and problem(c.post("/v1/write", json={"text": "x"}))["status"] == 403
+        assert write(b, "mine now", id="secret")["text"] == "mine now" and "third stone" in a.get("/v1/memories/secret").text
+
+
+def test_without_a_token_that_is_known_nothing_is_told(path: Path, book: TokenFile) -> None:
+    good = book.add("default")[0]
+    with serving(path, book) as running:
+        for shown in ("", "Bearer", "Bearer ", f"Basic {good}", f"Bearer {good}x", f"Bearer {good[:-1]}", f"Token {good}",
+                      "Bearer " + "x" * 5000):
+            for method, place in (("GET", "/v1/timeline"), ("GET", "/metrics"), ("POST", "/v1/write"),
+                                  ("GET", "/v1/memories/x"), ("GET", "/nowhere")):
+                body = b'{"text": "x"}' if method == "POST" else b""
+                status, answer = running.raw(request(method, place, body, **({"Authorization": shown} if shown else {})))
+                assert status == 401 and b"www-authenticate: bearer" in answer.lower() and good[:8].encode() not in answer
+        for place in ("/", "/health", "/openapi.json"):
+            assert running.raw(request("GET", place))[0] == 200
+        assert running.raw(request("GET", "/v1/timeline", Authorization=f"bearer {good}"))[0] == 200
+
+
+def test_a_revoked_token_is_refused_from_the_next_request_on(path: Path, book: TokenFile) -> None:
+    token, kept = book.add("default")
+    with serving(path, TokenFile(book.path)) as running, running.client(token) as client:
+        assert client.get("/v1/timeline").status_code == 200
+        book.revoke(kept.id)
+        assert client.get("/v1/timeline").status_code == 401
+        again = book.add("default")[0]
+        assert client.get("/v1/timeline", headers={"Authorization": f"Bearer {again}"}).status_code == 200
+        book.path.write_text("nonsense\n", encoding="utf-8")
+        answer = client.get("/v1/timeline", headers={"Authorization": f"Bearer {again}"})
+        assert problem(answer)["status"] == 500 and str(book.path) not in answer.text
+        book.path.unlink()
+        assert client.get("/v1/timeline", headers={"Authorization": f"Bearer {again}"}).status_code == 401
+
+
+def test_figures_need_a_right_of_their_own(path: Path, book: TokenFile) -> None:
+    plain, watcher = book.add("default")[0], book.add("default", ["metrics"])[0]
+    with serving(path, book, metrics_prefix="greeum") as running, running.client(plain) as client, running.client(watcher) as watch:
+        write(client, "a thing", id="thing")
+        client.post("/v1/search", json={"q": "thing"})
+        client.patch("/v1/anchors/A", json={"anchor_block_id": "thing"})
+        client.post("/v1/search", json={"q": "thing", "slot": "A"})
+        write(client, "another thing", slot="A", policy={"min_w": 0})
+        assert client.get("/metrics").status_code == 403 and watch.post("/v1/search", json={"q": "thing"}).status_code == 403
+        text = watch.get("/metrics").text
+    eight = ("anchors_switches_per_min", "local_hit_rate", "fallback_rate", "avg_hops", "beam_width", "anchor_moves_total",
+             "edge_count",
+             "edge_growth_rate")
+    assert all(f"\n{prefix}_{name} " in text for prefix in ("rlm", "greeum") for name in eight)
+    assert 'rlm_search_seconds_count{layer="index"} 1.0' in text and 'route="/v1/write",status="201"} 2.0' in text
+    figures = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+    assert figures["rlm_local_hit_rate"] == 1 and figures["rlm_fallback_rate"] in (0, 1) and figures["greeum_beam_width"] == 32
+    assert figures["rlm_edge_count"] == 1 and figures["rlm_anchor_moves_total"] == 1 and figures["rlm_edge_growth_rate"] > 0
+    assert 'rlm_search_seconds_count{layer="anchor A"} 1.0' in text
+    assert "default" not in text and "thing" not in text and plain not in text
+
+
+def test_a_token_may_call_so_often_and_others_go_on(path: Path, book: TokenFile) -> None:
+    one, other = book.add("default")[0], book.add("default")[0]
+    with serving(path, book, serve_rate=0.5) as running, running.client(one) as client, running.client(other) as second:
+        answers = [client.get("/v1/timeline") for _ in range(7)]
+        assert [a.status_code for a in answers] == [200] * 5 + [429] * 2
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 2 and problem(answers[-1])["title"] == "Too many requests"
+        assert second.get("/v1/timeline").status_code == 200 and client.get("/health").status_code == 200
+
+
+# ---------------------------------------------------------------- trouble
+
+def test_a_busy_store_is_said_to_be_busy(path: Path) -> None:
+    with serving(path, busy_timeout_s=0.1) as running, running.client() as client:
+        write(client, "before", id="before")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        answer = client.post("/v1/write", json={"text": "meanwhile"})
+        assert problem(answer)["status"] == 503 and answer.headers["retry-after"] == "1" and str(path) not in answer.text
+        assert client.post("/v1/search", json={"q": "before"}).json()["hits"][0]["memory"]["id"] == "before"
+        other.execute("ROLLBACK")
+        other.close()
+        write(client, "after")
+
+
+def test_a_failure_inside_is_told_to_the_log_alone(open_server: Running, client: httpx.Client, monkeypatch: pytest.MonkeyPatch,
+                                                   caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("/etc/secret is not there")
+    memory = open_server.service.rooms.of("default")
+    monkeypatch.setattr(memory, "search", fail)
+    answer = client.post("/v1/search", json={"q": "x"})
+    assert problem(answer) == {"title": "The server failed", "status": 500, "detail": "Its log says more."}
+    deadline = time.monotonic() + 10  # the answer goes out before the log is written
+    while "/etc/secret" not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "/etc/secret" in caplog.text
+    monkeypatch.undo()
+    assert client.post("/v1/search", json={"q": "x"}).status_code == 200
+
+
+def test_a_store_that_can_only_be_read(path: Path) -> None:
+    Memory(path).close()
+    with serving(path, more={"read_only": True}) as running, running.client() as client:
+        answer = client.post("/v1/write", json={"text": "x"})
+        assert problem(answer)["status"] == 403 and str(path) not in answer.text
+        assert client.get("/v1/timeline").status_code == 200
+
+
+def test_many_clients_at_once(path: Path, book: TokenFile) -> None:
+    tokens = [book.add(f"team {n}")[0] for n in range(3)]
+    with serving(path, book) as running:
+        def work(n: int) -> list[int]:
+            with running.client(tokens[n % 3]) as client:
+                statuses = []
+                for i in range(15):
+                    statuses.append(client.post("/v1/write", json={"text": f"worker {n} said {i}", "id": f"w{n}-{i}"}).status_code)
+                    found = client.post("/v1/search", json={"q": f"worker {n} said {i}", "k": 50}).json()["hits"]
+                    assert f"w{n}-{i}" in {h["memory"]["id"] for h in found}
+                    assert {int(h["memory"]["id"][1:].split("-")[0]) % 3 for h in found} == {n % 3}
+                return statuses
+        with ThreadPoolExecutor(9) as pool:
+            assert {s for statuses in pool.map(work, range(9)) for s in statuses} == {201}
+    for n in range(3):
+        with Memory(path, namespace=f"team {n}") as memory:
+            assert memory.stats()["memories"] == 45 and memory.check() == []
+
+
+def test_stopping_closes_the_store(path: Path) -> None:
+    with serving(path) as running:
+        with running.client() as client:
+            write(client, "x")
+        service: Service = running.service
+        assert service.rooms.all()
+    assert not service.rooms.all()
+    assert not [t for t in threading.enumerate() if t.name == "rlm-index"]

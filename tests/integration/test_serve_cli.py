@@ -1,0 +1,158 @@
+"`rlm serve` as a program: how it starts, how it stops, and when it does not start. And what it traces."
+import http.server
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import serving
+
+from rlm import Memory
+from rlm.core.errors import MissingExtra
+from rlm.service.tokens import TokenFile
+from rlm.service.tracing import Tracing
+
+RLM = Path(sys.executable).with_name("rlm")
+pytestmark = pytest.mark.usefixtures("bare")
+
+
+@contextmanager
+def program(home: Path, *words: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    "`rlm serve`, and where it says it is."
+    env = {n: v for n, v in os.environ.items() if not n.startswith("RLM_")} | {"HOME": str(home), "RLM_EMBEDDER": "none"} | variables
+    with subprocess.Popen([RLM, "serve", "--port", "0", *words], cwd=home, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            yield process, said.rsplit(" at ", 1)[1].strip() if said else ""
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_starts_serves_and_stops_when_told_to(tmp_path: Path, how: signal.Signals) -> None:
+    with program(tmp_path) as (process, url):
+        assert httpx.get(f"{url}health").json() == {"live": True, "ready": True}
+        assert httpx.post(f"{url}v1/write", json={"text": "kept", "id": "kept"}).status_code == 201
+        process.send_signal(how)
+        out, err = process.communicate(timeout=30)
+    assert (out, err) == ("", "") and process.returncode in (0, -how)
+    with Memory(tmp_path / ".rlm" / "memory.db") as memory:
+        assert memory.get("kept").text == "kept" and memory.check() == []
+
+
+def test_a_token_file_where_the_setting_has_it_shuts_the_door(tmp_path: Path) -> None:
+    token, _ = TokenFile(tmp_path / ".rlm" / "tokens").add("default")
+    with program(tmp_path) as (_, url):
+        assert httpx.get(f"{url}v1/timeline").status_code == 401
+        assert httpx.get(f"{url}v1/timeline", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_other_hosts_are_served_with_tokens_only(tmp_path: Path) -> None:
+    with program(tmp_path, "--host", "0.0.0.0") as (process, url):
+        assert url == "" and process.wait(30) == 1
+        assert process.stderr is not None
+        assert "there is no token" in (said := process.stderr.read()) and "rlm tokens add" in said and "Traceback" not in said
+    token, _ = TokenFile(tmp_path / "keys").add("default")
+    with program(tmp_path, "--host", "0.0.0.0", "--token-file", "keys") as (_, url):
+        port = url.rsplit(":", 1)[1]
+        answer = httpx.get(f"http://127.0.0.1:{port}v1/timeline", headers={
+            "Authorization": f"Bearer {token}", "Host": "memory.example"})
+        assert answer.status_code == 200
+
+
+def test_a_port_that_is_taken_and_a_store_that_is_none_are_said_in_a_sentence(tmp_path: Path) -> None:
+    def fails(*words: str) -> str:
+        with program(tmp_path, *words) as (process, url):
+            assert url == "" and process.wait(30) == 1 and process.stderr is not None
+            said = process.stderr.read()
+            assert said.startswith("Error: ") and "Traceback" not in said and len(said.splitlines()) <= 2
+            return said
+    with program(tmp_path) as (_, url):
+        assert "can't be listened on" in fails("--port", url.rsplit(":", 1)[1].strip("/"))
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG" * 1000)
+    assert "no SQLite database" in fails("--db", "picture.png")
+    assert "no token file" in fails("--token-file", "typo")
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['fastapi'] = None; sys.argv = ['rlm', 'serve', '--port', '0']; from rlm.service.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"HOME": str(tmp_path)}, cwd=tmp_path, capture_output=True,
+                          text=True)
+    assert done.returncode == 1 and "pip install 'rlm[serve]'" in done.stderr and "Traceback" not in done.stderr
+
+
+# ---------------------------------------------------------------- traces
+
+def spans(text: str) -> list[dict[str, object]]:
+    "What the console exporter wrote."
+    decoder, found, at = json.JSONDecoder(), [], 0
+    while at < len(text.rstrip()):
+        span, at = decoder.raw_decode(text, at)
+        found.append(span)
+        at += len(text[at:]) - len(text[at:].lstrip())
+    return found
+
+
+def test_spans_tell_routes_and_numbers_and_no_text(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", heard := io.StringIO())
+    with serving(path, traces="console") as running, running.client() as client:
+        client.post("/v1/write", json={"text": "a private matter", "id": "secret"})
+        client.post("/v1/search", json={"q": "private matter"}, headers={"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"})
+        client.get("/v1/memories/nothing")
+    monkeypatch.undo()
+    made = {str(s["name"]): s for s in spans(heard.getvalue())}
+    assert set(made) == {"memory.write", "POST /v1/write", "memory.search", "POST /v1/search", "GET /v1/memories/{id}"}
+    request, inner = made["POST /v1/search"], made["memory.search"]
+    assert request["parent_id"] == f"0x{'cd' * 8}" and inner["parent_id"] == request["context"]["span_id"]  # type: ignore[index]
+    assert inner["attributes"] == {"slot": "", "rlm.hits": 1, "rlm.layer": "index"}
+    assert made["GET /v1/memories/{id}"]["attributes"]["http.response.status_code"] == 404  # type: ignore[index]
+    assert "private" not in heard.getvalue() and "secret" not in heard.getvalue()
+
+
+def test_spans_go_to_the_collector_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    got: list[tuple[str, bytes]] = []
+
+    class Collector(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+    with http.server.HTTPServer(("127.0.0.1", 0), Collector) as collector:
+        thread = threading.Thread(target=collector.serve_forever)
+        thread.start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_address[1]}")
+        tracing = Tracing("otlp")
+        with tracing.span("memory.search", k=3):
+            pass
+        tracing.close()
+        collector.shutdown()
+        thread.join()
+    assert [p for p, _ in got] == ["/v1/traces"] and b"memory.search" in got[0][1]
+
+
+def test_nothing_is_sent_unless_it_is_asked_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    with serving(path) as running, running.client() as client:
+        assert client.get("/v1/timeline").status_code == 200
+        assert running.service.tracing.provider is None
+        with running.service.tracing.span("x") as span:
+            assert span is not None and not span.is_recording()
+
+
+def test_without_the_extra_traces_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    with pytest.raises(MissingExtra, match="otel"):
+        Tracing("console")

@@ -1,0 +1,531 @@
+"Attention: working memory, the cache, checkpoints, local search and the coordinator."
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy import Toy
+
+import rlm.store.hybrid as hybrid
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import StoreError
+from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
+from rlm.recall.neighbourhoods import Neighbourhood
+from rlm.recall.working_memory import Slot
+from rlm.store.backend import Filters
+
+CLOCK = ManualClock("2026-01-01")
+SUBJECTS = ("boat at sea", "cat and kitten", "garden with tomato", "piano music", "bread of the bakery", "train at the station")
+
+
+def turns(n: int) -> list[dict[str, Any]]:
+    "Ten memories on a subject, then ten on the next."
+    return [{"text": f"{SUBJECTS[i // 10 % 6]} number {i} word{i % 7}", "id": f"m{i}", "session": f"s{i // 10}"} for i in range(n)]
+
+
+@pytest.fixture(autouse=True)
+def rolled_out(monkeypatch: pytest.MonkeyPatch, bare: Path) -> None:
+    "Local search is off by default."
+    monkeypatch.setenv("RLM_CHECKPOINTS", "full")
+
+
+@pytest.fixture
+def full(path: Path, clock: ManualClock) -> Any:
+    "A store with 240 memories and a model."
+    with Memory(path, clock=clock, embedder=Toy()) as memory:
+        memory.write_many(turns(240))
+        yield memory
+
+
+def slot(at: Any = None, context: str = "boats", model: str | None = None) -> Slot:
+    return Slot("W1", context, model, None, at or CLOCK.now(), at or CLOCK.now())
+
+
+def refs(seqs: list[int], relevance: list[float] | None = None) -> list[Checkpoint]:
+    now = CLOCK.now()
+    return [Checkpoint(s, 1.0 if relevance is None else relevance[n], 0.0, now, now) for n, s in enumerate(seqs)]
+
+
+# ---- checkpoints
+
+@given(st.sets(st.integers(1, 400), min_size=1, max_size=5), st.integers(0, 30), st.integers(5, 200))
+def test_a_neighbourhood_begins_with_its_centres_and_is_cut_afterwards(centres: set[int], radius: int, limit: int) -> None:
+    manager = CheckpointManager(radius=radius, limit=limit)
+    manager.create_checkpoint(slot(), refs(sorted(centres)), CLOCK.now())
+    found = manager.get_checkpoint_radius(slot(), np.arange(1, 401)).tolist()
+    assert set(found[:len(centres)]) == centres and len(found) <= limit and len(set(found)) == len(found)
+    steps = [min(abs(s - c) for c in centres) for s in found]
+    assert steps == sorted(steps) and max(steps) <= radius
+
+
+@given(st.sets(st.integers(1, 400), min_size=1, max_size=5), st.integers(0, 20), st.integers(0, 20))
+def test_a_larger_radius_explores_no_less(centres: set[int], radius: int, more: int) -> None:
+    manager = CheckpointManager(limit=1000)
+    manager.create_checkpoint(slot(), refs(sorted(centres)), CLOCK.now())
+    order = np.arange(1, 401)
+    small, large = (set(manager.get_checkpoint_radius(slot(), order, radius=r).tolist()) for r in (radius, radius + more))
+    assert small <= large
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1)), min_size=1, max_size=30))
+def test_at_most_five_stay_those_worth_most(given_: list[tuple[int, float]]) -> None:
+    manager, clock = CheckpointManager(), ManualClock("2026-01-01")
+    for seq, relevance in given_:
+        before = {r.seq: r.worth(clock.now()) for r in manager.of(slot())}
+        now = clock.now()
+        kept = manager.create_checkpoint(slot(), [Checkpoint(seq, relevance, 0.0, now, now)], now)
+        assert len(kept) <= 5 and list(kept) == sorted(kept, key=lambda r: (-r.worth(now), r.seq))
+        gone = before.keys() - {r.seq for r in kept}
+        assert all(before[s] <= min(r.worth(now) for r in kept) + 1e-12 for s in gone)
+        clock.advance(minutes=7)
+
+
+def test_recency_outweighs_relevance_in_time() -> None:
+    manager, clock = CheckpointManager(per_slot=1), ManualClock("2026-01-01")
+    now = clock.now()
+    manager.create_checkpoint(slot(now), [Checkpoint(1, 1.0, 0.0, now, now)], now)
+    assert [r.seq for r in manager.create_checkpoint(slot(now), [Checkpoint(2, .6, 0.0, now, now)], now)] == [1]
+    later = clock.advance(hours=1)
+    assert [r.seq for r in manager.create_checkpoint(slot(now), [Checkpoint(2, .6, 0.0, later, later)], later)] == [2]
+
+
+def test_another_subject_or_model_makes_checkpoints_stale() -> None:
+    manager = CheckpointManager()
+    manager.create_checkpoint(slot(), refs([3]), CLOCK.now())
+    assert [r.seq for r in manager.of(slot())] == [3]
+    assert manager.of(slot(context="cats")) == manager.of(slot(model="e5")) == ()
+    assert not len(manager.get_checkpoint_radius(slot(context="cats"), np.arange(1, 10)))
+
+
+def test_links_are_near_too() -> None:
+    manager = CheckpointManager(radius=1, neighbours=lambda seqs, limit: (np.array([300, 7000]), np.array([.9, .9])))
+    manager.create_checkpoint(slot(), refs([10]), CLOCK.now())
+    assert set(manager.get_checkpoint_radius(slot(), np.arange(1, 401)).tolist()) == {9, 10, 11, 300}  # 7000 is not there
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 9)), min_size=1), min_size=1, max_size=3), st.integers(1, 40))
+def test_each_memory_counts_once_by_its_nearest_place(found: list[list[tuple[int, int]]], limit: int) -> None:
+    arrays = [(np.array([s for s, _ in part]), np.array([p for _, p in part])) for part in found]
+    best: dict[int, int] = {}
+    for seq, place in itertools.chain.from_iterable(found):
+        best[seq] = min(place, best.get(seq, place))
+    assert nearest_first(arrays, limit).tolist() == sorted(best, key=lambda s: (best[s], s))[:limit]
+
+
+# ---- scoring
+
+def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
+    index = full.index
+    full.recall("boat at sea")
+    with index.moment():
+        every = Neighbourhood(index, full.attention.engine.source(), index.catalogue["seq"].astype(np.int64))
+        for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
+            query = full.query(question)
+            right = index.best(query, 10, Filters())[1][:10]
+            ours = every.rank(query, index.meaning.ask(query.vector), 10).ranked[:10]
+            assert [r.seq for r in ours] == [r.seq for r in right]
+            assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
+
+
+def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many([{"text": " ".join(f"{SUBJECTS[(i + j) % 6]} w{j * i}." for j in range(i * 15 + 1))} for i in range(12)])
+        memory.recall("boat")
+        with memory.index.moment():
+            every = Neighbourhood(memory.index, memory.attention.engine.source(), memory.index.catalogue["seq"].astype(np.int64))
+            for question in ("w30 boat", "kitten w12 w24", "bread"):
+                query = memory.query(question)
+                right = memory.index.best(query, 12, Filters())[1][:12]
+                ours = every.rank(query, memory.index.meaning.ask(query.vector), 12).ranked[:12]
+                assert [r.seq for r in ours] == [r.seq for r in right]
+
+
+# ---- the coordinator
+
+def test_local_search_is_off_unless_asked_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RLM_CHECKPOINTS")
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        assert memory.attention.checkpoints() == "off"
+        for n in range(3):
+            assert ids(memory.recall(f"boat word{n}")) == ids(memory.search(f"boat word{n}"))
+        assert not memory.attention.manager.held and not memory.attention.slots.slots
+
+
+def ids(hits: Any) -> list[str]:
+    return [h.id for h in hits]
+
+
+def test_the_envelope_tells_who_answered(full: Memory) -> None:
+    first = full.attention.intelligent_search("boat at sea word3")
+    assert set(first) == {"results", "source", "search_time_ms", "result_count"}
+    assert first["source"] == "ltm_fallback" and first["result_count"] == len(first["results"]) == 10
+    again, reworded = full.attention.intelligent_search(" Boat at  sea word3"), full.attention.intelligent_search("word3 boat sea at")
+    assert again["source"] == "cache" and [r.seq for r in again["results"]] == [r.seq for r in first["results"]]
+    assert reworded["source"] in ("working_memory", "checkpoint", "ltm_fallback")
+    counts = full.attention.counts
+    assert counts.searches == 3 and counts.answered["cache"] == 1 and sum(v["share"] for v in counts.as_dict()["layers"].values()) == 1
+    assert first["results"][0].record.text.startswith("boat at sea") and {r.layer for r in again["results"]} == {"cache"}
+    assert full.recall("boat at sea word3")[0].layer == "cache"
+
+
+def test_the_same_question_in_other_words_is_answered_from_mind(path: Path) -> None:
+    with Memory(path, embedder="none") as memory:
+        memory.write_many(turns(60))
+        first = memory.attention.intelligent_search("boat word3 sea")
+        second = memory.attention.intelligent_search("sea, boat: word3!")
+        assert second["source"] == "working_memory" and [r.seq for r in second["results"]] == [r.seq for r in first["results"]]
+        assert memory.attention.intelligent_search("sea boat word4")["source"] != "working_memory"
+
+
+def test_a_subject_in_mind_is_searched_locally(full: Memory) -> None:
+    full.attention.engine.least = -9.0
+    for n in range(3):
+        full.recall(f"boat at sea word{n}")
+    said = full.attention.intelligent_search("the boat at sea, word5")
+    assert said["source"] == "checkpoint" and said["results"][0].source_slot == "W1"
+    members = full.attention.engine.of(full.attention.slots.slots["W1"]).members
+    assert {r.seq for r in said["results"]} <= members and len(members) <= 100
+
+
+def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hybrid, "GAPS", 0)
+    engine, index = full.attention.engine, full.index
+    full.recall("Who has a boat at sea?", 3)
+    held = next(iter(full.attention.slots.slots.values()))
+    with index.moment():
+        before = engine.of(held)
+    for n in range(200, 240):  # far from the boats that were asked for
+        for _ in range(8):
+            full.update(f"m{n}", text=f"{SUBJECTS[n // 10 % 6]} number {n} said anew {_}")
+    with index.moment():
+        assert index.numbering, "there were enough gaps"
+        after = engine.of(held)
+        assert (index.catalogue["seq"][after.numbers] == after.seqs).all()
+        assert not before.current or after is before
+
+
+def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    full.recall("boat at sea word1")
+    attention = full.attention
+    query = full.query("boat at sea word2")
+    monkeypatch.setattr(attention.index, "best", lambda *a: pytest.fail("it searched everything"))
+    for least in (-9.0, 1e9):
+        attention.engine.least = least
+        with attention.index.moment():
+            said = attention.engine.search_with_checkpoints(query, attention.index.meaning.ask(query.vector), attention.slots)
+        assert bool(said.ranked) == (least < 0) and (said.declined == "too weak") == (least > 0)
+
+
+@pytest.mark.parametrize("mode", ["off", "create", "parallel", "full"])
+def test_the_setting_is_consulted(path: Path, mode: str) -> None:
+    with Memory(path, embedder=Toy(), checkpoints=mode) as memory:
+        memory.write_many(turns(240))
+        memory.attention.engine.least = -9.0
+        found = [memory.attention.intelligent_search(f"boat at sea word{n}") for n in range(5)]
+        assert ("checkpoint" in [f["source"] for f in found]) == (mode == "full")
+        assert bool(memory.attention.manager.held) == (mode != "off")
+        assert (memory.attention.counts.compared > 0) == (mode == "parallel")
+
+
+def test_a_plain_search_moves_nothing(full: Memory) -> None:
+    full.recall("boat at sea")
+    before = (dict(full.attention.slots.slots), dict(full.attention.manager.held), full.attention.counts.searches)
+    full.search("piano music")
+    assert before == (dict(full.attention.slots.slots), dict(full.attention.manager.held), full.attention.counts.searches)
+
+
+def test_reading_writes_nothing_to_memories(full: Memory) -> None:
+    position = full.backend.position()
+    for n in range(40):
+        full.recall(f"piano word{n}")
+    full.attention.keep()
+    assert full.backend.position() == position and full.get("m3").access_count == 0
+
+
+# ---- writes
+
+def test_what_was_written_is_found_at_once(full: Memory, path: Path) -> None:
+    for n in range(3):
+        full.recall(f"boat at sea word{n}")
+    full.write("boat at sea zanzibar word2", id="new")
+    assert ids(full.recall("boat at sea zanzibar word2"))[0] == "new"
+    a = full.attention
+    assert any(r.seq == 241 for s in a.slots.slots.values() for r in a.manager.of(s))
+    with Memory(path, embedder=Toy()) as other:
+        other.write("boat at sea quagga word2", id="other")
+    assert ids(full.recall("boat at sea quagga word2"))[0] == "other"
+
+
+def test_a_write_ends_a_cached_answer_only_if_it_may_change_it(full: Memory, path: Path) -> None:
+    full.recall("tomato word1")
+    with Memory(path, namespace="elsewhere", embedder=Toy()) as other:
+        other.write("tomato word1")
+    full.record_usage("m3")
+    assert full.attention.intelligent_search("tomato word1")["source"] == "cache"
+    full.write("tomato word1 word1", id="better", session="s2")
+    said = full.intelligent_search("tomato word1")
+    assert said["source"] != "cache" and "better" in ids(said["results"])
+    assert ids(said["results"]) == ids(full.search("tomato word1"))
+
+
+def test_records_are_as_they_are_now(full: Memory, path: Path) -> None:
+    assert full.recall("tomato word1")[0].memory.access_count == 0
+    top = full.recall("tomato word1")[0].id
+    with Memory(path, embedder=Toy()) as other:
+        other.record_usage(top)
+    hit = full.recall("tomato word1")[0]
+    assert (hit.layer, hit.memory.access_count) == ("cache", 1)
+
+
+def test_what_expires_is_gone_everywhere(full: Memory, clock: ManualClock) -> None:
+    full.write("bread today only zulu", id="soon", valid_to=clock.now() + timedelta(hours=1))
+    for question in ("bread today only zulu", "only zulu bread today", "bread zulu"):
+        assert "soon" in ids(full.recall(question))
+    clock.advance(hours=2)
+    for question in ("bread today only zulu", "only zulu bread today", "bread zulu"):
+        assert "soon" not in ids(full.recall(question))
+
+
+@pytest.mark.parametrize("erase", [False, True])
+def test_what_is_deleted_is_gone_from_every_layer(full: Memory, path: Path, erase: bool) -> None:
+    full.attention.engine.least = -9.0
+    for n in range(4):
+        full.recall(f"boat at sea word{n}")
+    full.attention.keep()
+    gone = full.recall("boat at sea word1")[0].id
+    full.delete(gone, erase=erase)
+    for question in [f"boat at sea word{n}" for n in range(4)] + ["sea boat word1 at", "boat word6"]:
+        assert gone not in ids(full.recall(question))
+    seq = int(gone[1:]) + 1
+    assert all(seq != r.seq for s in full.attention.slots.slots.values() for r in full.attention.manager.of(s))
+    with Memory(path, embedder=Toy()) as other:
+        assert not other.backend.db.query("SELECT 1 FROM slot_refs WHERE seq = ?", (seq,))
+        for question in ("boat at sea word1", "boat word6"):
+            assert gone not in ids(other.recall(question))
+
+
+def test_an_erasure_leaves_no_question_behind(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.write("the boat at sea is called Marzipanade", id="secret")
+        memory.recall("Who sails the boat Marzipanade at sea?")
+        memory.attention.keep()
+        assert memory.backend.db.query("SELECT 1 FROM slots WHERE kind = 'working'")
+        memory.delete("secret", erase=True)
+        assert not memory.backend.db.query("SELECT 1 FROM slots WHERE kind = 'working'")
+    assert b"arzipanade" not in path.read_bytes()
+
+
+# ---- walls
+
+def test_namespaces_are_walls(path: Path) -> None:
+    with Memory(path, namespace="one", embedder=Toy()) as one, Memory(path, namespace="two", embedder=Toy()) as two:
+        for memory in (one, two):
+            memory.write_many([{**t, "text": t["text"] + f" {memory.namespace}"} for t in turns(240)])
+            memory.attention.engine.least = -9.0
+        for n in range(6):
+            for memory in (one, two):
+                assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.namespace}
+            one.write(f"boat at sea word{n} fresh")
+        for memory in (one, two):
+            memory.attention.keep()
+            spaces = "SELECT DISTINCT m.namespace FROM slot_refs r JOIN memories m ON m.seq = r.seq WHERE r.namespace = ?"
+            assert memory.backend.db.query(spaces, (memory.namespace,)) == [(memory.namespace,)]
+
+
+STEPS = st.lists(st.one_of(
+    st.tuples(st.just("ask"), st.integers(0, 5), st.integers(0, 6), st.sampled_from([None, "red", "blue"])),
+    st.tuples(st.just("write"), st.integers(0, 5), st.integers(0, 6), st.sampled_from([None, "red", "blue"])),
+    st.tuples(st.just("delete"), st.integers(0, 200), st.just(0), st.none()),
+    st.tuples(st.just("archive"), st.integers(0, 200), st.just(0), st.none())), max_size=25)
+
+
+@settings(max_examples=25)
+@given(STEPS)
+def test_every_layer_gives_only_what_is_there_and_passes(steps: list[tuple[str, int, int, str | None]]) -> None:
+    with Memory(":memory:", embedder=Toy(), clock=ManualClock("2026-01-01")) as memory:
+        memory.write_many([{**t, "tags": ["red"] if n % 2 else ["blue"]} for n, t in enumerate(turns(120))])
+        memory.attention.engine.least = -9.0
+        known = [f"m{n}" for n in range(120)]
+        for what, a, b, tag in steps:
+            if what == "ask":
+                hits = memory.recall(f"{SUBJECTS[a]} word{b}", 5, **({"tags": [tag]} if tag else {}))
+                assert len({h.id for h in hits}) == len(hits) and [h.rank for h in hits] == list(range(1, len(hits) + 1))
+                for h in hits:
+                    assert h.memory == memory.get(h.id) and h.memory.status in ("hot", "ltm") and (tag is None or tag in h.memory.tags)
+                if hits and hits[0].layer == "cache":
+                    assert memory.attention.generation <= memory.backend.position()[1]
+            elif what == "write":
+                known.append(memory.write(f"{SUBJECTS[a]} word{b}", tags=[tag] if tag else []).id)
+            elif known and what == "delete":
+                memory.delete(known.pop(a % len(known)))
+            elif known:
+                memory.update(known.pop(a % len(known)), status="archived")
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6), st.booleans()), min_size=1, max_size=12))
+def test_without_checkpoints_recall_is_search(steps: list[tuple[int, int, bool]]) -> None:
+    with Memory(":memory:", embedder=Toy(), checkpoints="off", clock=ManualClock("2026-01-01")) as memory:
+        memory.write_many(turns(60))
+        for a, b, write in steps:
+            if write:
+                memory.write(f"{SUBJECTS[a]} word{b} more")
+            question = f"{SUBJECTS[a]} word{b}"
+            assert ids(memory.recall(question)) == ids(memory.search(question))
+
+
+# ---- lasting
+
+def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
+    with Memory(path, clock=clock, embedder=Toy()) as memory:
+        memory.write_many(turns(240))
+        for n in range(3):
+            memory.recall(f"boat at sea word{n}")
+        slots = dict(memory.attention.slots.slots)
+        held = {name: h.refs for name, h in memory.attention.manager.held.items()}
+    with Memory(path, clock=clock, embedder=Toy()) as memory:
+        memory.recall("piano music word1")
+        again = memory.attention
+        for name, slot_ in slots.items():
+            assert again.slots.slots[name].context_hash == slot_.context_hash
+            assert {r.seq for r in again.manager.of(again.slots.slots[name])} == {r.seq for r in held[name]}
+        memory.attention.engine.least = -9.0
+        assert memory.attention.intelligent_search("boat at sea word6")["source"] == "checkpoint"
+
+
+def test_what_was_written_meanwhile_is_caught_up_with(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+    with Memory(path, embedder=Toy()) as other:
+        other.write("boat at sea meanwhile", id="meanwhile")
+    with Memory(path, embedder=Toy()) as memory:
+        memory.recall("piano")
+        a = memory.attention
+        assert 61 in [r.seq for s in a.slots.slots.values() for r in a.manager.of(s)]
+
+
+def test_another_models_slots_are_ignored(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+    with Memory(path, embedder=Toy("another")) as memory:
+        memory.backend.db.query("UPDATE meta SET value = ? WHERE key = 'vector_model'", (json.dumps(["another", 16]),))
+        memory.attention.model()
+        with memory.index.moment():
+            memory.attention.load()
+        assert not memory.attention.slots.slots
+
+
+def test_a_store_that_cant_be_written_to_keeps_attention_in_memory(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(240))
+    with Memory(path, embedder=Toy(), read_only=True) as memory:
+        memory.attention.engine.least = -9.0
+        found = [memory.intelligent_search(f"boat at sea word{n}")["source"] for n in range(3)]
+        assert found[0] == "ltm_fallback" and "checkpoint" in found
+        memory.attention.keep()
+        assert not memory.backend.db.query("SELECT 1 FROM slots")
+
+
+def test_a_failed_write_of_attention_leaves_what_was_there(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    full.recall("boat at sea")
+    full.attention.keep()
+    rows = full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs")
+    full.recall("piano music")
+    with monkeypatch.context() as patch:
+        patch.setattr("rlm.recall.attention.write_refs", lambda *a: (_ for _ in ()).throw(StoreError("full disk")))
+        with pytest.raises(StoreError):
+            full.attention.keep()
+    assert rows == (full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs"))
+    full.attention.keep()
+    assert len(full.backend.db.query("SELECT slot FROM slots")) > len(rows[0])
+
+
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from toy import Toy
+from rlm import Memory
+from rlm.recall import attention
+attention.UNSAVED = 1
+with Memory(sys.argv[1], embedder=Toy()) as memory:
+    print("ready", flush=True)
+    for n in range(100_000):
+        memory.recall(f"boat at sea word{n}")
+        memory.write(f"piano music word{n}")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_kill_at_any_moment_leaves_whole_slots(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+    for wait in (0.05, 0.2, 0.37):
+        child = subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(Path(__file__).parent.parent)], stdout=subprocess.PIPE)
+        assert child.stdout is not None and child.stdout.readline() == b"ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(wait)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        with Memory(path, embedder=Toy()) as memory:
+            assert memory.check() == []
+            db = memory.backend.db
+            alone = "SELECT 1 FROM slot_refs r LEFT JOIN slots s ON (s.namespace, s.slot) = (r.namespace, r.slot) WHERE s.slot IS NULL"
+            assert not db.query(alone)
+            assert not db.query("PRAGMA foreign_key_check")
+            assert len(memory.recall("boat at sea word1")) == 10
+            for s in memory.attention.slots.slots.values():
+                assert len(memory.attention.manager.of(s)) <= 5
+
+
+# ---- slots
+
+def test_what_rests_fades_and_makes_room(full: Memory, clock: ManualClock) -> None:
+    full.attention.slots.size = 3
+    for n, subject in enumerate(SUBJECTS):
+        full.recall(f"{subject} word{n % 7}")
+        clock.advance(minutes=30)
+    contexts = {s.context for s in full.attention.slots.slots.values()}
+    assert len(full.attention.slots.slots) == 3 and contexts == {f"{s} word{n}" for n, s in list(enumerate(SUBJECTS))[3:]}
+    assert full.attention.slots.get_active_slots(clock.advance(days=2)) == []
+
+
+def test_questions_about_the_past_and_inside_a_transaction_are_plain_searches(full: Memory, clock: ManualClock) -> None:
+    full.recall("boat at sea")
+    then = clock.now()
+    clock.advance(days=1)
+    full.write("boat at sea later", id="later")
+    assert "later" not in ids(full.recall("boat at sea later", as_of=then))
+    with full.backend.transaction():
+        before = full.attention.counts.searches
+        assert full.recall("boat at sea")
+        assert full.attention.counts.searches == before
+
+
+def test_an_empty_store_has_nothing_to_recall(memory: Memory) -> None:
+    assert len(memory.recall("anything")) == 0 and memory.intelligent_search("anything")["result_count"] == 0
+    memory.write("a boat")
+    assert len(memory.recall("boat")) == 1
+
+
+def test_words_alone_will_do(path: Path) -> None:
+    with Memory(path, embedder="none") as memory:
+        memory.write_many(turns(240))
+        memory.attention.engine.least = -9.0
+        said = [memory.intelligent_search(f"boat at sea word{n}") for n in range(4)]
+        assert said[-1]["source"] == "checkpoint" and len(said[-1]["results"]) == 10
+

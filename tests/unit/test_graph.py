@@ -1,0 +1,615 @@
+"""The graph, its bootstrap, the anchors, and searching and writing near them: what must hold whatever is stored."""
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from toy import SUBJECTS, Toy
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput, NotFound
+from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
+from rlm.recall.graph_index import GraphIndex
+from rlm.recall.graph_view import make_view, pairs
+from rlm.recall.link_weights import Mixture, similarity
+from rlm.recall.near_search import SlotSearch
+from rlm.recall.near_write import NearWrite
+from rlm.recall.snapshots import export_anchors, export_graph, import_anchors, import_graph
+from rlm.recall.walks import walk
+from rlm.service.finding import SurveyingMemory
+from rlm.store.backend import Filters
+from rlm.store.embedding import unit
+from rlm.store.link_rows import SIM, TAG, TIME, Links, links, read_links
+from rlm.store.sqlite import SQLiteTransaction
+
+WORDS = [w for subject in SUBJECTS for w in subject[:2]]
+texts = st.lists(st.lists(st.sampled_from([*WORDS, "green", "old", "오늘"]), min_size=1, max_size=5).map(" ".join), min_size=1, max_size=12)
+VERBS = st.sampled_from(["link", "upsert", "delete", "erase", "write", "boot", "other"])
+slow = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def opened(path: Any = ":memory:", **more: Any) -> Memory:
+    return Memory(path, clock=ManualClock("2026-11-21T09:00:00Z"), embedder=Toy(), **more)
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with opened() as m:
+        yield m
+
+
+def harbour(m: Memory) -> None:
+    "Three subjects of several memories each, linked."
+    for n in range(6):
+        for word in ("boat", "cat", "bread"):
+            m.write(f"{word} number {n}", id=f"{word}{n}", session=word)
+            m.clock.advance(minutes=1)  # type: ignore[attr-defined]
+    m.bootstrap(progress=False)
+
+
+def state(m: Memory) -> Any:
+    "All that a write near an anchor may change."
+    tables = ("memories", "memory_tags", "vectors", "edges", "slots", "events", "slot_refs")
+    return {t: m.backend.db.query(f"SELECT * FROM {t} ORDER BY 1, 2") for t in tables}
+
+
+# ---------------------------------------------------------------- the graph
+
+random_links = st.lists(st.tuples(st.integers(1, 25), st.integers(1, 25), st.integers(1, 100)), max_size=120).map(
+    lambda rows: links((a, b, w / 100, SIM) for a, b, w in rows if a != b))
+
+
+@given(random_links, st.integers(1, 25), st.integers(0, 5), st.integers(1, 12))
+def test_a_walk_never_revisits_and_a_larger_radius_only_adds(found: Links, start: int, radius: int, beam: int) -> None:
+    view = make_view(found)
+    near, far = walk(view, start, radius, beam), walk(view, start, radius + 1, beam)
+    assert len(set(far.seqs.tolist())) == len(far) and far.seqs[:len(near)].tolist() == near.seqs.tolist()
+    assert (np.bincount(far.hops)[1:] <= beam).all() and (np.diff(far.hops) >= 0).all()
+    for n in range(len(far)):
+        way = far.way(n)
+        assert way[0] == start and len(way) == far.hops[n] + 1
+        assert all(b in view.row(a)[0] for a, b in itertools.pairwise(way))
+
+
+@given(random_links)
+def test_links_are_seen_from_both_ends(found: Links) -> None:
+    view = make_view(found)
+    for seq in range(26):
+        for to, w, o in zip(*(c.tolist() for c in view.row(seq)), strict=True):
+            assert (seq, w, o) in list(zip(*(c.tolist() for c in view.row(to)), strict=True))
+    assert {(a, b) for a, b in zip(pairs(view).src.tolist(), pairs(view).dst.tolist(), strict=True)} == {
+        (min(a, b), max(a, b)) for a, b in zip(found.src.tolist(), found.dst.tolist(), strict=True)}
+
+
+def test_beam_search_finds_no_fewer_with_more_hops(memory: Memory) -> None:
+    harbour(memory)
+    counts = [len(memory.graph.beam_search("boat0", lambda id: id.startswith("boat"), max_hop=hops)) for hops in range(5)]
+    assert counts == sorted(counts) and counts[0] == 1 and counts[-1] == 6
+
+
+def test_the_beam_is_led_by_the_question(memory: Memory) -> None:
+    for name in ("hub", "strong", "weak", "goal"):
+        memory.write(name, id=name)
+    memory.graph.upsert_edges("hub", [("strong", 0.9), ("weak", 0.5)])
+    memory.graph.upsert_edges("weak", [("goal", 0.5)])
+    weak = memory.get("weak").seq
+    assert memory.graph.beam_search("hub", lambda id: id == "goal", beam=1) == []
+    assert memory.graph.beam_search("hub", lambda id: id == "goal", beam=1,
+                                    fit=lambda seqs: np.where(seqs == weak, 1, 0.1).astype(np.float32)) == ["goal"]
+
+
+@slow
+@given(st.lists(st.tuples(VERBS, st.integers(0, 9), st.integers(0, 9),
+                          st.integers(0, 10)), max_size=25))
+def test_the_graph_in_memory_is_the_graph_in_the_store(steps: list[tuple[str, int, int, int]]) -> None:
+    with opened() as m:
+        other = GraphIndex(m.backend, m.namespace, clock=m.clock)  # as another process would have
+        for n in range(10):
+            m.write(f"{WORDS[n % len(WORDS)]} {n}", id=str(n))
+        for verb, a, b, w in steps:
+            there = {str(x) for x in (a, b) if m.backend.get([str(x)], m.namespace)}
+            if verb in ("link", "upsert", "other") and a != b and len(there) == 2:
+                if verb == "link":
+                    m.link(str(a), str(b), weight=w / 10)
+                else:
+                    (m.graph if verb == "upsert" else other).upsert_edges(str(a), [(str(b), w / 10)])
+            elif verb in ("delete", "erase") and str(a) in there:
+                m.delete(str(a), erase=verb == "erase")
+            elif verb == "write":
+                m.write(f"{WORDS[b]} again", slot="auto")
+            elif verb == "boot":
+                m.bootstrap(progress=False)
+            for graph in (m.graph, other):
+                graph.sync()
+            seen, true = pairs(m.graph.sync()), pairs(make_view(read_links(m.backend.db, m.namespace)))
+            for x, y in ((seen, true), (pairs(other.sync()), true)):
+                assert all(np.array_equal(getattr(x, f), getattr(y, f)) for f in ("src", "dst", "weight", "bits"))
+
+
+def test_links_made_by_people_count_and_are_not_pruned(memory: Memory) -> None:
+    for n in range(50):
+        memory.write(f"note {n}", id=str(n))
+    for n in range(1, 40):
+        memory.link("0", str(n), weight=0.01)
+    assert memory.graph.upsert_edges("0", [(str(n), 0.4 + n / 100) for n in range(1, 50)]) == 32
+    assert memory.graph.upsert_edges("49", [("0", 0.36)]) == 0, "it is linked already; now it weighs less"
+    stored = read_links(memory.backend.db, "default", [memory.get("0").seq])
+    assert int((stored.bits == SIM * 8).sum()) == 32 and len(memory.links("0")) == 39 + 32
+    assert [i for i, _ in memory.graph.neighbors("0", k=3)] == ["48", "47", "46"]
+    with pytest.raises(NotFound):
+        memory.graph.neighbors("nobody")
+    with pytest.raises(InvalidInput):
+        memory.graph.upsert_edges("0", [("1", 2.0)])
+    with pytest.raises(InvalidInput):
+        memory.graph.upsert_edges("0", [("1", 0.5)], origin="user")
+
+
+def test_a_newcomer_is_let_in_by_neighbours_that_are_full(memory: Memory) -> None:
+    for n in range(40):
+        memory.write(f"note {n}", id=str(n))
+    memory.graph.upsert_edges("0", [(str(n), 0.9) for n in range(1, 33)])
+    assert memory.graph.upsert_edges("39", [("0", 0.4)]) == 1
+    assert ("0" in dict(memory.graph.neighbors("39"))) and ("39" in dict(memory.graph.neighbors("0", k=99)))
+    assert len(memory.graph.neighbors("0", k=99)) == 32
+
+
+def test_no_walk_crosses_a_namespace(tmp_path: Path) -> None:
+    with opened(tmp_path / "m.db") as ours, opened(tmp_path / "m.db", namespace="theirs") as theirs:
+        harbour(ours)
+        theirs.write("boat elsewhere", id="far")
+        theirs.bootstrap(progress=False)
+        ours.backend.db.query("INSERT INTO edges VALUES (?, ?, 'near', 1.0, 'sim', '2026-01-01T00:00:00.000000Z')",
+                              (ours.get("boat0").seq, theirs.get("far").seq))  # as a damaged import might
+        fresh = GraphIndex(ours.backend, "default")
+        assert "far" not in {r.id for r in fresh.explore("boat0", 9, 999)} and theirs.graph.neighbors("far") == []
+        ours.anchors.set("A", "boat0")
+        assert theirs.anchors.state()[0].id is None
+        assert "far" not in {h.id for h in ours.search("boat elsewhere", slot="A")}
+        with pytest.raises(NotFound):
+            theirs.anchors.set("A", "boat0")
+
+
+# ---------------------------------------------------------------- the bootstrap
+
+def test_weights_are_the_stated_mixture(memory: Memory) -> None:
+    memory.write("boat here", id="a", session="s")
+    memory.write("boat there", id="b", session="s")
+    memory.write("boat far away", id="c", tags=["trip"])
+    memory.write("cat", id="d", tags=["trip"])
+    memory.bootstrap(progress=False)
+    stamp = memory.anchors.stamp()
+    assert stamp is not None
+    topics = {i: memory.anchors.topic_of(memory.get(i).seq) for i in "abcd"}
+
+    def near(x: str, y: str) -> float:
+        return float(similarity(topics[x] @ topics[y], stamp.calibration.related))
+
+    found = {(e.src, e.dst): e for e in memory.links("a") + memory.links("c")}
+    assert found["a", "b"].weight == pytest.approx(0.7 * near("a", "b") + 0.2 + 0.1, abs=1e-4) and found["a", "b"].origin == "sim+time+tag"
+    assert found["a", "c"].weight == pytest.approx(0.7 * near("a", "c"), abs=1e-4) and found["a", "c"].origin == "sim"
+    assert found["c", "d"].weight == pytest.approx(0.7 * near("c", "d") + 0.2 + 0.1, abs=1e-4) and found["c", "d"].origin == "time+tag"
+    assert 0.7 * near("c", "d") < Mixture().theta, "similarity alone would not have made it"
+
+
+def test_a_bootstrap_is_idempotent_and_drops_what_no_longer_holds(memory: Memory) -> None:
+    harbour(memory)
+    memory.link("boat0", "cat3", "likes", 0.2)
+    before = memory.backend.db.query("SELECT src, dst, relation, weight, origin FROM edges ORDER BY 1, 2, 3")
+    assert memory.bootstrap(progress=False).unchanged
+    memory.clock.advance(hours=1)  # type: ignore[attr-defined]
+    memory.update("boat0", text="cat on the loose")
+    again = memory.bootstrap(progress=False)
+    assert not again.unchanged and again.dropped > 0 and "boat3" not in dict(memory.graph.neighbors("boat0"))
+    memory.clock.advance(hours=1)  # type: ignore[attr-defined]
+    memory.update("boat0", text="boat number 0")
+    memory.bootstrap(progress=False)
+    assert memory.backend.db.query("SELECT src, dst, relation, weight, origin FROM edges ORDER BY 1, 2, 3") == before
+
+
+@pytest.mark.parametrize("n", [40])
+def test_no_memory_has_more_links_than_it_may(memory: Memory, n: int) -> None:
+    memory.write_many([{"text": f"boat {i}", "session": "s", "tags": ["t"]} for i in range(n)])
+    memory.bootstrap(Mixture(kmax=8), progress=False)
+    assert memory.graph.stats()["most links"] <= 8 and memory.graph.stats()["memories linked"] == n
+
+
+def test_a_bootstrap_without_a_model_links_by_time_and_tags() -> None:
+    with Memory(":memory:", embedder="none") as m:
+        m.add_conversation([("a", "one"), ("b", "two"), ("a", "three")], "s")
+        m.write("alone", tags=["x"])
+        assert m.bootstrap(progress=False).added == 3 and set(m.graph.stats()["origins"]) == {"time+tag"}
+        made = read_links(m.backend.db, "default")
+        assert (made.bits == TIME | TAG).all() and (made.weight < Mixture().theta).all(), "they have a floor of their own"
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+from toy import Toy
+from rlm import Memory
+from rlm.recall import bootstrap as module
+from rlm.store.sqlite import SQLiteBackend
+real = module.batches
+def dying(weighing, k, after, size=20):
+    for n, batch in enumerate(real(weighing, k, after, size)):
+        if n == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield batch
+module.batches = dying
+Memory({path!r}, embedder=Toy()).bootstrap(progress=False)
+"""
+
+
+def test_a_killed_bootstrap_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    rows = [{"text": f"{WORDS[n % len(WORDS)]} {n}", "session": f"s{n % 7}", "id": str(n)} for n in range(120)]
+    with opened(path) as m:
+        m.write_many(rows)
+    child = subprocess.run([sys.executable, "-c", KILLED.format(tests=str(Path(__file__).parents[1]), path=str(path))], capture_output=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr.decode()
+    with opened(path) as m, opened() as whole:
+        assert m.check() == [] and m.graph.edge_count > 0
+        done = m.bootstrap(progress=False)
+        assert done.resumed and m.bootstrap(progress=False).unchanged
+        whole.write_many(rows)
+        whole.bootstrap(progress=False)
+        sql = "SELECT src, dst, relation, weight, origin FROM edges ORDER BY 1, 2, 3"
+        assert m.backend.db.query(sql) == whole.backend.db.query(sql)
+
+
+# ---------------------------------------------------------------- anchors
+
+def topic(m: Memory, text: str) -> Any:
+    return m.anchors.topic(Toy().embed([text], "query")[0])
+
+
+def test_another_topic_takes_over_only_when_it_is_clearly_nearer(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    memory.anchors.set("B", "cat0")
+    a, b = (memory.anchors.rows()[s].topic for s in "AB")
+    assert a is not None and b is not None
+    for share, expected in ((0.5, "B"), (0.505, "B"), (0.7, "A")):
+        mixed = unit(share * a + (1 - share) * b)
+        assert (mixed @ a - mixed @ b > HYSTERESIS) == (expected == "A")
+        assert memory.anchors.select_active_slot(mixed) == expected
+    memory.anchors.used("A")
+    assert memory.anchors.select_active_slot(unit(a + b)) == "A" and memory.anchors.select_active_slot(None) == "A"
+
+
+def test_a_pinned_anchor_never_moves_by_itself(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    before = memory.anchors.rows()["A"].topic
+    assert before is not None
+    memory.search("cat", slot="A")
+    memory.write("a boat again", slot="A")
+    for _ in range(PATIENCE + 2):
+        memory.search("bread", slot="A")
+    memory.search("boat", slot="auto")
+    memory.anchors.move_anchor("A", "cat1")
+    row = memory.anchors.rows()["A"]
+    assert memory.anchors.state()[0].id == "boat0" and row.topic is not None and np.array_equal(row.topic, before) and row.uses > 5
+    memory.anchors.set("A", "cat2")
+    assert memory.anchors.state()[0].id == "cat2" and memory.anchors.state()[0].pinned
+    memory.anchors.unpin("A")
+    assert memory.anchors.move_anchor("A", "boat1")
+
+
+def test_a_topic_follows_by_three_tenths(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    before, new = memory.anchors.rows()["A"].topic, memory.anchors.topic_of(memory.get("cat0").seq)
+    assert before is not None and new is not None and memory.anchors.move_anchor("A", "cat0")
+    assert memory.anchors.rows()["A"].topic == pytest.approx(unit((1 - RATE) * before + RATE * new), abs=1e-5)
+
+
+def test_the_slot_that_is_named_is_honoured(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    memory.anchors.set("B", "cat0")
+    assert {h.layer for h in memory.search("boat number", 3, slot="B", radius=0)} == {""}, "B is about cats, whatever is asked"
+    assert memory.anchors.state()[1].id == "cat0" and memory.anchors.state()[1].failures == 1
+    assert memory.search("boat number", 3, slot="B", radius=0, fallback=False).hits == ()
+    for wrong in ("D", "", "Auto!"):
+        with pytest.raises(InvalidInput):
+            memory.search("boat", slot=wrong)
+    for radius in (-1, 11, True):
+        with pytest.raises(InvalidInput):
+            memory.search("boat", slot="A", radius=radius)
+    with pytest.raises(InvalidInput):
+        memory.search("boat", radius=1)
+    with pytest.raises(InvalidInput):
+        memory.search("boat", slot="A", as_of="2026-11-21")
+
+
+def test_radius_0_is_the_anchor_alone_and_on_merit(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    assert [(h.id, h.hops) for h in memory.search("boat", 5, slot="A", radius=0, fallback=False)] == [("boat0", 0)]
+    assert memory.search("cat", 5, slot="A", radius=0, fallback=False).hits == ()
+    topped = memory.search("boat", 6, slot="A", radius=0)
+    assert len(topped) == 6 and sum(h.layer == "" for h in topped) == 5
+
+
+def test_failures_in_a_row_force_the_whole_index_and_the_anchor_follows(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    for n in range(PATIENCE):
+        assert memory.anchors.state()[0].id == "boat0" and memory.anchors.state()[0].failures == n
+        memory.search("cat number", 3, slot="A")
+    assert memory.anchors.profile("A").forced
+    memory.search("cat number", 3, slot="A")
+    assert str(memory.anchors.state()[0].id).startswith("cat") and memory.anchors.state()[0].failures == 0
+
+
+@slow
+@given(texts, st.sampled_from(WORDS), st.integers(0, 3))
+def test_a_larger_radius_hits_no_less(said: list[str], asked: str, radius: int) -> None:
+    with opened() as m:
+        m.write_many([{"text": f"{t} {n}", "id": str(n)} for n, t in enumerate(said)])
+        m.bootstrap(progress=False)
+        m.anchors.pin("A", "0")
+        near, far = ({h.id for h in m.search(asked, 50, slot="A", radius=r, fallback=False)} for r in (radius, radius + 1))
+        assert near <= far
+
+
+def test_attention_survives_a_restart_and_another_process_sees_it(tmp_path: Path) -> None:
+    with opened(tmp_path / "m.db") as m:
+        harbour(m)
+        m.anchors.pin("B", "cat0")
+        m.search("boat", slot="auto")
+        told, graph = repr(m.anchors), repr(m.graph)
+        with opened(tmp_path / "m.db") as other:
+            assert repr(other.anchors) == told and repr(other.graph) == graph
+    with opened(tmp_path / "m.db", read_only=True) as m:
+        assert repr(m.anchors) == told
+        assert m.search("boat", slot="auto") and repr(m.anchors) == told, "a store open for reading is read"
+
+
+def test_what_was_erased_is_gone_from_graph_and_anchors(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    memory.anchors.set("B", "boat1")
+    memory.search("boat", slot="A")
+    memory.delete([f"boat{n}" for n in range(6)], erase=True)
+    assert all(a.id is None or not a.id.startswith("boat") for a in memory.anchors.state())
+    assert memory.backend.db.query("SELECT count(*) FROM slots WHERE vector IS NOT NULL") == [(0,)]
+    assert not [r for r in memory.graph.explore("cat0", 5, 99) if r.id.startswith("boat")] and memory.check() == []
+
+
+def test_filters_are_honoured_near_an_anchor(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    memory.update("boat1", status="archived")
+    memory.update("boat2", tags=["mine"])
+    assert "boat1" not in {h.id for h in memory.search("boat", slot="A", fallback=False)}
+    assert [h.id for h in memory.search("boat", slot="A", tags=["mine"])] == ["boat2"]
+
+
+# ---------------------------------------------------------------- writing near an anchor
+
+def test_a_new_memory_is_found_through_its_neighbours_from_both_sides(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    new = memory.write("boat in the harbour, sails down", slot="A")
+    for id, _ in memory.graph.neighbors(new.id):
+        assert new.id in dict(memory.graph.neighbors(id, k=99))
+    assert new.id in {h.id for h in memory.search("sails down", 5, slot="A", radius=2, fallback=False)}
+    assert "boat0" in {r.id for r in memory.graph.explore(new.id, 2)} and "boat0" in dict(memory.graph.neighbors(new.id)), "the anchor, too"
+
+
+def test_links_are_weighed_by_the_new_memory_itself(memory: Memory) -> None:
+    harbour(memory)
+    memory.link("boat0", "cat0", weight=1.0)
+    memory.anchors.pin("A", "boat0")
+    new = memory.write("boat out at sea", slot="A", session="other")
+    linked = dict(memory.graph.neighbors(new.id, min_w=0.35))
+    assert "boat0" in linked and "cat0" not in linked, "the anchor's strongest neighbour has nothing to do with it"
+
+
+@pytest.mark.parametrize(("policy", "least", "most"), [("link_k=2,min_w=.35", 0.35, 2), ({"link_k": 0}, 1.0, 0), ("min_w=1", 1.0, 0)])
+def test_a_policy_is_honoured(memory: Memory, policy: Any, least: float, most: int) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    new = memory.write("boat number 9", slot="A", policy=policy, session="other")
+    written = [e for e in memory.links(new.id) if "write" in e.origin]
+    assert len(written) <= most and all(e.weight >= least for e in written)
+
+
+def test_an_empty_store_can_be_written_near_an_anchor(memory: Memory) -> None:
+    first = memory.write("boat", slot="auto")
+    assert memory.graph.edge_count == 0 and memory.anchors.state()[0].id == first.id
+    second = memory.write("another boat", slot="B")
+    assert memory.graph.edge_count == 1 and memory.anchors.state()[1].id == second.id
+    with Memory(":memory:", embedder="none") as plain:
+        plain.write("one", slot="C")
+        plain.write("two", slot="C")
+        assert plain.graph.edge_count == 1 and plain.search("two", slot="C")[0].text == "two"
+
+
+@pytest.mark.parametrize("step", ["insert", "put", "offered", "choose", "used", "log", "link_in"])
+def test_a_write_that_fails_at_any_step_leaves_nothing(memory: Memory, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    before, graph = state(memory), repr(memory.graph)
+    where: Any = {"insert": SQLiteTransaction, "log": SQLiteTransaction, "put": type(memory.vectors), "offered": NearWrite,
+                  "choose": AnchorManager, "used": AnchorManager}.get(step)
+    target = "rlm.recall.near_write.link_in" if where is None else f"{where.__module__}.{where.__name__}.{step}"
+    module = sys.modules["rlm.recall.near_write"]
+    real = module.link_in if where is None else getattr(where, step)  # type: ignore[attr-defined]
+
+    def failing(*args: Any, **kwargs: Any) -> Any:
+        real(*args, **kwargs)
+        raise RuntimeError("power cut")
+    monkeypatch.setattr(target, failing)
+    with pytest.raises(RuntimeError, match="power cut"):
+        memory.write("boat that sinks", slot="A")
+    monkeypatch.undo()
+    assert state(memory) == before and repr(memory.graph) == graph and memory.check() == []
+    assert memory.write("boat that swims", slot="A").id in {r.id for r in memory.graph.explore("boat0", 2)}
+
+
+WRITING = """
+import sys
+sys.path.insert(0, {tests!r})
+from toy import Toy
+from rlm import Memory
+m = Memory({path!r}, embedder=Toy())
+n = 0
+while True:
+    m.write(f"boat number {{n}}", slot="A" if n % 2 else "auto", id=f"w{{n}}")
+    if not n:
+        print("ready", flush=True)
+    m.search("boat", 3, slot="auto")
+    n += 1
+"""
+
+
+@pytest.mark.parametrize("delay", [0.15, 0.6])
+def test_a_killed_writer_leaves_anchors_links_and_memories_consistent(tmp_path: Path, delay: float) -> None:
+    path = tmp_path / "m.db"
+    with opened(path) as m:
+        m.write("boat one", id="boat0")
+    child = subprocess.Popen([sys.executable, "-c", WRITING.format(tests=str(Path(__file__).parents[1]), path=str(path))],
+                             stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == b"ready\n"
+    time.sleep(delay)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    with opened(path) as m:
+        assert m.check() == []
+        written = [r for r in m.recent(10_000) if r.id.startswith("w")]
+        noted = {e.subject for e in m.backend.events("default") if e.kind == "link"}
+        assert {r.id for r in written} == noted, "no memory without its links, none of its links without it"
+        for r in written:
+            assert m.graph.neighbors(r.id), r.id
+        newest = max(written, key=lambda r: r.seq)
+        assert newest.id in {a.id for a in m.anchors.state()} or any(a.id in {h.id for h in m.search("boat", 3)} for a in m.anchors.state())
+
+
+# ---------------------------------------------------------------- without a slot
+
+@slow
+@given(texts, st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), st.booleans())
+def test_without_a_slot_nothing_is_different(said: list[str], asked: str, linked: bool) -> None:
+    with opened() as m, opened() as plain:
+        for n, text in enumerate(said):
+            a, b = m.write(f"{text} {n}", id=str(n)), SurveyingMemory.write(plain, f"{text} {n}", id=str(n))
+            assert a == b
+        if linked:
+            m.bootstrap(progress=False)
+            m.anchors.set("A", "0")
+        before = state(m)["slots"]
+        got, want = m.search(asked, 10), SurveyingMemory.search(plain, asked, 10)
+        assert [(h.id, h.score) for h in got] == [(h.id, h.score) for h in want]
+        assert all(h.layer == "" and h.hops is None and h.path == () for h in got) and state(m)["slots"] == before
+
+
+@slow
+@given(texts, st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), st.sampled_from(["auto", "A", "B"]),
+       st.integers(1, 12), st.sampled_from([None, 0, 1, 3]))
+def test_a_slot_never_costs_an_answer(said: list[str], asked: str, slot: str, k: int, radius: int | None) -> None:
+    with opened() as m:
+        for n, text in enumerate(said):
+            m.write(f"{text} {n}", id=str(n), slot="auto")
+        m.bootstrap(progress=False)
+        m.anchors.set("A", "0")
+        for _ in range(PATIENCE + 2):  # attention moves, fails, and is forced
+            want = m.search(asked, k)
+            got = m.search(asked, k, slot=slot, radius=radius)
+            assert [(h.id, h.score) for h in got] == [(h.id, h.score) for h in want]
+            assert [dict(h.parts) for h in got] == [dict(h.parts) for h in want]
+            for h in got:
+                assert (h.hops is None) == (h.path == ()) and (h.hops is not None or not h.layer)
+                assert h.hops is None or (len(h.path) == h.hops + 1 and h.path[-1] == h.id)
+        c = m.anchors.counts
+        assert c.searches == PATIENCE + 2 == c.local_hits + c.fallbacks
+
+
+def test_without_fallback_only_what_is_near_is_found_and_scored_as_ever(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    whole = {h.id: h.score for h in memory.search("boat number 3", 18)}
+    near = memory.search("boat number 3", 18, slot="A", fallback=False)
+    assert near and all(h.layer == "anchor A" and h.id.startswith("boat") and h.score == pytest.approx(whole[h.id]) for h in near)
+    before = (memory.anchors.counts.local_hits, memory.anchors.counts.fallbacks)
+    assert not memory.search("bread", slot="A", fallback=False)
+    assert (memory.anchors.counts.local_hits, memory.anchors.counts.fallbacks) == (before[0], before[1] + 1)
+
+
+def test_the_hop_budget_alone_can_be_changed(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    memory.search("boat", slot="A")
+    before = memory.anchors.rows()["A"]
+    memory.anchors.budget("A", 3)
+    after = memory.anchors.rows()["A"]
+    assert memory.anchors.profile("A").hop_budget == after.hop_budget == 3
+    assert np.array_equal(after.topic, before.topic) and (after.seq, after.uses, after.turn) == (before.seq, before.uses, before.turn)
+    memory.anchors.budget("A", None)
+    assert memory.anchors.rows()["A"].hop_budget is None
+    for slot, hops in (("A", 0), ("A", 4), ("A", True), ("B", 2), ("D", 2)):
+        with pytest.raises(InvalidInput):
+            memory.anchors.budget(slot, hops)
+
+
+# ---------------------------------------------------------------- snapshots
+
+def test_a_graph_and_its_anchors_are_carried_to_another_store(memory: Memory, tmp_path: Path) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    memory.anchors.set("C", "cat1", hop_budget=3)
+    count = export_graph(memory.graph, tmp_path / "g.jsonl")
+    export_anchors(memory.anchors, tmp_path / "a.json")
+    with opened() as other:
+        for r in reversed(memory.recent(100)):
+            other.write(r.text, id=r.id, session=r.session)
+        other.delete("bread5")
+        done = import_graph(other.graph, tmp_path / "g.jsonl")
+        assert done.links + done.unknown == count and done.unknown > 0 and done.added == done.links
+        assert import_graph(other.graph, tmp_path / "g.jsonl").added == 0
+        assert dict(other.graph.neighbors("boat0")) == pytest.approx(dict(memory.graph.neighbors("boat0")))
+        assert import_anchors(other.anchors, tmp_path / "a.json") == 2
+        ours, theirs = ([(a.id, a.pinned, a.hop_budget) for a in m.anchors.state()] for m in (memory, other))
+        assert ours == theirs
+        slots = [{"slot": "A", "anchor_block_id": "boat1"}, {"slot": "B", "anchor_block_id": "no"}]
+        (tmp_path / "a.json").write_text(json.dumps({"version": 1, "slots": slots}))
+        before = repr(other.anchors)
+        with pytest.raises(NotFound):
+            import_anchors(other.anchors, tmp_path / "a.json")
+        assert repr(other.anchors) == before, "all, or nothing"
+
+
+def test_a_whole_export_carries_graph_and_anchors(memory: Memory, tmp_path: Path) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    memory.export_jsonl(tmp_path / "all.jsonl")
+    with opened() as other:
+        assert other.graph.edge_count == 0
+        other.import_jsonl(tmp_path / "all.jsonl")
+        assert repr(other.graph) == repr(memory.graph) and repr(other.anchors) == repr(memory.anchors)
+
+
+def test_a_boost_is_part_of_the_score(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    near = SlotSearch(memory.index, memory.graph, memory.anchors, boost=0.3)
+    found = near.search(memory.query("boat number 3"), 5, Filters.read(memory.clock.now() + timedelta(days=1)), "A")
+    ways = [f for f in found if "(way)" in f.answer.shares]
+    assert ways and all(0 < f.answer.shares["(way)"]["way"] <= 0.3 for f in ways)
+    assert all(f.answer.score == pytest.approx(sum(sum(p.values()) for p in f.answer.shares.values()), abs=1e-3) for f in found)
+    assert all("(way)" not in f.answer.shares for f in found if f.hops == 0), "the anchor itself only on merit"

@@ -1,0 +1,204 @@
+"A ranker that is learned, stored and loaded gives the same scores, with trees and without; and use becomes a ranker."
+
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy import Toy
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput, MissingExtra, ModelMismatch
+from rlm.service.cli import main
+from rlm.store.learning import recorded
+from rlm.store.ranker import (
+    FEATURES,
+    Example,
+    Learned,
+    Training,
+    TreeRanker,
+    dump_ranker,
+    features,
+    held_out,
+    learn,
+    load_ranker,
+)
+from rlm.store.ranking import PARTS
+from rlm.store.vector_rows import check_model, missing_vectors
+
+pytestmark = pytest.mark.usefixtures("bare")
+TREES = pytest.mark.skipif(importlib.util.find_spec("lightgbm") is None, reason="the extra `trees` is not installed")
+MADE = Training("a test", 40, "2026-01-01", {"R@10": 0.5})
+
+
+def candidates(seed: int, count: int = 40) -> dict[str, np.ndarray]:
+    "Parts of the scores of some candidates."
+    rng = np.random.default_rng(seed)
+    return {name: rng.random(count) * 3 for name in PARTS}
+
+
+def question(seed: int) -> Example:
+    "What answers it has middling words and much meaning: no weighted sum can say that."
+    parts = candidates(seed)
+    fit = -abs(parts["words"] - 1.5) + parts["meaning"] / 3
+    return Example(features(parts), fit >= np.sort(fit)[-3], str(seed % 4))
+
+
+EXAMPLES = [question(n) for n in range(40)]
+
+
+def scores(ranker: Learned, parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.sum(list(ranker.weigh(parts).values()), axis=0)
+
+
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=TREES)], ids=["linear", "trees"])
+def ranker(request: pytest.FixtureRequest) -> Learned:
+    return learn(EXAMPLES, MADE, trees=request.param)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30))
+@settings(max_examples=20)
+def test_a_stored_ranker_gives_the_same_scores(ranker: Learned, seed: int, count: int) -> None:
+    again = load_ranker(dump_ranker(ranker))
+    assert type(again) is type(ranker) and again.training == MADE and dump_ranker(again) == dump_ranker(ranker)
+    one, other = ranker.weigh(candidates(seed, count)), again.weigh(candidates(seed, count))
+    assert one.keys() == other.keys() == {*PARTS} and all(np.array_equal(one[p], other[p]) for p in one)
+
+
+def test_learning_is_the_same_each_time(ranker: Learned) -> None:
+    assert dump_ranker(learn(EXAMPLES, MADE, trees=isinstance(ranker, TreeRanker))) == dump_ranker(ranker)
+
+
+@TREES
+def test_the_shares_of_trees_add_up_to_their_scores() -> None:
+    made = learn(EXAMPLES, MADE, trees=True)
+    assert isinstance(made, TreeRanker)
+    parts = candidates(7)
+    given_by_trees = made._booster.predict(features(parts).T, raw_score=True)
+    rest = scores(made, parts) - scores(made.linear, parts) - given_by_trees  # what trees give to every candidate alike
+    assert np.ptp(rest) < 1e-6 and np.ptp(given_by_trees) > 0.1
+
+
+@TREES
+def test_trees_learn_what_weights_cannot() -> None:
+    linear, trees = held_out(EXAMPLES), held_out(EXAMPLES, trees=True)
+    assert trees["MRR"] > linear["MRR"] > 0 and trees["MRR of the mix"] == linear["MRR of the mix"]
+
+
+def test_without_lightgbm_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    data = json.loads(dump_ranker(learn(EXAMPLES, MADE))) | {"trees": "tree"}
+    for use in (lambda: learn(EXAMPLES, MADE, trees=True), lambda: load_ranker(json.dumps(data).encode())):
+        with pytest.raises(MissingExtra, match=r"ranker with trees needs the package lightgbm.*rlm\[trees\]"):
+            use()
+
+
+def test_lightgbm_without_its_library_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lightgbm.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
+    with pytest.raises(MissingExtra, match="libgomp1"):
+        learn(EXAMPLES, MADE, trees=True)
+
+
+def test_a_ranker_of_another_version_is_refused(ranker: Learned) -> None:
+    data = json.loads(dump_ranker(ranker))
+    data["weights"].pop(next(iter(FEATURES)))
+    with pytest.raises(InvalidInput, match="train-ranker"):
+        load_ranker(json.dumps(data).encode())
+
+
+# ---------------------------------------------------------------- use
+
+@pytest.fixture
+def answered(path: Path, clock: ManualClock) -> Path:
+    "Thirty questions, and after each what answers it; all but one are reported."
+    with Memory(path, clock=clock, embedder="none") as memory:
+        for n in range(30):
+            thing = f"{('red', 'blue', 'old')[n % 3]} {('boat', 'house', 'river', 'train', 'garden')[n % 5]} {n}"
+            memory.write_many([{"text": f"What about the {thing}?", "role": "user"},
+                               {"id": f"a{n}", "text": f"The {thing} is in Harbour Street.", "role": "assistant"}])
+            if n:
+                memory.record_usage(f"a{n}", query=f"where is the {thing}", success=1)
+    return path
+
+
+def rlm(*words: str) -> str:
+    done = CliRunner().invoke(main, [*words], env={"RLM_EMBEDDER": "none"}, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.mark.parametrize("more", [[], pytest.param(["--trees"], marks=TREES)])
+def test_what_was_used_becomes_a_ranker_that_says_so(answered: Path, more: list[str]) -> None:
+    db, asked = ["--db", str(answered)], ["memory", "search", "where is the blue house 1", "-k", "1"]
+    told = json.loads(rlm("memory", "used", "a0", "--query", "where is the red boat 0", "--helped", "1", "--json", *db))
+    assert told == {"id": "a0", "success": 1, "failure": 0, "access_count": 1}
+    [before] = json.loads(rlm(*asked, "--json", *db))
+    assert before["ranked_by"] == "" and before["memory"]["role"] == "user" and "ranker" not in rlm(*asked, *db)
+    assert json.loads(rlm("train-ranker", *more, "--json", *db))["questions"] == 30
+    [after] = json.loads(rlm(*asked, "--json", *db))
+    assert after["memory"]["id"] == "a1" and after["ranked_by"].startswith("trained on 30 questions from recorded use")
+    assert f"ranker {after['ranked_by']}" in rlm(*asked, *db)
+
+
+def test_a_question_that_is_recorded_passes_the_guard(memory: Memory) -> None:
+    key = "sk-" + "a1B2c3D4e5F6g7H8" * 2
+    memory.write("My notes", id="a")
+    memory.record_usage("a", query=f"what is {key} for?", success=1)
+    [kept] = recorded(memory.backend.db, memory.namespace)
+    assert key not in kept.query and "redacted" in kept.query
+    assert key not in str(memory.backend.db.query("SELECT detail_json FROM events"))
+    with Memory(":memory:", clock=memory.clock, secrets="refuse") as strict:
+        strict.write("My notes", id="a")
+        with pytest.raises(InvalidInput, match="holds a"):
+            strict.record_usage("a", query=f"what is {key} for?", success=1)
+        assert strict.get("a").access_count == 0
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["used", "nobody"], "no memory 'nobody'"), (["used", "a", "--helped", "-1"], "whole number"), (["used", "r"], "rlm rules used r")])
+def test_what_cannot_be_reported(path: Path, words: list[str], said: str) -> None:
+    with Memory(path) as memory:
+        memory.write("My notes", id="a")
+        memory.write("Be kind", id="r", kind="rule")
+    done = CliRunner().invoke(main, ["memory", *words, "--db", str(path)])
+    assert done.exit_code == 1 and said in done.output and "Traceback" not in done.output
+
+
+# ---------------------------------------------------------------- models
+
+def test_two_models_are_told_apart_in_one_voice(path: Path, clock: ManualClock) -> None:
+    with Memory(path, clock=clock, embedder=Toy()) as memory:
+        memory.write("my boat")
+    with Memory(path, clock=clock, embedder=Toy("other")) as memory:
+        db, told = memory.backend.db, set()
+        for act in (lambda: memory.search("sea"), lambda: memory.write("a cat"), lambda: check_model(db, "other", 16)):
+            with pytest.raises(ModelMismatch) as e:
+                act()
+            told.add(str(e.value))
+        assert len(told) == 1 and "are of 'toy', but the model in use is 'other'" in (said := told.pop())
+        assert "rlm reembed --embedder other" in said and "embedder: none" in said
+        with pytest.raises(ModelMismatch, match=r"of 'toy' \(16 numbers\), but the model in use is 'toy' \(8 numbers\)"):
+            check_model(db, "toy", 8)
+
+
+def test_an_imported_store_is_found_by_meaning_in_every_namespace(path: Path, tmp_path: Path, clock: ManualClock) -> None:
+    for name in ("default", "agent-7"):
+        with Memory(path, clock=clock, namespace=name, embedder="none") as memory:
+            memory.write_many([{"id": "boat", "text": "my old boat"}, {"id": "cat", "text": "the kitten sleeps"}])
+    lines, copy = tmp_path / "store.jsonl", tmp_path / "copy.db"
+    rlm("db", "export", str(lines), "--db", str(path))
+    done = CliRunner().invoke(main, ["db", "import", str(lines), "--db", str(copy)], env={"RLM_EMBEDDER": "subjects"})
+    assert done.exit_code == 0, done.output
+    for name in ("default", "agent-7"):
+        with Memory(copy, clock=clock, namespace=name, embedder=Toy()) as memory:
+            assert missing_vectors(memory.backend.db, "toy") == []
+            assert [h.id for h in memory.search("Who goes to sea?", k=1)] == ["boat"]
