@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
+from rlm.store.records import Edge
 from rlm.store.schema import SCHEMA_VERSION
 from tree import ROOT
 
@@ -49,7 +50,8 @@ def fill(path: Path,  # of a store that does not exist yet
         memory.update("tea", text="Mina drinks black tea", tags=["drink"])
         memory.update("dentist", status="archived")
         memory.update("dentist", status="hot")
-        memory.link("tea", "cat", "similar", 0.25)
+        with memory.backend.transaction() as tx:  # as the first version linked: without a word in the diary
+            tx.link([Edge("tea", "cat", "similar", 0.25)], memory.namespace, clock.now())
         memory.record_usage("tea", success=1)
         memory.delete("gone")
         memory.delete("erased", erase=True)

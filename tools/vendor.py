@@ -2,10 +2,10 @@
 diagrams. They come from the npm registry by `npm pack`, once, into a cache folder; without npm the pages do without."""
 import re
 import shutil
-import subprocess
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from npm import fetch
 
 # What a browser would fetch by itself: assets, style sheets, fonts, modules. Links that a reader clicks are not meant.
 FETCHED = re.compile(
@@ -52,21 +52,10 @@ def cached(script: Script,  # what is wanted
 def _fetch(script: Script,  # what to fetch
            home: Path,      # where to unpack it
            ) -> bool:       # whether it worked
-    "Fetch a package with `npm pack` and unpack it; say why when that fails."
-    npm = shutil.which("npm")
-    if npm is None:
-        print(f"npm is not installed: the pages show the source of what {script.name} would draw.")
+    "Fetch a package; say why when that fails."
+    if why := fetch(script.name, script.version, home):
+        print(f"The pages show the source of what {script.name} would draw: {why}.")
         return False
-    home.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([npm, "pack", "--silent", f"{script.name}@{script.version}"], cwd=home, capture_output=True,
-                          text=True, check=False)
-    archive = home / f"{script.name}-{script.version}.tgz"
-    if done.returncode or not archive.exists():
-        print(f"npm could not fetch {script.name}; the pages show its source. {done.stderr.strip()}")
-        return False
-    with tarfile.open(archive) as tar:
-        tar.extractall(home, filter="data")
-    archive.unlink()
     return True
 
 
