@@ -213,7 +213,7 @@ class Plan:
 class Found:
     "Candidates of a lexical search. `scores` is on BM25's scale, higher is better."
 
-    docs: NDArray[np.int32]  # memory numbers; the best first, then those that were asked for by name
+    docs: NDArray[np.int32]  # memory numbers, ascending
     scores: Floats  # (docs,) the score of each memory's best unit
 
 
@@ -265,15 +265,18 @@ class Choosing(Planning):
     "Choosing candidates."
 
     def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
-        "The units with the best scores, several for each memory that is wanted, and those of the memories asked for."
+        "The units with the best scores, several for each memory that is wanted, and those of the memories asked for; ascending."
         where = np.flatnonzero(scores > _enough(scores, 8 * n))  # of booleans: ten times faster than of floats
         gone = self.documents < self.first.size
         if gone or allowed is not None:
             kept = self.alive.values[where] if gone else np.ones(len(where), bool)
             where = where[kept if allowed is None else kept & allowed[self.unit_doc.values[where]]]
         if len(where) > 8 * n:
-            where = where[np.argpartition(scores[where], -8 * n)[-8 * n:]]
-        return np.union1d(where, self.units_of(also)) if len(also) else where
+            where = np.sort(where[np.argpartition(scores[where], -8 * n)[-8 * n:]])
+        if len(also):
+            where = np.sort(np.concatenate([where, self.units_of(also)]))
+            where = where[np.diff(where, prepend=-1) > 0]
+        return where
 
     def units_of(self,
                  docs: Any,  # numbers of memories
@@ -294,14 +297,12 @@ class Choosing(Planning):
         return [slice(int(first[d]), int(first[d + 1]) if d < last else self.unit_doc.size) for d in docs.tolist()]
 
 
-def best_units(docs: Any,    # (units,) the memory of each
+def best_units(docs: Any,    # (units,) the memory of each, ascending
                scores: Any,  # (units,) on BM25's scale
                ) -> tuple[NDArray[np.int32], Floats]:
     "Each memory once, ascending, with the score of its best unit."
-    order = np.lexsort((-scores, docs))
-    docs, scores = docs[order], scores[order]
     first = np.flatnonzero(np.diff(docs, prepend=-1))
-    return docs[first], scores[first]
+    return (docs, scores) if len(first) == len(docs) else (docs[first], np.maximum.reduceat(scores, first))
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #23d166d3
 def _add_late(scores: Floats, where: Any, unit: Any, impact: Any, weight: float) -> None:
@@ -312,14 +313,15 @@ def _add_late(scores: Floats, where: Any, unit: Any, impact: Any, weight: float)
     scores[hit] += np.float32(weight) * impact[at[hit]]
 
 
-def _ranked(docs: Any, values: Any, n: int, also: Any) -> Found:
-    "The best `n` that score at all, then the others that were asked for."
-    order = np.lexsort((docs, -values))
-    chosen = order[:min(n, int(np.count_nonzero(values > 0)))]
+def _found(docs: Any, values: Any, n: int, also: Any) -> Found:
+    "The best `n` that score at all, of equals those with lower numbers, and all that were asked for."
+    chosen = values > 0
+    if np.count_nonzero(chosen) > n:
+        least = np.partition(values, -n)[-n]
+        chosen = values > least
+        chosen[np.flatnonzero(values == least)[:n - np.count_nonzero(chosen)]] = True
     if len(also):
-        others = np.isin(docs, also)
-        others[chosen] = False
-        chosen = np.append(chosen, np.flatnonzero(others))
+        chosen[docs.searchsorted(also)] = True
     return Found(docs[chosen], values[chosen])
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #2c2a22cb
@@ -384,7 +386,7 @@ class LexicalIndex(Telling):
                plan: Plan,                                # of the query, made just now
                n: int,                                    # how many candidates
                allowed: NDArray[np.bool_] | None = None,  # by memory number: which may be found; None for all
-               also: Sequence[int] | NDArray[Any] = (),   # memories to be scored whether they are among the best or not
+               also: Sequence[int] | NDArray[Any] = (),   # memories that are there, to be scored among the best or not
                ) -> Found:
         "The best memories for some terms."
         scores, late, read = self._blank(), [], 0
@@ -402,7 +404,7 @@ class LexicalIndex(Telling):
             for unit, impact, _ in spans:
                 _add_late(chosen, where, unit, impact, weight)
         docs, values = best_units(self.unit_doc.values[where], chosen)
-        return _ranked(docs, values, n, also)
+        return _found(docs, values, n, also)
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #891d15e6
 _GROWING = ("unit_doc", "alive", "first", "held", "own", "own_first")

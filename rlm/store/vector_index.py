@@ -109,7 +109,7 @@ def shortlist(state: State,                  # whose rows
               sizes: tuple[int, int, int],   # rows whose heads are read, whose tails are read, and that are kept
               tuning: Tuning,                # when to compare sketches
               ) -> tuple[Ints, NDArray[np.int32], Floats]:  # memories, chunks, coded cosines
-    "The best rows there are, the best first; ties by memory and chunk."
+    "The best rows there are, in no order; more, where some are equal to the last."
     found = [(_NONE, _NONE.astype(np.int32), _NONE.astype(np.float32))]
     for part in (state.base.rows, state.recent):
         if len(part):
@@ -120,8 +120,7 @@ def shortlist(state: State,                  # whose rows
             top = best(scores, sizes[2])
             found.append((part.seq[rows[top]], part.chunk[rows[top]], scores[top]))
     seq, chunk, values = (np.concatenate(column) for column in zip(*found, strict=True))
-    order = np.lexsort((chunk, seq, -values))
-    return seq[order], chunk[order], values[order]
+    return seq, chunk, values
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #4a59d710
 def enough(seq: Ints,   # memories of rows, the best first
@@ -137,9 +136,15 @@ def best_chunks(seq: Ints,        # the memory of each row
                 k: int,           # memories wanted, at most
                 ) -> tuple[Ints, Floats]:
     "The best `k` memories by their best chunk; ties by memory."
-    order = np.lexsort((-scores, seq))
-    order = order[np.flatnonzero(np.diff(seq[order], prepend=-1))]
-    order = order[np.lexsort((seq[order], -scores[order]))[:k]]
+    order = np.argsort(seq, kind="stable")
+    seq, scores = seq[order], scores[order]
+    first = np.flatnonzero(np.diff(seq, prepend=-1))
+    if len(first) < len(seq):
+        seq, scores = seq[first], np.maximum.reduceat(scores, first)
+    if len(seq) > k:
+        top = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
+        seq, scores = seq[top], scores[top]
+    order = np.lexsort((seq, -scores))[:k]
     return seq[order], scores[order]
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #e53e499b
@@ -174,11 +179,14 @@ class Holding:
         cosines: Floats = np.clip(np.einsum("ij,j->i", true, unit), -1, 1)  # equal vectors, equal scores: BLAS does not promise it
         return cosines
 
-    def _rescored(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32], k: int) -> tuple[Ints, Floats]:
-        "The best by the true vectors."
+    def _rescored(self, unit: Floats, rows: tuple[Ints, NDArray[np.int32], Floats], wanted: int) -> tuple[Ints, Floats, bool]:
+        "The best rows that hold `wanted` memories, with true cosines; and whether all rows together hold fewer."
+        order = np.lexsort((rows[1], rows[0], -rows[2]))
+        cut = enough(rows[0][order], wanted)
+        seq, chunk = rows[0][order[:cut]], rows[1][order[:cut]]
         scores = self._true(unit, seq, chunk)
-        there = ~np.isnan(scores)
-        return best_chunks(seq[there], scores[there], k)
+        there = np.flatnonzero(~np.isnan(scores))
+        return seq[there], scores[there], cut is None
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #25b29d08
 class Searching(Holding):
@@ -199,17 +207,17 @@ class Searching(Holding):
         turned, wanted = state.base.turned(unit), max(self.tuning.rescored, 2 * k) if true else k
         total, tails = len(state.base.rows) + len(state.recent), max(self.tuning.tails, 4 * wanted)
         sizes = max(self.tuning.heads, int(self.tuning.share * total), 2 * tails), tails, 4 * wanted
-        few = only is not None and only.dtype != np.bool_ and len(only) <= FEW
-        if exact or few or state.base.axes is None:
+        single = only is not None and only.dtype != np.bool_ and len(only) <= FEW
+        if exact or single or state.base.axes is None:
             sizes = total, total, total if only is not None and len(only) <= wanted else 4 * wanted
         while True:
             seq, chunk, scores = shortlist(state, turned, only, sizes, self.tuning)
-            cut, complete = enough(seq, wanted), min(sizes) >= total
-            if cut is not None or complete:
-                rows = (seq[:cut], chunk[:cut])
-                seqs, values = self._rescored(unit, *rows, k) if true and len(seq) else best_chunks(seq[:cut], scores[:cut], k)
-                if len(seqs) == k or (cut is None and complete):
-                    return seqs, values
+            few = complete = min(sizes) >= total
+            if true and len(seq):
+                seq, scores, few = self._rescored(unit, (seq, chunk, scores), wanted)
+            found = best_chunks(seq, scores, k)
+            if (complete or not few) and (len(found[0]) == k or few):
+                return found
             sizes, wanted = (min(total, 4 * sizes[0]), min(total, 4 * sizes[1]), min(total, 4 * sizes[2])), 4 * wanted
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #8ba810c2

@@ -157,12 +157,13 @@ def fetch_vectors(db: Database,  # an open store
                   chunks: npt.NDArray[np.int32],  # and which of its vectors
                   ) -> npt.NDArray[np.float16]:
     "One vector for each row asked for; NaN for those that are gone."
-    found = vectors_of(db, stamp, seqs.tolist())
-    at = {key: n for n, key in enumerate(zip(found[0].tolist(), found[1].tolist(), strict=True))}
+    some, parts, vectors = vectors_of(db, stamp, seqs.tolist())
     out = np.full((len(seqs), stamp.dim), np.nan, np.float16)
-    for n, key in enumerate(zip(seqs.tolist(), chunks.tolist(), strict=True)):
-        if key in at:
-            out[n] = found[2][at[key]]
+    if len(some):
+        there, wanted = some << 32 | parts, seqs << 32 | chunks  # ascending, as they are read
+        at = np.minimum(there.searchsorted(wanted), len(there) - 1)
+        hit = np.flatnonzero(there[at] == wanted)
+        out[hit] = vectors[at[hit]]
     return out
 
 

@@ -461,9 +461,9 @@ def test_searches_beside_writes_and_folds() -> None:
     for i in range(120):
         far = np.repeat((2 * MEAN - queries[0])[None], 20, axis=0) + 0.3 * vectors[20 * i % 3000:20 * i % 3000 + 20]
         seqs = np.array(others[20 * i % 1400:20 * i % 1400 + 20])
+        truth.rows.update({int(s): [v.astype(np.float16)] for s, v in zip(seqs, far, strict=False)})  # the store is written first
         index.put(seqs, np.zeros(len(seqs), np.int32), far[:len(seqs)].astype(np.float16))
         index.put(np.array(always), np.zeros(5, np.int32), truth.vectors_of(always)[2])  # an update that changes nothing
-        truth.rows.update({int(s): [v.astype(np.float16)] for s, v in zip(seqs, far, strict=False)})
     stop.set()
     for thread in threads:
         thread.join()
