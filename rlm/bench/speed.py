@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SIZES', 'TARGETS', 'ONE_THREAD', 'QUESTIONS', 'GRAPHS_UP_TO', 'LISTS_UP_TO', 'SAID', 'child', 'size_of', 'filled',
-           'left', 'resident', 'stages', 'searched', 'grown', 'floor', 'baselines', 'Spending', 'with_model',
-           'measured', 'run']
+           'left', 'resident', 'asked_for', 'stages', 'searched', 'grown', 'floor', 'baselines', 'Spending',
+           'with_model', 'measured', 'run']
 
 # %% ../../nbs/90_benchmarks/93_speed.ipynb #8b3be557
 import json
@@ -31,7 +31,7 @@ from ..core.text import tokens
 from ..service.memory import Memory
 from ..store.embedding import Kind, Vectors, embedder
 from ..store.feed import records_of
-from ..store.hybrid import EVERYTHING, POOL
+from ..store.hybrid import EVERYTHING, POOL, HybridIndex, Query
 
 # %% ../../nbs/90_benchmarks/93_speed.ipynb #0ed69156
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -97,21 +97,34 @@ def resident() -> dict[str, float]:
         return {}
     return {key: int(rest.split()[0]) / 1e3 for line in lines for key, _, rest in [line.partition(":")] if key in ("RssAnon", "RssFile")}
 
+# %% ../../nbs/90_benchmarks/93_speed.ipynb #c3117687
+def asked_for(index: HybridIndex,  # in a `moment`
+              query: Query,        # what is asked
+              ) -> Iterator[None]:
+    "Ask words, then meaning, each on its own."
+    plan, passing = index.lexical.plan(index.wanted(query.text, tokens(query.text))), index.passing(EVERYTHING)
+    if index.few:
+        index.lexical.everywhere(plan)
+    else:
+        index.lexical.search(plan, POOL, None if passing is None else passing.numbers)
+    yield
+    asked = index.meaning.ask(query.vector)
+    if index.few:
+        index.catalogue.best(*index.meaning.everywhere(asked))
+    else:
+        index.meaning.nearest(asked, POOL)
+    yield
 
+# %% ../../nbs/90_benchmarks/93_speed.ipynb #e42163e6
 def stages(memory: Memory,      # open
            some: Stock,         # with questions
            ) -> dict[str, list[float]]:  # stage → seconds
     "Where the time of a search goes."
     index, seconds, clock = memory.index, dict[str, list[float]](), time.perf_counter
-    for n, text in enumerate(some.questions):
+    for n in range(len(some.questions)):
         query, laps = query_of(some, n), [clock()]
         with index.moment():
-            plan = index.lexical.plan(index.wanted(text, tokens(text)))
-            passing = index.passing(EVERYTHING)
-            index.lexical.search(plan, POOL, None if passing is None else passing.numbers)
-            laps.append(clock())
-            index.meaning.nearest(index.meaning.ask(query.vector), POOL)
-            laps.append(clock())
+            laps += [clock() for _ in asked_for(index, query)]
             found = index.retrieve(query, POOL, index.passing(EVERYTHING))
             laps.append(clock())
             ranked = index.ranked(query, found, 10)

@@ -9,6 +9,7 @@ __all__ = ['NEARBY', 'Shares', 'Worth', 'worths', 'own_columns', 'split', 'Reaso
 # %% ../../nbs/10_store/34_answers.ipynb #95364c0e
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.text import tokens
 from .backend import Filters
-from .feed import records_of
+from .feed import Reader
 from .hybrid import POOL, HybridIndex, Query, Retrieved
 from .lexical_index import Plan
 from .postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
@@ -134,6 +135,10 @@ class Answer:
 class Answering(HybridIndex):
     "Gives memories with their scores."
 
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(self.db)
+
     def answers(self,
                 query: Query,      # what is asked
                 k: int,            # how many at most
@@ -146,8 +151,7 @@ class Answering(HybridIndex):
         return answers
 
     def _answers(self, found: Retrieved, ranked: Sequence[Ranked]) -> list[Answer]:
-        records = records_of(self.db, [r.seq for r in ranked])
-        answers = []
+        records, answers = self._reader.records([r.seq for r in ranked]), []
         for r, units in zip(ranked, self.lexical.spans_of(self.catalogue.numbers([r.seq for r in ranked])), strict=True):
             reasons = Reasons(records[r.seq], r.parts, found.plan, units)
             answers.append(Answer(reasons.record, r.score, LazyShares(reasons.shares)))
@@ -182,5 +186,5 @@ class AnsweringIndex(Answering):
             level = {r.seq: round(r.score / EQUAL) for r in ranked}  # as answers are sorted
             if (mine := level.get(record.seq)) is None:
                 return None
-            equals = records_of(self.db, [seq for seq, n in level.items() if n == mine])
+            equals = self._reader.records([seq for seq, n in level.items() if n == mine])
             return 1 + sum(n > mine for n in level.values()) + sum(r.id < record.id for r in equals.values())

@@ -82,6 +82,7 @@ class _Connection(sqlite3.Connection):
 
     inside = False  # is it in a transaction or snapshot of ours?
     spoiled = False  # did a part of that fail?
+    writing = False  # is it a transaction, of which all may be undone?
 
     patience = 0.0  # seconds that SQLite waits for a lock
 
@@ -97,10 +98,14 @@ class _Connection(sqlite3.Connection):
             self.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
             self.patience = seconds
 
+    def moment(self) -> tuple[int, int] | None:
+        "What is the same for as long as nobody writes to the store; None in a transaction, whose writes may be undone."
+        return None if self.writing else (self.execute("PRAGMA data_version").fetchone()[0], self.total_changes)
+
     def __del__(self) -> None:
         self.close()
 
-
+# %% ../../nbs/10_store/13_connections.ipynb #d6a7dce0
 def connect(path: str,                     # absolute, or `MEMORY_PATH`
             mode: str = "rw",              # 'rw', 'ro', or 'immutable': nobody can be writing, the folder is read-only too
             synchronous: str = "normal",   # 'full' waits for the disk at every commit
@@ -276,6 +281,7 @@ def begin_writing(connection: _Connection,  # in no transaction
     while True:
         try:
             connection.execute("BEGIN IMMEDIATE")
+            connection.writing = True
             return
         except sqlite3.OperationalError as e:
             if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
@@ -320,4 +326,4 @@ class Sessions(Queries):
             except sqlite3.Error as e:
                 raise self._explain(e) from e
             finally:
-                connection.inside = connection.spoiled = False
+                connection.inside = connection.spoiled = connection.writing = False

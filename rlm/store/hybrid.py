@@ -221,6 +221,11 @@ class Understanding(AtOneMoment):
         fits = self.meaning.stamp is not None and query.model == self.meaning.stamp.model  # it may just have been changed
         return self.lexical.plan(self.wanted(query.text, query.terms)), self.meaning.ask(query.vector if fits else None)
 
+    @property
+    def few(self) -> bool:
+        "Whether a search scores every memory, instead of the candidates of words and of meaning."
+        return self.catalogue["seq"].size <= WHOLE and self.meaning.whole
+
     def _all(self, plan: Plan, asked: Asked | None, pool: int, allowed: Passing | None, also: Collection[int]) -> Candidates:
         "The memories that have to do with the question, chosen among all."
         words, c = self.lexical.everywhere(plan) / np.float32(plan.ceiling or 1.0), self.catalogue
@@ -250,7 +255,7 @@ class Retrieving(Understanding):
                  ) -> Retrieved:
         "The candidates for a question; the index is in step."
         plan, asked = self._asked(query)
-        if self.catalogue["seq"].size <= WHOLE and self.meaning.whole:
+        if self.few:
             return Retrieved(plan, asked, self._all(plan, asked, pool, allowed, also))
         near = self.catalogue.numbers(self.meaning.nearest(asked, pool, None if allowed is None else allowed.seqs))
         others = np.append(near, np.asarray(list(also), np.int64))

@@ -296,7 +296,7 @@ class Choosing(Planning):
         first, last = self.first.values, self.first.size - 1
         return [slice(int(first[d]), int(first[d + 1]) if d < last else self.unit_doc.size) for d in docs.tolist()]
 
-
+# %% ../../nbs/10_store/23_lexical_index.ipynb #8b6f41d3
 def best_units(docs: Any,    # (units,) the memory of each, ascending
                scores: Any,  # (units,) on BM25's scale
                ) -> tuple[NDArray[np.int32], Floats]:

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['Batch', 'Allowed', 'FEW', 'read_allowed', 'passing', 'State', 'scan', 'shortlist', 'enough', 'best_chunks', 'Holding',
-           'Searching', 'Scoring', 'Changing', 'Writing', 'Building', 'Folding', 'Restoring', 'VectorIndex']
+           'Rescoring', 'Searching', 'Scoring', 'Changing', 'Writing', 'Building', 'Folding', 'Restoring',
+           'VectorIndex']
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #43bce5e0
 import threading
@@ -130,7 +131,7 @@ def enough(seq: Ints,   # memories of rows, the best first
     first = np.sort(np.unique(seq, return_index=True)[1])
     return int(first[n - 1]) + 1 if len(first) >= n else None
 
-
+# %% ../../nbs/10_store/24_vector_index.ipynb #249a06a6
 def best_chunks(seq: Ints,        # the memory of each row
                 scores: Floats,   # the score of each row
                 k: int,           # memories wanted, at most
@@ -172,6 +173,10 @@ class Holding:
         unit: Floats = centred(query[None], self.mean)[0]
         return unit
 
+# %% ../../nbs/10_store/24_vector_index.ipynb #25b29d08
+class Rescoring(Holding):
+    "Knows the true vectors."
+
     def _true(self, unit: Floats, seq: Ints, chunk: NDArray[np.int32]) -> Floats:
         "The true cosine of each row; NaN for those that are gone."
         assert self._truth is not None
@@ -188,8 +193,8 @@ class Holding:
         there = np.flatnonzero(~np.isnan(scores))
         return seq[there], scores[there], cut is None
 
-# %% ../../nbs/10_store/24_vector_index.ipynb #25b29d08
-class Searching(Holding):
+# %% ../../nbs/10_store/24_vector_index.ipynb #9b1f8996
+class Searching(Rescoring):
     "Finding the nearest. Changes nothing, and waits for nobody who does."
 
     def search(self,
