@@ -142,11 +142,9 @@ def best_chunks(seq: Ints,        # the memory of each row
     first = np.flatnonzero(np.diff(seq, prepend=-1))
     if len(first) < len(seq):
         seq, scores = seq[first], np.maximum.reduceat(scores, first)
-    if len(seq) > k:
-        top = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
-        seq, scores = seq[top], scores[top]
-    order = np.lexsort((seq, -scores))[:k]
-    return seq[order], scores[order]
+    top = np.flatnonzero(scores >= np.partition(scores, -k)[-k]) if len(seq) > k else np.arange(len(seq))
+    top = top[np.lexsort((seq[top], -scores[top]))[:k]]
+    return seq[top], scores[top]
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #e53e499b
 class Holding:
