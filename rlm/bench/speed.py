@@ -106,13 +106,13 @@ def asked_for(index: HybridIndex,  # in a `moment`
     if index.few:
         index.lexical.everywhere(plan)
     else:
-        index.lexical.search(plan, POOL, None if passing is None else passing.numbers)
+        index.lexical.search(plan, 4 * POOL, None if passing is None else passing.numbers)
     yield
     asked = index.meaning.ask(query.vector)
     if index.few:
         index.catalogue.best(*index.meaning.everywhere(asked))
     else:
-        index.meaning.nearest(asked, POOL)
+        index.meaning.nearby(asked, 4 * POOL)
     yield
 
 # %% ../../nbs/90_benchmarks/93_speed.ipynb #e42163e6

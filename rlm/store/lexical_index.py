@@ -197,7 +197,7 @@ class Renumbering(Compacting):
         self._waiting = Batch(self.unit_doc.size, self.first.size)
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #ec3a1277
-BUDGET = 200_000  # postings that are read in full for one query
+BUDGET = 1_000_000  # postings that are read in full for one query
 Span = tuple[NDArray[np.int32], Floats, NDArray[np.uint8]]  # units, impacts and shares of a term in one segment
 
 
@@ -265,14 +265,15 @@ class Choosing(Planning):
     "Choosing candidates."
 
     def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
-        "The units with the best scores, several for each memory that is wanted, and those of the memories asked for; ascending."
-        where = np.flatnonzero(scores > _enough(scores, 8 * n))  # of booleans: ten times faster than of floats
+        "The best units, twice as many as so many memories have as a rule, and those of the memories asked for; ascending."
+        most = n * 2 * -(-self.unit_doc.size // max(1, self.first.size))
+        where = np.flatnonzero(scores > _enough(scores, most))  # of booleans: ten times faster than of floats
         gone = self.documents < self.first.size
         if gone or allowed is not None:
             kept = self.alive.values[where] if gone else np.ones(len(where), bool)
             where = where[kept if allowed is None else kept & allowed[self.unit_doc.values[where]]]
-        if len(where) > 8 * n:
-            where = np.sort(where[np.argpartition(scores[where], -8 * n)[-8 * n:]])
+        if len(where) > most:
+            where = np.sort(where[np.argpartition(scores[where], -most)[-most:]])
         if len(also):
             where = np.sort(np.concatenate([where, self.units_of(also)]))
             where = where[np.diff(where, prepend=-1) > 0]

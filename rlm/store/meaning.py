@@ -22,7 +22,8 @@ from .postings import Growing
 from .sqlite import SQLiteBackend
 from .vector_codes import Floats, Ints, centred
 from .vector_fold import DEFAULTS, Tuning
-from .vector_index import Allowed, Batch, VectorIndex
+from .vector_hits import Allowed
+from .vector_index import Batch, VectorIndex
 from .vector_rows import ModelStamp, fetch_vectors, read_stamp, vector_batches, vectors_of
 from .vector_sidecar import catch_up, open_vectors, save, sidecar_path
 
@@ -290,6 +291,14 @@ class Nearing(Comparing):
             return np.zeros(0, np.int64)
         seqs, cosines = self._index.search(asked.vector, n, allowed, true=False)
         return seqs[asked.deviations(cosines) > 0]
+
+    def nearby(self,
+               asked: Asked | None,             # by `ask`
+               n: int,                          # vectors
+               allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None for all
+               ) -> Ints:                       # ascending
+        "About those memories that stand out most."
+        return np.zeros(0, np.int64) if asked is None or self._index is None else self._index.nearby(asked.vector, n, allowed)
 
     def deviations(self,
                    asked: Asked | None,  # by `ask`

@@ -187,7 +187,7 @@ def part_scores(rows: Rows,                    # where the codes are
     return out
 
 # %% ../../nbs/10_store/24_vector_codes.ipynb #b75afdcf
-RUN = 32768  # rows whose sketches are compared at a time: 256 kB of one plane
+RUN = 131072  # rows whose sketches are compared at a time: 1 MB of one plane
 
 
 def differing(planes: NDArray[np.uint64],  # (words, n)

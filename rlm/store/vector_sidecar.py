@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from .index_file import discard, marked, written
 from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, encode
 from .vector_fold import DEFAULTS, Base, Tuning
-from .vector_index import Batch, State, VectorIndex
+from .vector_hits import State
+from .vector_index import Batch, VectorIndex
 
 # %% ../../nbs/10_store/24_vector_sidecar.ipynb #b0f9b28f
 class VectorSource(Protocol):

@@ -397,7 +397,7 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
     assert same(store.search(SEA), before)
     if size == "small store":
         return  # the file is not asked while memories are few
-    real, calls = store.index.meaning.nearest, []
+    real, calls = store.index.meaning.nearby, []
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
         if not calls:
@@ -407,7 +407,7 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
         return real(*args, **kwargs)
 
     assert files(store)["vectors"].exists()
-    store.index.meaning.nearest = interrupted  # type: ignore[method-assign]
+    store.index.meaning.nearby = interrupted  # type: ignore[method-assign]
     assert same(store.search(SEA), before) and calls
 
 

@@ -36,7 +36,8 @@ from rlm.store.vector_codes import (
     widened,
 )
 from rlm.store.vector_fold import Tuning
-from rlm.store.vector_index import Batch, VectorIndex, enough
+from rlm.store.vector_hits import enough
+from rlm.store.vector_index import Batch, VectorIndex
 from rlm.store.vector_sidecar import Stamp, Unfit, catch_up, load, open_vectors, save, sidecar_path
 
 DIM = 192
@@ -718,3 +719,15 @@ def test_names_of_any_kind_have_a_file_each(tmp_path: Path) -> None:
     paths = {sidecar_path(tmp_path / "m.db", n, m) for n in names for m in ("e5", "minilm")}
     assert len(paths) == 2 * len(names) and all(p.parent == tmp_path / "m.db.index" and len(p.name) < 60 for p in paths)
     assert os.sep not in sidecar_path("m.db", "a/b", "x").name
+
+
+@pytest.mark.parametrize("n", (300, 3000))
+def test_nearby_holds_the_nearest_and_nobody_who_is_barred(n: int) -> None:
+    truth, queries = filled(n, chunks=2)
+    index, allowed = opened(truth), {s for s in truth.rows if s % 2}
+    for query in queries:
+        near = index.nearby(query, 200)
+        assert (np.diff(near) > 0).all() and len(near) <= max(220, n) and {*truth.nearest(query, 10)[0]} <= {*near.tolist()}
+        some = index.nearby(query, 200, allowed)
+        assert {*truth.nearest(query, 10, allowed)[0]} <= {*some.tolist()} <= allowed
+    assert opened(Truth()).nearby(queries[0], 5).tolist() == []
