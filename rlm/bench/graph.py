@@ -248,7 +248,8 @@ def run(sizes: Sequence[int] = SIZES,     # memories
     found = embedder(model) if locomo else None
     if locomo is not None and found is not None:
         rows += answer_rows(list(read_locomo(locomo)), Remembering(found), seed)
-    parameters: Mapping[str, Any] = {"sizes": list(sizes), "streams": {"seeds by size": {f"{n:,}": count for n, count in streams.items()}, "questions": 200},
+    asked = {"seeds by size": {f"{n:,}": count for n, count in streams.items()}, "questions": 200}
+    parameters: Mapping[str, Any] = {"sizes": list(sizes), "streams": asked,
                                      "model": None if found is None else found.name, "note": note,
                                      "min and max": "middle 95 % over 1,000 draws of conversations, or of streams"}
     return Report("graph", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, max(sizes), parameters, tuple(rows))
