@@ -15,7 +15,7 @@ from typing import Any
 
 from .models import Message, Model, ModelError
 from .procedural_memory import Judgment
-from .trajectory import Step, Trajectory, bounded
+from .trajectory import Step, Trajectory, bounded, safe_trajectory
 from ..core.errors import InvalidInput, suggest
 from ..core.text import normalise
 
@@ -35,7 +35,8 @@ def _step(step: Step, code: int, output: int) -> dict[str, Any]:
 def extract_trajectory_artifact(trajectory: Trajectory,       # a run
                                 limit: int = ARTIFACT_LIMIT,  # characters as JSON, at least 1,000
                                 ) -> dict[str, Any]:
-    "The bounded form of a run."
+    "The bounded form of a run, without credentials: taken out before it is cut, since half a credential would not be known."
+    trajectory = safe_trajectory(trajectory)
     for code, output, most in _CUTS:
         every = trajectory.steps
         steps = every if len(every) <= most else every[:most // 2] + every[-(most - most // 2):]

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from .trajectory import Step, Trajectory, bounded, trajectory_from
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
+from ..core.guard import screen
 from ..core.ids import new_id
 
 # %% ../../nbs/40_agent/46_log.ipynb #445499ad
@@ -63,7 +64,7 @@ def log_start(logger: RLMLogger,      # where to
               depth: int = 0,         # 0 for a run that a person started
               ) -> None:
     "The first line of a run."
-    begun = trajectory.as_dict(LOGGED)
+    begun = trajectory.as_dict(LOGGED, redact=True)
     logger.write("start", {"depth": depth, **{k: begun[k] for k in ("task", "model", "sandbox", "isolated", "meta")}})
 
 
@@ -73,8 +74,8 @@ def log_step(logger: RLMLogger,  # where to
              depth: int = 0,     # 0 for a run that a person started
              ) -> None:
     "One iteration."
-    kept = Trajectory("", (step,)).as_dict(LOGGED)["steps"][0]
-    logger.write("step", {"depth": depth, **kept, "sent": bounded(sent, LOGGED)})
+    kept = Trajectory("", (step,)).as_dict(LOGGED, redact=True)["steps"][0]
+    logger.write("step", {"depth": depth, **kept, "sent": bounded(screen(sent).text, LOGGED)})
 
 
 def log_end(logger: RLMLogger,      # where to
@@ -82,7 +83,7 @@ def log_end(logger: RLMLogger,      # where to
             depth: int = 0,         # 0 for a run that a person started
             ) -> None:
     "The last line of a run."
-    done = trajectory.as_dict(LOGGED)
+    done = trajectory.as_dict(LOGGED, redact=True)
     logger.write("end", {"depth": depth, **{k: done[k] for k in ("answer", "value", "converged", "stopped", "usage")}})
 
 # %% ../../nbs/40_agent/46_log.ipynb #0a0b5be3

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
+from typing import Any
 
 import numpy as np
 from tabulate import tabulate
@@ -21,7 +22,7 @@ from ..core.errors import InvalidInput, NotFound
 from ..store.anchor_rows import SLOTS, AnchorRow, read_anchors, write_anchors
 from ..store.embedding import Vectors, unit
 from ..store.feed import records_of
-from ..store.link_rows import number_of
+from ..store.link_rows import ids_of, number_of
 from ..store.meaning import StoredVectors
 from ..store.records import Event
 from ..store.sqlite import SQLiteBackend
@@ -215,6 +216,11 @@ class Using(Choosing):
             if rows[slot] is not before:
                 write_anchors(self.db, self.namespace, [rows[slot]], self.clock.now())
 
+    def _said(self, slot: str, what: str, id: str | None, more: Mapping[str, Any] | None = None) -> None:
+        "Into the diary."
+        with self.backend.transaction() as tx:
+            tx.log([Event(self.clock.now(), "anchor", id or slot, self.namespace, {"slot": slot, "what": what, **(more or {})})])
+
     def _moved(self, row: AnchorRow, seq: int | None, topic: Vectors | None, fresh: bool) -> AnchorRow:
         "The anchor at another memory, its topic three tenths of the way there."
         assert seq is not None
@@ -241,7 +247,10 @@ class Moving(Using):
             row, turn = rows[slot], 1 + max(r.turn for r in rows.values())
             switched = turn > 1 and row.turn != turn - 1
             moved = seq is not None and seq != row.seq and not row.pinned
-            if moved:
+            if seq is not None and moved:
+                ids = ids_of(self.db, self.namespace, [s for s in (seq, row.seq) if s is not None])
+                self._said(slot, "move", ids.get(seq), {"from": ids.get(row.seq or 0), "novelty": round(1 - _cosine(row, topic), 4),
+                                                        "fresh": fresh})
                 row = self._moved(row, seq, topic, fresh)
             failures = 0 if hit or (moved and fresh) else row.failures + 1 if hit is False else row.failures
             rows[slot] = replace(row, uses=row.uses + 1, failures=failures, turn=turn, last_used_at=self.clock.now())
@@ -258,10 +267,6 @@ class Naming(Moving):
         if seq is None:
             raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", "Search for it, or see its history.")
         return seq
-
-    def _said(self, slot: str, what: str, id: str | None) -> None:
-        with self.backend.transaction() as tx:
-            tx.log([Event(self.clock.now(), "anchor", id or slot, self.namespace, {"slot": slot, "what": what})])
 
     def move_anchor(self,
                     slot: str,                     # A, B or C

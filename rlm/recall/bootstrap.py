@@ -18,7 +18,7 @@ from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput
 from .link_weights import Mixture, similarity
 from .linking import prune, strong_enough
-from .nearest_pairs import Placed, cosines, nearest_of, placed
+from .nearest_pairs import Neighbours, Placed, cosines, placed
 from ..store.feed import all_seqs
 from ..store.link_rows import SIM, TAG, TIME, Floats, Ints, Links, Threads, drop_older, last_run, links, put_links, read_threads
 from ..store.meaning import StoredVectors
@@ -169,15 +169,19 @@ def batches(weighing: Weighing,  # of a namespace
             ) -> Iterator[tuple[int, Links]]:  # the last memory of a batch, and links from its memories
     "Links, a batch of memories at a time."
     seqs, where, (low, high) = weighing.threads.seqs, weighing.where, beside(weighing.threads)
-    least, n = least_cosine(weighing.mixture, weighing.related), len(seqs)
-    for start in range(int(np.searchsorted(seqs, after, "right")), n, size):
+    least, n, begin = least_cosine(weighing.mixture, weighing.related), len(seqs), int(np.searchsorted(seqs, after, "right"))
+    if where is not None and len(where.seqs) and least <= 1:
+        at = np.searchsorted(seqs, where.seqs)
+        near = Neighbours(where, k, least, int(np.searchsorted(at, begin)))
+    else:
+        near = None
+    for start in range(begin, n, size):
         stop, pairs = min(start + size, n), list[tuple[Ints, Ints]]()
         mine = (low >= start) & (low < stop)
         pairs.append((low[mine], high[mine]))
-        if where is not None and len(where.seqs) and least <= 1:
-            at = np.searchsorted(seqs, where.seqs)
-            first, last = np.searchsorted(at, (start, stop)).tolist()
-            pairs += [(at[i], at[j]) for i, j in nearest_of(where, first, last, k, least)]
+        if near is not None:
+            i, j = near.until(int(np.searchsorted(at, stop)))
+            pairs.append((at[i], at[j]))
         a, b = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
         yield int(seqs[stop - 1]), weighing.links(a, b) if len(a) else links()
 

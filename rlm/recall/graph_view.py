@@ -40,12 +40,6 @@ class View:
         a, b = self.starts[seq], self.starts[seq + 1]
         return self.to[a:b], self.weight[a:b], self.bits[a:b]
 
-    def degree(self,
-               seq: int,  # a memory
-               ) -> int:
-        "How many neighbours it has."
-        return len(self.row(seq)[0])
-
 # %% ../../nbs/30_recall/36_graph_view.ipynb #30612e6c
 def merged(a: Ints,  # one end, from which it is seen
            b: Ints,  # the other

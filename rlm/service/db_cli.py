@@ -16,6 +16,7 @@ from ..core.clock import SystemClock
 from ..core.settings import load_settings
 from .console import Group, example, json_option, print_json, store_options, with_memory
 from .memory import Memory
+from .turns import checking
 from ..store.reembed import namespaces
 from ..store.sqlite import scrub
 from ..store.transfer import export_file, export_lines, import_lines
@@ -94,7 +95,8 @@ def export_(memory: Memory, target: str, only: str | None) -> None:
 def import_(memory: Memory, source: IO[str], as_json: bool) -> None:
     """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. Exit code 1 if memories were
     refused."""
-    report = import_lines(memory.backend.db, source, secrets=memory.settings.secrets)
+    checked = checking(memory.settings.max_text_chars)
+    report = import_lines(memory.backend.db, source, secrets=memory.settings.secrets, check=checked)
     for name in namespaces(memory.backend.db):  # what came without vectors of this store's model gets them
         memory.vectors.fill(name, memory.clock)
     if as_json:

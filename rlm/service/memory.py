@@ -20,7 +20,7 @@ from ..core.ids import canonical_json
 from ..core.text import valid_text
 from .finding import stored_id
 from .recalling import AttentiveMemory
-from .turns import check_formal, listed
+from .turns import check_formal, checking, listed
 from ..store.records import Edge, Event, MemoryRecord, check_order, read_count, read_fields, read_label
 from ..store.store_vectors import Made
 from ..store.transfer import ImportReport, export_file, import_file
@@ -203,7 +203,7 @@ class Memory(UsingMemory):
                      path: "str | Path",  # an export
                      ) -> ImportReport:
         "Read an export into this store, all or nothing."
-        report = import_file(self.backend.db, path, self.namespace, self.settings.secrets)
+        report = import_file(self.backend.db, path, self.namespace, self.settings.secrets, checking(self.settings.max_text_chars))
         self.vectors.fill(self.namespace, self.clock)
         return report
 

@@ -134,13 +134,31 @@ def test_both_modes_and_the_chapters_are_there(site: Path) -> None:
         assert f">{chapter}</span>" in home
 
 
-def test_a_broken_link_fails_the_build(tree: Path, site: Path) -> None:
-    page = tree / "docs" / "design" / "wrong.md"
-    page.write_text("# Wrong\n\n[gone](nowhere.md)\n", encoding="utf-8")
-    try:
-        done = build(tree, tree.parent / "wrong", tree.parent / "cache")
-    finally:
-        page.unlink()
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    "The project with one chapter of one notebook, one room and one written page: built in seconds, by the same tool."
+    tree = copy_tree(tmp_path / "project")
+    kept = {"nbs/00_core/00_errors.ipynb", "rlm/__init__.py", "rlm/core/__init__.py", "rlm/core/errors.py"}
+    for file in [f for f in tree.rglob("*") if f.is_file()]:
+        name = file.relative_to(tree).as_posix()
+        if name.startswith(("nbs/", "rlm/", "docs/")) and file.suffix in (".ipynb", ".py", ".md") and name not in kept:
+            file.unlink()
+    for page in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        (tree / page).unlink(missing_ok=True)
+    (tree / "rlm" / "__init__.py").write_text('"A small package."\n__version__ = "0"\n', encoding="utf-8")
+    cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# Small\n", "> A small site."]}]
+    index = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tree / "nbs" / "index.ipynb").write_text(json.dumps(index), encoding="utf-8")
+    (tree / "docs" / "page.md").write_text("# Page\n\n[the errors](../nbs/00_core/00_errors.ipynb#notfound)\n", encoding="utf-8")
+    return tree
+
+
+def test_a_broken_link_fails_the_build(small: Path, tmp_path: Path) -> None:
+    done = build(small, tmp_path / "right", tmp_path / "cache")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "../00_core/errors.html#notfound" in read(tmp_path / "right" / "docs" / "page.html").targets
+    (small / "docs" / "wrong.md").write_text("# Wrong\n\n[gone](nowhere.md) [gone](../nbs/00_core/99_lost.ipynb)\n", encoding="utf-8")
+    done = build(small, tmp_path / "wrong", tmp_path / "cache")
     assert done.returncode != 0
-    assert "nowhere" in done.stdout + done.stderr
-    assert not (tree.parent / "wrong").exists()
+    assert all(said in done.stdout + done.stderr for said in ("2 broken links", "nowhere.md", "99_lost"))
+    assert not (tmp_path / "wrong").exists()

@@ -91,6 +91,17 @@ def test_an_anchor_is_put_pinned_and_searched_from(tab: Tab, running: Running) -
     tab.until("document.querySelector('.hit .layer')?.textContent.startsWith('anchor B')")
 
 
+def test_what_is_in_mind_is_asked_first_and_says_which_layer_knew_it(tab: Tab, running: Running) -> None:
+    visit(tab, running.url)
+    tab.js("document.getElementById('slot').value = 'mind'")
+    ask(tab, "dentist")
+    tab.until("document.getElementById('status').textContent.includes('from the index')")
+    tab.js("document.getElementById('ask').requestSubmit()")
+    tab.until("document.querySelector('.hit .layer')?.textContent === 'cache'")
+    assert "from the cache in 0." in tab.js("document.getElementById('status').textContent")
+    assert tab.js("document.querySelectorAll('.hit:first-child .why rect').length") >= 1
+
+
 def test_what_looks_like_html_is_shown_as_it_is_written(tab: Tab, running: Running) -> None:
     visit(tab, running.url)
     ask(tab, "web form")

@@ -13,6 +13,7 @@ import pytest
 from serving import Running, problem, request, serving
 
 from rlm import Memory
+from rlm.recall.near_search import BEAM
 from rlm.service.rest import Service
 from rlm.service.tokens import TokenFile
 
@@ -61,6 +62,30 @@ def test_what_was_written_is_found_with_its_reasons(client: httpx.Client, path: 
         assert [h.id for h in memory.search("민아는 녹차를 좋아해?", 3)] == [h["memory"]["id"] for h in found["hits"]]
 
 
+def test_what_is_in_mind_answers_first_and_says_so(client: httpx.Client, path: Path) -> None:
+    for n in range(4):
+        write(client, f"The boat {n} is in the harbour.", id=f"boat{n}", tags=["boats"] if n else [])
+    write(client, "Cats like salmon.", id="cats")
+    asked = {"q": "Which boat is in the harbour?", "k": 3}
+    first, again = (client.post("/v1/recall", json=asked).json() for _ in range(2))
+    assert (first["source"], again["source"], again["namespace"], again["query"]) == ("ltm_fallback", "cache", "default", asked["q"])
+    assert {h["layer"] for h in first["results"]} == {"index"} and {h["layer"] for h in again["results"]} == {"cache"}
+    assert [h["memory"]["id"] for h in again["results"]] == [h["memory"]["id"] for h in first["results"]]
+    assert all(h["score"] == pytest.approx(sum(h["parts"].values())) for h in again["results"]) and again["result_count"] == 3
+    mind = client.post("/v1/recall", json={"q": "the boat in the harbour", "top_k": 3}).json()
+    assert mind["source"] == "working_memory" and {h["layer"] for h in mind["results"]} == {"working memory"}
+    tagged = client.post("/v1/recall", json=asked | {"k": 9, "filters": {"tags": ["boats"]}}).json()
+    assert {h["memory"]["id"] for h in tagged["results"]} == {"boat1", "boat2", "boat3"}
+    past = client.post("/v1/recall", json=asked | {"filters": {"as_of": "2020-01-01"}}).json()
+    assert (past["results"], past["source"], past["search_time_ms"]) == ([], "ltm_fallback", None) and again["search_time_ms"] > 0
+    write(client, "The boat 9 has left the harbour.", id="boat9")
+    assert "boat9" in {h["memory"]["id"] for h in client.post("/v1/recall", json=asked | {"k": 9}).json()["results"]}
+    figures = client.get("/metrics").text
+    assert 'rlm_search_seconds_count{layer="cache"} 1.0' in figures and 'layer="working memory"} 1.0' in figures
+    with Memory(path) as memory:
+        assert memory.recall(asked["q"], 3)[0].id.startswith("boat")
+
+
 def test_filters_do_what_they_do_everywhere(client: httpx.Client) -> None:
     for n in range(4):
         write(client, f"note {n}", tags=["even" if n % 2 == 0 else "odd"], session=f"s{n // 2}", valid_from=f"2026-01-0{n + 1}")
@@ -106,6 +131,8 @@ def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, op
     assert client.get("/v1/anchors").json()["slots"][1]["anchor_block_id"] == "m0", "a pinned anchor moved"
     changed = client.patch("/v1/anchors/B", json={"pinned": False}).json()["slots"][1]
     assert (changed["anchor_block_id"], changed["pinned"], changed["hop_budget"]) == ("m0", False, 3)
+    nearer = client.patch("/v1/anchors/B", json={"hop_budget": 1}).json()["slots"][1]
+    assert nearer == changed | {"hop_budget": 1}, "another hop budget changed something else"
     with Memory(memory.backend.db.path) as other:
         assert other.anchors.state()[1].id == "m0"
 
@@ -151,7 +178,7 @@ def test_the_contract_is_typed_and_names_its_errors(client: httpx.Client) -> Non
             if path.startswith("/v1"):
                 assert {"401", "403", "422", "429"} <= route["responses"].keys() and route["security"] == [{"HTTPBearer": []}]
     text = json.dumps(page)
-    assert all(f'"{ref}"' in text for ref in ("SearchOut", "ProblemOut", "HitOut")) and "HTTPValidationError" not in text
+    assert all(f'"{ref}"' in text for ref in ("SearchOut", "RecallOut", "ProblemOut", "HitOut")) and "HTTPValidationError" not in text
 
 
 def test_health_tells_whether_the_store_answers(client: httpx.Client, open_server: Running) -> None:
@@ -285,6 +312,10 @@ def test_a_token_opens_its_namespace_and_no_other(path: Path, book: TokenFile) -
         assert b.patch("/v1/anchors/A", json={"anchor_block_id": "secret"}).status_code == 404
         assert c.patch("/v1/anchors/A", json={"pinned": True}).status_code == 403
         assert c.post("/v1/search", json={"q": "stone", "slot": "A"}).status_code == 403
+        assert c.post("/v1/recall", json={"q": "stone"}).status_code == 403
+        for _ in range(2):
+            assert "third stone" in a.post("/v1/recall", json={"q": "key under the stone"}).text
+            assert "third stone" not in b.post("/v1/recall", json={"q": "key under the stone"}).text
         assert c.get("/v1/memories/secret").status_code == 200 and problem(c.post("/v1/write", json={"text": "x"}))["status"] == 403
         assert write(b, "mine now", id="secret")["text"] == "mine now" and "third stone" in a.get("/v1/memories/secret").text
 
@@ -335,7 +366,7 @@ def test_figures_need_a_right_of_their_own(path: Path, book: TokenFile) -> None:
     assert all(f"\n{prefix}_{name} " in text for prefix in ("rlm", "greeum") for name in eight)
     assert 'rlm_search_seconds_count{layer="index"} 1.0' in text and 'route="/v1/write",status="201"} 2.0' in text
     figures = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
-    assert figures["rlm_local_hit_rate"] == 1 and figures["rlm_fallback_rate"] in (0, 1) and figures["greeum_beam_width"] == 32
+    assert figures["rlm_local_hit_rate"] == 1 and figures["rlm_fallback_rate"] in (0, 1) and figures["greeum_beam_width"] == BEAM
     assert figures["rlm_edge_count"] == 1 and figures["rlm_anchor_moves_total"] == 1 and figures["rlm_edge_growth_rate"] > 0
     assert 'rlm_search_seconds_count{layer="anchor A"} 1.0' in text
     assert "default" not in text and "thing" not in text and plain not in text

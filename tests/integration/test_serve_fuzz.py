@@ -27,8 +27,8 @@ def contract(bare: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[A
         assert client.get("/health").json()["ready"] and client.get("/v1/memories/0").json()["text"] == "memory 0 기억"
 
 
-ROUTES = [("POST", "/v1/search"), ("POST", "/v1/write"), ("GET", "/v1/memories/{id}"), ("GET", "/v1/memories/{id}/neighbours"),
-          ("GET", "/v1/timeline"), ("PATCH", "/v1/anchors/{slot}")]
+ROUTES = [("POST", "/v1/search"), ("POST", "/v1/recall"), ("POST", "/v1/write"), ("GET", "/v1/memories/{id}"),
+          ("GET", "/v1/memories/{id}/neighbours"), ("GET", "/v1/timeline"), ("PATCH", "/v1/anchors/{slot}")]
 GOOD, SPOILT = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 CASES = [(m, r, mode) for m, r in ROUTES for mode in (GOOD, SPOILT)] + [("GET", "/health", GOOD), ("GET", "/metrics", GOOD),
                                                                                    ("GET", "/v1/anchors", GOOD)]

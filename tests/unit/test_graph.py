@@ -308,6 +308,36 @@ def test_a_pinned_anchor_never_moves_by_itself(memory: Memory) -> None:
     assert memory.anchors.move_anchor("A", "boat1")
 
 
+def test_a_move_that_a_search_causes_is_an_event_and_any_other_search_is_none(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    def noted() -> list[tuple[str, dict[str, Any]]]:
+        return [(e.subject, dict(e.detail)) for e in memory.backend.events("default") if e.kind == "anchor"]
+    before, position = noted(), memory.backend.position()
+    memory.search("cat")
+    assert memory.backend.position() == position, "a search without a slot wrote something"
+    memory.anchors.pin("A")
+    pinned = noted()
+    memory.search("bread", slot="A")
+    assert noted() == pinned == [*before, ("A", {"slot": "A", "what": "pin"})]
+    memory.anchors.unpin("A")
+    anchor = "boat0"
+    for question in ("boat number 2", "cat", "cat", "cat", "bread", "boat"):
+        seen, moves = noted(), memory.anchors.counts.moves
+        memory.search(question, slot="auto")
+        slot = next(a for a in memory.anchors.state() if a.in_use)
+        fresh = noted()[len(seen):]
+        assert len(fresh) == memory.anchors.counts.moves - moves <= 1
+        if fresh:
+            [(subject, detail)] = fresh
+            assert (subject, detail["slot"], detail["what"]) == (slot.id, slot.slot, "move") and 0 <= detail["novelty"] <= 2
+            assert detail.keys() == {"slot", "what", "from", "novelty", "fresh"} and (slot.slot != "A" or detail["from"] == anchor)
+            anchor = slot.id if slot.slot == "A" else anchor
+    assert memory.anchors.counts.moves >= 2 and any(h == "anchor" for h in [e.kind for e in memory.history(anchor).events])
+    new = memory.write("a boat that is new", slot="A")
+    assert noted()[-1][0] == new.id and noted()[-1][1]["from"] == anchor
+
+
 def test_a_topic_follows_by_three_tenths(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")

@@ -1,6 +1,8 @@
 "Strategies pass the write guard like all that is stored, whoever wrote them and wherever they are kept."
 
+import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +10,14 @@ import pytest
 
 from rlm.agent.extraction import extract_memories
 from rlm.agent.judge import extract_trajectory_artifact
+from rlm.agent.log import LOGGED, RLMLogger, load_trajectory, log_end, log_start, log_step
 from rlm.agent.memory_file import MemoryStore, open_memory
 from rlm.agent.memory_store import SQLiteMemoryBackend
 from rlm.agent.models import ScriptedModel
 from rlm.agent.packs import shipped_pack, shipped_packs
 from rlm.agent.procedural_memory import Experience, Judgment, MemoryBackend, make_item, safe_item
 from rlm.agent.trajectory import Step, ToolCall, Trajectory
+from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.store.database import Database
@@ -66,6 +70,27 @@ def test_what_a_run_teaches_holds_none(model: ScriptedModel | None) -> None:
 def test_the_shipped_packs_have_nothing_to_hide() -> None:
     for name in shipped_packs():
         assert all(safe_item(item) is item for item in shipped_pack(name))
+
+
+@pytest.mark.parametrize("where", range(60, 420, 7))
+def test_a_credential_that_a_cut_would_part_is_taken_out_before(where: int) -> None:
+    text = "x" * where + f" {KEY} " + "x" * 30_000
+    run = replace(RUN, task=text, answer=text, steps=(Step(1, text, text, text, text, text),) * 12)
+    for limit in (1000, 3000, 8000):
+        assert "sk-a1" not in json.dumps(extract_trajectory_artifact(run, limit))
+
+
+def test_a_log_holds_none(tmp_path: Path) -> None:
+    with closing(RLMLogger(tmp_path, clock=ManualClock())) as logger:
+        begun = replace(RUN, steps=(), meta={KEY: [KEY], "n": 1})
+        log_start(logger, begun)
+        for at in range(LOGGED * 2 // 3 - 80, LOGGED * 2 // 3, 7):  # where a text of this length is cut
+            text = "x" * at + f" {KEY} " + "x" * LOGGED
+            log_step(logger, replace(RUN.steps[0], reply=text, stdout=text), text)
+        log_step(logger, RUN.steps[0], f"The key is {KEY}.")
+        log_end(logger, replace(RUN, value=[KEY]))
+    assert "sk-a1" not in logger.path.read_text(encoding="utf-8") and "The key is [redacted: token]." in logger.path.read_text()
+    assert load_trajectory(logger.path).answer == "[redacted: token]"
 
 
 DONE = Experience("r-1", "t-1", RUN.task, KEY, 1, True, extract_trajectory_artifact(RUN), Judgment(False, f"No, {KEY}.", "low", (KEY,)),

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
+from rlm.service.cli import main
 from rlm.store import Database, Filters, SQLiteBackend
 from rlm.store.building import BackgroundIndex
 from rlm.store.rows import columns_of, read_row
@@ -198,6 +200,29 @@ def test_what_is_no_export_is_refused_plainly(memory: Memory, tmp_path: Path, co
     with pytest.raises(NotFound if content is None else InvalidInput) as caught:
         memory.import_jsonl(file)
     assert caught.value.hint and len(str(caught.value)) < 1000 and memory.backend.position()[1] == 0
+
+
+@pytest.mark.parametrize(("field", "value", "why"), [
+    ("formal", "when city == then x", "can't be read at character 12"), ("formal", "__import__('os')", "character"),
+    ("extra_json", '{"counted_from": {"at": "soon", "success": 0, "failure": 0}}', "soon"),
+    ("extra_json", '{"counted_from": {"at": "2026-01-01T00:00:00.000000Z", "success": -1, "failure": 0}}', "success of counted_from"),
+    ("extra_json", '{"counted_from": [1]}', "counted_from of a rule needs")])
+def test_a_rule_that_can_not_be_read_does_not_come_in(memory: Memory, tmp_path: Path, field: str, value: str, why: str) -> None:
+    memory.write("Tea in the morning.", id="note")
+    memory.write("Coffee in Seoul.", id="rule", kind="rule", formal="when city == 'Seoul' then drink = 'coffee'")
+    memory.export_jsonl(tmp_path / "good.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "good.jsonl").read_text(encoding="utf-8").splitlines()]
+    [at] = [n for n, row in enumerate(rows) if row.get("table") == "memories" and row["id"] == "rule"]
+    rows[at][field] = value
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with Memory(":memory:") as there:
+        with pytest.raises(InvalidInput, match=f"Line {at + 1} .*a rule.*{why}") as refused:
+            there.import_jsonl(bad)
+        assert "Nothing was imported." in str(refused.value.hint) and not there.recent(9) and not there.backend.events("default")
+        done = CliRunner().invoke(main, ["db", "import", str(bad), "--db", str(tmp_path / "there.db")])
+        assert done.exit_code and f"Line {at + 1} " in done.output + done.stderr and "Traceback" not in done.output
+        assert there.import_jsonl(tmp_path / "good.jsonl").added == 2 and there.get("rule").formal
 
 
 def test_a_folder_is_no_export(memory: Memory, tmp_path: Path) -> None:
