@@ -721,7 +721,7 @@ def test_names_of_any_kind_have_a_file_each(tmp_path: Path) -> None:
     assert os.sep not in sidecar_path("m.db", "a/b", "x").name
 
 
-@pytest.mark.parametrize("n", (300, 3000))
+@pytest.mark.parametrize("n", [300, 3000])
 def test_nearby_holds_the_nearest_and_nobody_who_is_barred(n: int) -> None:
     truth, queries = filled(n, chunks=2)
     index, allowed = opened(truth), {s for s in truth.rows if s % 2}
