@@ -48,9 +48,13 @@ class Base:
                 seqs: Ints,              # memories, in any order
                 ) -> tuple[Ints, Ints]:  # row numbers, and which of `seqs` each belongs to
         "The rows of some memories."
-        low, high = (np.searchsorted(self.rows.seq, seqs, side=side) for side in ("left", "right"))
-        which = np.repeat(np.arange(len(seqs)), high - low)
-        return np.arange(len(which)) + np.repeat(high - np.cumsum(high - low), high - low), which
+        there, last = self.rows.seq, len(self.rows) - 1
+        low = there.searchsorted(seqs)
+        count = (there[np.minimum(low, last)] == seqs).astype(np.int64) if last >= 0 else low
+        more = np.flatnonzero((low < last) & (there[np.minimum(low + 1, last)] == seqs)) if last > 0 else low[:0]
+        count[more] = there.searchsorted(seqs[more], side="right") - low[more]  # few have several, and each search costs
+        which = np.repeat(np.arange(len(seqs)), count)
+        return np.arange(len(which)) + np.repeat(low + count - np.cumsum(count), count), which
 
     def turned(self,
                vectors: Floats,  # (n, dim) or (dim,), centred
