@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -40,17 +42,18 @@ class Watching:
         self.index, self.clock, self.db, self.namespace = index, clock, index.db, index.namespace
         self.lock, self.position = threading.RLock(), ("", -1)
         self.generation, self._behind = 0, True  # the last event that touched a memory; and whether there are others
-        self._seen, self._span, self._records = dict[int, tuple[int, int]](), ("", 0, 0.0, 0.0), dict[int, MemoryRecord]()
+        self._seen: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()  # what each connection said last
+        self._span, self._records = ("", 0, 0.0, 0.0), dict[int, MemoryRecord]()
 
     def moved(self) -> bool:
         "Whether there may be events that are not known here."
         connection = self.db.current()
         said = data_version(connection), connection.total_changes
-        if self._seen.get(id(connection)) == said:
+        if self._seen.get(connection) == said:
             return self._behind
         self._records = {}  # counters may have changed, which is no event
         position = self.index.backend.position()
-        self._seen = {**self._seen, id(connection): said} if len(self._seen) < 64 else {id(connection): said}
+        self._seen[connection] = said
         self._behind = position != self.position
         return self._behind
 
@@ -77,22 +80,19 @@ class Fresh(Noticing):
                seq: int,  # a memory
                ) -> MemoryRecord | None:
         "A memory as it is now."
-        with self.lock:
-            self.moved()
-            if seq not in self._records:
-                self._records |= records_of(self.db, [seq])
-            return self._records.get(seq)
+        return self.records([seq]).get(seq)
 
     def records(self,
                 seqs: Sequence[int],  # memories
                 ) -> dict[int, MemoryRecord]:  # those that are there
         "Memories as they are now."
+        if self.db.current().inside:
+            return records_of(self.db, seqs)
         with self.lock:
             self.moved()
             if missing := [s for s in seqs if s not in self._records]:
                 self._records |= records_of(self.db, missing)
             return {s: self._records[s] for s in seqs if s in self._records}
-
 
     def cut(self,
             ranked: Sequence[Ranked],  # the best, and whatever is equal to the last that is wanted

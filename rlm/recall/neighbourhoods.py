@@ -182,7 +182,6 @@ class Local:
 
     ranked: list[Ranked]  # the best first
     outside: float  # in [0, 1]: the share of the question's rarity that memories outside may hold
-    strong: int  # how many stand out by words or meaning
 
 # %% ../../nbs/30_recall/32_neighbourhoods.ipynb #c3dc6d3e
 class Scored:
@@ -225,7 +224,7 @@ class Neighbourhood(Scored):
              ) -> Local:
         "The best `k` of those that have a word of the question or stand out by meaning, and whatever is equal to the last of them."
         if not len(self.seqs):
-            return Local([], 1.0, 0)
+            return Local([], 1.0)
         parts, outside = self.parts(query, asked)
         weighed = self.index.mix.weigh(parts)
         table = np.array(list(weighed.values()), np.float64)
@@ -237,7 +236,7 @@ class Neighbourhood(Scored):
         best = _best(where, total[where], k)
         best = best[np.lexsort((self.seqs[best], -total[best]))]
         each = zip(self.seqs[best].tolist(), total[best].tolist(), table[:, best].T.tolist(), strict=True)
-        return Local([Ranked(seq, score, dict(zip(weighed, shares, strict=True))) for seq, score, shares in each], outside, len(where))
+        return Local([Ranked(seq, score, dict(zip(weighed, shares, strict=True))) for seq, score, shares in each], outside)
 
 # %% ../../nbs/30_recall/32_neighbourhoods.ipynb #abfba9c8
 def _best(where: Ints, worth: Values, k: int) -> Ints:

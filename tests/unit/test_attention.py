@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,41 @@ def test_records_are_as_they_are_now(full: Memory, path: Path) -> None:
         other.record_usage(top)
     hit = full.recall("tomato word1")[0]
     assert (hit.layer, hit.memory.access_count) == ("cache", 1)
+
+
+def in_a_thread(what: Any) -> Any:
+    "What comes of it in a thread of its own, which ends, and its connection with it."
+    found = list[Any]()
+    thread = threading.Thread(target=lambda: found.append(what()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_threads_that_come_and_go_miss_nothing(full: Memory, path: Path) -> None:
+    question = "boat at sea word2"
+    with Memory(path, embedder=Toy()) as other:
+        for n in range(12):  # a new connection tends to get the address, and the two numbers, of the one that is gone
+            in_a_thread(lambda: full.recall(question))
+            other.write(f"boat at sea word2 word2 {n}", id=f"new{n}")
+            assert f"new{n}" in ids(in_a_thread(lambda: full.recall(question, 30)))
+            assert ids(in_a_thread(lambda: full.recall(question))) == ids(full.search(question, 10))
+            other.delete(f"new{n}")
+
+
+def test_what_a_transaction_took_back_is_not_remembered(full: Memory) -> None:
+    hit = full.attention.intelligent_search("tomato word1")["results"][0]
+    before = hit.record.text
+
+    def tried() -> None:
+        with full.backend.transaction():
+            full.update(hit.record.id, text="never stored")
+            assert hit.record.text == "never stored"
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        tried()
+    assert hit.record.text == before
 
 
 def test_what_expires_is_gone_everywhere(full: Memory, clock: ManualClock) -> None:
