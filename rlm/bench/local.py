@@ -175,9 +175,10 @@ def streams(sizes: Sequence[int],   # memories
                 yield timing(f"a write, {name}", costs.written, role="baseline")
                 yield timing(f"the index reads a write, {name}", costs.indexed, role="baseline")
                 yield timing(f"attention takes a write over, {name}", costs.attended)
-                for layer, seconds in costs.again.items():
-                    target = TARGETS.get(layer) if size == min(SIZES) and limit == LIMITS[0] else None
-                    yield timing(f"{LAYERS[layer]}, asked again at once, {name}", seconds, target=target)
+                for layer in ("cache", "working_memory"):
+                    if layer in costs.again:
+                        target = TARGETS[layer] if size == min(SIZES) and limit == LIMITS[0] else None
+                        yield timing(f"{LAYERS[layer]}, asked again at once, {name}", costs.again[layer], target=target)
 
 # %% ../../nbs/90_benchmarks/95_local.ipynb #0a86dd5f
 Rank = Callable[[Conversation, Embedded], Iterator[tuple[Any, Sequence[str], str]]]  # question, ids best first, layer
