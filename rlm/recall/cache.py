@@ -9,6 +9,7 @@ __all__ = ['SIZE', 'Key', 'timeless', 'key_of', 'Cached', 'ResultCache']
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..core.text import normalise
 from ..store.backend import Filters
@@ -34,6 +35,12 @@ def timeless(filters: Filters,  # as a search is given them
     return filters if filters.now is None else replace(filters, now=None)
 
 
+@lru_cache(1024)
+def _form(text: str) -> str:
+    "One form for questions that differ in case and white space alone."
+    return " ".join(normalise(text).casefold().split())
+
+
 def key_of(text: str,                        # the question
            keywords: Sequence[str] | None,   # what to search for; None: all its words
            filters: Filters,                 # as a search is given them
@@ -41,7 +48,7 @@ def key_of(text: str,                        # the question
            model: str | None,                # whose vectors
            ) -> Key:
     "The same for questions that differ in case and white space alone."
-    return Key(" ".join(normalise(text).casefold().split()), None if keywords is None else tuple(keywords), timeless(filters), k, model)
+    return Key(_form(text), None if keywords is None else tuple(keywords), timeless(filters), k, model)
 
 # %% ../../nbs/30_recall/31_cache.ipynb #309660b9
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ __all__ = ['Floats', 'SLOTS', 'HALF_LIFE_S', 'FOLLOW', 'SAME', 'ASKED', 'Asking'
 import hashlib
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -109,13 +109,14 @@ class Questions:
 
     def same(self,
              words: frozenset[str],  # of the question, those that some memory holds
-             unit: Floats | None,    # where it lies
+             where: Callable[[], Floats | None],  # tells where it lies; asked only if words and conditions are the same
              asking: Asking,         # under which conditions
              now: float,             # the present, in seconds since 1970
              ) -> Remembered | None:
         "The same question, if it was asked just now."
         for r in self.kept:
             if r.words == words and r.asking == asking and r.span[0] <= now < r.span[1]:
+                unit = where()
                 if unit is None or r.unit is None:
                     return r if unit is r.unit else None
                 return r if float(unit @ r.unit) >= SAME else None

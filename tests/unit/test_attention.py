@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,13 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreError
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
+from rlm.recall.holders import Holders
 from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
 from rlm.store.backend import Filters
+from rlm.store.learning import save_ranker
+from rlm.store.ranker import Example, Training, features, learn
+from rlm.store.ranking import PARTS
 
 CLOCK = ManualClock("2026-01-01")
 SUBJECTS = ("boat at sea", "cat and kitten", "garden with tomato", "piano music", "bread of the bakery", "train at the station")
@@ -132,7 +138,9 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
             right = index.best(query, 10, Filters())[1][:10]
-            ours = every.rank(query, index.meaning.ask(query.vector), 10).ranked[:10]
+            walked = full.attention.engine.holders.walk(index.wanted(query.text, query.terms), every.where)
+            heard = every.hear(walked.inside, index.meaning.ask(query.vector))
+            ours = every.rank(query.text, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
 
@@ -146,8 +154,31 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
                 right = memory.index.best(query, 12, Filters())[1][:12]
-                ours = every.rank(query, memory.index.meaning.ask(query.vector), 12).ranked[:12]
+                walked = memory.attention.engine.holders.walk(memory.index.wanted(query.text, query.terms), every.where)
+                heard = every.hear(walked.inside, memory.index.meaning.ask(query.vector))
+                ours = every.rank(query.text, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
+
+
+@given(st.lists(st.text("abcd ", min_size=1, max_size=12), min_size=1, max_size=40), st.text("abcde ", max_size=8),
+       st.sets(st.integers(0, 39), max_size=10), st.integers(1, 12))
+def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], question: str, inside: set[int], n: int) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([{"text": f"{text} x"} for text in texts])
+        index = memory.index
+        with index.moment():
+            lexical, terms = index.lexical, list(dict.fromkeys(question.split()))
+            plan, numbers = lexical.plan(terms), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
+            right = lexical.everywhere(plan) / (plan.ceiling or 1.0)
+            right = right.copy()
+            holders = Holders(index)
+            walked = holders.walk(terms, lexical.units_of(numbers).astype(np.int32))
+            assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not holders._room.any()
+            found, right[numbers] = holders.best(walked, n), 0
+            assert np.allclose(found.scores, right[found.numbers], atol=1e-5) and not set(found.numbers) & set(numbers)
+            assert len(found.numbers) == min(n, np.count_nonzero(right)) and walked.left == pytest.approx(right.max(initial=0), abs=1e-5)
+            right[found.numbers] = 0
+            assert found.left == pytest.approx(right.max(initial=0), abs=1e-5)
 
 
 # ---- the coordinator
@@ -196,6 +227,42 @@ def test_a_subject_in_mind_is_searched_locally(full: Memory) -> None:
     assert said["source"] == "checkpoint" and said["results"][0].source_slot == "W1"
     members = full.attention.engine.of(full.attention.slots.slots["W1"]).members
     assert {r.seq for r in said["results"]} <= members and len(members) <= 100
+
+
+def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    full.write("zanzibar marzipan in the garden", id="far", session="s2")
+    for n in range(4):
+        full.recall(f"boat at sea word{n}")
+    full.attention.engine.least = -9.0
+    monkeypatch.setattr(full.attention.engine, "first", lambda *looked: [])
+    said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
+    assert said["source"] == "checkpoint"
+    far = full.get("far").seq
+    assert far in [r.seq for r in said["results"]] and far not in full.attention.engine.of(full.attention.slots.slots["W1"]).members
+
+
+def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> None:
+    question = "tomato number word1"
+    for _ in range(2):
+        full.recall(question)
+    assert full.recall(question)[0].layer == "cache"
+    parts = {name: np.linspace(0, 3, 8) for name in PARTS}
+    examples = [Example(features(parts), parts["words"] < 1, str(n % 2)) for n in range(8)]  # fewer words are better
+    save_ranker(full.backend, full.namespace, learn(examples, Training("a test", 8, "2026-01-01", {})), full.clock)
+    hits = full.recall(question)
+    assert hits[0].layer != "cache" and ids(hits) == ids(full.search(question))
+    assert full.attention.counts.declined["learned ranking"] == 1
+
+
+def test_other_vectors_make_slots_meaningless(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+        assert memory.attention.slots.slots
+        memory.attention.slots.put(replace(next(iter(memory.attention.slots.slots.values())), model="another"))
+        memory.write("boat at sea again")
+        memory.attention.in_step()
+        assert {s.model for s in memory.attention.slots.slots.values()} <= {"toy", Toy().name}
 
 
 def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,6 +353,41 @@ def test_records_are_as_they_are_now(full: Memory, path: Path) -> None:
         other.record_usage(top)
     hit = full.recall("tomato word1")[0]
     assert (hit.layer, hit.memory.access_count) == ("cache", 1)
+
+
+def in_a_thread(what: Any) -> Any:
+    "What comes of it in a thread of its own, which ends, and its connection with it."
+    found = list[Any]()
+    thread = threading.Thread(target=lambda: found.append(what()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_threads_that_come_and_go_miss_nothing(full: Memory, path: Path) -> None:
+    question = "boat at sea word2"
+    with Memory(path, embedder=Toy()) as other:
+        for n in range(12):  # a new connection tends to get the address, and the two numbers, of the one that is gone
+            in_a_thread(lambda: full.recall(question))
+            other.write(f"boat at sea word2 word2 {n}", id=f"new{n}")
+            assert f"new{n}" in ids(in_a_thread(lambda: full.recall(question, 30)))
+            assert ids(in_a_thread(lambda: full.recall(question))) == ids(full.search(question, 10))
+            other.delete(f"new{n}")
+
+
+def test_what_a_transaction_took_back_is_not_remembered(full: Memory) -> None:
+    hit = full.attention.intelligent_search("tomato word1")["results"][0]
+    before = hit.record.text
+
+    def tried() -> None:
+        with full.backend.transaction():
+            full.update(hit.record.id, text="never stored")
+            assert hit.record.text == "never stored"
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        tried()
+    assert hit.record.text == before
 
 
 def test_what_expires_is_gone_everywhere(full: Memory, clock: ManualClock) -> None:
