@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
+from ..core.guard import screen
 from ..store.backend import Filters
 from ..store.database import Database
 from ..store.slot_rows import put_slots, stored_slots
@@ -174,10 +175,10 @@ class Slots(Placed):
               unit: Floats | None,     # where it lies
               now: datetime,           # the present
               ) -> Slot:
-        "A slot for a new subject: a free one, else the one that has faded most."
+        "A slot for a new subject: a free one, else the one that has faded most. It is stored, so credentials are taken out."
         free = [name for n in range(self.size) if (name := f"W{n + 1}") not in self.slots]
         name = free[0] if free else min(self.slots.values(), key=lambda s: (s.strength(now), s.last_used_at, s.slot_id)).slot_id
-        return self.put(Slot(name, context, model, unit, now, now))
+        return self.put(Slot(name, screen(context).text, model, unit, now, now))
 
 # %% ../../nbs/30_recall/30_working_memory.ipynb #fd0aa142
 def write_slots(db: Database,        # inside a transaction
