@@ -114,9 +114,10 @@ class Nearby(Searching):
         query, total = state.base.turned(self._unit(query)), len(state.base.rows) + len(state.recent)
         if state.base.axes is None:
             n = total
+        read = max(max(self.tuning.heads, int(self.tuning.share * total)) // 2, 2 * n)  # half of what a search reads to miss nothing
         for part in (state.base.rows, state.recent):
             if len(part):
-                where, heads = scan(state, part, query, only, max(self.tuning.heads, int(self.tuning.share * total), 2 * n), self.tuning)
+                where, heads = scan(state, part, query, only, read, self.tuning)
                 top = best(heads, n)
                 found.append(part.seq[top if where is None else where[top]])
         return np.unique(np.concatenate(found))

@@ -724,10 +724,10 @@ def test_names_of_any_kind_have_a_file_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [300, 3000])
 def test_nearby_holds_the_nearest_and_nobody_who_is_barred(n: int) -> None:
     truth, queries = filled(n, chunks=2)
-    index, allowed = opened(truth), {s for s in truth.rows if s % 2}
+    index, allowed, held = opened(truth), {s for s in truth.rows if s % 2}, list[float]()
     for query in queries:
-        near = index.nearby(query, 200)
-        assert (np.diff(near) > 0).all() and len(near) <= max(220, n) and {*truth.nearest(query, 10)[0]} <= {*near.tolist()}
-        some = index.nearby(query, 200, allowed)
-        assert {*truth.nearest(query, 10, allowed)[0]} <= {*some.tolist()} <= allowed
+        near, some = index.nearby(query, 200), index.nearby(query, 200, allowed)
+        assert (np.diff(near) > 0).all() and len(near) <= max(220, n) and {*some.tolist()} <= allowed
+        held += [len({*truth.nearest(query, 10)[0]} & {*near.tolist()}), len({*truth.nearest(query, 10, allowed)[0]} & {*some.tolist()})]
+    assert np.mean(held) >= (10 if n == 300 else 9.5), held
     assert opened(Truth()).nearby(queries[0], 5).tolist() == []
