@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .asking import notions
+from .asking import notions, without_name
 from .extraction import Links, extract_memories
 from .injection import format_memories_for_injection
 from .judge import Expectation, extract_trajectory_artifact, judge_trajectory
@@ -38,6 +38,7 @@ class Named:
     iris: tuple[str, ...]  # terms that are called so
     spellings: tuple[str, ...]  # their IRIs and short names
     kind: str  # of the first: class, object property, individual …
+    kinds: frozenset[str] = frozenset()  # of all of them
 
 
 def named_in(task: str,                # a question
@@ -57,7 +58,8 @@ def named_in(task: str,                # a question
             iris = tuple(i for i in iris if not ontology.names.curie(i).startswith(META))
         if iris:
             spellings = [s for i in iris for s in (i, ontology.names.curie(i))]
-            found.append(Named(m, iris, tuple(spellings), ontology.kinds(iris[0])[0]))
+            kinds = frozenset(kind for i in iris for kind in ontology.kinds(i))
+            found.append(Named(m, iris, tuple(spellings), ontology.kinds(iris[0])[0], kinds))
     return sorted(found, key=lambda f: f.mention.start)
 
 
@@ -171,7 +173,9 @@ def rlm_run_with_memory(task: Task,                              # what is asked
     named = named_in(task.query, ontology) if ontology else []
     masked = [n.mention.text for n in named]
     name = ontology.meta.name if ontology else None
-    found = backend.retrieve(task.query, setting.memory_k, ontology=name, mentions=masked) if backend and setting.memory_k else []
+    asked = without_name(task.query, name or "")
+    found = (backend.retrieve(asked, setting.memory_k, ontology=name, mentions=masked, kinds=[n.kinds for n in named])
+             if backend and setting.memory_k else [])
     memories = format_memories_for_injection(found)
     trajectory = _run(task, setting, ontology, memories)
     judgment = judge_trajectory(trajectory, task.expect, setting.critic)

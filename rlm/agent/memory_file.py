@@ -169,7 +169,7 @@ class CountingFile(KeepingFile):
     "Finds strategies, and counts what was used."
 
     def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
-                 mentions: Iterable[str] = ()) -> list[tuple[MemoryItem, float]]:
+                 mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[MemoryItem, float]]:
         "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
         known = {i.memory_id: i for i in self.items() if i.status in ("hot", "ltm")}
         asked, examples = read_asked(task, mentions), Examples(list(known.values()))
@@ -177,7 +177,8 @@ class CountingFile(KeepingFile):
         if (words := okapi(terms, list(known.values()))) is not None and terms:
             most = max(words.values(), default=1.0)
             parts = {**parts, "words": {i: s / most for i, s in words.items()}}
-        return select(known, fuse(parts, examples.known(asked)), k, ontology) if known and asked.says else []
+        scores = examples.answering(asked, fuse(parts, examples.known(asked)))
+        return select(known, scores, k, ontology, kinds=kinds) if known and asked.says else []
 
     def record_usage(self, trajectory_id: str, retrieved: Retrieved, credited: Collection[str] | None = None) -> None:
         "Say which strategies a stored run was given; by its judgment those that it followed helped or failed. Raises `NotFound`."

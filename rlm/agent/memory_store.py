@@ -65,7 +65,7 @@ class ScoringBackend:
                asked: Asked,  # a question
                ) -> dict[str, float]:
         "The fused score of every candidate, before trust and floor."
-        return fuse(self.opinions(asked), self._examples.known(asked)) if self._known else {}
+        return self._examples.answering(asked, fuse(self.opinions(asked), self._examples.known(asked)))
 
     def opinions(self,
                  asked: Asked,  # a question
@@ -84,12 +84,12 @@ class RetrievingBackend(ScoringBackend):
     "Finds the strategies that fit a question. Writes nothing."
 
     def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
-                 mentions: Iterable[str] = ()) -> list[tuple[MemoryItem, float]]:
+                 mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[MemoryItem, float]]:
         "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
         with self.store.snapshot():
             self._sync()
             asked = read_asked(task, mentions)
-            return select(self._known, self.scores(asked), k, ontology) if asked.says else []
+            return select(self._known, self.scores(asked), k, ontology, kinds=kinds) if asked.says else []
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #679f88cf
 class AddingBackend(RetrievingBackend):

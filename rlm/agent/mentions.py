@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from .asking import FILLERS
 from ..core.text import FUNCTION_WORDS
 
 # %% ../../nbs/40_agent/49a_mentions.ipynb #fa734494
@@ -84,8 +85,8 @@ def _form(question: str, words: Sequence["re.Match[str]"]) -> str:
     if len(latin) < len(words):
         return "words"  # Korean has no capitals
     capitals = [w for w in latin if w[0][0].isupper() and len(w[0]) > 1]
-    small = [w for w in latin if w not in capitals and w[0].lower() not in FUNCTION_WORDS]
-    ends = {words[0], words[-1]} <= set(capitals) and words[0][0].lower() not in FUNCTION_WORDS
+    small = [w for w in latin if w not in capitals and w[0].lower() not in FILLERS]
+    ends = {words[0], words[-1]} <= set(capitals) and words[0][0].lower() not in FILLERS
     return "capital" if ends and not small and len(latin) == len(words) and not (first and len(capitals) == 1) else "words"
 
 

@@ -246,6 +246,7 @@ class Strategies(Protocol):
                  *,
                  ontology: str | None = None,  # its name: strategies for other ontologies are left out
                  mentions: Iterable[str] = (),  # what is known to be a name in the question, such as linked terms
+                 kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
                  ) -> list[tuple[MemoryItem, float]]:
         "The strategies that fit a question, best first; none when nothing fits."
 

@@ -71,7 +71,7 @@ class Outcome(Mapping[str, Any]):
         return self.learned.trajectory._repr_html_()
 
 # %% ../../nbs/40_agent/49d_runner.ipynb #e94749b9
-HABIT_K, READER_K = 5, 1  # experiences for the habit model, and for a model that reads
+HABIT_K, READER_K = 3, 1  # experiences for the habit model, and for a model that reads
 
 
 def log_folder(log_dir: str | Path | None,  # as it was asked for
@@ -100,7 +100,7 @@ def run(query: str,                             # the question, in any language
         ontology_path: str | Path,              # a file, or the name of a bundled ontology: prov
         db_path: str | Path | None = None,      # the store; None: the setting db_path; ':memory:' forgets
         *,
-        memory_k: int | None = None,            # experiences the run is given; None: 5 for the habit model, else 1
+        memory_k: int | None = None,            # experiences the run is given; None: 3 for the habit model, else 1
         enable_extraction: bool = True,         # learn from the run
         log_dir: str | Path | None = None,      # for the log; None: `logs` beside the store
         model: str | Model | None = None,       # a model, or its name; None: the setting model
@@ -117,6 +117,8 @@ def run(query: str,                             # the question, in any language
     options = {"limits": limits, "sandbox": sandbox, "clock": clock}
     setting = setting_for(chosen, memory_k, enable_extraction, log_folder(log_dir, settings), options)
     with ExitStack() as stack:
+        if chosen is not model and callable(close := getattr(chosen, "close", None)):
+            stack.callback(close)  # opened here, so closed here
         ontology = stack.enter_context(setup_ontology_context(ontology_path, name=ontology_name))
         database = Database(settings.db_path, synchronous=settings.synchronous, busy_timeout_s=settings.busy_timeout_s)
         store = stack.enter_context(closing(SQLiteBackend(database)))

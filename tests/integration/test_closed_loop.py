@@ -17,7 +17,7 @@ from rlm.agent.memory_report import memory_report
 from rlm.agent.memory_store import SQLiteMemoryBackend
 from rlm.agent.models import ScriptedModel
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
-from rlm.agent.packs import ensure_packs, read_pack
+from rlm.agent.packs import ensure_packs, read_pack, shipped_pack
 from rlm.agent.prompt import CONTEXT_LIMIT
 from rlm.core.clock import ManualClock
 
@@ -59,7 +59,7 @@ def test_the_circle_closes(store: Memory, prov: OntologyContext, tmp_path: Path)
     assert done.trajectory.converged and done.judgment.success is True and done.judgment.confidence == "medium"
     assert [i.title for i in done.learned] == ["One level down"] and done.retrieved
     counts = [rows(store, t) for t in ("runs", "trajectories", "judgments", "memory_usage", "memory_items")]
-    assert counts == [1, 1, 1, len(done.retrieved), 47]
+    assert counts == [1, 1, 1, len(done.retrieved), len(shipped_pack("core_v1")) + 1]
     kept = backend.experiences()[0]
     assert kept.log_path and Path(kept.log_path).is_file() and kept.ontology_name == "prov" and kept.answer
     learned = backend.item(done.learned[0].memory_id)

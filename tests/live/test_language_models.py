@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,7 @@ SERVE = """
 import sys, time, xllamacpp
 p = xllamacpp.CommonParams()
 p.model.path, p.n_ctx, p.n_parallel, p.hostnames, p.port = sys.argv[1], 8192, 1, ["127.0.0.1"], int(sys.argv[2])
+p.sampling.temp, p.sampling.seed = 0.0, 1  # the same replies every time
 server = xllamacpp.Server(p)
 while sys.stdin.read(1):
     pass
@@ -75,7 +77,7 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     with errors.open("wb") as log, subprocess.Popen([sys.executable, "-c", SERVE, str(path), str(port)], stdin=subprocess.PIPE,
                                                     stdout=log, stderr=log) as server:
         try:
-            until = time.monotonic() + 120
+            until = time.monotonic() + 300
             while server.poll() is None and not answers(port):
                 assert time.monotonic() < until, f"The server does not answer.\n{last_words(errors)}"
                 time.sleep(0.5)
@@ -86,9 +88,12 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 
 def answers(port: int) -> bool:
-    "Whether somebody listens there."
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    "Whether the server has its model: it listens, and refuses everything, while it still reads 1.1 GB."
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as health:
+            return bool(health.status == 200)
+    except OSError:
+        return False
 
 
 def last_words(log: Path) -> str:
@@ -123,9 +128,12 @@ class Overheard:
 @pytest.fixture
 def model(settings: Settings) -> Iterator[Overheard]:
     "The model, opened by its name. Every test asks it something, and it answers whenever it is asked."
-    heard = Overheard(open_model(settings=settings))
+    opened = open_model(settings=settings)
+    heard = Overheard(opened)
     yield heard
-    assert heard.failures == [] and heard.replies
+    opened.close()  # type: ignore[attr-defined]
+    assert heard.failures == [], heard.failures
+    assert heard.replies
 
 
 TRAJECTORY = Trajectory(
