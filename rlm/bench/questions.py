@@ -232,7 +232,10 @@ def read_questions(path: "str | Path",           # a file of questions, one a li
     for n, line in enumerate(filter(str.strip, lines), 1):
         try:
             values = json.loads(line)
-            found.append(_read(values, by_name[values["ontology"]]))
+            if (name := values["ontology"]) not in by_name:
+                raise InvalidInput(f"Question {n} of {Path(path).name} is about the ontology {name!r}, which is not among "
+                                   f"{', '.join(sorted(by_name))}.", "Name its file, as with --test.")
+            found.append(_read(values, by_name[name]))
         except (ValueError, KeyError, TypeError, SyntaxError) as e:
             raise InvalidInput(f"Question {n} of {Path(path).name} can't be read: {type(e).__name__} {e}.",
                                "It needs ontology, text, language, and an answer or a query with its kind.") from e
