@@ -113,11 +113,11 @@ class RdfProcess(RdfChild):
             body: bytes = b"",            # sent after the question
             ) -> dict[str, Any]:          # its answer, or `error` and `message`
         "Ask, and wait. Whatever happens to the worker, this returns."
-        late = threading.Event()
+        late, process = threading.Event(), self._process  # the timer's thread, which ends a moment later, must not hold this worker
 
         def stop() -> None:
             late.set()
-            self._process.kill()
+            process.kill()
 
         timer = threading.Timer(seconds, stop)
         timer.start()
