@@ -131,7 +131,8 @@ class Holders(Walker):
         if len(units) > n:
             chosen = np.argpartition(-scores, n)
             left = float(scores[chosen[n]])
-            units, scores = units[chosen[:n]], scores[chosen[:n]]
+            kept = np.sort(chosen[:n])  # in the order of their memories, as `best_units` wants them
+            units, scores = units[kept], scores[kept]
         docs, scores = best_units(self.index.lexical.unit_doc.values[units], self._add(scores, units, walked.late))
         ceiling = walked.ceiling
         return Holding(docs.astype(np.int64), np.asarray(scores / np.float32(ceiling), np.float32), (left + walked.unread) / ceiling)
