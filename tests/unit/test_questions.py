@@ -186,14 +186,14 @@ def test_what_people_ask_has_exact_answers(root: Path, file: str, least: int) ->
         check([q for q in questions if q.ontology == graph.name], names_of(graph))
 
 
-@pytest.mark.parametrize(("file", "least"), [("asked_third", 90), ("asked_fourth", 50)])
+@pytest.mark.parametrize(("file", "least"), [("asked_third", 90), ("asked_fourth", 50), ("asked_fifth", 60)])
 def test_what_others_ask_of_large_ontologies_has_exact_answers(root: Path, shared: Path, file: str, least: int) -> None:
     large = shared / "data" / "ontologies"
     paths = [*(root / "ontology").glob("*.ttl"), large / "sio.owl", large / "uniprot-core.ttl"]
     graphs = [read_gold(path) for path in paths]
     questions = read_questions(root / "tests" / "data" / f"{file}.jsonl", graphs)
     assert len(questions) == least == len({q.text for q in questions})
-    assert min(sum(q.language == k for q in questions) for k in ("en", "ko")) > .4 * least
+    assert min(sum(q.language == k for q in questions) for k in ("en", "ko")) >= .4 * least
     for q in questions:
         assert not isinstance(q.answer, Terms) or q.answer.members or "urn:none" in q.subjects, q.text
         assert not isinstance(q.answer, Text) or q.answer.texts, q.text
