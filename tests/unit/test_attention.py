@@ -575,6 +575,7 @@ with Memory(sys.argv[1], embedder=Toy()) as memory:
 def test_a_kill_at_any_moment_leaves_whole_slots(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(60))
+    stored = 0
     for wait in (0.05, 0.2, 0.37):
         child = subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(Path(__file__).parent.parent)], stdout=subprocess.PIPE)
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"
@@ -590,8 +591,10 @@ def test_a_kill_at_any_moment_leaves_whole_slots(path: Path) -> None:
             assert not db.query(alone)
             assert not db.query("PRAGMA foreign_key_check")
             assert len(memory.recall("boat at sea word1")) == 10
+            stored += len(db.query("SELECT 1 FROM slots"))
             for s in memory.attention.slots.slots.values():
                 assert len(memory.attention.manager.of(s)) <= 5
+    assert stored, "nothing was ever stored, so nothing could be torn"
 
 
 # ---- slots
