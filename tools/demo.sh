@@ -47,7 +47,7 @@ run rlm memory history meeting
 
 if python -c "import sys; from rlm.store.e5 import package_trouble; sys.exit(bool(package_trouble()))"; then
   say "Found by what it means, from Korean to English, without a word in common"
-  run rlm memory search "민아가 못 먹는 음식은?" -k 1
+  run rlm memory search "국수에서 무엇을 빼야 해?" -k 1
 fi
 
 say "What the store holds"
