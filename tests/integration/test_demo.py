@@ -12,7 +12,8 @@ from rlm.store.e5 import package_trouble
 def test_the_demo_finds_what_it_says(root: Path) -> None:
     paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     left = {name: value for name, value in os.environ.items() if not name.startswith("RLM_")}
-    done = subprocess.run(["bash", str(root / "tools" / "demo.sh")], env=left | {"PATH": paths}, capture_output=True, text=True, timeout=300)
+    script, env = root / "tools" / "demo.sh", left | {"PATH": paths}
+    done = subprocess.run(["bash", str(script)], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found = {part.partition("\n")[0]: part for part in done.stdout.split("\n# ")}
     assert " deploy " in found["Found in other forms of the words: restart, migrating"]
