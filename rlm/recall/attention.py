@@ -136,7 +136,7 @@ class InMind(Fresh):
 
     def model(self) -> str | None:
         "Whose vectors the store has, as far as is known here."
-        return None if self.index.meaning.stamp is None else self.index.meaning.stamp.model
+        return self.index.meaning.model
 
 # %% ../../nbs/30_recall/34_attention.ipynb #722939c3
 class Attending(InMind):

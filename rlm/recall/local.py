@@ -22,8 +22,8 @@ from .working_memory import Slot, Slots
 from ..store.cues import asks_when, dates_in, speakers_in
 from ..store.hybrid import HybridIndex, Passing, Query
 from ..store.meaning import Asked, StoredVectors
-from ..store.vector_codes import centred
-from ..store.ranking import MIX, Candidates, Mix, Ranked
+from ..store.vector_codes import centred_one
+from ..store.ranking import MIX, TRUE, Candidates, Mix, Ranked
 
 SEARCHES = 2  # of everything, whose candidates are remembered
 RELEVANCE = 1.5  # standard deviations that a question must be nearer to a slot than to memories at large
@@ -200,15 +200,13 @@ class LookingAgain(Looking):
                passing: Values | None,  # by memory number: which may be found; None for all
                ) -> list[Ranked]:
         "The best of a neighbourhood and of those who hold the words best."
-        seqs = self.index.catalogue["seq"][held.numbers]
-        order, found = np.argsort(seqs), np.empty(len(seqs), np.float32)
-        found[order] = self.index.meaning.among(asked, seqs[order])
+        found = self.index.meaning.among(asked, self.index.catalogue["seq"][held.numbers])
         numbers, words = np.append(around.numbers, held.numbers), np.append(heard.words, held.scores)
         meaning = np.append(heard.meaning, found)
         fits = (words > 0) | (meaning > 0)
         if passing is not None:
             fits &= passing[numbers]
-        return self.index.rank(text, Candidates(numbers[fits], words[fits], meaning[fits], true=True), k)
+        return self.index.rank(text, Candidates(numbers[fits], words[fits], meaning[fits], TRUE), k)
 
 # %% ../../nbs/30_recall/33_local.ipynb #ff022863
 class Belonging(LookingAgain):
@@ -267,7 +265,7 @@ def unit_of(engine: Neighbourhoods,  # knows where vectors lie
             ) -> Floats | None:      # centred, of length 1
     "Where a question lies: `Asked.unit`, for less than it takes to measure a question."
     source = None if vector is None else engine.source()
-    return None if source is None else centred(source.source.stamp.calibration.level(vector)[None], source.source.mean)[0]
+    return None if source is None else centred_one(source.source.stamp.calibration.level(vector), source.source.mean)
 
 
 def centre_of(engine: Neighbourhoods,  # knows the vectors

@@ -16,7 +16,7 @@ from ..core.errors import InvalidInput
 from .anchors import AnchorManager, Choice
 from .graph_index import GraphIndex
 from .walks import Walk
-from ..store.answers import Answer, AnsweringIndex, LazyShares, Reasons
+from ..store.answers import Answer, AnsweringIndex, LazyShares
 from ..store.backend import Filters
 from ..store.embedding import Vectors
 from ..store.feed import records_of
@@ -126,7 +126,7 @@ class Telling(Walking):
         ways = {s: walk.way(place[s]) for s in seqs if walk is not None and s in place}
         ids, found = ids_of(self.graph.db, self.graph.namespace, {s for way in ways.values() for s in way}), list[Found]()
         for r, units in zip(ranked, self.index.lexical.spans_of(self.index.catalogue.numbers(seqs)), strict=True):
-            answer = Answer(records[r.seq], r.score, LazyShares(Reasons(records[r.seq], r.parts, plan, units).shares))
+            answer = Answer(records[r.seq], r.score, LazyShares(records[r.seq], r.parts, plan, units))
             way = tuple(ids.get(s, "") for s in ways.get(r.seq, ()))
             found.append(Found(answer, f"anchor {slot}" if r.seq in near else "", len(way) - 1 if way else None, way))
         return sorted(found, key=lambda f: (-round(f.answer.score / EQUAL), f.answer.record.id))

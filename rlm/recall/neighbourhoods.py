@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..store.cues import asks_when, dates_in, speakers_in
 from ..store.hybrid import HybridIndex
 from ..store.meaning import Asked, StoredVectors
-from ..store.ranking import EQUAL, MIX, Ranked, added
+from ..store.ranking import EQUAL, MIX, Ranked, added, said_on
 from ..store.vector_codes import centred
 
 Floats = NDArray[np.float32]
@@ -130,8 +130,8 @@ class Facts(Sessions):
         if named := speakers_in(text, self.index.catalogue.called):
             found["speaker"] = np.isin(self.spoken, list(named))
         found["user"] = self.user
-        if dates_in(text):
-            found["date"] = self.index.catalogue.said_on(self.numbers, text)
+        if dates := dates_in(text):
+            found["date"] = said_on(self.index.catalogue["said"][self.numbers], dates)
         if asks_when(text):
             found["when"] = self.time
         return found | {"length": self.length}

@@ -68,7 +68,8 @@ class AnchoredSearch(LinkedMemory):
         words, chosen = self._asked(query, filters)
         if chosen.as_of is None and not self.index.ready():
             return super().search(query, k, **filters)
-        asked, near = self._query(query, words), SlotSearch(self.index, self.graph, self.anchors, self.settings.anchor_boost)
+        asked = self._query(query, words, self.index.meaning.model)
+        near = SlotSearch(self.index, self.graph, self.anchors, self.settings.anchor_boost)
         found = near.search(asked, count, chosen, slot, radius, fallback)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)
                      for n, f in enumerate(found, start=1))

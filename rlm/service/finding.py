@@ -190,11 +190,10 @@ class AskingMemory(ConversingMemory):
               text: str,  # as it was asked
               ) -> Query:
         "A question as the index takes it, with its vector where there is a model."
-        return self._query(text, self._asked(text, {})[0])
+        return self._query(text, self._asked(text, {})[0], self.index.model())
 
-    def _query(self, text: str, words: Sequence[str]) -> Query:
-        "A question with its vector, embedded before anything is locked."
-        model = self.index.model()
+    def _query(self, text: str, words: Sequence[str], model: str | None) -> Query:
+        "A question with its vector by a model, embedded before anything is locked."
         return Query(text, tuple(words), self.vectors.question(text, model), model)
 
     def _statistics(self, words: Sequence[str], chosen: Filters) -> tuple[list[str], TermStatistics, Weights]:
@@ -226,7 +225,7 @@ class SearchingMemory(AskingMemory):
         words, chosen = self._asked(query, filters)
         if chosen.as_of is not None or not self.index.ready():
             return Hits(query, chosen, self._full_text(words, chosen, count), source="full text")
-        found = self.index.answers(self._query(query, words), count, chosen)
+        found = self.index.answers(self._query(query, words, self.index.meaning.model), count, chosen)
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
         return Hits(query, chosen, hits, ranked_by=self.index.ranked_by())
 
@@ -263,7 +262,7 @@ class ExplainingMemory(FindingMemory):
                 ) -> Explanation:
         "Why this memory is found for this query, or why not."
         words, chosen = self._asked(query, filters)
-        asked = self._query(query, words) if chosen.as_of is None else Query(query, tuple(words))
+        asked = self._query(query, words, self.index.model()) if chosen.as_of is None else Query(query, tuple(words))
         with self.index.moment():
             memory = self.get(id, chosen.as_of)
             held = tuple(said for said, one in self._single(chosen)

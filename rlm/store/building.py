@@ -68,15 +68,25 @@ class Building(Lagging):
 class BackgroundIndex(Building):
     "An index that is built in a thread of its own when that takes long."
 
+    def _near(self) -> bool:
+        "Bring the index into step, unless that takes long."
+        with self._lock:
+            if self._whole and self.meaning.intact and self.backend.position() == self._position:
+                return True
+            if not self.db.in_memory and not self.db.current().inside and self._behind() > self.slow:
+                return False
+            self.sync()
+            return True
+
     def ready(self) -> bool:
-        "Whether the index can answer. If not, it is being built. Raises what went wrong when it was, once."
+        "Whether the index can answer: then it is in step. If not, it is being built. Raises what went wrong when it was, once."
         with self._starting:
             if self._thread is not None and self._thread.is_alive():
                 return False
             if self._failure is not None:
                 failure, self._failure = self._failure, None
                 raise failure
-            if self.db.in_memory or self.db.current().inside or self.behind() <= self.slow:
+            if self._near():
                 return True
             self._thread = threading.Thread(target=self._build, name="rlm-index")
             self._thread.start()

@@ -7,6 +7,7 @@ __all__ = ['Date', 'dates_in', 'asks_when', 'tells_time', 'name_parts', 'speaker
 
 # %% ../../nbs/10_store/25_cues.ipynb #8a17bf29
 import re
+from functools import lru_cache
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -45,6 +46,7 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text else None
 
 
+@lru_cache(256)
 def dates_in(text: str,             # a question, in English or Korean
              ) -> tuple[Date, ...]: # in order of appearance
     "The months, years and days that a text names. The word *may* counts only where a number or *in* makes it a month."
@@ -71,6 +73,7 @@ _TELLS_TIME = re.compile(
     r"\d+\s?(?:년|월|일|시|주|개월)|아침|저녁|주말", re.I)
 
 
+@lru_cache(256)
 def asks_when(query: str,  # a question, in English or Korean
               ) -> bool:
     "Whether a question asks for a time."
@@ -89,10 +92,15 @@ def name_parts(name: str,  # of a speaker
     return [part for part in name.casefold().split() if len(part) > 1]
 
 
+@lru_cache(256)
+def _callable(query: str) -> frozenset[str]:
+    "Whatever in a question may be a name."
+    words = set(re.findall(r"[^\W_]+", query.casefold()))
+    return frozenset(words | {w[:-cut] for w in words for cut in (1, 2, 3) if w >= "가" and len(w) > cut + 1})
+
+
 def speakers_in(query: str,                            # a question
                 known: Mapping[str, Collection[int]],  # a part of a name → the numbers of those who have it
                 ) -> set[int]:                         # numbers of those it names
     "The speakers that a question names. Korean attaches particles to a name; other languages write it whole."
-    words = set(re.findall(r"[^\W_]+", query.casefold()))
-    words |= {w[:-cut] for w in words for cut in (1, 2, 3) if w >= "가" and len(w) > cut + 1}
-    return {number for w in words for number in known.get(w, ())}
+    return {number for word in _callable(query) for number in known.get(word, ())} if known else set()

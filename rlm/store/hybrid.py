@@ -27,7 +27,8 @@ from .index_file import index_folder, index_path, read_index, write_index
 from .lexical_index import LexicalIndex, Plan, from_arrays, to_arrays
 from .meaning import WHOLE, Asked, Meaning
 from .ranker import Learned, load_ranker
-from .ranking import MIX, Candidates, Catalogue, Ranked, Ranking, Weigher, catalogue_arrays, catalogue_from
+from .ranking import (
+    HEADS, MIX, TRUE, Candidates, Catalogue, Mix, Ranked, Ranking, Weigher, catalogue_arrays, catalogue_from, narrowed)
 from .sqlite import SQLiteBackend
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c83f8470
@@ -166,7 +167,7 @@ class AtOneMoment(InStep):
         "Whose vectors a question must be embedded by; None when there are none."
         with self._lock:
             self.sync()
-            return None if self.meaning.stamp is None else self.meaning.stamp.model
+            return self.meaning.model
 
     def close(self) -> None:
         "Wait for work that is under way."
@@ -219,30 +220,27 @@ class Understanding(AtOneMoment):
 
     def _asked(self, query: Query) -> tuple[Plan, Asked | None]:
         "The words and the vector of a question, measured."
-        fits = self.meaning.stamp is not None and query.model == self.meaning.stamp.model  # it may just have been changed
+        fits = query.model == self.meaning.model  # it may just have been changed
         return self.lexical.plan(self.wanted(query.text, query.terms)), self.meaning.ask(query.vector if fits else None)
 
     @property
     def few(self) -> bool:
         "Whether a search scores every memory, instead of the candidates of words and of meaning."
-        return self.catalogue["seq"].size <= WHOLE and self.meaning.whole
+        return self.catalogue["seq"].size <= WHOLE and self.meaning.few
 
     def _all(self, plan: Plan, asked: Asked | None, pool: int, allowed: Passing | None, also: Collection[int]) -> Candidates:
         "The memories that have to do with the question, chosen among all."
         words, c = self.lexical.everywhere(plan) / np.float32(plan.ceiling or 1.0), self.catalogue
-        meaning = c.best(*self.meaning.everywhere(asked))
-        found = words > 0 if asked is None else (words > 0) | (meaning > 0)
-        if allowed is not None:
-            found &= allowed.numbers
-        if self.lexical.documents < len(found):
-            found &= c.place.values[c["seq"]] == 1 + np.arange(len(found))
-        numbers = np.flatnonzero(found)
-        if len(numbers) > 4 * pool:
-            worth = (MIX.words * words + MIX.meaning * meaning + MIX.user * c["user"] + MIX.length * c["length"])[numbers]
-            numbers = np.sort(numbers[np.argpartition(-worth, 4 * pool)[:4 * pool]])
-        if also:
-            numbers = np.union1d(numbers, list(also))
-        return Candidates(numbers, words[numbers], meaning[numbers], true=True)
+        meaning, numbers = c.best(*self.meaning.everywhere(asked)), np.arange(len(words))
+        barred = None if allowed is None else ~allowed.numbers
+        if self.lexical.documents < len(words):
+            gone = c.place.values[c["seq"]] != 1 + numbers
+            barred = gone if barred is None else barred | gone
+        if barred is not None:
+            barred[list(also)] = False
+            words[barred] = meaning[barred] = 0
+        found = Candidates(numbers, words, meaning, TRUE if self.meaning.exact else HEADS, every=True)
+        return found if isinstance(self.mix, Mix) else narrowed(c, found, 4 * pool, also)
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c7baa551
 class Retrieving(Understanding):
@@ -348,12 +346,9 @@ class HybridIndex(Finding):
             numbers = numbers[passing.numbers[numbers]]
         plan, asked = self._asked(query)
         words = self.lexical.scores_of(plan, numbers) / np.float32(plan.ceiling or 1.0)
-        there = self.catalogue["seq"][numbers]
-        order = np.argsort(there)
-        meaning = np.empty(len(there), np.float32)
-        meaning[order] = self.meaning.among(asked, there[order])
+        meaning = self.meaning.among(asked, self.catalogue["seq"][numbers])
         found = np.flatnonzero((words > 0) | (meaning > 0))
-        return self.rank(query.text, Candidates(numbers[found], words[found], meaning[found], true=True), k)
+        return self.rank(query.text, Candidates(numbers[found], words[found], meaning[found], TRUE), k)
 
     def __repr__(self) -> str:
         return f"<index of {self.namespace!r}: {self.lexical.documents:,} memories, {self.meaning!r}>"

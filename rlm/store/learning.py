@@ -20,6 +20,7 @@ from .backend import Filters
 from .database import Database
 from .hybrid import POOL, HybridIndex, Query
 from .ranker import Example, Learned, dump_ranker, features
+from .ranking import narrowed
 from .records import Event, dump_json
 from .sqlite import SQLiteBackend
 
@@ -75,11 +76,11 @@ def examples(index: HybridIndex,             # of the store
     "What a ranker can learn from these questions."
     for query, labelled in queries:
         with index.moment():
-            found = index.retrieve(query, POOL, index.passing(Filters()))
-            if not len(found.candidates.numbers):
+            found = narrowed(index.catalogue, index.retrieve(query, POOL, index.passing(Filters())).candidates, 4 * POOL)
+            if not len(found.numbers):
                 continue
-            parts = index.parts(query.text, found.candidates, 10)
-            ids = _ids(index.db, index.catalogue["seq"][found.candidates.numbers].tolist())
+            parts = index.parts(query.text, found, 10)
+            ids = _ids(index.db, index.catalogue["seq"][found.numbers].tolist())
         relevant = np.array([i in labelled.relevant for i in ids], bool)
         if relevant.any():
             yield Example(features(parts), relevant, labelled.group)

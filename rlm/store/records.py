@@ -80,6 +80,17 @@ class MemoryRecord:
         "A copy with these attributes replaced; nothing is checked or stored."
         return make_record(self.__dict__ | values)
 
+    def copy(self) -> "MemoryRecord":
+        "The same, with dictionaries of its own."
+        return make_record(self.__dict__ | {name: _copied(given) if (given := self.__dict__[name]) else {} for name in JSON_FIELDS})
+
+
+def _copied(value: Any) -> Any:
+    "What JSON can hold, once more."
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list) else value
+
 
 def make_record(values: dict[str, Any],  # every field; the record keeps this dictionary
                 ) -> MemoryRecord:

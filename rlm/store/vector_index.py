@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .vector_codes import Floats, Ints, Rows, best, centred, encode, part_scores, principal_axes, recode
+from .vector_codes import Floats, Ints, Rows, best, centred, centred_one, encode, part_scores, principal_axes, recode
 from .vector_fold import DEFAULTS, Base, Fetch, Recent, Truth, Tuning, empty_base, make_base
 from .vector_hits import FEW, Allowed, State, best_chunks, enough, read_allowed, scan, shortlist
 
@@ -40,13 +40,21 @@ class Holding:
         base = empty_base(dim)
         self._state = State(base, base.rows, {}, ("", 0))
 
-    def _unit(self, query: NDArray[Any]) -> Floats:
-        "The query, centred."
+    _last: tuple[NDArray[Any], Floats | None, Floats, Floats] | None = None  # a query that can't change, axes, and what came of them
+
+    def _turned(self, query: NDArray[Any], base: Base) -> tuple[Floats, Floats]:
+        "The query, centred, and in the axes of a base. One search asks for the same several times."
+        last = self._last
+        if last is not None and last[0] is query and last[1] is base.axes:
+            return last[2], last[3]
         if query.shape != (self.dim,) or not np.isfinite(query).all():
             raise InvalidInput(f"The query has shape {query.shape} or is not finite; this index has {self.dim} dimensions.",
                                "Embed it with the model that the index belongs to.")
-        unit: Floats = centred(query[None], self.mean)[0]
-        return unit
+        unit = centred_one(query, self.mean)
+        turned = base.turned(unit)
+        if not query.flags.writeable:
+            self._last = query, base.axes, unit, turned
+        return unit, turned
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #25b29d08
 class Rescoring(Holding):
@@ -82,9 +90,9 @@ class Searching(Rescoring):
         "The nearest memories: `k` of them whenever that many pass the filter. Ties by number."
         if k < 1:
             raise InvalidInput(f"The number of memories wanted is {k}.", "Ask for at least one.")
-        state, unit, only = self._state, self._unit(query), None if allowed is None else read_allowed(allowed)
-        true &= self._truth is not None
-        turned, wanted = state.base.turned(unit), max(self.tuning.rescored, 2 * k) if true else k
+        state, only = self._state, None if allowed is None else read_allowed(allowed)
+        (unit, turned), true = self._turned(query, state.base), true and self._truth is not None
+        wanted = max(self.tuning.rescored, 2 * k) if true else k
         total, tails = len(state.base.rows) + len(state.recent), max(self.tuning.tails, 4 * wanted)
         sizes = max(self.tuning.heads, int(self.tuning.share * total), 2 * tails), tails, 4 * wanted
         single = only is not None and only.dtype != np.bool_ and len(only) <= FEW
@@ -111,16 +119,25 @@ class Nearby(Searching):
                ) -> Ints:                       # memories, ascending; not all of `n` rows may be of different ones
         "The memories of the `n` nearest rows, by sketches and heads alone."
         state, only, found = self._state, None if allowed is None else read_allowed(allowed), [np.zeros(0, np.int64)]
-        query, total = state.base.turned(self._unit(query)), len(state.base.rows) + len(state.recent)
+        turned, total = self._turned(query, state.base)[1], len(state.base.rows) + len(state.recent)
         if state.base.axes is None:
             n = total
         read = max(max(self.tuning.heads, int(self.tuning.share * total)) // 2, 2 * n)  # half of what a search reads to miss nothing
         for part in (state.base.rows, state.recent):
             if len(part):
-                where, heads = scan(state, part, query, only, read, self.tuning)
+                where, heads = scan(state, part, turned, only, read, self.tuning)
                 top = best(heads, n)
                 found.append(part.seq[top if where is None else where[top]])
         return np.unique(np.concatenate(found))
+
+    def roughly(self,
+                query: NDArray[Any],  # (dim,) as the model gave it
+                ) -> tuple[Ints, Floats]:  # the memory of each row, and about its cosine; -inf for rows that are gone
+        "What the heads say of every row."
+        state, parts = self._state, (self._state.base.rows, self._state.recent)
+        turned = self._turned(query, state.base)[1]
+        return (np.concatenate([part.seq for part in parts]),
+                np.concatenate([scan(state, part, turned, None, len(part), self.tuning)[1] for part in parts]))
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #c9c2fae8
 class Scoring(Nearby):
@@ -133,8 +150,7 @@ class Scoring(Nearby):
                    ) -> Floats:             # a cosine for each; NaN for those without a vector
         "Score given memories, each by its best chunk."
         state, numbers = self._state, np.asarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64)
-        unit, out = self._unit(query), np.full(len(numbers), -np.inf, np.float32)
-        turned = state.base.turned(unit)
+        (unit, turned), out = self._turned(query, state.base), np.full(len(numbers), -np.inf, np.float32)
         old, which, new, belongs = state.rows_of(numbers)
         for part, rows, at in ((state.base.rows, old, which), (state.recent, new, belongs)):
             if len(rows) and true and self._truth is not None:

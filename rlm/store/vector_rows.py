@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.errors import ModelMismatch
+from .connections import one_of
 from .database import Database
 from .embedding import Calibration, Embedder, Vectors, calibrate, split_parts
 from .records import MemoryRecord
@@ -147,8 +148,9 @@ def vectors_of(db: Database,  # an open store
                seqs: Sequence[int],  # memories; those without vectors are left out
                ) -> Batch:
     "All vectors of some memories, by memory and part."
-    sql = "SELECT seq, chunk, vector FROM vectors WHERE model = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq, chunk"
-    return _batch(db.query(sql, (stamp.model, json.dumps([int(s) for s in seqs]))), stamp.dim)
+    which, values = one_of(seqs)
+    sql = f"SELECT seq, chunk, vector FROM vectors WHERE model = ? AND seq IN {which} ORDER BY seq, chunk"
+    return _batch(db.query(sql, (stamp.model, *values)), stamp.dim)
 
 
 def fetch_vectors(db: Database,  # an open store

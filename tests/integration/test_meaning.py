@@ -63,10 +63,12 @@ def same(one: Hits, other: Hits) -> bool:
     return ids(one) == ids(other) and all(abs(a.score - b.score) < 1e-5 for a, b in zip(one, other, strict=True))
 
 
-@pytest.fixture(autouse=True, scope="module", params=["small store", "large store"])
+@pytest.fixture(autouse=True, scope="module", params=["small store", "middle store", "large store"])
 def size(request: pytest.FixtureRequest) -> Iterator[str]:
-    "Each test runs twice: as stores are searched that are scored whole, and as large ones are, where an index chooses candidates."
+    "Each test runs as stores are searched that are scored whole, by vectors or by codes, and as large ones, where an index chooses."
     with pytest.MonkeyPatch.context() as patch:
+        if request.param == "middle store":
+            patch.setattr(meaning, "COMPARED", 0)
         if request.param == "large store":
             for module in (hybrid, meaning):
                 patch.setattr(module, "WHOLE", 0)
@@ -397,7 +399,8 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
     assert same(store.search(SEA), before)
     if size == "small store":
         return  # the file is not asked while memories are few
-    real, calls = store.index.meaning.nearby, []
+    asks = "nearby" if size == "large store" else "everywhere"
+    real, calls = getattr(store.index.meaning, asks), []
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
         if not calls:
@@ -407,7 +410,7 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
         return real(*args, **kwargs)
 
     assert files(store)["vectors"].exists()
-    store.index.meaning.nearby = interrupted  # type: ignore[method-assign]
+    setattr(store.index.meaning, asks, interrupted)
     assert same(store.search(SEA), before) and calls
 
 
