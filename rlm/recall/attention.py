@@ -8,8 +8,7 @@ __all__ = ['JOINS', 'UNSAVED', 'FEW', 'Watching', 'Noticing', 'Fresh', 'InMind',
 
 # %% ../../nbs/30_recall/34_attention.ipynb #06408ac3
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,7 +22,7 @@ from .local import LocalizedSearchEngine, centre_of
 from .neighbourhoods import Floats
 from .working_memory import Questions, Slot, Slots, read_slots, write_slots
 from ..store.building import BackgroundIndex
-from ..store.feed import changed_seqs, records_of
+from ..store.feed import changed_seqs
 from ..store.slot_rows import written_since
 from ..store.ranking import EQUAL, Ranked
 from ..store.records import MemoryRecord
@@ -44,7 +43,7 @@ class Watching:
         self.lock, self.position = threading.RLock(), ("", -1)
         self.generation, self._behind = 0, True  # the last event that touched a memory; and whether there are others
         self._seen: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()  # what each connection said last
-        self._span, self._records = ("", 0, 0.0, 0.0), dict[int, MemoryRecord]()
+        self._span = ("", 0, 0.0, 0.0)
 
     def moved(self) -> bool:
         "Whether there may be events that are not known here."
@@ -52,7 +51,6 @@ class Watching:
         said = connection.moment()
         if said is not None and self._seen.get(connection) == said:
             return self._behind
-        self._records = {}  # counters may have changed, which is no event
         position = self.index.backend.position()
         if said is not None:
             self._seen[connection] = said
@@ -88,13 +86,7 @@ class Fresh(Noticing):
                 seqs: Sequence[int],  # memories
                 ) -> dict[int, MemoryRecord]:  # those that are there
         "Memories as they are now."
-        if self.db.current().inside:
-            return records_of(self.db, seqs)
-        with self.lock:
-            self.moved()
-            if missing := [s for s in seqs if s not in self._records]:
-                self._records |= records_of(self.db, missing)
-            return {s: self._records[s] for s in seqs if s in self._records}
+        return self.index.reader.records(seqs)
 
     def cut(self,
             ranked: Sequence[Ranked],  # the best, and whatever is equal to the last that is wanted
@@ -131,7 +123,7 @@ class InMind(Fresh):
         "Nothing is on anybody's mind."
         for layer in (self.slots, self.cache, self.manager, self.led):
             layer.clear()
-        self.questions, self._records = Questions(), {}
+        self.questions = Questions()
         self.engine.forget()
 
     def model(self) -> str | None:
@@ -271,11 +263,3 @@ class Lasting(Stored):
             self.catch_up()
         elif self.moved():
             self.catch_up()
-
-    @contextmanager
-    def attending(self) -> Iterator[None]:
-        "One question at a time."
-        with self.lock:
-            yield
-        if self.unsaved >= UNSAVED:
-            self.keep()

@@ -10,29 +10,30 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..core.text import normalise
 from ..store.backend import Filters
+from ..store.feed import is_plain
 from ..store.ranking import Ranked
 
 SIZE = 512  # answers that are kept
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     "What was asked."
 
     text: str  # in one form
     keywords: tuple[str, ...] | None  # what to search for, where that was said
-    filters: Filters  # without the present moment
+    filters: Filters | None  # without the present moment; None: nothing is held back
     k: int  # how many at most
     model: str | None  # whose vectors
 
 
 def timeless(filters: Filters,  # as a search is given them
-             ) -> Filters:
+             ) -> Filters | None:  # None: they hold nothing back
     "Without the present moment, which is another each time."
-    return filters if filters.now is None else replace(filters, now=None)
+    return None if is_plain(filters) else replace(filters, now=None)
 
 
 @lru_cache(1024)

@@ -75,7 +75,7 @@ class Slot:
 # %% ../../nbs/30_recall/30_working_memory.ipynb #036043cf
 SAME = 0.9  # cosine from which on two questions of the same words are the same; e5 gives it to two of three shuffled ones
 ASKED = 8  # questions that are kept
-Asking = tuple[Filters, int]  # which memories count, without the present moment; and how many are wanted
+Asking = tuple[Filters | None, int]  # which memories count, without the present moment, None for all; and how many are wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,7 @@ def attention_group() -> None:
 def status_of(attention: SearchCoordinator,  # of a memory
               ) -> dict[str, Any]:
     "For JSON: the slots with their checkpoints, and what the layers did in this process."
-    with attention.attending():
+    with attention.lock:
         attention.in_step()
         now = attention.clock.now()
         records = attention.records([r.seq for s in attention.slots.slots.values() for r in attention.manager.of(s)])

@@ -137,7 +137,8 @@ class Answering(HybridIndex):
     "Gives memories with their scores."
 
     @cached_property
-    def _reader(self) -> Reader:
+    def reader(self) -> Reader:
+        "Reads records; nothing twice while nobody writes."
         return Reader(self.db)
 
     def answers(self,
@@ -153,7 +154,7 @@ class Answering(HybridIndex):
 
     def _answers(self, found: Retrieved, ranked: Sequence[Ranked]) -> list[Answer]:
         seqs = [r.seq for r in ranked]
-        records, plan = self._reader.records(seqs), found.plan
+        records, plan = self.reader.records(seqs), found.plan
         answers = [Answer(record := records[r.seq], r.score, LazyShares(record, r.parts, plan, units))
                    for r, units in zip(ranked, self.lexical.spans_of(self.catalogue.numbers(seqs)), strict=True)]
         return sorted(answers, key=lambda a: (-round(a.score / EQUAL), a.record.id))
@@ -187,5 +188,5 @@ class AnsweringIndex(Answering):
             level = {r.seq: round(r.score / EQUAL) for r in ranked}  # as answers are sorted
             if (mine := level.get(record.seq)) is None:
                 return None
-            equals = self._reader.records([seq for seq, n in level.items() if n == mine])
+            equals = self.reader.records([seq for seq, n in level.items() if n == mine])
             return 1 + sum(n > mine for n in level.values()) + sum(r.id < record.id for r in equals.values())
