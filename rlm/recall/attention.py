@@ -177,7 +177,7 @@ class Marking(Attending):
         self._mark = index.catalogue, index.numbering, size, count, index.mix
         if before is None or before[0] is not index.catalogue or before[1] != index.numbering:
             changed = changed_seqs(self.db, self.namespace, event)
-            return None if changed is None else (frozenset(changed), True)
+            return None if changed is None else (changed.around, True)
         new = frozenset(index.catalogue["seq"][before[2]:].tolist())
         return new, bool(new) or count != before[3] or index.mix is not before[4]
 

@@ -31,18 +31,17 @@ class Lagging(AnsweringIndex):
 
     def behind(self) -> int:
         "How many memories are to be read before it can answer, about; what is in its file is taken from there."
-        with self._lock:
-            return 0 if self.backend.position() == self._position else self._behind()
+        with self._lock, self.backend.snapshot():
+            return self._behind()
 
     def _behind(self) -> int:
-        with self.backend.snapshot():
-            position = self.backend.position()
-            if not self._position[0]:
-                self._load(position[0])
-            new, values = position[1] - self._position[1], (self.namespace, self._position[1], self.slow + 1)
-            if position[0] == self._position[0] and new >= 0 and not self.db.query(_ERASED, values[:2]):
-                return new if new <= self.slow else int(self.db.query(_NEW, values)[0][0])
-            return int(self.db.query(_ALL, values[::2])[0][0])
+        position = self.backend.position()
+        if not self._position[0]:
+            self._load(position[0])
+        new, values = position[1] - self._position[1], (self.namespace, self._position[1], self.slow + 1)
+        if position[0] == self._position[0] and new >= 0 and not (new and self.db.query(_ERASED, values[:2])):
+            return new if new <= self.slow else int(self.db.query(_NEW, values)[0][0])
+        return int(self.db.query(_ALL, values[::2])[0][0])
 
 
 _ERASED = "SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind = 'erase' LIMIT 1"
@@ -71,12 +70,14 @@ class BackgroundIndex(Building):
     def _near(self) -> bool:
         "Bring the index into step, unless that takes long."
         with self._lock:
-            if self._whole and self.meaning.intact and self.backend.position() == self._position:
+            if self.in_step:
                 return True
-            if not self.db.in_memory and not self.db.current().inside and self._behind() > self.slow:
-                return False
-            self.sync()
-            return True
+            waits = self.db.in_memory or self.db.current().inside
+            with self.backend.snapshot():
+                if not waits and self._behind() > self.slow:
+                    return False
+                self.sync()
+                return True
 
     def ready(self) -> bool:
         "Whether the index can answer: then it is in step. If not, it is being built. Raises what went wrong when it was, once."

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['PRIOR', 'DEVIATIONS', 'SAMPLED', 'WHOLE', 'COMPARED', 'Levelled', 'StoredVectors', 'Asked', 'asked', 'lots', 'drawn',
-           'Sampled', 'SideBySide', 'Whole', 'Following', 'InStep', 'Comparing', 'Surveying', 'Nearing', 'Meaning']
+           'Sampled', 'SideBySide', 'Whole', 'Following', 'Opening', 'InStep', 'Comparing', 'Surveying', 'Nearing',
+           'Meaning']
 
 # %% ../../nbs/10_store/31_meaning.ipynb #ecac126d
 import contextlib
@@ -39,7 +40,6 @@ class Levelled:
                  ) -> None:
         self.backend, self.db, self.stamp, self.namespace = backend, backend.db, stamp, namespace
         self.mean = stamp.calibration.level(stamp.calibration.mean)
-        self._read: tuple[tuple[str, int], set[int], Batch] | None = None  # of a few memories: several ask for the same
 
     def _levelled(self, batch: Batch) -> Batch:
         return batch[0], batch[1], self.stamp.calibration.level(batch[2])
@@ -52,33 +52,54 @@ class Levelled:
         "All vectors there are, in the order of memory and chunk."
         return map(self._levelled, vector_batches(self.db, self.stamp, self.namespace))
 
-
-
-# %% ../../nbs/10_store/31_meaning.ipynb #7aa94a24
-class StoredVectors(Levelled):
-    "The truth that a `VectorIndex` is made from."
-
-    def changed(self,
-                after: int,  # the number of an event
-                ) -> set[int] | None:
-        "Memories that may be different since an event; None: all."
-        return changed_seqs(self.db, self.namespace, after)
-
-    def vectors_of(self,
-                   seqs: Collection[int],  # memories
-                   ) -> Batch:
-        "All vectors of some memories."
-        moment, wanted = self.position(), set(seqs)
-        if self._read is None or self._read[:2] != (moment, wanted):
-            self._read = moment, wanted, self._levelled(vectors_of(self.db, self.stamp, list(seqs)))
-        return self._read[2]
-
     def fetch(self,
               seqs: Ints,                 # (n,) memories
               chunks: NDArray[np.int32],  # (n,) which of their vectors
               ) -> Floats:                # (n, dim)
         "One vector for each row; NaN for those that are gone."
         return self.stamp.calibration.level(fetch_vectors(self.db, self.stamp, seqs, chunks))
+
+
+
+# %% ../../nbs/10_store/31_meaning.ipynb #7aa94a24
+class StoredVectors(Levelled):
+    "The truth that a `VectorIndex` is made from."
+
+    _told: tuple[int, frozenset[int]] | None = None
+    _read: tuple[frozenset[int], Batch] | None = None
+
+    @contextlib.contextmanager
+    def told(self,
+             after: int,                # the number of an event
+             changed: frozenset[int],   # memories that are different since
+             ) -> Iterator[None]:
+        "Inside a snapshot, what is known need not be asked, nor anything twice."
+        self._told = after, changed
+        try:
+            yield
+        finally:
+            self._told = self._read = None
+
+    def changed(self,
+                after: int,  # the number of an event
+                ) -> frozenset[int] | None:
+        "Memories that may be different since an event; None: all. A vector says nothing of the memories beside."
+        if self._told is not None and self._told[0] == after:
+            return self._told[1]
+        changes = changed_seqs(self.db, self.namespace, after)
+        return None if changes is None else changes.own
+
+    def vectors_of(self,
+                   seqs: Collection[int],  # memories
+                   ) -> Batch:
+        "All vectors of some memories."
+        wanted = frozenset(seqs)
+        if self._read is not None and self._read[0] == wanted:
+            return self._read[1]
+        found = self._levelled(vectors_of(self.db, self.stamp, list(seqs)))
+        if self._told is not None:
+            self._read = wanted, found
+        return found
 
 # %% ../../nbs/10_store/31_meaning.ipynb #23259ca7
 PRIOR = 4  # memories that the model's own figures count for
@@ -169,6 +190,7 @@ class SideBySide:
 
     def __init__(self) -> None:
         self.few, self.seqs, self.flat = False, Growing("i8"), Growing("f4")
+        self.highest = 0  # number of a memory that was here
 
     def follow(self,
                index: VectorIndex,        # of the namespace
@@ -180,10 +202,11 @@ class SideBySide:
         self.few = len(index) <= WHOLE
         if anew or not self.few:
             self.seqs, self.flat = Growing("i8"), Growing("f4")
-        if self.few and changed and not anew:
-            self.seqs.values[np.isin(self.seqs.values, list(changed))] = 0  # no memory has this number
+        if self.few and not anew and (old := [s for s in changed or () if s <= self.highest]):
+            self.seqs.values[np.isin(self.seqs.values, old)] = 0  # no memory has this number
         for seqs, _, vectors in () if not self.few else source.batches() if anew else [source.vectors_of(changed or ())]:
             self.seqs.extend(seqs)
+            self.highest = max(self.highest, int(seqs.max(initial=0)))
             self.flat.extend(centred(vectors, source.mean).ravel())
 
     def rows(self,
@@ -239,8 +262,8 @@ class Following:
                 save(self._index, path, self.namespace, self.stamp.model, lambda part, to, event: put_in_place(db, part, to, event))
 
 # %% ../../nbs/10_store/31_meaning.ipynb #bc856ad1
-class InStep(Following):
-    "Catching up."
+class Opening(Following):
+    "Opens the index of the vectors that the store has."
 
     @property
     def model(self) -> str | None:
@@ -251,19 +274,6 @@ class InStep(Following):
     def intact(self) -> bool:
         "False: the file of the index was overwritten, as an erasure does; `sync` makes it anew."
         return self._index is None or self._index.state.base.intact()
-
-    def sync(self) -> None:
-        "Catch up with the store, after something has changed."
-        stamp, here = read_stamp(self.backend.db), self.stamp
-        if stamp is None:
-            self.stamp = self._index = None
-        elif self._index is None or here is None or (stamp.model, stamp.dim) != (here.model, here.dim) or not self.intact:
-            self._open(stamp)
-        else:
-            changed = catch_up(self._index, self._source)
-            self.unkept += len(self._index) if changed is None else len(changed)
-            for follower in (self._sampled, self._whole):
-                follower.follow(self._index, self._source, changed)
 
     def _open(self, stamp: ModelStamp) -> None:
         self.stamp, self._source = stamp, StoredVectors(self.backend, stamp, self.namespace)
@@ -277,6 +287,29 @@ class InStep(Following):
         "Wait for work that is under way."
         if self._index is not None:
             self._index.close()
+
+# %% ../../nbs/10_store/31_meaning.ipynb #21e265b2
+class InStep(Opening):
+    "Follows the store."
+
+    def sync(self,
+             after: int = -1,                        # the number of an event
+             changed: frozenset[int] = frozenset(),  # memories that are different since, if that is known
+             ) -> None:
+        "Catch up with the store, after something has changed; in a snapshot."
+        stamp, here = read_stamp(self.backend.db), self.stamp
+        if stamp is None:
+            self.stamp = self._index = None
+        elif self._index is None or here is None or (stamp.model, stamp.dim) != (here.model, here.dim) or not self.intact:
+            self._open(stamp)
+        else:
+            with self._source.told(after, changed):
+                self._follow(self._index, catch_up(self._index, self._source))
+
+    def _follow(self, index: VectorIndex, changed: set[int] | None) -> None:
+        self.unkept += len(index) if changed is None else len(changed)
+        for follower in (self._sampled, self._whole):
+            follower.follow(index, self._source, changed)
 
 # %% ../../nbs/10_store/31_meaning.ipynb #d68ebb53
 class Comparing(InStep):

@@ -96,9 +96,9 @@ class Named(Facts):
 
     def _count(self, speakers: Values, by: int) -> None:
         "So many more memories of these speakers, or fewer. Who has none left can't be meant by a question."
-        some, counts = np.unique(speakers[speakers >= 0], return_counts=True)
-        before = {number: self.said_by[number] for number in some.tolist()}
-        self.said_by.update(dict(zip(before, (by * counts).tolist(), strict=True)))
+        counts = Counter[int](speakers[speakers >= 0].tolist())
+        before = {number: self.said_by[number] for number in sorted(counts)}
+        self.said_by.update({number: by * n for number, n in counts.items()})
         other = [number for number, n in before.items() if (n > 0) != (self.said_by[number] > 0)]
         names = list(self.speakers) if other else []
         for number in other:

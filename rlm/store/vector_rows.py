@@ -11,6 +11,7 @@ __all__ = ['Batch', 'passages', 'passages_of', 'ModelStamp', 'stamp_of', 'read_s
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -65,8 +66,13 @@ def read_stamp(db: Database,  # an open store
     found = dict(db.query("SELECT key, value FROM meta WHERE key IN ('vector_model', 'vector_calibration')"))
     if "vector_model" not in found:
         return None
-    model, dim = json.loads(found["vector_model"])
-    return ModelStamp(model, dim, Calibration.from_json(found["vector_calibration"]))
+    return _stamp(found["vector_model"], found["vector_calibration"])
+
+
+@lru_cache(8)
+def _stamp(said: str, calibration: str) -> ModelStamp:
+    model, dim = json.loads(said)
+    return ModelStamp(model, dim, Calibration.from_json(calibration))
 
 
 def write_stamp(db: Database,  # an open store

@@ -253,10 +253,10 @@ def catch_up(index: VectorIndex,    # of the same namespace and model
              source: VectorSource,  # the truth
              ) -> set[int] | None:  # memories that were read again or forgotten; None: all
     "Take over what was written since, by this process or another. Cheap when there is nothing."
-    if index.state.position == source.position():
-        return set()
     with index.catching:
         known, position = index.state.position, source.position()
+        if known == position:
+            return set()
         changed = source.changed(known[1]) if known[0] == position[0] else None
         if changed is None:
             index.build(source.batches, position)
