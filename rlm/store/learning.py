@@ -19,7 +19,7 @@ from ..core.ids import new_id
 from .backend import Filters
 from .database import Database
 from .hybrid import POOL, HybridIndex, Query
-from .ranker import Example, Learned, dump_ranker, features
+from .ranker import Example, Learned, dump_ranker, facts, features
 from .records import Event, dump_json
 from .sqlite import SQLiteBackend
 
@@ -78,7 +78,7 @@ def examples(index: HybridIndex,             # of the store
             found = index.retrieve(query, POOL, index.passing(Filters()))
             if not len(found.candidates.numbers):
                 continue
-            parts = index.parts(query.text, found.candidates, 10)
+            parts = index.parts(query.text, found.candidates, 10) | facts(index.catalogue, index.lexical, found.candidates.numbers)
             ids = _ids(index.db, index.catalogue["seq"][found.candidates.numbers].tolist())
         relevant = np.array([i in labelled.relevant for i in ids], bool)
         if relevant.any():

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .cues import asks_when, dates_in, name_parts, speakers_in, tells_time
+from .cues import asking, asks_when, dates_in, name_parts, speakers_in, tells_time
 from .feed import Entry
 from .index_file import Arrays, pack_texts, unpack_texts
 from .postings import Growing
@@ -63,7 +63,7 @@ class Weigher(Protocol):
 
 # %% ../../nbs/10_store/32_ranking.ipynb #1c15cb98
 _COLUMNS = {"seq": "i8", "recalled": "?", "end": "f8", "session": "i4", "speaker": "i4", "user": "?", "said": "i8",
-            "length": "f4", "time": "?"}
+            "length": "f4", "time": "?", "asks": "i1"}
 
 
 class Facts:
@@ -133,7 +133,7 @@ class Filling(Named):
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker(e.speaker),
                 (e.role or "").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LONG_ENOUGH),
-                tells_time(e.text))
+                tells_time(e.text), asking(e.text))
 
 # %% ../../nbs/10_store/32_ranking.ipynb #9f0c5670
 class Leaving(Filling):
@@ -260,15 +260,21 @@ class Scoring:
                  ) -> None:
         self.mix, self.catalogue = mix, Catalogue()
 
+    def facts(self,
+              numbers: Values,      # of the candidates
+              ) -> dict[str, Values]:
+        "What weighing wants to know besides the parts: nothing, for the usual mix."
+        return {}
+
     def parts(self,
               query: str,              # as it was asked
               candidates: Candidates,  # at least one
               k: int,                  # how many are wanted
               refine: Refine | None = None,  # knows true deviations
-              ) -> dict[str, Values]:  # by the names and in the order of `PARTS`
+              ) -> dict[str, Values]:  # by the names and in the order of `PARTS`; then what `facts` tells
         "Every part of the score of every candidate."
         numbers, words, meaning = candidates.numbers, candidates.words, candidates.meaning
-        session, found = self.catalogue["session"][numbers], cues(self.catalogue, query, numbers)
+        session, found = self.catalogue["session"][numbers], cues(self.catalogue, query, numbers) | self.facts(numbers)
         if refine is not None and not candidates.true and meaning.any():
             rough = self._parts(words, meaning, session) | found
             total = added(self.mix.weigh(rough))
