@@ -27,9 +27,9 @@ from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_pla
 from .index_file import index_folder, index_path, read_index, write_index
 from .lexical_index import LexicalIndex, Plan, from_arrays, to_arrays
 from .meaning import WHOLE, Asked, Meaning
-from .ranker import Learned, load_ranker
+from .ranker import Learned, facts, load_ranker
 from .ranking import (
-    HEADS, MIX, TRUE, Candidates, Catalogue, Mix, Ranked, Ranking, Weigher, catalogue_arrays, catalogue_from, narrowed)
+    HEADS, MIX, TRUE, Candidates, Catalogue, Mix, Ranked, Ranking, Values, Weigher, catalogue_arrays, catalogue_from, narrowed)
 from .sqlite import SQLiteBackend
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c83f8470
@@ -108,6 +108,12 @@ class Taking(Reading):
             if newest[0][0] != self._snapshot:
                 self.mix = load_ranker(newest[0][1]) if newest[0][0] else MIX
                 self._snapshot = newest[0][0]
+
+    def facts(self,
+              numbers: Values,       # of the candidates
+              ) -> dict[str, Values]:
+        "What a learned ranker wants to know besides the parts."
+        return facts(self.catalogue, self.lexical, numbers) if isinstance(self.mix, Learned) else {}
 
     def ranked_by(self) -> str:
         "What a learned ranker was trained on; empty for the usual mix."

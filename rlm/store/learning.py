@@ -19,7 +19,7 @@ from ..core.ids import new_id
 from .backend import Filters
 from .database import Database
 from .hybrid import POOL, HybridIndex, Query
-from .ranker import Example, Learned, dump_ranker, features
+from .ranker import Example, Learned, dump_ranker, facts, features
 from .ranking import narrowed
 from .records import Event, dump_json
 from .sqlite import SQLiteBackend
@@ -79,7 +79,7 @@ def examples(index: HybridIndex,             # of the store
             found = narrowed(index.catalogue, index.retrieve(query, POOL, index.passing(Filters())).candidates, 4 * POOL)
             if not len(found.numbers):
                 continue
-            parts = index.parts(query.text, found, 10)
+            parts = index.parts(query.text, found, 10) | facts(index.catalogue, index.lexical, found.numbers)
             ids = _ids(index.db, index.catalogue["seq"][found.numbers].tolist())
         relevant = np.array([i in labelled.relevant for i in ids], bool)
         if relevant.any():

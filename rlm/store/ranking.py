@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .cues import Date, asks_when, dates_in, name_parts, speakers_in, tells_time
+from .cues import Date, asking, asks_when, dates_in, name_parts, speakers_in, tells_time
 from .feed import Entry
 from .index_file import Arrays, pack_texts, unpack_texts
 from .postings import Growing
@@ -65,7 +65,7 @@ class Weigher(Protocol):
 
 # %% ../../nbs/10_store/32_ranking.ipynb #1c15cb98
 _COLUMNS = {"seq": "i8", "recalled": "?", "end": "f8", "session": "i4", "speaker": "i4", "user": "?", "said": "i8",
-            "length": "f4", "time": "?"}
+            "length": "f4", "time": "?", "asks": "i1"}
 
 
 class Facts:
@@ -135,7 +135,7 @@ class Filling(Named):
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker(e.speaker),
                 (e.role or "").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LONG_ENOUGH),
-                tells_time(e.text))
+                tells_time(e.text), asking(e.text))
 
 # %% ../../nbs/10_store/32_ranking.ipynb #9f0c5670
 class Leaving(Filling):
@@ -342,11 +342,17 @@ class Adding:
                  ) -> None:
         self.mix, self.catalogue = mix, Catalogue()
 
+    def facts(self,
+              numbers: Values,      # of the candidates
+              ) -> dict[str, Values]:
+        "What weighing wants to know besides the parts: nothing, for the usual mix."
+        return {}
+
     def _amounts(self, query: str, some: Candidates, worth: Values) -> dict[str, Values]:
         "Words, meaning, what the conversation has of both, and cues. Learned ranking wants all parts."
         known = {"words": some.words, "meaning": some.meaning, "session": best_of_session(some.of(self.catalogue["session"]), worth),
                  **cues(self.catalogue, query, some)}
-        return known if isinstance(self.mix, Mix) else completed(known, len(worth))
+        return known if isinstance(self.mix, Mix) else completed(known, len(worth)) | self.facts(some.numbers)
 
 # %% ../../nbs/10_store/32_ranking.ipynb #26afd626
 class Refining(Adding):
@@ -371,7 +377,7 @@ class Scoring(Refining):
                 some: Candidates,  # at least one
                 k: int,            # how many are wanted
                 refine: Refine | None = None,  # knows true deviations
-                ) -> tuple[Candidates, dict[str, Values]]:  # those who may be among the best; in the order of `PARTS`
+                ) -> tuple[Candidates, dict[str, Values]]:  # those who may be among the best; in the order of `PARTS`, then `facts`
         "The parts of scores that count."
         worth = worth_of(some.words, some.meaning)
         amounts = self._amounts(query, some, worth)

@@ -247,6 +247,7 @@ def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> Non
         full.recall(question)
     assert full.recall(question)[0].layer == "cache"
     parts = {name: np.linspace(0, 3, 8) for name in PARTS}
+    parts |= dict.fromkeys(("conversation", "before", "asks", "rarity"), np.zeros(8, int))
     examples = [Example(features(parts), parts["words"] < 1, str(n % 2)) for n in range(8)]  # fewer words are better
     save_ranker(full.backend, full.namespace, learn(examples, Training("a test", 8, "2026-01-01", {})), full.clock)
     hits = full.recall(question)

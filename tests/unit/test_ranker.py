@@ -1,7 +1,8 @@
-"A ranker that is learned, stored and loaded gives the same scores, with trees and without; and use becomes a ranker."
+"A ranker that is learned, stored and loaded gives the same scores, with trees and without; it knows who answers; use becomes a ranker."
 
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,19 +17,26 @@ from toy import Toy
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, MissingExtra, ModelMismatch
+from rlm.core.text import tokens
 from rlm.service.cli import main
 from rlm.store.learning import recorded
 from rlm.store.ranker import (
     FEATURES,
+    RAREST,
+    REACH,
     Example,
     Learned,
     Training,
     TreeRanker,
+    departures,
     dump_ranker,
+    facts,
     features,
+    fit,
     held_out,
     learn,
     load_ranker,
+    loss,
 )
 from rlm.store.ranking import PARTS
 from rlm.store.vector_rows import check_model, missing_vectors
@@ -39,9 +47,11 @@ MADE = Training("a test", 40, "2026-01-01", {"R@10": 0.5})
 
 
 def candidates(seed: int, count: int = 40) -> dict[str, np.ndarray]:
-    "Parts of the scores of some candidates."
+    "Parts of the scores of some candidates, and facts about them."
     rng = np.random.default_rng(seed)
-    return {name: rng.random(count) * 3 for name in PARTS}
+    parts = {name: rng.random(count) * 3 for name in PARTS}
+    return parts | {"conversation": rng.integers(-1, 3, count), "before": rng.integers(-1, count, count), "asks": rng.integers(0, 3, count),
+                    "rarity": rng.random(count) * 5}
 
 
 def question(seed: int) -> Example:
@@ -113,6 +123,84 @@ def test_a_ranker_of_another_version_is_refused(ranker: Learned) -> None:
     data["weights"].pop(next(iter(FEATURES)))
     with pytest.raises(InvalidInput, match="train-ranker"):
         load_ranker(json.dumps(data).encode())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_learning_arrives_where_whole_steps_would_leap_to_and_fro(seed: int) -> None:
+    "Few values far above the others, as the square of meaning has: Newton's steps, whole ones, never settle."
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(6):
+        seen = abs(rng.normal(size=(2, 400))) ** 3
+        answer = np.argsort(-seen.sum(axis=0))[rng.integers(4)] if rng.random() > 0.2 else rng.integers(400)
+        found.append(Example(seen, np.arange(400) == answer))
+    usual = np.array([1.0, 0.0])
+    spread = np.concatenate([e.features for e in found], axis=1).std(axis=1)
+    pairs = [(e.features / spread[:, None], e.relevant / 1) for e in found]
+    penalty = 2 * 20 / len(found) * departures(usual * spread)
+    _, slope, _ = loss(fit(found, usual, 20) * spread, pairs, penalty)
+    assert abs(slope).max() < 1e-4
+
+
+# ---------------------------------------------------------------- what a ranker knows of memories
+
+def told(memory: Memory, ids: list[str]) -> dict[str, list[float]]:
+    "The facts of some memories, in this order; `before` as ids."
+    index = memory.index
+    with index.moment():
+        numbers = index.catalogue.numbers([memory.get(i).seq for i in ids])
+        found = facts(index.catalogue, index.lexical, numbers)
+    return {name: values.tolist() for name, values in found.items()} | {"before": [ids[n] if n >= 0 else "" for n in found["before"]]}
+
+
+def turn(id: str, text: str, session: str | None = "s") -> dict[str, str | None]:
+    return {"id": id, "text": text, "session": session}
+
+
+def test_who_was_asked_is_found_among_what_was_written_in_between(memory: Memory) -> None:
+    memory.write_many([turn("a", "How long have you had them?"), turn("x", "Is it late?", "other"), turn("n", "A note?", None),
+                       turn("b", "Three years."), turn("c", "Nice."), turn("y", "Yes.", "other")])
+    every = ["y", "c", "b", "n", "x", "a"]
+    assert told(memory, every)["before"] == ["x", "b", "a", "", "", ""] and told(memory, every)["asks"] == [0, 0, 0, 2, 2, 2]
+    assert told(memory, ["b", "c"])["before"] == ["", "b"]  # a is no candidate
+    memory.update("b", text="Four years!")  # it gets another number in the index, and stays where it was said
+    assert told(memory, every)["before"] == ["x", "b", "a", "", "", ""]
+    memory.delete("b")
+    assert told(memory, ["c", "a"])["before"] == ["a", ""]
+
+
+def test_the_turn_before_is_not_looked_for_everywhere(memory: Memory) -> None:
+    memory.write_many([turn("a", "And?"), *(turn(f"n{n}", "a note", None) for n in range(REACH)), turn("b", "Yes.")])
+    assert told(memory, ["b", "a"])["before"] == ["", ""]
+
+
+def test_rarity_is_of_the_rarest_words(memory: Memory) -> None:
+    texts = {"a": "red boat", "b": "red boat in the harbour of Busan", "c": "red red red", "d": "!",
+             "e": "a long walk, a very long walk " * 40}
+    memory.write_many([turn(i, t) for i, t in texts.items()])
+    held = [set(tokens(t)) for t in texts.values()]
+
+    def expected(words: set[str]) -> float:
+        each = [math.log(1 + (5 - n + 0.5) / (n + 0.5)) for n in (sum(w in other for other in held) for w in words)]
+        return sum(sorted(each)[-RAREST:]) / RAREST
+
+    assert told(memory, [*texts])["rarity"] == pytest.approx([expected(words) for words in held])
+
+
+def test_a_ranker_learns_that_what_follows_a_question_answers_it(path: Path, clock: ManualClock) -> None:
+    "The answers share no word with the questions, and a question comes first until it is known that it tells nothing."
+    with Memory(path, clock=clock, embedder="none") as memory:
+        for n in range(30):
+            thing = f"{('red', 'blue', 'old')[n % 3]} {('boat', 'house', 'river', 'train', 'garden')[n % 5]} {n}"
+            memory.write_many([turn(f"q{n}", f"Where is the {thing}?", f"s{n}"),
+                               turn(f"a{n}", f"In Harbour Street, number {n * n + 1000}.", f"s{n}"),
+                               turn(f"x{n}", f"The {thing}, I see.", f"s{n}")])
+            memory.record_usage(f"a{n}", query=f"where is the {thing}", success=1)
+        ask = lambda: [h.id for h in memory.search("where is the blue house 1", k=3)]  # noqa: E731
+        assert ask()[0] == "q1"
+        assert json.loads(rlm("train-ranker", "--json", "--db", str(path)))["kept"]
+        assert ask()[0] == "a1"
+        hit = memory.search("where is the blue house 1", k=1)[0]
+        assert sum(sum(share.values()) for share in hit.parts.values()) == pytest.approx(hit.score)
 
 
 # ---------------------------------------------------------------- use
