@@ -85,15 +85,15 @@ class Reading(Kept):
 
     def _read(self, seqs: Sequence[int], batch: int = 5000) -> None:
         "Read these memories into the index."
-        quiet = None if len(seqs) > 4 * batch else True  # None: quiet where nobody watches a terminal
-        for start in tqdm(range(0, len(seqs), batch), "indexing", disable=quiet, leave=False):
+        many, starts = len(seqs) > 4 * batch, range(0, len(seqs), batch)
+        for start in tqdm(starts, "indexing", disable=None, leave=False) if many else starts:  # None: quiet where nobody watches a terminal
             some = entries(self.db, seqs[start:start + batch])
             if some:
                 self.catalogue.add(some)
             for e in some:
                 self.lexical.add(e.columns.get("text", ()), {c: w for c, w in e.columns.items() if c != "text"})
             self.lexical.flush()
-        if quiet is None:
+        if many:
             self.lexical.compact()
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #9983487c

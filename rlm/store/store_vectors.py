@@ -83,8 +83,9 @@ def embedded(model: Embedder,       # makes the vectors
              texts: Sequence[str],  # to be stored, at least one
              ) -> Vectors:          # (texts, dim)
     "Vectors of texts, with progress where somebody watches a terminal."
-    quiet = None if len(texts) > AT_ONCE else True  # None: quiet where nobody watches a terminal
-    starts = tqdm(range(0, len(texts), AT_ONCE), f"embedding with {model.name}", disable=quiet, leave=False)
+    if len(texts) <= AT_ONCE:
+        return model.embed(texts, "passage")
+    starts = tqdm(range(0, len(texts), AT_ONCE), f"embedding with {model.name}", disable=None, leave=False)  # None: if a terminal is there
     return np.concatenate([model.embed(texts[at:at + AT_ONCE], "passage") for at in starts])
 
 # %% ../../nbs/10_store/38_store_vectors.ipynb #303b7f98

@@ -116,7 +116,8 @@ def drop_vectors(db: Database,  # an open store
                  seqs: Sequence[int],  # memories whose text has changed
                  ) -> None:
     "Remove all vectors of some memories; inside a transaction."
-    db.query("DELETE FROM vectors WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),))
+    which, values = one_of(list(seqs))
+    db.query(f"DELETE FROM vectors WHERE seq IN {which}", values)
 
 
 def put_vectors(db: Database,  # an open store
