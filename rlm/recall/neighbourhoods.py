@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..store.cues import asks_when, dates_in, speakers_in
 from ..store.hybrid import HybridIndex
 from ..store.meaning import Asked, StoredVectors
-from ..store.ranking import EQUAL, MIX, Ranked, added, said_on
+from ..store.ranking import EQUAL, MIX, TRUE, Candidates, Ranked, added, in_other_words, said_on
 from ..store.vector_codes import centred
 
 Floats = NDArray[np.float32]
@@ -189,7 +189,9 @@ class Hearing(Scored):
         "Every part of every score."
         worth = heard.words + np.float32(MIX.meaning) * heard.meaning
         session = self.facts.session(worth, float(worth.max()))
-        return {"words": heard.words, "meaning": heard.meaning, "session": session, **self.facts.cues(text)}
+        here = Candidates(self.numbers, heard.words, heard.meaning, TRUE)
+        return {"words": heard.words, "meaning": heard.meaning, **in_other_words(self.index.catalogue, text, here), "session": session,
+                **self.facts.cues(text)}
 
 # %% ../../nbs/30_recall/32_neighbourhoods.ipynb #eb0911ff
 class Neighbourhood(Hearing):

@@ -21,6 +21,7 @@ from tqdm import tqdm
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import MAX_TERMS, Filters, rarest
+from .catalogue import Catalogue, Values, catalogue_arrays, catalogue_from
 from .cues import speakers_in
 from .embedding import Vectors
 from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
@@ -29,7 +30,7 @@ from .lexical_index import LexicalIndex, Plan, from_arrays, to_arrays
 from .meaning import WHOLE, Asked, Meaning
 from .ranker import Learned, facts, load_ranker
 from .ranking import (
-    HEADS, MIX, TRUE, Candidates, Catalogue, Mix, Ranked, Ranking, Values, Weigher, catalogue_arrays, catalogue_from, narrowed)
+    HEADS, MIX, TRUE, Candidates, Mix, Ranked, Ranking, Weigher, narrowed)
 from .sqlite import SQLiteBackend
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c83f8470

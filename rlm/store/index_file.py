@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from .database import Database
 
 # %% ../../nbs/10_store/14_index_file.ipynb #cffeaee3
-FORMAT = 4  # raised when what the files hold changes
+FORMAT = 5  # raised when what the files hold changes
 Arrays = dict[str, NDArray[Any]]
 
 

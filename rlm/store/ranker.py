@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput, MissingExtra, need
+from .catalogue import Catalogue, Values
 from .lexical_index import LexicalIndex
-from .ranking import MIX, PARTS, Catalogue, Values, best_of_session
+from .ranking import MIX, PARTS, best_of_session
 
 # %% ../../nbs/10_store/36_ranker.ipynb #14536531
 REACH = 8  # memories written before a turn, among which the turn before it is looked for
