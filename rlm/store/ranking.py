@@ -4,13 +4,15 @@
 
 # %% auto #0
 __all__ = ['PARTS', 'MIX', 'TRUE', 'CODES', 'HEADS', 'EQUAL', 'Refine', 'Mix', 'Weigher', 'Nearness', 'Candidates', 'narrowed',
-           'best_of_session', 'worth_of', 'completed', 'said_on', 'in_other_words', 'cues', 'Ranked', 'added',
+           'best_of_session', 'worth_of', 'completed', 'said_on', 'chance', 'in_other_words', 'cues', 'Ranked', 'added',
            'scores_of', 'nth_best', 'Adding', 'Refining', 'Scoring', 'Ranking']
 
 # %% ../../nbs/10_store/32_ranking.ipynb #dd732f02
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -26,7 +28,7 @@ class Mix:
 
     words: float = 1.0  # BM25 over its ceiling
     meaning: float = 0.14  # for each standard deviation that it is nearer than memories at large
-    language: float = 0.14  # the same once more, if it is not of the question's script: then words can't say anything
+    language: float = 0.28  # and for each beyond what chance gives, if it is of another script than the question: words can't say anything
     session: float = 0.3  # how good the best memory of its conversation is, against the best of all
     speaker: float = 0.6  # the question names who said it
     user: float = 0.5  # the user's own words, where memories carry roles
@@ -145,17 +147,24 @@ def said_on(said: Values,           # (n,) when things were said, in seconds sin
     return np.asarray(np.logical_or.reduce([d.fits(months) for d in dates]), bool)
 
 
+@lru_cache(64)
+def chance(n: int,  # memories that have nothing to do with a question
+           ) -> float:  # standard deviations; never less than 1
+    "How far the tenth nearest of them stands out by chance."
+    return max(1.0, NormalDist().inv_cdf(1 - 10 / n)) if n > 20 else 1.0
+
+
 def in_other_words(c: Catalogue,      # facts
                    query: str,        # as it was asked
                    some: Candidates,  # of the question
                    ) -> dict[str, Values]:  # empty if all are of the question's own script
     "What meaning says of those who can't hold the question's words."
     asked = script(query)
-    if not asked or not (other := some.of(c["script"]) == -asked).any():
+    if not asked or not (foreign := np.count_nonzero(c["script"] == -asked)):
         return {}
-    return {"language": other * some.meaning}
+    return {"language": np.maximum(some.meaning - np.float32(chance(int(foreign))), 0) * (some.of(c["script"]) == -asked)}
 
-
+# %% ../../nbs/10_store/32_ranking.ipynb #d73feeb9
 def cues(c: Catalogue,      # facts
          query: str,        # as it was asked
          some: Candidates,  # of the question
