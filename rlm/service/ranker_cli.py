@@ -25,11 +25,13 @@ def collect(memory: Memory,                # the store
             labelled: list[Labelled],      # questions with known answers
             source: str,                   # where they come from
             ) -> list[Example]:
-    "What can be learned from these questions. Raises `InvalidInput` when it is too little."
+    "What can be learned from these questions, those left out whose answers a search does not see. Raises `InvalidInput` at too few."
     asked = ((memory.query(q.query), q) for q in tqdm(labelled, "asking", disable=None, leave=False))
     found = list(examples(memory.index, asked))
     if len(found) < FEWEST or len({e.group for e in found}) < 2:
-        raise InvalidInput(f"There are {len(found)} questions to learn from in {source}; it takes {FEWEST}, in two groups or more.",
+        unseen = len(labelled) - len(found)
+        beside = f" Of {unseen} more, no answer is among what a search looks at: check their ids, and the namespace." if unseen else ""
+        raise InvalidInput(f"There are {len(found)} questions to learn from in {source}; it takes {FEWEST}, in two groups or more.{beside}",
                            "Write them to a file for --questions, or tell what helped: rlm memory used ID --query … --helped 1.")
     return found
 
@@ -48,15 +50,18 @@ def train_ranker_command(memory: Memory, questions: Path | None, trees: bool, fo
         print_json({"forgotten": count}) if as_json else click.echo(f"{count} forgotten; searches use the usual mix.")
         return
     source = questions.name if questions else "recorded use"
-    found = collect(memory, read_labelled(questions) if questions else recorded(memory.backend.db, memory.namespace), source)
+    labelled = read_labelled(questions) if questions else recorded(memory.backend.db, memory.namespace)
+    found = collect(memory, labelled, source)
+    unseen = len(labelled) - len(found)
     figures = held_out(found, trees)
     better = figures["R@10"] + figures["MRR"] > figures["R@10 of the mix"] + figures["MRR of the mix"]
     training = Training(source, len(found), f"{memory.clock.now():%Y-%m-%d}", figures)
     if better:
         save_ranker(memory.backend, memory.namespace, learn(found, training, trees), memory.clock)
     if as_json:
-        print_json({"kept": better, "questions": len(found), "held_out": figures, "training": str(training)})
+        print_json({"kept": better, "questions": len(found), "left_out": unseen, "held_out": figures, "training": str(training)})
     else:
         said = "Searches use it from now on." if better else "That is no better than the usual mix, which stays in use."
         shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
-        click.echo(f"On questions held out in turn: {shown}. {said}")
+        beside = f" Left out: {unseen} more, of which no search sees an answer." if unseen else ""
+        click.echo(f"On {len(found)} questions, held out in turn: {shown}.{beside} {said}")

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['bearer', 'Namespace', 'Reader', 'Writer', 'Watcher', 'MOST_NODES', 'Id', 'Rooms', 'Service', 'needs', 'told', 'found',
-           'came_to_mind', 'layer_of', 'search_routes', 'recall_routes', 'neighbourhood', 'reading_routes',
-           'anchors_of', 'change_anchor', 'anchor_routes', 'upkeep_routes', 'page_routes', 'answered', 'refusals',
-           'contract', 'application', 'guarded_application']
+           'came_to_mind', 'layer_of', 'search_routes', 'recall_routes', 'no_strangers', 'neighbourhood',
+           'reading_routes', 'anchors_of', 'change_anchor', 'anchor_routes', 'upkeep_routes', 'page_routes', 'answered',
+           'refusals', 'contract', 'application', 'guarded_application']
 
 # %% ../../nbs/70_service/78f_rest.ipynb #d3b1ecdc
 import json
@@ -208,6 +208,15 @@ def recall_routes(service: Service,  # what they work with
         return told(came_to_mind(said, memory.namespace))
     return routes
 
+# %% ../../nbs/70_service/78f_rest.ipynb #a679a42b
+async def no_strangers(request: Request,  # whose address is looked at
+                       ) -> None:
+    "A dependency: refuse parameters of an address that its route does not have."
+    known = {p.alias for p in request.scope["route"].dependant.query_params}
+    if strangers := [n for n in request.query_params if n not in known]:
+        what = "There is no such parameter. Known: " + (", ".join(sorted(known)) or "none") + "."
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", n), "msg": what, "input": None} for n in strangers])
+
 # %% ../../nbs/70_service/78f_rest.ipynb #aa508480
 MOST_NODES = 120  # in a picture of a neighbourhood
 Id = Annotated[str, Query(max_length=512)]
@@ -241,7 +250,7 @@ def neighbourhood(memory: Memory,  # where
 def reading_routes(service: Service,  # what they work with
                    ) -> APIRouter:
     "Looking at memories."
-    routes = APIRouter(prefix="/v1", responses=problems(404))
+    routes = APIRouter(prefix="/v1", responses=problems(404), dependencies=[Depends(no_strangers)])
 
     @routes.get("/memories/{id}", response_model=MemoryOut, response_model_exclude_none=True)
     def memory(id: str, caller: Reader) -> Response:

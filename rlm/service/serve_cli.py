@@ -142,6 +142,8 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
     known = TokenFile(load_settings(config, token_file=token_file).token_file).tokens()
     if as_json:
         print_json(shown(known))
+    elif not known:
+        click.echo("There are no tokens. Make one with: rlm tokens add")
     else:
         print_table([(t.id, t.namespace, ", ".join(t.rights)) for t in known], ["id", "namespace", "rights"])
 
