@@ -20,6 +20,7 @@ from ..core.errors import EmbeddingError
 from ..core.settings import Settings
 from ..core.text import normalise
 from ..store.database import Database
+from ..store.e5 import quiet_onnxruntime
 from ..store.embedding import Embedder, Kind, Vectors, calibrate, embedder
 
 WordSearch = Callable[[str, int], list[int]]  # a question and how many → numbers of texts, best first
@@ -72,7 +73,7 @@ def in_usearch(vectors: Vectors,  # of length 1, a row each
                ) -> VectorSearch:
     "usearch: a graph in memory, half precision, otherwise as it comes."
     with suppress(ImportError):
-        import_module("onnxruntime")  # imported after usearch, it brings the process down
+        quiet_onnxruntime()  # imported after usearch, it brings the process down
     index = import_module("usearch.index").Index(ndim=vectors.shape[1], metric="cos", dtype="f16")
     index.add(np.arange(len(vectors)), vectors, threads=1)
     return lambda vector, n: [int(i) for i in index.search(vector, n, threads=1).keys]

