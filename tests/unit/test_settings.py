@@ -194,6 +194,11 @@ def test_every_setting_is_read_by_something(root: Path) -> None:
     assert KNOWN.keys() <= read, "a setting that nothing reads promises what it does not do"
 
 
+def test_every_setting_is_told_of(root: Path) -> None:
+    told = (root / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert [name for name in KNOWN if f"`{name}`" not in told] == []
+
+
 def test_the_settings_do_what_they_say(here: Path) -> None:
     with Memory(here / "m.db", namespace="team", synchronous="full", busy_timeout_s=1.5, max_text_chars=20, search_k=2) as memory:
         for n in range(4):
