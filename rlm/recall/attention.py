@@ -47,8 +47,7 @@ class Watching:
 
     def moved(self) -> bool:
         "Whether there may be events that are not known here."
-        connection = self.db.current()
-        said = connection.moment()
+        connection, said = self.db.current(), self.db.moment()
         if said is not None and self._seen.get(connection) == said:
             return self._behind
         position = self.index.backend.position()

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MEMORY_PATH', 'FEW', 'unreadable', 'explain_error', 'explained', 'connect', 'Connections', 'Closable', 'Guarded',
-           'one_of', 'Queries', 'savepoint', 'begin_writing', 'begin_reading', 'Sessions']
+           'one_of', 'Noticing', 'Queries', 'savepoint', 'begin_writing', 'begin_reading', 'Sessions']
 
 # %% ../../nbs/10_store/13_connections.ipynb #f7aadc39
 import json
@@ -96,12 +96,9 @@ class _Connection(sqlite3.Connection):
              ) -> None:
         "Set the patience, if it is another."
         if seconds != self.patience:
-            self.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+            with self.turn:
+                self.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
             self.patience = seconds
-
-    def moment(self) -> tuple[int, int] | None:
-        "What is the same for as long as nobody writes to the store; None in a transaction, whose writes may be undone."
-        return None if self.writing else (self.execute("PRAGMA data_version").fetchone()[0], self.total_changes)
 
     def __del__(self) -> None:
         self.close()
@@ -227,7 +224,19 @@ def one_of(numbers: Sequence[int],  # to be looked up
     return "(SELECT value FROM json_each(?))", (json.dumps(list(map(int, numbers))),)
 
 # %% ../../nbs/10_store/13_connections.ipynb #48fb024d
-class Queries(Guarded):
+class Noticing(Guarded):
+    "Notices whether anybody has written."
+
+    def moment(self) -> tuple[int, int] | None:
+        "What is the same for as long as nobody writes to the store; None in a transaction, whose writes may be undone."
+        try:
+            with (connection := self.current()).turn:
+                return None if connection.writing else (connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes)
+        except sqlite3.Error as e:
+            raise self._failed(e) from e
+
+# %% ../../nbs/10_store/13_connections.ipynb #94a080eb
+class Queries(Noticing):
     "Statements over the connections, with our errors instead of SQLite's."
 
     def query(self,

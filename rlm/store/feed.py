@@ -148,9 +148,9 @@ class Reader:
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out
                 ) -> dict[int, MemoryRecord]:
         "Memories by their numbers, as they are now."
-        connection = self.db.current()
-        if (moment := connection.moment()) is None:
+        if (moment := self.db.moment()) is None:
             return records_of(self.db, seqs)
+        connection = self.db.current()
         known = self._known.get(connection)
         if known is None or known[0] != moment or len(known[1]) > KEPT_RECORDS:
             known = self._known[connection] = (moment, {})
