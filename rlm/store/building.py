@@ -32,16 +32,13 @@ class Lagging(AnsweringIndex):
     def behind(self) -> int:
         "How many memories are to be read before it can answer, about; what is in its file is taken from there."
         with self._lock, self.backend.snapshot():
-            return self._behind()
-
-    def _behind(self) -> int:
-        position = self.backend.position()
-        if not self._position[0]:
-            self._load(position[0])
-        new, values = position[1] - self._position[1], (self.namespace, self._position[1], self.slow + 1)
-        if position[0] == self._position[0] and new >= 0 and not (new and self.db.query(_ERASED, values[:2])):
-            return new if new <= self.slow else int(self.db.query(_NEW, values)[0][0])
-        return int(self.db.query(_ALL, values[::2])[0][0])
+            position = self.backend.position()
+            if not self._position[0]:
+                self._load(position[0])
+            new, values = position[1] - self._position[1], (self.namespace, self._position[1], self.slow + 1)
+            if position[0] == self._position[0] and new >= 0 and not (new and self.db.query(_ERASED, values[:2])):
+                return new if new <= self.slow else int(self.db.query(_NEW, values)[0][0])
+            return int(self.db.query(_ALL, values[::2])[0][0])
 
 
 _ERASED = "SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind = 'erase' LIMIT 1"
@@ -74,7 +71,7 @@ class BackgroundIndex(Building):
                 return True
             waits = self.db.in_memory or self.db.current().inside
             with self.backend.snapshot():
-                if not waits and self._behind() > self.slow:
+                if not waits and self.behind() > self.slow:
                     return False
                 self.sync()
                 return True
