@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..store.hybrid import HybridIndex
-from ..store.lexical_index import Plan, best_units
+from ..store.lexical_index import best_units
+from ..store.loops import EMPTY
+from ..store.plan import Plan
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -26,12 +28,16 @@ POSTINGS = 20_000  # that are walked along for one question; the words held by m
 class Walked:
     "What postings say."
 
+    plan: Plan  # of the question
+    first: NDArray[np.bool_]  # which of its words were walked along; what the others are worth is looked up
     inside: Floats  # for each unit that was asked for: BM25 over its ceiling
-    touched: Units  # units that hold a word, once for each
+    touched: Units  # units that hold a word, each at least once
     outside: Floats  # for each of these its score, 0 for the units asked for and for those that may not be found; not over the ceiling
-    late: tuple[tuple[float, str], ...]  # words that were not walked along, with their rarities
-    words: int  # those that were
-    ceiling: float  # what all words are worth
+
+    @property
+    def ceiling(self) -> float:
+        "What all words are worth."
+        return self.plan.ceiling or 1.0
 
     @property
     def left(self) -> float:
@@ -41,7 +47,7 @@ class Walked:
     @property
     def unread(self) -> float:
         "The rarity of the words that were not walked along."
-        return sum(weight for weight, _ in self.late)
+        return 0.0 if self.first.all() else float(self.plan.weights[~self.first].sum())
 
 # %% ../../nbs/30_recall/32a_holders.ipynb #58e27b8d
 class Walking:
@@ -52,27 +58,25 @@ class Walking:
                  ) -> None:
         self.index, self._room = index, np.zeros(0, np.float32)
 
-    def _sum(self, plan: Plan) -> tuple[Units, tuple[tuple[float, str], ...]]:
-        "Add postings up, of the rarest words first; what was touched, and which words are left."
-        units, worth, late, read = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)], list[tuple[float, str]](), 0
-        for weight, term, spans in plan.terms:
-            read += sum(len(unit) for unit, *_ in spans)
-            if read > POSTINGS:
-                late.append((weight, term))
-                continue
-            units += [unit for unit, *_ in spans]
-            worth += [np.float32(weight) * impact for _, impact, _ in spans]
+    def _filled(self, plan: Plan, first: NDArray[np.bool_]) -> Floats:
+        "The array, with postings added up in it."
         if len(self._room) < self.index.lexical.unit_doc.size:
             self._room = np.zeros(len(self.index.lexical.unit_doc.room), np.float32)
-        touched = np.concatenate(units)
-        np.add.at(self._room, touched, np.concatenate(worth))
-        return touched, tuple(late)
+        plan.add(self._room, first)
+        return self._room
 
-    def _add(self, scores: Floats, units: Units, late: tuple[tuple[float, str], ...]) -> Floats:
-        "With the words that were not walked along."
-        for weight, term in late:
-            scores = scores + np.float32(weight) * self.index.lexical.impacts(term, units)
-        return scores
+    def _emptied(self, plan: Plan, first: NDArray[np.bool_]) -> tuple[Units, Floats]:
+        "What is left in the array, and where."
+        if (empty := EMPTY.run) is None:
+            units = [unit for t in np.flatnonzero(first).tolist() for unit, *_ in plan.spans(t)]
+            touched = np.concatenate(units) if units else np.zeros(0, np.int32)
+            outside, self._room[touched] = self._room[touched], 0
+            return touched, outside
+        n, most = 0, sum(int((p.high - p.low)[first].sum()) for p in plan.pieces)
+        touched, outside = np.empty(most, np.int32), np.empty(most, np.float32)
+        for p in plan.pieces:
+            n = empty(touched, outside, n, self._room, p.segment.unit, p.low, p.high, first)
+        return touched[:n], outside[:n]
 
 # %% ../../nbs/30_recall/32a_holders.ipynb #5253b04d
 class Walker(Walking):
@@ -86,16 +90,17 @@ class Walker(Walking):
         "What the words are worth inside, and outside."
         lexical = self.index.lexical
         plan = lexical.plan(terms)
-        touched, late = self._sum(plan)
-        inside, self._room[where] = self._room[where], 0
-        outside, self._room[touched] = self._room[touched], 0
+        first = plan.affordable(POSTINGS, least=False)
+        room = self._filled(plan, first)
+        inside, room[where] = room[where], 0
+        touched, outside = self._emptied(plan, first)
         if lexical.documents < lexical.first.size:
             outside *= lexical.alive.values[touched]
         if passing is not None:
             outside *= passing[lexical.unit_doc.values[touched]]
-        ceiling = plan.ceiling or 1.0
-        inside = self._add(inside, where, late) / np.float32(ceiling)
-        return Walked(inside, touched, outside, late, len(plan.terms) - len(late), ceiling)
+        if not first.all():
+            plan.add_late(inside, where, ~first)
+        return Walked(plan, first, inside / np.float32(plan.ceiling or 1.0), touched, outside)
 
 # %% ../../nbs/30_recall/32a_holders.ipynb #223a4312
 def _most(scores: Floats,  # from 0
@@ -125,7 +130,7 @@ class Holders(Walker):
              n: int,          # how many at most
              ) -> Holding:
         "The memories of the best `n` units outside."
-        where = _most(walked.outside, (n + 1) * walked.words)
+        where = _most(walked.outside, (n + 1) * int(walked.first.sum()))
         units, first = np.unique(walked.touched[where], return_index=True)  # each word that a unit holds has touched it
         scores, left = walked.outside[where[first]], 0.0
         if len(units) > n:
@@ -133,6 +138,8 @@ class Holders(Walker):
             left = float(scores[chosen[n]])
             kept = np.sort(chosen[:n])  # in the order of their memories, as `best_units` wants them
             units, scores = units[kept], scores[kept]
-        docs, scores = best_units(self.index.lexical.unit_doc.values[units], self._add(scores, units, walked.late))
-        ceiling = walked.ceiling
-        return Holding(docs.astype(np.int64), np.asarray(scores / np.float32(ceiling), np.float32), (left + walked.unread) / ceiling)
+        if not walked.first.all():
+            walked.plan.add_late(scores, units, ~walked.first)
+        docs, scores = best_units(self.index.lexical.unit_doc.values[units], scores)
+        ceiling = np.float32(walked.ceiling)
+        return Holding(docs.astype(np.int64), np.asarray(scores / ceiling, np.float32), (left + walked.unread) / walked.ceiling)

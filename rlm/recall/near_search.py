@@ -21,7 +21,7 @@ from ..store.backend import Filters
 from ..store.embedding import Vectors
 from ..store.feed import records_of
 from ..store.hybrid import Query
-from ..store.lexical_index import Plan
+from ..store.plan import Plan
 from ..store.link_rows import ids_of
 from ..store.meaning import Asked
 from ..store.ranking import EQUAL, MIX, Ranked

@@ -19,7 +19,7 @@ from ..core.text import tokens
 from .backend import Filters
 from .feed import Reader
 from .hybrid import POOL, HybridIndex, Query, Retrieved
-from .lexical_index import Plan
+from .plan import Plan
 from .postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
 from .ranking import EQUAL, Ranked
 from .records import MemoryRecord

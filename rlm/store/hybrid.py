@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ..core.compiled import searched
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import MAX_TERMS, Filters, rarest
@@ -26,8 +27,9 @@ from .cues import speakers_in
 from .embedding import Vectors
 from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
 from .index_file import index_folder, index_path, read_index, write_index
-from .lexical_index import LexicalIndex, Plan, from_arrays, to_arrays
+from .lexical_index import LexicalIndex, from_arrays, to_arrays
 from .meaning import WHOLE, Asked, Meaning
+from .plan import Plan
 from .ranker import Learned, facts, load_ranker
 from .ranking import (
     HEADS, MIX, TRUE, Candidates, Mix, Ranked, Ranking, Weigher, narrowed)
@@ -345,6 +347,7 @@ class Finding(Choosing):
              filters: Filters,  # about the present
              ) -> tuple[Retrieved, list[Ranked]]:
         "The candidates and the best of them; once more, should the file of the vectors have been overwritten meanwhile."
+        searched()
         while True:
             found = self.retrieve(query, max(POOL, 4 * k), self.passing(filters))
             ranked = self.ranked(query, found, k)

@@ -54,13 +54,6 @@ class Segment:
     impact: Floats  # (postings,)
     around: NDArray[np.uint8]  # (postings,) how much of the impact comes from what stands around, in 255ths
 
-    def row(self,
-            term: int,  # its number
-            ) -> int | None:
-        "The row of a term; None if it has no postings here."
-        at = int(self.terms.searchsorted(np.int32(term)))  # of the same kind, or numpy would convert the array first
-        return at if at < len(self.terms) and self.terms[at] == term else None
-
     def __repr__(self) -> str:
         return f"<segment: {len(self.terms):,} terms, {len(self.unit):,} postings>"
 
