@@ -28,6 +28,7 @@ from .embedding import Vectors
 from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
 from .index_file import index_folder, index_path, read_index, write_index
 from .lexical_index import LexicalIndex, from_arrays, to_arrays
+from .loops import BEST_VECTORS
 from .meaning import WHOLE, Asked, Meaning
 from .plan import Plan
 from .ranker import Learned, facts, load_ranker
@@ -254,10 +255,21 @@ class Understanding(AtOneMoment):
         "Whether a search scores every memory, instead of the candidates of words and of meaning."
         return self.catalogue["seq"].size <= WHOLE and self.meaning.few
 
+    def standing(self,
+                 asked: Asked | None,  # a question, measured, while the index is small enough to compare everything; None: it has no vector
+                 ) -> Values:          # by number: standard deviations, from 0
+        "How much every memory stands out by its nearest vector."
+        c, (seqs, cosines) = self.catalogue, self.meaning.everywhere(asked)
+        if asked is None or (best := BEST_VECTORS.run) is None:
+            return c.best(seqs, cosines if asked is None else asked.deviations(cosines))
+        found = np.zeros(c["seq"].size, np.float32)
+        best(found, c.place.values, seqs, cosines, asked.mean, asked.spread)
+        return found
+
     def _all(self, plan: Plan, asked: Asked | None, pool: int, allowed: Passing | None, also: Collection[int]) -> Candidates:
         "The memories that have to do with the question, chosen among all."
         words, c = self.lexical.everywhere(plan) / np.float32(plan.ceiling or 1.0), self.catalogue
-        meaning, numbers = c.best(*self.meaning.everywhere(asked)), np.arange(len(words))
+        meaning, numbers = self.standing(asked), np.arange(len(words))
         barred = None if allowed is None else ~allowed.numbers
         if self.lexical.documents < len(words):
             gone = c.place.values[c["seq"]] != 1 + numbers

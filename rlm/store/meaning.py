@@ -342,14 +342,13 @@ class Surveying(Comparing):
 
     def everywhere(self,
                    asked: Asked | None,  # by `ask`, while vectors are `few`
-                   ) -> tuple[Ints, Floats]:  # memories, some several times, 0 for one that is gone; and their deviations
-        "How much every vector stands out; about, if not `exact`."
+                   ) -> tuple[Ints, Floats]:  # memories, some several times, 0 for one that is gone; and their cosines
+        "How near every vector is; about, if not `exact`."
         if asked is None or self._index is None:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         if self.exact:
-            return self._whole.seqs.values, asked.deviations(self._whole.rows(len(asked.unit)) @ asked.unit)
-        seqs, cosines = self._index.roughly(asked.vector)
-        return seqs, asked.deviations(cosines)
+            return self._whole.seqs.values, self._whole.rows(len(asked.unit)) @ asked.unit
+        return self._index.roughly(asked.vector)
 
 
 
