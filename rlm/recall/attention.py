@@ -64,6 +64,8 @@ class Noticing(Watching):
              now: float,  # the present, in seconds since 1970
              ) -> tuple[float, float]:
         "From when until when no memory expires."
+        if self.index.catalogue.unlimited:
+            return -np.inf, np.inf
         event, low, high = self._span[1:]
         if self._span[0] != self.position[0] or event != self.position[1] or not low <= now < high:
             ends = self.index.catalogue["end"]

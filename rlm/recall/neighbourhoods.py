@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Floats', 'Ints', 'Values', 'ROWS', 'Rows', 'Rowed', 'Vectors', 'Sessions', 'Facts', 'Heard', 'Scored', 'Hearing',
-           'Neighbourhood']
+           'Looped', 'Neighbourhood']
 
 # %% ../../nbs/30_recall/32_neighbourhoods.ipynb #31603c7d
 import sys
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..store.cues import asks_when, dates_in, speakers_in
 from ..store.hybrid import HybridIndex
+from ..store.loops import SCORE
 from ..store.meaning import Asked, StoredVectors
 from ..store.ranking import EQUAL, MIX, TRUE, Candidates, Ranked, added, in_other_words, said_on
 from ..store.vector_codes import centred
@@ -194,7 +195,17 @@ class Hearing(Scored):
                 **self.facts.cues(text)}
 
 # %% ../../nbs/30_recall/32_neighbourhoods.ipynb #eb0911ff
-class Neighbourhood(Hearing):
+class Looped(Hearing):
+    "Ranked by the loops that rank everything, where they are compiled: these need no preparation."
+
+    def _looped(self, text: str, heard: Heard, k: int, passing: Values | None) -> list[Ranked]:
+        words, meaning = heard.words, heard.meaning
+        if passing is not None and not (kept := passing[self.numbers]).all():
+            words, meaning = words * kept, meaning * kept
+        return self.index.rank(text, Candidates(self.numbers, words, meaning, TRUE), k)
+
+
+class Neighbourhood(Looped):
     "Some memories, ready to be ranked."
 
     def rank(self,
@@ -206,6 +217,8 @@ class Neighbourhood(Hearing):
         "The best `k` of those that have a word of the question or stand out by meaning, and whatever is equal to the last of them."
         if not len(self.seqs):
             return []
+        if SCORE.run is not None:
+            return self._looped(text, heard, k, passing)
         weighed = self.index.mix.weigh(self.parts(text, heard))
         total = added(weighed)
         total[(heard.words <= 0) & (heard.meaning <= 0)] = -np.inf

@@ -38,6 +38,7 @@ class Facts:
         self.speakers: dict[str, int] = {}
         self.called: dict[str, set[int]] = {}  # a part of a name → speakers who have it, those who said something that is here
         self.said_by = Counter[int]()  # speaker → how many memories
+        self.unlimited = True  # whether all may be found at any time: none was held, archived or about to expire
 
     def __getitem__(self, name: str) -> Values:
         return self.columns[name].values
@@ -89,6 +90,10 @@ class Filling(Named):
             self.place.extend(np.zeros(missing, np.int32))
         self.place.values[seqs] = 1 + np.arange(first, first + len(some))
         self._count(self["speaker"][first:], 1)
+        self._limit(first)
+
+    def _limit(self, first: int) -> None:
+        self.unlimited = self.unlimited and bool((self["recalled"][first:] & np.isposinf(self["end"][first:])).all())
 
     def _facts(self, e: Entry) -> tuple[Any, ...]:
         words = len(e.columns.get("text", ()))
@@ -150,4 +155,5 @@ def catalogue_from(arrays: Arrays,  # what `catalogue_arrays` made; others may b
     c.sessions = {name: n for n, name in enumerate(sessions)}
     c.speakers = {name: n for n, name in enumerate(speakers)}
     c._count(c["speaker"][c.place.values[c.place.values > 0] - 1], 1)
+    c._limit(0)
     return c

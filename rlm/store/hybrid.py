@@ -328,6 +328,8 @@ class Choosing(Retrieving):
             seqs, numbers = allowed_seqs(self.db, self.namespace, filters), np.zeros(c.columns["seq"].size, bool)
             numbers[c.numbers(seqs)] = True
             return Passing(numbers, seqs)
+        if c.unlimited:
+            return None
         position, start, end, _ = self._recalled
         if position != self._position or not start <= now < end:
             ends, alive = c["end"], c["end"] > now
