@@ -7,7 +7,7 @@ __all__ = ['BEAM', 'HALF', 'Found', 'Judging', 'Walking', 'Telling', 'Seen', 'No
 
 # %% ../../nbs/30_recall/39a_near_search.ipynb #5f851ae5
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 import numpy as np
@@ -104,7 +104,7 @@ class Walking(Judging):
         if not self.boost:
             return list(ranked)
         weight = dict(zip(walk.seqs[1:].tolist(), (self.boost * walk.weight[1:]).tolist(), strict=True))
-        more = [replace(r, score=r.score + weight[r.seq], parts={**r.parts, "way": weight[r.seq]}) if r.seq in weight else r
+        more = [Ranked(r.seq, r.score + weight[r.seq], {**r.parts, "way": weight[r.seq]}) if r.seq in weight else r
                 for r in ranked]
         return sorted(more, key=lambda r: (-round(r.score / EQUAL), r.seq))
 

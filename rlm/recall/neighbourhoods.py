@@ -18,7 +18,7 @@ from ..store.cues import asks_when, dates_in, speakers_in
 from ..store.hybrid import HybridIndex
 from ..store.loops import SCORE
 from ..store.meaning import Asked, StoredVectors
-from ..store.ranking import EQUAL, MIX, TRUE, Candidates, Ranked, added, in_other_words, said_on
+from ..store.ranking import EQUAL, MIX, TRUE, Candidates, Ranked, added, as_ranked, in_other_words, said_on
 from ..store.vector_codes import centred
 
 Floats = NDArray[np.float32]
@@ -227,8 +227,7 @@ class Neighbourhood(Looped):
         order = np.argsort(-total, kind="stable")  # those that are equal: by memory
         best = order[:_enough(total[order].tolist(), k)]
         each = zip(*(w[best].tolist() for w in weighed.values()), strict=True)
-        return [Ranked(seq, score, {n: w for n, w in zip(weighed, shares, strict=True) if w})
-                for seq, score, shares in zip(self.seqs[best].tolist(), total[best].tolist(), each, strict=True)]
+        return as_ranked(self.seqs[best], total[best], tuple(weighed), each)
 
 # %% ../../nbs/30_recall/32_neighbourhoods.ipynb #24b936a4
 def _enough(scores: list[float],  # the highest first; minus infinity for what is not found

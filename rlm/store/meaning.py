@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .embedding import Vectors
 from .feed import changed_seqs
 from .index_file import put_in_place
+from .loops import BEST_ROWS, MEASURE
 from .postings import Growing
 from .sqlite import SQLiteBackend
 from .vector_codes import Floats, Ints, centred, centred_one
@@ -132,11 +133,15 @@ def asked(vector: Vectors,  # of the question, levelled
           ) -> Asked:
     "Measure how near memories at large are."
     unit = centred_one(vector, mean)
-    cosines, own = sample @ unit, related / DEVIATIONS
+    cosines = sample @ unit
     total, n = float(cosines.sum()), len(cosines)
     cosines -= np.float32(total / max(1, n))
-    varied = float(cosines @ cosines)
-    return Asked(vector, unit, total / (n + PRIOR), math.sqrt((varied + PRIOR * own ** 2) / (n + PRIOR)))
+    return _measured(vector, unit, total, float(cosines @ cosines), n, related)
+
+
+def _measured(vector: Vectors, unit: Floats, total: float, varied: float, n: int, related: float) -> Asked:
+    spread = math.sqrt((varied + PRIOR * (related / DEVIATIONS) ** 2) / (n + PRIOR))
+    return Asked(vector, unit, total / (n + PRIOR), spread)
 
 # %% ../../nbs/10_store/31_meaning.ipynb #edac44e2
 SAMPLED = 256  # memories
@@ -189,8 +194,12 @@ class SideBySide:
     "All vectors of a namespace, while they are few."
 
     def __init__(self) -> None:
-        self.few, self.seqs, self.flat = False, Growing("i8"), Growing("f4")
-        self.highest = 0  # number of a memory that was here
+        self.few = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self.seqs, self.flat = Growing("i8"), Growing("f4")
+        self.first, self.count = Growing("i4"), Growing("i4")  # by memory: 1 + its first row, 0 for none; and how many it has
 
     def follow(self,
                index: VectorIndex,        # of the namespace
@@ -201,13 +210,24 @@ class SideBySide:
         anew = changed is None or not self.few or self.seqs.size > 2 * len(index) + 1000
         self.few = len(index) <= WHOLE
         if anew or not self.few:
-            self.seqs, self.flat = Growing("i8"), Growing("f4")
-        if self.few and not anew and (old := [s for s in changed or () if s <= self.highest]):
+            self._begin()
+        old = np.array([s for s in changed or () if s < self.first.size], np.int64)
+        if self.few and len(old):
+            self.first.values[old] = 0
             self.seqs.values[np.isin(self.seqs.values, old)] = 0  # no memory has this number
         for seqs, _, vectors in () if not self.few else source.batches() if anew else [source.vectors_of(changed or ())]:
+            self._place(seqs)
             self.seqs.extend(seqs)
-            self.highest = max(self.highest, int(seqs.max(initial=0)))
             self.flat.extend(centred(vectors, source.mean).ravel())
+
+    def _place(self, seqs: Ints) -> None:
+        "Note where the next rows lie; those of a memory are neighbours, but a batch may end between them."
+        for column in (self.first, self.count):
+            column.extend(np.zeros(max(0, int(seqs.max(initial=0)) + 1 - column.size), np.int32))
+        which, at, counts = np.unique(seqs, return_index=True, return_counts=True)
+        new = self.first.values[which] == 0
+        self.first.values[which[new]] = 1 + self.seqs.size + at[new]
+        self.count.values[which] = np.where(new, counts, self.count.values[which] + counts)
 
     def rows(self,
              dim: int,  # of the vectors
@@ -224,14 +244,15 @@ class Whole(SideBySide):
               seqs: Ints,    # memories, each once
               ) -> Floats:   # for each; 0 for one without a vector
         "How much some memories stand out."
-        here, most = self.seqs.values, max(int(seqs.max(initial=0)), int(self.seqs.values.max(initial=0)))
-        at = np.full(most + 1, -1, np.int32)
-        at[seqs] = np.arange(len(seqs))
-        which = at[here]
-        rows = np.flatnonzero(which >= 0)
-        out = np.zeros(len(seqs), np.float32)
-        cosines = np.einsum("ij,j->i", self.rows(len(asked.unit))[rows], asked.unit)  # the same in whatever company
-        np.maximum.at(out, which[rows], asked.deviations(cosines))
+        out, there, flat = np.zeros(len(seqs), np.float32), np.flatnonzero(seqs < self.first.size), self.rows(len(asked.unit))
+        if (best := BEST_ROWS.run) is not None:
+            best(out, seqs, self.first.values, self.count.values, flat, asked.unit, asked.mean, asked.spread)
+            return out
+        first = self.first.values[seqs[there]].astype(np.int64) - 1
+        count = np.where(first >= 0, self.count.values[seqs[there]], 0)
+        rows = np.arange(count.sum()) + np.repeat(first + count - np.cumsum(count), count)
+        cosines = np.einsum("ij,j->i", flat[rows], asked.unit)  # the same in whatever company
+        np.maximum.at(out, np.repeat(there, count), asked.deviations(cosines))
         return out
 
 # %% ../../nbs/10_store/31_meaning.ipynb #9c02124b
@@ -321,10 +342,15 @@ class Comparing(InStep):
         "A question, measured against the memories at large."
         if vector is None or self.stamp is None or not len(self._sampled.seqs):
             return None
-        figures = self.stamp.calibration
-        level = figures.level(vector)
+        figures, mean, sample = self.stamp.calibration, self._source.mean, self._sampled.matrix
+        if (measure := MEASURE.run) is None or vector.shape != mean.shape or vector.dtype != np.float32:
+            level = figures.level(vector)
+            level.flags.writeable = False
+            return asked(level, mean, sample, figures.related)
+        level, unit = np.empty((2, len(mean)), np.float32)
+        total, varied = measure(level, unit, np.ascontiguousarray(vector), figures.axis, mean, sample)
         level.flags.writeable = False
-        return asked(level, self._source.mean, self._sampled.matrix, figures.related)
+        return _measured(level, unit, total, varied, len(sample), figures.related)
 
     @property
     def few(self) -> bool:

@@ -5,16 +5,16 @@
 # %% auto #0
 __all__ = ['PARTS', 'MIX', 'TRUE', 'CODES', 'HEADS', 'EQUAL', 'Refine', 'FEW', 'Mix', 'Weigher', 'Nearness', 'Candidates',
            'narrowed', 'best_of_session', 'worth_of', 'completed', 'said_on', 'chance', 'in_other_words', 'cues',
-           'Ranked', 'added', 'scores_of', 'nth_best', 'Adding', 'Refining', 'Scoring', 'Given', 'Looping', 'Picking',
-           'Ranking']
+           'Parts', 'Ranked', 'added', 'scores_of', 'nth_best', 'Adding', 'Refining', 'Scoring', 'as_ranked', 'Given',
+           'Looping', 'Picking', 'Ranking']
 
 # %% ../../nbs/10_store/32_ranking.ipynb #dd732f02
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,8 +188,34 @@ EQUAL = 1e-5  # scores that differ by less are equal; then the lower id comes fi
 Refine = Callable[[NDArray[np.int64]], Values]  # seqs of memories → their true deviations
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Parts(Mapping[str, float]):
+    "What the parts of a score added, those that added something. Of ten memories found one or two are explained, so it is made then."
+
+    __slots__ = ("_names", "_row")
+
+    def __init__(self,
+                 names: Collection[str],  # of the parts
+                 row: Sequence[float],    # what each added
+                 ) -> None:
+        self._names, self._row = names, row
+
+    def __getitem__(self, name: str) -> float:
+        return float(dict(self.items())[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, added in zip(self._names, self._row, strict=True) if added)
+
+    def __len__(self) -> int:
+        return sum(added != 0 for added in self._row)
+
+    def items(self) -> Any:
+        return [(name, added) for name, added in zip(self._names, self._row, strict=True) if added]
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+
+class Ranked(NamedTuple):
     "A memory with its score and the parts it is the sum of."
 
     seq: int  # its number in the store
@@ -312,9 +338,13 @@ def _best(total: Values, seqs: Values, k: int) -> Values:
     return np.asarray(some[np.lexsort((seqs[some], -total[some]))])
 
 
-def _told(seqs: Values, total: Values, names: Collection[str], parts: Sequence[Sequence[float]]) -> list[Ranked]:
-    return [Ranked(seq, score, {n: w for n, w in zip(names, row, strict=True) if w})
-            for seq, score, row in zip(seqs.tolist(), total.tolist(), parts, strict=True)]
+def as_ranked(seqs: Values,                      # (m,) the best first
+              total: Values,                     # (m,) their scores
+              names: Collection[str],            # of the parts
+              parts: Iterable[Sequence[float]],  # what each part added, a row for each
+              ) -> list[Ranked]:
+    "Memories with what their scores are the sums of."
+    return [Ranked(seq, score, Parts(names, row)) for seq, score, row in zip(seqs.tolist(), total.tolist(), parts, strict=True)]
 
 # %% ../../nbs/10_store/32_ranking.ipynb #3291d663
 @lru_cache(16)
@@ -396,7 +426,7 @@ class Picking(Looping):
         best = self._picked(total, seqs, k)
         parts = np.empty((len(best), len(PARTS)))
         total = self._scored(given, chosen[best], parts) if len(best) else total[best]
-        return _told(seqs[best], total, PARTS, parts.tolist())
+        return as_ranked(seqs[best], total, PARTS, parts.tolist())
 
 # %% ../../nbs/10_store/32_ranking.ipynb #c909ca2b
 class Ranking(Picking):
@@ -417,5 +447,4 @@ class Ranking(Picking):
         weighed = self.mix.weigh(amounts)
         total, seqs = scores_of(some, weighed), some.of(self.catalogue["seq"])
         chosen = _best(total, seqs, k)
-        parts = list(zip(*(w[chosen].tolist() for w in weighed.values()), strict=True))
-        return _told(seqs[chosen], total[chosen], weighed, parts)
+        return as_ranked(seqs[chosen], total[chosen], tuple(weighed), zip(*(w[chosen].tolist() for w in weighed.values()), strict=True))
