@@ -165,9 +165,9 @@ class Layers(Passable):
                          ) -> Answered:
         "What the neighbourhood of its subject brings."
         assert q.query is not None
-        made = self.engine.made(self.engine.belongs(self.slots, q.asked))
-        with self.index.held() if made else self.index.moment():
-            return self.engine.search_with_checkpoints(q.query, q.asked, self.slots, q.k, self.passing(q))
+        slot = self.engine.belongs(self.slots, q.asked)
+        with self.index.held() if self.engine.made(slot) else self.index.moment():
+            return self.engine.around(slot, q.query, q.asked, q.k, self.passing(q))
 
     def from_all(self,
                  q: Question,  # with its vector

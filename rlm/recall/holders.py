@@ -29,9 +29,10 @@ class Walked:
     "What postings say."
 
     plan: Plan  # of the question
-    first: NDArray[np.bool_]  # which of its words were walked along; what the others are worth is looked up
+    late: NDArray[np.bool_] | None  # which of its words were not walked along, and are looked up where it matters; None: all were
     inside: Floats  # for each unit that was asked for: BM25 over its ceiling
-    touched: Units  # units that hold a word, each at least once
+    touched: Units  # units that hold a word …
+    repeats: int  # … each so many times at most
     outside: Floats  # for each of these its score, 0 for the units asked for and for those that may not be found; not over the ceiling
 
     @property
@@ -47,7 +48,7 @@ class Walked:
     @property
     def unread(self) -> float:
         "The rarity of the words that were not walked along."
-        return 0.0 if self.first.all() else float(self.plan.weights[~self.first].sum())
+        return 0.0 if self.late is None else float(self.plan.weights[self.late].sum())
 
 # %% ../../nbs/30_recall/32a_holders.ipynb #58e27b8d
 class Walking:
@@ -58,24 +59,24 @@ class Walking:
                  ) -> None:
         self.index, self._room = index, np.zeros(0, np.float32)
 
-    def _filled(self, plan: Plan, first: NDArray[np.bool_]) -> Floats:
+    def _filled(self, plan: Plan, first: NDArray[np.bool_] | None) -> Floats:
         "The array, with postings added up in it."
         if len(self._room) < self.index.lexical.unit_doc.size:
             self._room = np.zeros(len(self.index.lexical.unit_doc.room), np.float32)
         plan.add(self._room, first)
         return self._room
 
-    def _emptied(self, plan: Plan, first: NDArray[np.bool_]) -> tuple[Units, Floats]:
+    def _emptied(self, plan: Plan, first: NDArray[np.bool_] | None) -> tuple[Units, Floats]:
         "What is left in the array, and where."
         if (empty := EMPTY.run) is None:
-            units = [unit for t in np.flatnonzero(first).tolist() for unit, *_ in plan.spans(t)]
-            touched = np.concatenate(units) if units else np.zeros(0, np.int32)
+            some = range(len(plan.weighed)) if first is None else np.flatnonzero(first).tolist()
+            touched = np.concatenate([np.zeros(0, np.int32), *(unit for t in some for unit, *_ in plan.spans(t))])
             outside, self._room[touched] = self._room[touched], 0
             return touched, outside
-        n, most = 0, sum(int((p.high - p.low)[first].sum()) for p in plan.pieces)
-        touched, outside = np.empty(most, np.int32), np.empty(most, np.float32)
+        n, touched, outside = 0, np.empty(plan.size, np.int32), np.empty(plan.size, np.float32)
+        chosen = np.ones(len(plan.weighed), bool) if first is None else first
         for p in plan.pieces:
-            n = empty(touched, outside, n, self._room, p.segment.unit, p.low, p.high, first)
+            n = empty(touched, outside, n, self._room, p.segment.unit, p.low, p.high, chosen)
         return touched[:n], outside[:n]
 
 # %% ../../nbs/30_recall/32a_holders.ipynb #5253b04d
@@ -98,9 +99,10 @@ class Walker(Walking):
             outside *= lexical.alive.values[touched]
         if passing is not None:
             outside *= passing[lexical.unit_doc.values[touched]]
-        if not first.all():
-            plan.add_late(inside, where, ~first)
-        return Walked(plan, first, inside / np.float32(plan.ceiling or 1.0), touched, outside)
+        if (late := None if first is None else ~first) is not None:
+            plan.add_late(inside, where, late)
+        repeats = len(plan.weighed) if EMPTY.run is None else 1
+        return Walked(plan, late, inside / np.float32(plan.ceiling or 1.0), touched, repeats, outside)
 
 # %% ../../nbs/30_recall/32a_holders.ipynb #223a4312
 def _most(scores: Floats,  # from 0
@@ -130,16 +132,19 @@ class Holders(Walker):
              n: int,          # how many at most
              ) -> Holding:
         "The memories of the best `n` units outside."
-        where = _most(walked.outside, (n + 1) * int(walked.first.sum()))
-        units, first = np.unique(walked.touched[where], return_index=True)  # each word that a unit holds has touched it
-        scores, left = walked.outside[where[first]], 0.0
+        where = _most(walked.outside, (n + 1) * walked.repeats)
+        units, scores, left = walked.touched[where], walked.outside[where], 0.0
+        if walked.repeats > 1:
+            units, first = np.unique(units, return_index=True)
+            scores = scores[first]
         if len(units) > n:
             chosen = np.argpartition(-scores, n)
             left = float(scores[chosen[n]])
-            kept = np.sort(chosen[:n])  # in the order of their memories, as `best_units` wants them
-            units, scores = units[kept], scores[kept]
-        if not walked.first.all():
-            walked.plan.add_late(scores, units, ~walked.first)
+            units, scores = units[chosen[:n]], scores[chosen[:n]]
+        order = np.argsort(units)  # `best_units` wants them in the order of their memories
+        units, scores = units[order], scores[order]
+        if walked.late is not None:
+            walked.plan.add_late(scores, units, walked.late)
         docs, scores = best_units(self.index.lexical.unit_doc.values[units], scores)
         ceiling = np.float32(walked.ceiling)
         return Holding(docs.astype(np.int64), np.asarray(scores / ceiling, np.float32), (left + walked.unread) / walked.ceiling)

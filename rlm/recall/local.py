@@ -252,7 +252,16 @@ class LocalizedSearchEngine(Belonging):
                                 passing: Passing | None = None,  # which memories may be found; None: all
                                 ) -> Answered:
         "The best of a neighbourhood and of those who hold the words, if they stand; never of anything else."
-        slot = self.belongs(slots, asked)
+        return self.around(self.belongs(slots, asked), query, asked, top_k, passing)
+
+    def around(self,
+               slot: Slot | None,         # that the question belongs to; None: to none
+               query: Query,              # as for `search_with_checkpoints`
+               asked: Asked | None,       # as for `search_with_checkpoints`
+               top_k: int,                # as for `search_with_checkpoints`
+               passing: Passing | None,   # as for `search_with_checkpoints`
+               ) -> Answered:
+        "The same, for who knows the slot."
         if slot is None or not self.manager.of(slot):
             return Answered(slot="" if slot is None else slot.slot_id, declined="no subject fits" if slot is None else "no checkpoint")
         if not isinstance(self.index.mix, Mix):

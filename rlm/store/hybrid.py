@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,7 @@ class OnFile(Ranking):
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.lexical, self.meaning = LexicalIndex(), Meaning(backend, namespace)
         self._position, self._whole, self._unkept, self._lock = ("", 0), False, 0, threading.RLock()
+        self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int], tuple[str, int]]]()  # connection → in step at that moment
 
     def _stamp(self, identity: str) -> dict[str, Any]:
         return {"store": identity, "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
@@ -151,7 +153,15 @@ class InStep(Renewing):
     @property
     def in_step(self) -> bool:
         "Whether it knows all that is in the store."
-        return self._whole and self.meaning.intact and self.backend.position() == self._position
+        if not (self._whole and self.meaning.intact):
+            return False
+        connection, said = self.db.current(), self.db.moment()
+        if said is not None and self._seen.get(connection) == (said, self._position):
+            return True
+        same = self.backend.position() == self._position
+        if same and said is not None:  # until somebody writes, this connection need not ask again
+            self._seen[connection] = said, self._position
+        return same
 
     def sync(self) -> None:
         "Catch up with the store."

@@ -223,9 +223,10 @@ class Planning(Renumbering):
              ) -> Plan:
         "Rarity and postings of each term."
         self.flush()
-        known, ceiling = [], 0.0
+        known, ceiling, held, documents = [], 0.0, self.held.values, self.documents
         for term in dict.fromkeys(terms):
-            weight, number = idf(self.documents, self.frequency(term)), self.vocabulary.get(term)
+            number = self.vocabulary.get(term)
+            weight = idf(documents, 0 if number is None else int(held[number]))
             ceiling += weight
             if number is not None:
                 known.append((weight, term, number))
@@ -351,7 +352,8 @@ class LexicalIndex(Scoring):
         plan.add(scores, first)
         where = self._candidates(scores, n, allowed, also).astype(np.int32)  # as postings are
         chosen = scores[where]
-        plan.add_late(chosen, where, ~first)
+        if first is not None:
+            plan.add_late(chosen, where, ~first)
         docs, values = best_units(self.unit_doc.values[where], chosen)
         return _found(docs, values, n, also)
 

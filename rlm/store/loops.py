@@ -13,7 +13,8 @@ from ..core.compiled import loop
 # %% ../../nbs/10_store/22_loops.ipynb #67815b1e
 @loop("i8+ i8+ i4* i8* i4*")
 def FIND_TERMS(low, high, terms, starts, wanted):  # type: ignore[no-untyped-def]
-    "Where the postings of each wanted term are; `low` and `high` stay as they are for terms that are not there."
+    "Where the postings of each wanted term are, and how many; `low` and `high` stay as they are for terms that are not there."
+    size = 0
     for t in range(len(wanted)):
         left, right = 0, len(terms)
         while left < right:
@@ -24,6 +25,8 @@ def FIND_TERMS(low, high, terms, starts, wanted):  # type: ignore[no-untyped-def
                 right = middle
         if left < len(terms) and terms[left] == wanted[t]:
             low[t], high[t] = starts[left], starts[left + 1]
+            size += high[t] - low[t]
+    return size
 
 
 @loop("f4+ i4* f4* i8* i8* f4*")

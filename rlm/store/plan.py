@@ -29,6 +29,7 @@ class Piece:
     segment: Segment  # that is asked
     low: Ints  # for each term of the query: its postings are …
     high: Ints  # … `low:high`; none where these are equal
+    size: int  # how many postings these are together
 
 
 def piece(segment: Segment,           # to be asked
@@ -37,12 +38,12 @@ def piece(segment: Segment,           # to be asked
     "Look terms up in a segment."
     low, high = np.zeros((2, len(wanted)), np.int64)
     if (find := FIND_TERMS.run) is not None:
-        find(low, high, segment.terms, segment.starts, wanted)
-    elif len(segment.terms):
+        return Piece(segment, low, high, find(low, high, segment.terms, segment.starts, wanted))
+    if len(segment.terms):
         at = np.minimum(segment.terms.searchsorted(wanted), len(segment.terms) - 1)
         there = segment.terms[at] == wanted
         low[there], high[there] = segment.starts[at[there]], segment.starts[at[there] + 1]
-    return Piece(segment, low, high)
+    return Piece(segment, low, high, int((high - low).sum()))
 
 # %% ../../nbs/10_store/23_plan.ipynb #1edbc821
 class LookedUp:
@@ -56,7 +57,8 @@ class LookedUp:
         self.weighed, self.ceiling = sorted(weighed, key=lambda w: -w[0]), ceiling
         self.weights = np.array([weight for weight, _, _ in self.weighed], np.float32)
         numbers = np.array([number for _, _, number in self.weighed], np.int32)
-        self.pieces = [piece(s, numbers) for s in segments] if len(numbers) else []
+        self.pieces = [p for s in segments if (p := piece(s, numbers)).size] if len(numbers) else []
+        self.size = sum(p.size for p in self.pieces)
 
     def spans(self,
               t: int,  # place of a term in `weighed`
@@ -80,8 +82,10 @@ class Adding(LookedUp):
     def affordable(self,
                    budget: int,       # postings
                    least: bool,       # whether the first that has some counts in any case
-                   ) -> NDArray[np.bool_]:  # for each term
+                   ) -> NDArray[np.bool_] | None:  # for each term; None: all
         "Which terms to read in full: the rarest, as many as together have so many postings."
+        if self.size <= budget:
+            return None
         sizes = sum((p.high - p.low for p in self.pieces), np.zeros(len(self.weighed), np.int64))
         read = np.fromiter(accumulate(sizes.tolist()), np.int64, len(sizes))
         return np.asarray((read <= budget) | (least & (read == sizes)), bool)
@@ -111,7 +115,7 @@ class Plan(Adding):
                  chosen: NDArray[np.bool_] | None = None,  # which terms; None: all
                  ) -> None:
         "Add what the postings are worth in some units, by binary search."
-        for t in np.flatnonzero(np.ones(len(self.weighed), bool) if chosen is None else chosen).tolist():
+        for t in range(len(self.weighed)) if chosen is None else np.flatnonzero(chosen).tolist():
             for unit, impact, _ in self.spans(t):
                 at = unit.searchsorted(where)
                 at[at == len(unit)] = 0
