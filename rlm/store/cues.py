@@ -23,6 +23,7 @@ _DATED = re.compile(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<
 _ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = re.compile(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
+_PERHAPS = re.compile(rf"\d|{'|'.join(m[:3] for m in _MONTHS)}", re.I)  # most questions name none, and this is quickly seen
 _BEFORE_MAY = re.compile(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 
 
@@ -50,6 +51,8 @@ def _whole(text: str | None) -> int | None:
 def dates_in(text: str,             # a question, in English or Korean
              ) -> tuple[Date, ...]: # in order of appearance
     "The months, years and days that a text names. The word *may* counts only where a number or *in* makes it a month."
+    if not _PERHAPS.search(text):
+        return ()
     found: list[tuple[int, Date]] = []
     for m in _DATED.finditer(text):
         named, day = m["m"].lower(), _whole(m["d1"] or m["d2"])
