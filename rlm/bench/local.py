@@ -25,6 +25,7 @@ from .recall import Conversation, Embedded, Score, interval, mean, read_locomo, 
 from .report import Report, Row, digits, machine, timing
 from .stream import KINDS, Stream, begun, model_of, stream
 from ..core.clock import SystemClock
+from ..core.compiled import prepare
 from ..core.text import tokens
 from ..recall.local import centre_of
 from ..service.memory import Memory
@@ -76,6 +77,7 @@ def replayed(path: Path,    # a store that `begun` has made
     "Write and ask as the stream does."
     model, turns, at = model_of(some), list(some.turns()), some.live
     found, costs = list[Asked](), Costs([], [], [], {})
+    prepare()
     with Memory(path, embedder=model, local_limit=limit, checkpoints="full") as memory, unwatched():
         memory.index.model()
         attention = memory.attention
@@ -292,5 +294,5 @@ def run(sizes: Sequence[int] = SIZES,  # memories
                   "held-out seeds of the margins": {"1000": [100, 101, 102], "10000": [100, 101, 102], "100000": [100, 101]},
                   "questions by kind": dict(KINDS), "model": model if locomo else None,
                   "min and max": "middle 95 % over 1,000 draws of conversations",
-                  "machine": "shared with other work while this ran"}
+                  "compiled loops": prepare(), "machine": "shared with other work while this ran"}
     return Report("local", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, max(sizes), parameters, tuple(rows))

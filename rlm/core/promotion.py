@@ -88,7 +88,7 @@ def judge(evidence: Evidence,  # about one rule or strategy
         status, reason = "ltm", f"{counts}: at least {gate.n_promote} successes"
     elif e.status == "ltm" and not tolerable(e, gate.k_fail, gate):
         status, reason = "hot", f"{counts}: more than {gate.k_fail} failures"
-    limit = gate.ttl_ltm if status == "ltm" else gate.ttl_hot
+    limit = max(gate.ttl_ltm, gate.ttl_hot) if status == "ltm" else gate.ttl_hot  # what is promoted is kept no shorter
     return Verdict("archived", f"not used for {e.idle:.0f} days, limit {limit:g}") if e.idle > limit else Verdict(status, reason)
 
 

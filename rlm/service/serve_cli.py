@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..core.compiled import prepare
 from ..core.errors import MissingExtra, SettingsError
 from ..core.settings import Settings, load_settings
 from .console import Group, example, json_option, options, print_json, print_table, store_options
@@ -67,7 +68,8 @@ def application_of(settings: Settings,          # of the server
     except ImportError as e:
         raise MissingExtra(f"The server needs {e.name}, which is not installed.", "Install it with: pip install 'rlm[serve]'") from None
     service = Service(settings, config=config)
-    service.rooms.of(settings.namespace).search("ready", 1)  # the index is read, and the model loaded, before anyone waits for it
+    prepare()  # compiled loops, the index and the model are there before anyone waits for them
+    service.rooms.of(settings.namespace).search("ready", 1)
     return guarded_application(service, keeper)
 
 

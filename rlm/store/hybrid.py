@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['KEPT', 'GAPS', 'POOL', 'SHARE', 'EVERYTHING', 'OnFile', 'Kept', 'Reading', 'Taking', 'Renewing', 'InStep',
-           'AtOneMoment', 'Query', 'Passing', 'Retrieved', 'Understanding', 'Retrieving', 'Choosing', 'Finding',
-           'HybridIndex']
+           'AtOneMoment', 'Query', 'Passing', 'Retrieved', 'Understanding', 'Surveying', 'Retrieving', 'Choosing',
+           'Finding', 'HybridIndex']
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #f1044f26
 import threading
@@ -260,6 +260,10 @@ class Understanding(AtOneMoment):
         fits = query.model == self.meaning.model  # it may just have been changed
         return self.lexical.plan(self.wanted(query.text, query.terms)), self.meaning.ask(query.vector if fits else None)
 
+# %% ../../nbs/10_store/33_hybrid.ipynb #c7baa551
+class Surveying(Understanding):
+    "Looks at every memory, where there are few."
+
     @property
     def few(self) -> bool:
         "Whether a search scores every memory, instead of the candidates of words and of meaning."
@@ -290,8 +294,8 @@ class Understanding(AtOneMoment):
         found = Candidates(numbers, words, meaning, TRUE if self.meaning.exact else HEADS, every=True)
         return found if isinstance(self.mix, Mix) else narrowed(c, found, 4 * pool, also)
 
-# %% ../../nbs/10_store/33_hybrid.ipynb #c7baa551
-class Retrieving(Understanding):
+# %% ../../nbs/10_store/33_hybrid.ipynb #76b822d8
+class Retrieving(Surveying):
     "Asks words and meaning, each for what it finds best."
 
     def retrieve(self,

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PRIOR', 'DEVIATIONS', 'SAMPLED', 'WHOLE', 'COMPARED', 'Levelled', 'StoredVectors', 'Asked', 'asked', 'lots', 'drawn',
-           'Sampled', 'SideBySide', 'Whole', 'Following', 'Opening', 'InStep', 'Comparing', 'Surveying', 'Nearing',
-           'Meaning']
+           'Sampled', 'Placed', 'SideBySide', 'Whole', 'Following', 'Opening', 'InStep', 'Comparing', 'Surveying',
+           'Nearing', 'Meaning']
 
 # %% ../../nbs/10_store/31_meaning.ipynb #ecac126d
 import contextlib
@@ -190,8 +190,8 @@ WHOLE = 20_000  # vectors: 31 MB
 COMPARED = 4096  # vectors that a question is compared with in full: 6 MB; more don't stay in a processor's cache
 
 
-class SideBySide:
-    "All vectors of a namespace, while they are few."
+class Placed:
+    "Vectors, and where those of each memory lie."
 
     def __init__(self) -> None:
         self.few = False
@@ -200,6 +200,19 @@ class SideBySide:
     def _begin(self) -> None:
         self.seqs, self.flat = Growing("i8"), Growing("f4")
         self.first, self.count = Growing("i4"), Growing("i4")  # by memory: 1 + its first row, 0 for none; and how many it has
+
+    def _place(self, seqs: Ints) -> None:
+        "Note where the next rows lie; those of a memory are neighbours, but a batch may end between them."
+        for column in (self.first, self.count):
+            column.extend(np.zeros(max(0, int(seqs.max(initial=0)) + 1 - column.size), np.int32))
+        which, at, counts = np.unique(seqs, return_index=True, return_counts=True)
+        new = self.first.values[which] == 0
+        self.first.values[which[new]] = 1 + self.seqs.size + at[new]
+        self.count.values[which] = np.where(new, counts, self.count.values[which] + counts)
+
+# %% ../../nbs/10_store/31_meaning.ipynb #be206cf5
+class SideBySide(Placed):
+    "All vectors of a namespace, while they are few."
 
     def follow(self,
                index: VectorIndex,        # of the namespace
@@ -219,15 +232,6 @@ class SideBySide:
             self._place(seqs)
             self.seqs.extend(seqs)
             self.flat.extend(centred(vectors, source.mean).ravel())
-
-    def _place(self, seqs: Ints) -> None:
-        "Note where the next rows lie; those of a memory are neighbours, but a batch may end between them."
-        for column in (self.first, self.count):
-            column.extend(np.zeros(max(0, int(seqs.max(initial=0)) + 1 - column.size), np.int32))
-        which, at, counts = np.unique(seqs, return_index=True, return_counts=True)
-        new = self.first.values[which] == 0
-        self.first.values[which[new]] = 1 + self.seqs.size + at[new]
-        self.count.values[which] = np.where(new, counts, self.count.values[which] + counts)
 
     def rows(self,
              dim: int,  # of the vectors

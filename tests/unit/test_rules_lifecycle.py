@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlm import Memory
@@ -35,6 +35,7 @@ gates = st.builds(
 
 
 @given(evidence, gates, st.integers(0, 3), st.integers(0, 3), st.floats(0, 50))
+@example(Evidence("hot", 1, 0, 2.0), Gate(1, 0, 1, 1, 0.0, 2.0, 1.0), 0, 1, 0.0)  # promoted, it would have been kept for a shorter time
 def test_judgment_is_monotone_in_evidence_and_idempotent(
     e: Evidence, gate: Gate, more: int, worse: int, older: float
 ) -> None:

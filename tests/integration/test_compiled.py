@@ -1,0 +1,158 @@
+"""Compiled loops and numpy give the same answers: to the last bit where numbers are added in the same order, and to a millionth
+where scalar products are made several numbers at a time."""
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toy import Toy
+
+from rlm import Memory
+from rlm.bench.stocked import Looking, Stock, fill, stock
+from rlm.bench.stream import begun, model_of, stream
+from rlm.core import compiled
+from rlm.core.clock import ManualClock
+from rlm.store import meaning
+from rlm.store.loops import SCORE
+
+numba = pytest.importorskip("numba", reason="needs numba: pip install 'rlm[fast]'")
+NEAR = 2e-6  # on the scale of `Mix`
+
+SAID = ("The blue boat with the red sail, last week.", "배를 5월에 샀어, 바다에 가려고.", "My cat likes the garden.", "고양이가 정원에서 논다.",
+        "Thanks!", "When is the train to the harbour?", "We bought bread at the bakery in May 2023.", "빵집은 역 옆이야.",
+        "She plays the piano every morning.")
+QUESTIONS = ("When did Mina buy the boat?", "배를 언제 샀어?", "Who has a cat in the garden?", "bread in May",
+             "what did Joon say about the train",
+             "piano music", "고양이 garden", "zzz", "5월에 뭘 샀지?", "the")
+
+
+@pytest.fixture(autouse=True)
+def ready(bare: Path) -> Iterator[None]:
+    "Loops are there, and are there again afterwards."
+    assert compiled.prepare()
+    yield
+    assert SCORE.run is not None
+
+
+@pytest.fixture
+def memory(clock: ManualClock) -> Iterator[Memory]:
+    "Conversations in two languages, with long texts, roles, speakers, and memories that are gone, held or expired."
+    with Memory(":memory:", clock=clock, embedder=Toy()) as opened:
+        for n in range(60):
+            said = SAID[n % len(SAID)] + ("" if n % 7 else " And then we talked about the sea and the station for a while." * 25)
+            opened.write(f"{said} {n}", id=f"m{n}", session=f"s{n // 10}" if n % 11 else None, speaker=("Mina", "Joon", "민아")[n % 3],
+                         role=("user", "assistant", None)[n % 3], tags=[f"t{n % 4}"], valid_from=f"202{3 + n % 3}-05-0{1 + n % 9}",
+                         **({"valid_to": "2026-01-02"} if n % 13 == 5 else {}))
+        opened.delete(["m3", "m17"])
+        opened.update("m20", text="The otter took the train")
+        opened.update("m21", status="archived")
+        yield opened
+
+
+def scores(hits: Any) -> list[tuple[str, float, dict[str, Any]]]:
+    return [(h.id, h.score, {term: dict(shares) for term, shares in h.parts.items()}) for h in hits]
+
+
+def agree(ask: Callable[[], Any]) -> list[Any]:
+    "What loops say, which is what numpy says."
+    fast = ask()
+    with compiled.interpreted():
+        plain = ask()
+    assert [f[0] for f in fast] == [p[0] for p in plain]
+    assert np.allclose([f[1] for f in fast], [p[1] for p in plain], rtol=0, atol=NEAR)
+    for (_, _, mine), (_, _, theirs) in zip(fast, plain, strict=True):
+        assert mine.keys() == theirs.keys()
+        assert all(abs(mine[t].get(c, 0) - theirs[t].get(c, 0)) < NEAR for t in mine for c in mine[t].keys() | theirs[t].keys())
+    return list(fast)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("filters", [{}, {"tags": ["t1"]}, {"speaker": "Joon", "since": "2024-01-01"},
+                                     {"status": ("ltm", "hot", "archived")}], ids=str)
+def test_a_small_store(memory: Memory, question: str, filters: dict[str, Any], clock: ManualClock) -> None:
+    for k in (1, 5, 300):
+        agree(lambda k=k: scores(memory.search(question, k, **filters)))
+    clock.advance(days=3)  # some have expired
+    agree(lambda: scores(memory.search(question, 10, **filters)))
+
+
+def test_an_explanation(memory: Memory) -> None:
+    for question in QUESTIONS:
+        for hit in memory.search(question, 3):
+            fast = memory.explain(question, hit.id)
+            with compiled.interpreted():
+                plain = memory.explain(question, hit.id)
+            assert fast.rank == plain.rank and fast.parts.keys() == plain.parts.keys() and fast.frequencies == plain.frequencies
+
+
+@pytest.fixture(scope="module")
+def some() -> Stock:
+    return stock(3000, 30, 11)
+
+
+@pytest.mark.parametrize("size", ["whole", "by heads", "large"])
+def test_a_store_of_any_size(some: Stock, size: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meaning, "COMPARED", 4096 if size == "whole" else 0)
+    monkeypatch.setattr(meaning, "WHOLE", 0 if size == "large" else 20_000)
+    fill(tmp_path / "memory.db", some)
+    with Memory(tmp_path / "memory.db", embedder=Looking(some.questions, some.asked)) as memory:
+        assert memory.index.model() and memory.index.few == (size != "large")
+        same = sum([(h.id, round(h.score, 5)) for h in memory.search(q, 10)] == _plain(memory, q) for q in some.questions)
+        assert same >= len(some.questions) - 1  # where candidates are chosen by rough figures, one at the edge may be another
+
+
+def _plain(memory: Memory, question: str) -> list[tuple[str, float]]:
+    with compiled.interpreted():
+        return [(h.id, round(h.score, 5)) for h in memory.search(question, 10)]
+
+
+def test_attention(tmp_path: Path) -> None:
+    some, said = stream(600, 3), list[list[Any]]()
+    for fast in (True, False):
+        path, said_here = tmp_path / f"{fast}.db", list[Any]()
+        begun(path, some)
+        model, turns, at = model_of(some), list(some.turns()), some.live
+        with (nullcontext() if fast else compiled.interpreted()), Memory(path, embedder=model, checkpoints="full") as memory:
+            for q in some.questions[:120]:
+                for turn in turns[at:q.at]:
+                    memory.write(**turn)
+                at = max(at, q.at)
+                found = memory.attention.intelligent_search(q.text, model.embed([q.text], "query")[0])
+                said_here.append((found["source"], [(r.seq, round(r.score, 4)) for r in found["results"]]))
+        said.append(said_here)
+    assert {layer for layer, _ in said[0]} >= {"checkpoint", "ltm_fallback"}
+    assert sum(a == b for a, b in zip(*said, strict=True)) >= 118  # an answer at its margin may fall either way
+
+
+def test_a_learned_ranker_goes_by_columns(memory: Memory) -> None:
+    class Doubled:
+        def weigh(self, parts: Any) -> Any:
+            return {name: 2.0 * np.asarray(amounts, np.float64) for name, amounts in parts.items()}
+    memory.index.mix = Doubled()
+    agree(lambda: scores(memory.search("boat", 5)))
+
+
+def test_one_question_loads_no_compiler_and_many_do(tmp_path: Path) -> None:
+    code = ("import sys; from rlm import Memory\n"
+            "with Memory(':memory:', embedder='none') as m:\n"
+            "    m.write('the boat')\n"
+            "    for n in range(int(sys.argv[1])): m.search('boat')\n"
+            "print('numba' in sys.modules)")
+    said = [subprocess.run([sys.executable, "-c", code, str(n)], capture_output=True, text=True, check=True, cwd=tmp_path).stdout.strip()
+            for n in (compiled.LATER - 1, compiled.LATER)]
+    assert said == ["False", "True"]
+
+
+def test_a_compiler_that_does_not_fit_is_said_once_and_no_search_fails(tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text("raise ImportError('needs another numpy')")
+    code = ("from rlm import Memory\n"
+            "with Memory(':memory:', embedder='none') as m:\n"
+            "    m.write('the boat')\n"
+            "    print(sum(len(m.search('boat')) for _ in range(20)))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
+                          env={"PYTHONPATH": str(tmp_path)})
+    assert done.stdout.strip() == "20" and done.stderr.count("does not compile: ImportError: needs another numpy") == 1
