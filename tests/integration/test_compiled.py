@@ -22,7 +22,8 @@ from rlm.store.loops import SCORE
 numba = pytest.importorskip("numba", reason="needs numba: pip install 'rlm[fast]'")
 NEAR = 2e-6  # on the scale of `Mix`
 
-SAID = ("The blue boat with the red sail, last week.", "배를 5월에 샀어, 바다에 가려고.", "My cat likes the garden.", "고양이가 정원에서 논다.",
+SAID = ("The blue boat with the red sail, last week.",
+        "배를 5월에 샀어, 바다에 가려고.", "My cat likes the garden.", "고양이가 정원에서 논다.",
         "Thanks!", "When is the train to the harbour?", "We bought bread at the bakery in May 2023.", "빵집은 역 옆이야.",
         "She plays the piano every morning.")
 QUESTIONS = ("When did Mina buy the boat?", "배를 언제 샀어?", "Who has a cat in the garden?", "bread in May",
