@@ -38,6 +38,7 @@ class Facts:
         self.speakers: dict[str, int] = {}
         self.called: dict[str, set[int]] = {}  # a part of a name → speakers who have it, those who said something that is here
         self.said_by = Counter[int]()  # speaker → how many memories
+        self.scripts = Counter[int]()  # script → how many memories, with those that are gone and still have a number
 
     def __getitem__(self, name: str) -> Values:
         return self.columns[name].values
@@ -89,6 +90,7 @@ class Filling(Named):
             self.place.extend(np.zeros(missing, np.int32))
         self.place.values[seqs] = 1 + np.arange(first, first + len(some))
         self._count(self["speaker"][first:], 1)
+        self.scripts.update(self["script"][first:].tolist())
 
     def _facts(self, e: Entry) -> tuple[Any, ...]:
         words = len(e.columns.get("text", ()))
@@ -117,6 +119,7 @@ class Leaving(Filling):
         for column in self.columns.values():
             column.become(column.values[kept])
         self.place.values[self["seq"]] = 1 + np.arange(len(kept))
+        self.scripts = Counter(self["script"].tolist())
 
 # %% ../../nbs/10_store/31_catalogue.ipynb #102f358e
 class Catalogue(Leaving):
@@ -149,5 +152,6 @@ def catalogue_from(arrays: Arrays,  # what `catalogue_arrays` made; others may b
     sessions, speakers = json.loads(unpack_texts(arrays["names"])[0])
     c.sessions = {name: n for n, name in enumerate(sessions)}
     c.speakers = {name: n for n, name in enumerate(speakers)}
+    c.scripts = Counter(c["script"].tolist())
     c._count(c["speaker"][c.place.values[c.place.values > 0] - 1], 1)
     return c
