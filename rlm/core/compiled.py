@@ -28,8 +28,9 @@ class Loop:
     def __init__(self,
                  body: Callable[..., Any],  # in the part of Python that numba compiles
                  takes: str,                # a word for each argument
+                 reorder: bool = False,     # whether sums may be added up in another order
                  ) -> None:
-        self.body, self.takes = body, takes
+        self.body, self.takes, self.reorder = body, takes, reorder
         self.__doc__, self.__name__ = body.__doc__, body.__name__
 
     run: Callable[..., Any] | None = None  # as machine code; None: not there, or not yet
@@ -42,10 +43,11 @@ _waiting, _ready = list[Loop](), list[Loop]()
 
 
 def loop(takes: str,  # a word for each argument: f4, f4* to read, f4+ to write to
+         reorder: bool = False,  # whether sums may be added up in another order, sixteen numbers at a time
          ) -> Callable[[Callable[..., Any]], Loop]:
     "Make a loop of a function; it is compiled with all others."
     def made(body: Callable[..., Any]) -> Loop:
-        _waiting.append(Loop(body, takes))
+        _waiting.append(Loop(body, takes, reorder))
         return _waiting[-1]
     return made
 
@@ -57,10 +59,11 @@ def _compiled(made: Loop) -> Callable[..., Any]:
         kind = getattr(numba.types, _KINDS[name := word.rstrip("*+")])
         marks = len(word) - len(name)
         takes.append(numba.types.Array(kind, marks, "C", readonly=word[-1] == "*") if marks else kind)
+    how = {"nogil": True, "fastmath": {"reassoc", "contract"} if made.reorder else False}
     try:
-        done: Callable[..., Any] = numba.njit([tuple(takes)], cache=True, nogil=True)(made.body)
+        done: Callable[..., Any] = numba.njit([tuple(takes)], cache=True, **how)(made.body)
     except RuntimeError:  # there is nowhere to keep it
-        done = numba.njit([tuple(takes)], nogil=True)(made.body)
+        done = numba.njit([tuple(takes)], **how)(made.body)
     return done
 
 
