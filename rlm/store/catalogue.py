@@ -38,6 +38,7 @@ class Facts:
         self.speakers: dict[str, int] = {}
         self.called: dict[str, set[int]] = {}  # a part of a name → speakers who have it, those who said something that is here
         self.said_by = Counter[int]()  # speaker → how many memories
+        self.scripts = Counter[int]()  # script → how many memories, with those that are gone and still have a number
         self.unlimited = True  # whether all may be found at any time: none was held, archived or about to expire
 
     def __getitem__(self, name: str) -> Values:
@@ -90,6 +91,7 @@ class Filling(Named):
             self.place.extend(np.zeros(missing, np.int32))
         self.place.values[seqs] = 1 + np.arange(first, first + len(some))
         self._count(self["speaker"][first:], 1)
+        self.scripts.update(self["script"][first:].tolist())
         self._limit(first)
 
     def _limit(self, first: int) -> None:
@@ -122,6 +124,7 @@ class Leaving(Filling):
         for column in self.columns.values():
             column.become(column.values[kept])
         self.place.values[self["seq"]] = 1 + np.arange(len(kept))
+        self.scripts = Counter(self["script"].tolist())
 
 # %% ../../nbs/10_store/31_catalogue.ipynb #102f358e
 class Catalogue(Leaving):
@@ -155,5 +158,6 @@ def catalogue_from(arrays: Arrays,  # what `catalogue_arrays` made; others may b
     c.sessions = {name: n for n, name in enumerate(sessions)}
     c.speakers = {name: n for n, name in enumerate(speakers)}
     c._count(c["speaker"][c.place.values[c.place.values > 0] - 1], 1)
+    c.scripts = Counter(c["script"].tolist())
     c._limit(0)
     return c

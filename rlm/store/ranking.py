@@ -162,9 +162,9 @@ def in_other_words(c: Catalogue,      # facts
                    ) -> dict[str, Values]:  # empty if all are of the question's own script
     "What meaning says of those who can't hold the question's words."
     asked = script(query)
-    if not asked or not (foreign := np.count_nonzero(c["script"] == -asked)):
+    if not asked or not (foreign := c.scripts[-asked]):
         return {}
-    return {"language": np.maximum(some.meaning - np.float32(chance(int(foreign))), 0) * (some.of(c["script"]) == -asked)}
+    return {"language": np.maximum(some.meaning - np.float32(chance(foreign)), 0) * (some.of(c["script"]) == -asked)}
 
 # %% ../../nbs/10_store/32_ranking.ipynb #d73feeb9
 def cues(c: Catalogue,      # facts

@@ -17,6 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .vector_loops import COUNT_BITS, DOTS, DOTS_AT, FIND_LOW
+
 # %% ../../nbs/10_store/24_vector_codes.ipynb #9f4a148c
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -185,9 +187,12 @@ def part_scores(rows: Rows,                    # where the codes are
                 query: Floats,                 # (dim,) centred and turned
                 ) -> Floats:                   # one for each position; heads and tails add up to the cosine
     "What the heads say, or what the tails add."
-    size = rows.head.shape[1]
-    codes, scale, mine = (rows.head, rows.scale[:, 0], query[:size]) if part == "head" else (rows.tail, rows.scale[:, 1], query[size:])
+    size, which = rows.head.shape[1], int(part == "tail")
+    codes, scale, mine = (rows.tail, rows.scale[:, 1], query[size:]) if which else (rows.head, rows.scale[:, 0], query[:size])
     out = np.empty(len(rows) if where is None else len(where), np.float32)
+    if (every := DOTS.run) is not None and (some_of := DOTS_AT.run) is not None:
+        every(out, codes, rows.scale, which, mine) if where is None else some_of(out, codes, rows.scale, which, where, mine)
+        return out
     if where is None:
         dots(codes, scale, mine, out)
         return out
@@ -206,6 +211,9 @@ def differing(planes: NDArray[np.uint64],  # (words, n)
               ) -> NDArray[np.uint8]:      # (n,)
     "In how many bits each sketch differs; 256 is called 0, which only makes a candidate of an opposite."
     out = np.empty(planes.shape[1], np.uint8)
+    if (count_bits := COUNT_BITS.run) is not None and len(planes) == 4:
+        count_bits(out, *planes, np.ascontiguousarray(mine))
+        return out
     words, counts = np.empty(min(RUN, len(out)), np.uint64), np.empty(min(RUN, len(out)), np.uint8)
     for start in range(0, len(out), RUN):
         part = out[start:start + RUN]
@@ -230,6 +238,13 @@ def _threshold(values: NDArray[Any], n: int, exact: bool) -> Any:
     return sample.max() if wanted >= len(sample) else np.partition(sample, wanted - 1)[wanted - 1]
 
 
+def _up_to(values: NDArray[Any], most: Any) -> Ints:
+    if (find := FIND_LOW.run) is None or values.dtype != np.uint8:
+        return np.flatnonzero(values <= most)
+    where = np.empty(len(values), np.int64)
+    return where[:find(where, values, int(most))].copy()  # the room behind is given back
+
+
 def lowest(values: NDArray[Any],  # (n,)
            n: int,                # how many, at least
            barred: Any,           # the value of those that must not be chosen: the highest there is
@@ -237,9 +252,9 @@ def lowest(values: NDArray[Any],  # (n,)
     "Where the lowest values are: at least `n` of them if there are, and all that are equal to the last."
     if len(values) <= n:
         return np.flatnonzero(values < barred)
-    found = np.flatnonzero(values <= _threshold(values, n, False))
+    found = _up_to(values, _threshold(values, n, False))
     if not n <= len(found) <= 8 * n and len(values) > _SAMPLE:
-        found = np.flatnonzero(values <= _threshold(values, n, True))
+        found = _up_to(values, _threshold(values, n, True))
     kept: Ints = found[values[found] < barred]
     return kept
 

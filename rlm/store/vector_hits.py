@@ -57,12 +57,22 @@ class State:
                 seqs: Ints,  # memories, in any order
                 ) -> tuple[Ints, Ints, Ints, Ints]:  # rows of the base, which of `seqs` each belongs to; the same of the recent ones
         "The rows of some memories, without those that are gone."
-        old, which = self.base.rows_of(seqs)
-        there = ~self.base.rows.gone[old]
+        rows, which = self.base.rows_of(seqs)
+        there = ~self.base.rows.gone[rows]
+        return rows[there], which[there], *self.recent_of(seqs)
+
+    def recent_of(self,
+                  seqs: Ints,  # memories, in any order
+                  ) -> tuple[Ints, Ints]:  # recent rows, which of `seqs` each belongs to
+        "The recent rows of some memories, without those that are gone."
+        if len(self.recent) < len(seqs) and (seqs[1:] > seqs[:-1]).all():  # few, and they are looked up instead
+            at = np.minimum(seqs.searchsorted(self.recent.seq), len(seqs) - 1)
+            new = np.flatnonzero((seqs[at] == self.recent.seq) & ~self.recent.gone)
+            return new, at[new]
         found = [(r, i) for i, s in enumerate(seqs.tolist()) for r in self.where.get(s, ()) if r < len(self.recent)] if self.where else []
-        new, belongs = np.array(found, np.int64).reshape(-1, 2).T
-        alive = ~self.recent.gone[new]
-        return old[there], which[there], new[alive], belongs[alive]
+        rows, belongs = np.array(found, np.int64).reshape(-1, 2).T
+        alive = ~self.recent.gone[rows]
+        return rows[alive], belongs[alive]
 
 # %% ../../nbs/10_store/24_vector_hits.ipynb #d3edcb4a
 def scan(state: State,                  # whose rows

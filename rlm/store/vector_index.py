@@ -128,7 +128,8 @@ class Nearby(Searching):
                 where, heads = scan(state, part, turned, only, read, self.tuning)
                 top = best(heads, n)
                 found.append(part.seq[top if where is None else where[top]])
-        return np.unique(np.concatenate(found))
+        seqs = np.sort(np.concatenate(found))
+        return seqs[np.flatnonzero(np.diff(seqs, prepend=-1))]
 
     def roughly(self,
                 query: NDArray[Any],  # (dim,) as the model gave it

@@ -1,0 +1,107 @@
+"Compiled or not, loops give what numpy gives."
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm.core.compiled import interpreted, load
+from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
+from rlm.store.vector_fold import Base
+from rlm.store.vector_hits import State
+from rlm.store.vector_loops import FIND_LOW, FIND_ROWS
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> None:
+    load()
+
+
+def both(ask: Any) -> tuple[Any, Any]:
+    "What it gives compiled, and in numpy."
+    with interpreted():
+        assert FIND_LOW.run is None
+        plain = ask()
+    assert FIND_LOW.run is not None
+    return ask(), plain
+
+
+def coded(n: int, dim: int, seed: int) -> tuple[Rows, np.ndarray]:
+    "Rows of memories of which some have several, some of them gone, and a query."
+    rng = np.random.default_rng(seed)
+    vectors, query = rng.standard_normal((n, dim), dtype=np.float32), rng.standard_normal(dim, dtype=np.float32)
+    rows = encode(np.sort(rng.integers(1, 2 * n + 2, n)), np.zeros(n, np.int32), vectors / np.float32(dim**0.5))
+    rows.gone[:] = rng.random(n) < 0.2
+    return rows, query / np.float32(dim**0.5)
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("dim", [64, 128, 384])
+def test_sketches_and_codes_are_compared_alike(n: int, dim: int) -> None:
+    rows, query = coded(n, dim, n)
+    mine = sketch(query[None])
+    fast, plain = both(lambda: differing(rows.planes, mine[:, 0]))
+    assert fast.dtype == plain.dtype and (fast == plain).all()
+    some = np.random.default_rng(1).integers(0, max(1, n), min(n, 70))
+    for where in (None, some, some[:0]):
+        for part in ("head", "tail"):
+            a, b = both(lambda: part_scores(rows, part, where, query))  # noqa: B023
+            assert a.dtype == b.dtype and a.shape == b.shape and np.abs(a - b).max(initial=0) < 1e-6
+
+
+def test_an_opposite_sketch_is_called_equal_either_way() -> None:
+    rows, _ = coded(40, 64, 2)
+    fast, plain = both(lambda: differing(~rows.planes, rows.planes[:, 3]))
+    assert (fast == plain).all() and fast[3] == 0
+
+
+def test_part_of_an_array_is_as_good_as_a_whole_one() -> None:
+    rows, query = coded(300, 384, 3)
+    some = rows.take(slice(0, 111))
+    fast, plain = both(lambda: (differing(some.planes, sketch(query[None])[:, 0]), part_scores(some, "tail", None, query)))
+    assert (fast[0] == plain[0]).all() and np.abs(fast[1] - plain[1]).max() < 1e-6
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 255), max_size=300), st.integers(1, 80))
+def test_the_lowest_are_the_same(values: list[int], n: int) -> None:
+    some = np.array(values, np.uint8)
+    fast, plain = both(lambda: lowest(some, n, 255))
+    assert fast.dtype == plain.dtype and fast.tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("top", [3, 255])
+def test_the_lowest_of_very_many_are_the_same(top: int) -> None:
+    some = np.random.default_rng(top).integers(0, top + 1, 200_000).astype(np.uint8)
+    fast, plain = both(lambda: lowest(some, 500, 255))
+    assert fast.tolist() == plain.tolist() and len(fast) >= 500
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-5, 2**62), max_size=60), st.lists(st.integers(-9, 2**62), max_size=40))
+def test_rows_are_found_where_numpy_finds_them(seqs: list[int], wanted: list[int]) -> None:
+    there, asked = np.array(sorted(seqs), np.int64), np.array(wanted + seqs[:9] + [s + 1 for s in seqs[:9]], np.int64)
+    low, find = np.full(len(asked), -1), FIND_ROWS.run
+    assert find is not None
+    find(low, asked, there)
+    assert low.tolist() == there.searchsorted(asked).tolist()
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 9), st.booleans())
+def test_the_rows_of_memories_are_the_same(n: int, late: int, seed: int, ordered: bool) -> None:
+    rows, recent = coded(n, 64, seed)[0], coded(late, 64, seed + 1)[0].take(np.random.default_rng(seed).permutation(late))
+    where: dict[int, list[int]] = {}
+    for at, seq in enumerate(recent.seq.tolist()):
+        where.setdefault(seq, []).append(at)
+    state, asked = State(Base(rows), recent, where, ("", 0)), np.random.default_rng(seed).permutation(130)
+    asked = np.sort(asked) if ordered else asked
+    fast, plain = both(lambda: state.rows_of(asked))
+    assert [a.tolist() for a in fast] == [b.tolist() for b in plain]
+    for part, found, belongs in ((rows, *fast[:2]), (recent, *fast[2:])):
+        assert sorted(found.tolist()) == np.flatnonzero(~part.gone & np.isin(part.seq, asked)).tolist()
+        assert (part.seq[found] == asked[belongs]).all()
