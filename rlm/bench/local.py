@@ -89,7 +89,7 @@ def replayed(path: Path,    # a store that `begun` has made
                 costs.attended.append(_took(attention.in_step))
                 late += costs.indexed[-1] + costs.attended[-1]
             at = max(at, q.at)
-            found.append(_asked(memory, attention, model, q, late))
+            found.append(_asked(memory, attention, model, q, late, len(found) % 2 == 0))
         for q in some.questions[-AGAIN:]:
             _again(attention, q.text, model.embed([q.text], "query")[0], costs.again)
         attention.keep()
@@ -117,19 +117,21 @@ def _again(attention: Any, text: str, vector: Any, seconds: dict[str, list[float
         seconds.setdefault(said["source"], []).append(time.perf_counter() - begin)
 
 # %% ../../nbs/90_benchmarks/95_local.ipynb #df203c63
-def _asked(memory: Memory, attention: Any, model: Any, q: Any, late: float) -> Asked:
-    vector = model.embed([q.text], "query")[0]
-    begin = time.perf_counter()
-    said = attention.intelligent_search(q.text, vector)
-    took = time.perf_counter() - begin
-    query = Query(q.text, tuple(tokens(q.text)), vector, model.name)
-    begin = time.perf_counter()
-    with memory.index.moment():
-        _, right = memory.index.best(query, 10, EVERYTHING)
-    full = time.perf_counter() - begin
-    best = {r.seq for r in right}  # whatever is equal to the tenth may stand in its place
+def _asked(memory: Memory, attention: Any, model: Any, q: Any, late: float, first: bool) -> Asked:
+    "Both searches; attention's comes first or second."
+    vector, said = model.embed([q.text], "query")[0], dict[str, Any]()
+
+    def local() -> None:
+        said.update(attention.intelligent_search(q.text, vector))
+
+    def full() -> None:
+        query = Query(q.text, tuple(tokens(q.text)), vector, model.name)
+        with memory.index.moment():
+            said["right"] = memory.index.best(query, 10, EVERYTHING)[1]
+    seconds = {do: _took(do) for do in ((local, full) if first else (full, local))}
+    best = {r.seq for r in said["right"]}  # whatever is equal to the tenth may stand in its place
     share = len(best & {r.seq for r in said["results"]}) / min(10, max(1, len(best)))
-    return Asked(q.kind, said["source"], took, late, full, share)
+    return Asked(q.kind, said["source"], seconds[local], late, seconds[full], share)
 
 # %% ../../nbs/90_benchmarks/95_local.ipynb #003fd455
 def rows_of(name: str,               # sizes and limits, in words
