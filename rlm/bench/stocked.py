@@ -20,7 +20,8 @@ from ..core.text import tokens
 from ..store.embedding import Calibration, Kind, Vectors, unit
 from ..store.hybrid import HybridIndex, Query
 from ..store.meaning import StoredVectors
-from ..store.ranking import Candidates, Ranked
+from ..store.ranked import Ranked
+from ..store.ranking import Candidates
 from ..store.vector_rows import passages
 from ..store.vector_codes import centred, sample_vectors
 

@@ -24,7 +24,7 @@ from .working_memory import Questions, Slot, Slots, read_slots, write_slots
 from ..store.building import BackgroundIndex
 from ..store.feed import changed_seqs
 from ..store.slot_rows import written_since
-from ..store.ranking import EQUAL, Ranked
+from ..store.ranked import EQUAL, Ranked
 from ..store.records import MemoryRecord
 
 JOINS = 0.35  # cosine from which on a memory belongs to a subject; with e5, half of the turns of LoCoMo lie at .56 or more to the next

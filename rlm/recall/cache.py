@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..core.text import normalise
 from ..store.backend import Filters
 from ..store.feed import is_plain
-from ..store.ranking import Ranked
+from ..store.ranked import Ranked
 
 SIZE = 512  # answers that are kept
 

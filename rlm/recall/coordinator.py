@@ -28,7 +28,8 @@ from ..store.building import BackgroundIndex
 from ..store.embedding import Vectors
 from ..store.hybrid import EVERYTHING, Passing, Query
 from ..store.meaning import Asked
-from ..store.ranking import MIX, Ranked
+from ..store.ranked import Ranked
+from ..store.ranking import MIX
 from ..store.records import MemoryRecord
 
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out

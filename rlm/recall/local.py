@@ -23,7 +23,8 @@ from ..store.cues import asks_when, dates_in, speakers_in
 from ..store.hybrid import HybridIndex, Passing, Query
 from ..store.meaning import Asked, StoredVectors
 from ..store.vector_codes import centred_one
-from ..store.ranking import MIX, TRUE, Candidates, Mix, Ranked
+from ..store.ranked import Ranked
+from ..store.ranking import MIX, TRUE, Candidates, Mix
 
 SEARCHES = 2  # of everything, whose candidates are remembered
 RELEVANCE = 1.5  # standard deviations that a question must be nearer to a slot than to memories at large

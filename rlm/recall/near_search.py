@@ -24,7 +24,8 @@ from ..store.hybrid import Query
 from ..store.plan import Plan
 from ..store.link_rows import ids_of
 from ..store.meaning import Asked
-from ..store.ranking import EQUAL, MIX, Ranked
+from ..store.ranked import EQUAL, Ranked
+from ..store.ranking import MIX
 
 # %% ../../nbs/30_recall/39a_near_search.ipynb #701bb4f8
 BEAM = 128  # memories that a hop goes on with

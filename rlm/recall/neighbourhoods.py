@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from ..store.cues import asks_when, dates_in, speakers_in
 from ..store.hybrid import HybridIndex
-from ..store.loops import BEST_ROWS, SCORE
+from ..store.loops import SCORE
 from ..store.meaning import Asked, StoredVectors
-from ..store.ranking import EQUAL, MIX, TRUE, Candidates, Ranked, added, as_ranked, in_other_words, said_on
+from ..store.ranked import EQUAL, Ranked, as_ranked
+from ..store.ranking import MIX, TRUE, Candidates, added, in_other_words, said_on
 from ..store.vector_codes import centred
 
 Floats = NDArray[np.float32]
@@ -72,8 +73,6 @@ class Rowed:
             counts = [len(rows) for rows in each]
             self.rows, self._owner = np.concatenate(each), np.repeat(np.arange(len(seqs)), counts)
             self.plain = min(counts) == max(counts) == 1
-            self._each, self._count = np.arange(len(seqs)), np.array(counts, np.int32)
-            self._first = (1 + np.cumsum(self._count) - self._count).astype(np.int32)
 
 # %% ../../nbs/30_recall/32_neighbourhoods.ipynb #94ae9504
 class Vectors(Rowed):
@@ -85,10 +84,6 @@ class Vectors(Rowed):
         "How much each memory stands out."
         if asked is None or not len(self.rows):
             return np.zeros(self.size, np.float32)
-        if (best := BEST_ROWS.run) is not None:
-            found = np.zeros(self.size, np.float32)
-            best(found, self._each, self._first, self._count, self.rows, asked.unit, asked.mean, asked.spread)
-            return found
         found = asked.deviations(self.rows @ asked.unit)
         if self.plain:
             return found

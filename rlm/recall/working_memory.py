@@ -24,7 +24,7 @@ from ..core.guard import screen
 from ..store.backend import Filters
 from ..store.database import Database
 from ..store.slot_rows import put_slots, stored_slots
-from ..store.ranking import Ranked
+from ..store.ranked import Ranked
 
 Floats = NDArray[np.float32]
 SLOTS = 8  # subjects that are kept in mind

@@ -20,7 +20,7 @@ from .anchored import AnchoredMemory
 from .finding import read_k
 from .results import Hit, Hits
 from ..store.slot_rows import has_links
-from ..store.ranking import EQUAL
+from ..store.ranked import EQUAL
 from ..store.records import MemoryRecord
 
 LAYERS: Mapping[str, str] = {"working_memory": "working memory", "cache": "cache", "checkpoint": "checkpoint", "ltm_fallback": ""}

@@ -21,7 +21,7 @@ from .feed import Reader
 from .hybrid import POOL, HybridIndex, Query, Retrieved
 from .plan import Plan
 from .postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
-from .ranking import EQUAL, Ranked
+from .ranked import EQUAL, Ranked
 from .records import MemoryRecord
 
 # %% ../../nbs/10_store/34_answers.ipynb #d275dd41

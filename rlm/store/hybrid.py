@@ -32,9 +32,9 @@ from .lexical_index import LexicalIndex, from_arrays, to_arrays
 from .loops import BEST_VECTORS
 from .meaning import WHOLE, Asked, Meaning
 from .plan import Plan
+from .ranked import Ranked
 from .ranker import Learned, facts, load_ranker
-from .ranking import (
-    HEADS, MIX, TRUE, Candidates, Mix, Ranked, Ranking, Weigher, narrowed)
+from .ranking import HEADS, MIX, TRUE, Candidates, Mix, Ranking, Weigher, narrowed
 from .sqlite import SQLiteBackend
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c83f8470

@@ -7,7 +7,7 @@ __all__ = ['MERGED', 'LARGEST', 'BUDGET', 'Columns', 'Batch', 'Postings', 'Segme
            'Found', 'Planning', 'Choosing', 'best_units', 'Scoring', 'LexicalIndex', 'to_arrays', 'from_arrays']
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #923331ab
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -233,17 +233,26 @@ class Planning(Renumbering):
         return Plan(known, ceiling, self.segments)
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #0e231d08
-def _enough(scores: Floats,  # of all units
-            n: int,          # how many of the best are wanted
-            ) -> float:      # a score that at least so many lie above
-    "Where to cut before sorting. A sample tells about where; counting tells whether that was right."
+def _cuts(scores: Floats,  # of all units
+          n: int,          # how many of the best are wanted
+          ) -> Iterator[float]:  # falling; 0 is the last
+    "Where to cut before sorting. A sample tells about where; whoever cuts sees whether that was right."
     if len(scores) > 1 << 15:
-        some = np.sort(scores[::61])
+        some = np.sort(scores[::61])  # mostly zeros, which are sorted ten times faster than parted
         for share in (2, 8):
-            cut = float(some[max(0, len(some) - 1 - share * n // 61 - 8)])
-            if cut > 0 and np.count_nonzero(scores > cut) >= n:
-                return cut
-    return 0.0
+            if (cut := float(some[max(0, len(some) - 1 - share * n // 61 - 8)])) > 0:
+                yield cut
+    yield 0.0
+
+
+def _highest(values: Any, n: int) -> NDArray[np.bool_]:
+    "Which are the `n` highest of those above 0, of equals the first."
+    chosen: NDArray[np.bool_] = values > 0
+    if np.count_nonzero(chosen) > n:
+        least = np.partition(values, -n)[-n]
+        chosen = values > least
+        chosen[np.flatnonzero(values == least)[:n - np.count_nonzero(chosen)]] = True
+    return chosen
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #4e0478d7
 class Choosing(Planning):
@@ -252,13 +261,15 @@ class Choosing(Planning):
     def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
         "The best units, twice as many as so many memories have as a rule, and those of the memories asked for; ascending."
         most = n * 2 * -(-self.unit_doc.size // max(1, self.first.size))
-        where = np.flatnonzero(scores > _enough(scores, most))  # of booleans: ten times faster than of floats
-        gone = self.documents < self.first.size
-        if gone or allowed is not None:
-            kept = self.alive.values[where] if gone else np.ones(len(where), bool)
-            where = where[kept if allowed is None else kept & allowed[self.unit_doc.values[where]]]
-        if len(where) > most:
-            where = np.sort(where[np.argpartition(scores[where], -most)[-most:]])
+        for cut in _cuts(scores, most):
+            where = np.flatnonzero(scores > cut)  # of booleans: ten times faster than of floats
+            if self.documents < self.first.size:
+                where = where[self.alive.values[where]]
+            if allowed is not None:
+                where = where[allowed[self.unit_doc.values[where]]]
+            if len(where) >= most:
+                break
+        where = where[_highest(scores[where], most)]
         if len(also):
             where = np.sort(np.concatenate([where, self.units_of(also)]))
             where = where[np.diff(where, prepend=-1) > 0]
@@ -293,11 +304,7 @@ def best_units(docs: Any,    # (units,) the memory of each, ascending
 # %% ../../nbs/10_store/23_lexical_index.ipynb #23d166d3
 def _found(docs: Any, values: Any, n: int, also: Any) -> Found:
     "The best `n` that score at all, of equals those with lower numbers, and all that were asked for."
-    chosen = values > 0
-    if np.count_nonzero(chosen) > n:
-        least = np.partition(values, -n)[-n]
-        chosen = values > least
-        chosen[np.flatnonzero(values == least)[:n - np.count_nonzero(chosen)]] = True
+    chosen = _highest(values, n)
     if len(also):
         chosen[docs.searchsorted(also)] = True
     return Found(docs[chosen], values[chosen])

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from .embedding import Vectors
 from .feed import changed_seqs
 from .index_file import put_in_place
-from .loops import BEST_ROWS, MEASURE
 from .postings import Growing
 from .sqlite import SQLiteBackend
 from .vector_codes import Floats, Ints, centred, centred_one
@@ -133,15 +132,11 @@ def asked(vector: Vectors,  # of the question, levelled
           ) -> Asked:
     "Measure how near memories at large are."
     unit = centred_one(vector, mean)
-    cosines = sample @ unit
+    cosines, own = sample @ unit, related / DEVIATIONS
     total, n = float(cosines.sum()), len(cosines)
     cosines -= np.float32(total / max(1, n))
-    return _measured(vector, unit, total, float(cosines @ cosines), n, related)
-
-
-def _measured(vector: Vectors, unit: Floats, total: float, varied: float, n: int, related: float) -> Asked:
-    spread = math.sqrt((varied + PRIOR * (related / DEVIATIONS) ** 2) / (n + PRIOR))
-    return Asked(vector, unit, total / (n + PRIOR), spread)
+    varied = float(cosines @ cosines)
+    return Asked(vector, unit, total / (n + PRIOR), math.sqrt((varied + PRIOR * own ** 2) / (n + PRIOR)))
 
 # %% ../../nbs/10_store/31_meaning.ipynb #edac44e2
 SAMPLED = 256  # memories
@@ -249,9 +244,6 @@ class Whole(SideBySide):
               ) -> Floats:   # for each; 0 for one without a vector
         "How much some memories stand out."
         out, there, flat = np.zeros(len(seqs), np.float32), np.flatnonzero(seqs < self.first.size), self.rows(len(asked.unit))
-        if (best := BEST_ROWS.run) is not None:
-            best(out, seqs, self.first.values, self.count.values, flat, asked.unit, asked.mean, asked.spread)
-            return out
         first = self.first.values[seqs[there]].astype(np.int64) - 1
         count = np.where(first >= 0, self.count.values[seqs[there]], 0)
         rows = np.arange(count.sum()) + np.repeat(first + count - np.cumsum(count), count)
@@ -346,15 +338,10 @@ class Comparing(InStep):
         "A question, measured against the memories at large."
         if vector is None or self.stamp is None or not len(self._sampled.seqs):
             return None
-        figures, mean, sample = self.stamp.calibration, self._source.mean, self._sampled.matrix
-        if (measure := MEASURE.run) is None or vector.shape != mean.shape or vector.dtype != np.float32:
-            level = figures.level(vector)
-            level.flags.writeable = False
-            return asked(level, mean, sample, figures.related)
-        level, unit = np.empty((2, len(mean)), np.float32)
-        total, varied = measure(level, unit, np.ascontiguousarray(vector), figures.axis, mean, sample)
+        figures = self.stamp.calibration
+        level = figures.level(vector)
         level.flags.writeable = False
-        return _measured(level, unit, total, varied, len(sample), figures.related)
+        return asked(level, self._source.mean, self._sampled.matrix, figures.related)
 
     @property
     def few(self) -> bool:

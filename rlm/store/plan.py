@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .loops import ADD_POSTINGS, FIND_TERMS
+from .loops import ADD_LATE, ADD_POSTINGS, FIND_TERMS
 from .postings import Floats, Ints, Segment
 
 # %% ../../nbs/10_store/23_plan.ipynb #24f40664
@@ -117,7 +117,12 @@ class Plan(Adding):
                  chosen: NDArray[np.bool_] | None = None,  # which terms; None: all
                  ) -> None:
         "Add what the postings are worth in some units, by binary search."
-        for t in range(len(self.weighed)) if chosen is None else np.flatnonzero(chosen).tolist():
+        late = np.ones(len(self.weighed), bool) if chosen is None else chosen
+        if (add := ADD_LATE.run) is not None:
+            for p in self.pieces:
+                add(scores, where, p.segment.unit, p.segment.impact, p.low, p.high, self.weights, late)
+            return
+        for t in np.flatnonzero(late).tolist():
             for unit, impact, _ in self.spans(t):
                 at = unit.searchsorted(where)
                 at[at == len(unit)] = 0

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .vector_loops import COUNT_BITS, DOTS, DOTS_AT, FIND_LOW
+from .vector_loops import COUNT_BITS, COUNT_REACHED, DOTS, DOTS_AT
 
 # %% ../../nbs/10_store/24_vector_codes.ipynb #9f4a148c
 Floats = NDArray[np.float32]
@@ -231,18 +231,13 @@ _SAMPLE = 32768
 def _threshold(values: NDArray[Any], n: int, exact: bool) -> Any:
     "What at least `n` of the values, most likely or for certain, are not above."
     step = 1 if exact else len(values) // _SAMPLE + 1
-    sample = values[::step]
     wanted = n if step == 1 else int(n / step + 3 * (n / step) ** 0.5) + 8
+    if values.dtype == np.uint8 and (reached := COUNT_REACHED.run) is not None:
+        return np.uint8(reached(values, step, wanted))
+    sample = values[::step]
     if values.dtype == np.uint8:
         return np.uint8(min(255, int(np.searchsorted(np.cumsum(np.bincount(sample, minlength=256)), wanted))))  # or all would be widened
     return sample.max() if wanted >= len(sample) else np.partition(sample, wanted - 1)[wanted - 1]
-
-
-def _up_to(values: NDArray[Any], most: Any) -> Ints:
-    if (find := FIND_LOW.run) is None or values.dtype != np.uint8:
-        return np.flatnonzero(values <= most)
-    where = np.empty(len(values), np.int64)
-    return where[:find(where, values, int(most))].copy()  # the room behind is given back
 
 
 def lowest(values: NDArray[Any],  # (n,)
@@ -252,9 +247,9 @@ def lowest(values: NDArray[Any],  # (n,)
     "Where the lowest values are: at least `n` of them if there are, and all that are equal to the last."
     if len(values) <= n:
         return np.flatnonzero(values < barred)
-    found = _up_to(values, _threshold(values, n, False))
+    found = np.flatnonzero(values <= _threshold(values, n, False))
     if not n <= len(found) <= 8 * n and len(values) > _SAMPLE:
-        found = _up_to(values, _threshold(values, n, True))
+        found = np.flatnonzero(values <= _threshold(values, n, True))
     kept: Ints = found[values[found] < barred]
     return kept
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, centred, decode, encode, join, principal_axes, product, recode
-from .vector_loops import FIND_ROWS
 
 # %% ../../nbs/10_store/24_vector_fold.ipynb #6a5f4952
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,7 @@ class Base:
                 ) -> tuple[Ints, Ints]:  # row numbers, and which of `seqs` each belongs to
         "The rows of some memories."
         there, last = self.rows.seq, len(self.rows) - 1
-        low = np.empty(len(seqs), np.int64)
-        if (find := FIND_ROWS.run) is not None:
-            find(low, seqs, there)
-        else:
-            low[:] = there.searchsorted(seqs)
+        low = there.searchsorted(seqs)
         count = (there[np.minimum(low, last)] == seqs).astype(np.int64) if last >= 0 else low
         more = np.flatnonzero((low < last) & (there[np.minimum(low + 1, last)] == seqs)) if last > 0 else low[:0]
         count[more] = there.searchsorted(seqs[more], side="right") - low[more]  # few have several, and each search costs

@@ -1,5 +1,5 @@
-"""Compiled loops and numpy give the same answers: to the last bit where numbers are added in the same order, and to a millionth
-where scalar products are made several numbers at a time."""
+"""Compiled loops and numpy give the same answers: to the last bit, but for rough figures by which a large store chooses candidates, where
+scalar products are made several numbers at a time."""
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +20,6 @@ from rlm.store import meaning
 from rlm.store.loops import SCORE
 
 numba = pytest.importorskip("numba", reason="needs numba: pip install 'rlm[fast]'")
-NEAR = 2e-6  # on the scale of `Mix`
 
 SAID = ("The blue boat with the red sail, last week.",
         "배를 5월에 샀어, 바다에 가려고.", "My cat likes the garden.", "고양이가 정원에서 논다.",
@@ -63,11 +62,7 @@ def agree(ask: Callable[[], Any]) -> list[Any]:
     fast = ask()
     with compiled.interpreted():
         plain = ask()
-    assert [f[0] for f in fast] == [p[0] for p in plain]
-    assert np.allclose([f[1] for f in fast], [p[1] for p in plain], rtol=0, atol=NEAR)
-    for (_, _, mine), (_, _, theirs) in zip(fast, plain, strict=True):
-        assert mine.keys() == theirs.keys()
-        assert all(abs(mine[t].get(c, 0) - theirs[t].get(c, 0)) < NEAR for t in mine for c in mine[t].keys() | theirs[t].keys())
+    assert fast == plain
     return list(fast)
 
 
@@ -87,7 +82,7 @@ def test_an_explanation(memory: Memory) -> None:
             fast = memory.explain(question, hit.id)
             with compiled.interpreted():
                 plain = memory.explain(question, hit.id)
-            assert fast.rank == plain.rank and fast.parts.keys() == plain.parts.keys() and fast.frequencies == plain.frequencies
+            assert (fast.rank, dict(fast.parts), fast.frequencies) == (plain.rank, dict(plain.parts), plain.frequencies)
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +97,12 @@ def test_a_store_of_any_size(some: Stock, size: str, tmp_path: Path, monkeypatch
     fill(tmp_path / "memory.db", some)
     with Memory(tmp_path / "memory.db", embedder=Looking(some.questions, some.asked)) as memory:
         assert memory.index.model() and memory.index.few == (size != "large")
-        same = sum([(h.id, round(h.score, 5)) for h in memory.search(q, 10)] == _plain(memory, q) for q in some.questions)
-        assert same >= len(some.questions) - 1  # where candidates are chosen by rough figures, one at the edge may be another
-
-
-def _plain(memory: Memory, question: str) -> list[tuple[str, float]]:
-    with compiled.interpreted():
-        return [(h.id, round(h.score, 5)) for h in memory.search(question, 10)]
+        for question in some.questions:
+            if size != "large":
+                agree(lambda question=question: scores(memory.search(question, 10)))
+                continue
+            fast = agree(lambda question=question: [(h.id, round(h.score, 5)) for h in memory.search(question, 10)])
+            assert len(fast) == 10
 
 
 def test_attention(tmp_path: Path) -> None:
@@ -123,10 +117,10 @@ def test_attention(tmp_path: Path) -> None:
                     memory.write(**turn)
                 at = max(at, q.at)
                 found = memory.attention.intelligent_search(q.text, model.embed([q.text], "query")[0])
-                said_here.append((found["source"], [(r.seq, round(r.score, 4)) for r in found["results"]]))
+                said_here.append((found["source"], [(r.seq, r.score) for r in found["results"]]))
         said.append(said_here)
     assert {layer for layer, _ in said[0]} >= {"checkpoint", "ltm_fallback"}
-    assert sum(a == b for a, b in zip(*said, strict=True)) >= 118  # an answer at its margin may fall either way
+    assert said[0] == said[1]
 
 
 def test_a_learned_ranker_goes_by_columns(memory: Memory) -> None:

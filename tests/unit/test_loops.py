@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
+from rlm.store.lexical_index import LexicalIndex
 from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
 from rlm.store.vector_fold import Base
 from rlm.store.vector_hits import State
-from rlm.store.vector_loops import FIND_LOW, FIND_ROWS
+from rlm.store.vector_loops import FIND_ROWS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
 
@@ -24,9 +25,9 @@ def compiled() -> None:
 def both(ask: Any) -> tuple[Any, Any]:
     "What it gives compiled, and in numpy."
     with interpreted():
-        assert FIND_LOW.run is None
+        assert FIND_ROWS.run is None
         plain = ask()
-    assert FIND_LOW.run is not None
+    assert FIND_ROWS.run is not None
     return ask(), plain
 
 
@@ -105,3 +106,48 @@ def test_the_rows_of_memories_are_the_same(n: int, late: int, seed: int, ordered
     for part, found, belongs in ((rows, *fast[:2]), (recent, *fast[2:])):
         assert sorted(found.tolist()) == np.flatnonzero(~part.gone & np.isin(part.seq, asked)).tolist()
         assert (part.seq[found] == asked[belongs]).all()
+
+
+def said(n: int, seed: int) -> LexicalIndex:
+    "Memories of few words, most of them common, some long; some of them gone."
+    rng, index = np.random.default_rng(seed), LexicalIndex()
+    for _ in range(n):
+        words = [f"w{int(w)}" for w in rng.zipf(1.3, int(rng.choice([3, 12, 200], p=[0.5, 0.45, 0.05]))) % 50]
+        index.add(words, {"title": words[:2]})
+    for doc in np.flatnonzero(rng.random(n) < 0.1).tolist():
+        index.remove(doc)
+    return index
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 300), st.integers(0, 9), st.sampled_from([0, 40, 10**6]), st.sampled_from([1, 20, 400]))
+def test_words_are_found_alike_however_many_come_too_late(n: int, seed: int, budget: int, wanted: int) -> None:
+    index, rng = said(n, seed), np.random.default_rng(seed)
+    terms, allowed = [f"w{w}" for w in (1, 2, 3, 7, 20, 49, 99)], rng.random(n) < 0.5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rlm.store.lexical_index.BUDGET", budget)
+        for barred, also in ((None, []), (allowed, []), (None, np.sort(rng.permutation(n)[:5]))):
+            fast, plain = both(lambda: index.search(index.plan(terms), wanted, barred, also))  # noqa: B023
+            assert fast.docs.tolist() == plain.docs.tolist() and fast.scores.tolist() == plain.scores.tolist()
+
+
+def test_of_very_many_the_best_that_pass_are_found() -> None:
+    index = LexicalIndex()
+    for n in range(40_000):
+        index.add(["sea"] * (1 + n % 7) + ["otter"] * (n % 3 == 0), {})
+    allowed = np.arange(40_000) % 97 == 0
+    with_all, without = index.search(index.plan(["sea", "otter"]), 300), index.search(index.plan(["sea", "otter"]), 300, allowed)
+    assert len(with_all.docs) == 300 == len(without.docs) and allowed[without.docs].all()
+    every = index.everywhere(index.plan(["sea", "otter"]))
+    assert np.sort(without.scores).tolist() == np.sort(every[allowed])[-300:].tolist()
+
+
+def test_order_and_repetition_do_not_matter_to_a_late_term() -> None:
+    index = said(200, 3)
+    plan, where = index.plan(["w1", "w2", "w30"]), np.array([9, 3, 3, 150, 0, 199, 7, 7], np.int32)
+    def late() -> list[float]:
+        scores = np.zeros(len(where), np.float32)
+        plan.add_late(scores, where)
+        return scores.tolist()
+    fast, plain = both(late)
+    assert fast == plain and any(fast)
