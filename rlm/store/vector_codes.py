@@ -247,10 +247,10 @@ def lowest(values: NDArray[Any],  # (n,)
     "Where the lowest values are: at least `n` of them if there are, and all that are equal to the last."
     if len(values) <= n:
         return np.flatnonzero(values < barred)
-    found = np.flatnonzero(values <= _threshold(values, n, False))
+    found = np.flatnonzero(values <= (most := _threshold(values, n, False)))
     if not n <= len(found) <= 8 * n and len(values) > _SAMPLE:
-        found = np.flatnonzero(values <= _threshold(values, n, True))
-    kept: Ints = found[values[found] < barred]
+        found = np.flatnonzero(values <= (most := _threshold(values, n, True)))
+    kept: Ints = found if most < barred else found[values[found] < barred]
     return kept
 
 

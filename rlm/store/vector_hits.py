@@ -111,7 +111,7 @@ def scan(state: State,                  # whose rows
     if where is None and state.base.axes is not None and len(part) >= max(tuning.sketched_from, 2 * heads):
         bits = differing(part.planes, sketch(query[None])[:, 0])
         if barred.any():
-            np.copyto(bits, 255, where=barred)
+            bits |= -barred.view(np.uint8)  # 255 for those that are barred
         where = lowest(bits, heads, 255)
     if where is not None:
         return where, part_scores(part, "head", where, query)
