@@ -261,7 +261,7 @@ class Choosing(Planning):
     def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
         "The best units, twice as many as so many memories have as a rule, and those of the memories asked for; ascending."
         most = n * 2 * -(-self.unit_doc.size // max(1, self.first.size))
-        for cut in _cuts(scores, most):
+        for cut in _cuts(scores, most if allowed is None else most * len(allowed) // max(1, int(np.count_nonzero(allowed)))):
             where = np.flatnonzero(scores > cut)  # of booleans: ten times faster than of floats
             if self.documents < self.first.size:
                 where = where[self.alive.values[where]]

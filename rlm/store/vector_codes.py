@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .vector_loops import COUNT_BITS, COUNT_REACHED, DOTS, DOTS_AT
+from .vector_loops import COUNT_BITS, COUNT_REACHED, DOTS
 
 # %% ../../nbs/10_store/24_vector_codes.ipynb #9f4a148c
 Floats = NDArray[np.float32]
@@ -171,6 +171,10 @@ def dots(codes: NDArray[np.int8],  # (n, d)
          out: Floats,              # (n,) is filled
          ) -> None:
     "Dot products of coded vectors with one that is not."
+    if (run := DOTS.run) is not None:
+        run(out, codes, query)
+        out *= scale
+        return
     step = max(1, CELLS // max(1, codes.shape[1]))
     buffer = np.empty((min(len(codes), step), codes.shape[1]), np.float32)
     for start in range(0, len(codes), step):
@@ -187,12 +191,9 @@ def part_scores(rows: Rows,                    # where the codes are
                 query: Floats,                 # (dim,) centred and turned
                 ) -> Floats:                   # one for each position; heads and tails add up to the cosine
     "What the heads say, or what the tails add."
-    size, which = rows.head.shape[1], int(part == "tail")
-    codes, scale, mine = (rows.tail, rows.scale[:, 1], query[size:]) if which else (rows.head, rows.scale[:, 0], query[:size])
+    size = rows.head.shape[1]
+    codes, scale, mine = (rows.head, rows.scale[:, 0], query[:size]) if part == "head" else (rows.tail, rows.scale[:, 1], query[size:])
     out = np.empty(len(rows) if where is None else len(where), np.float32)
-    if (every := DOTS.run) is not None and (some_of := DOTS_AT.run) is not None:
-        every(out, codes, rows.scale, which, mine) if where is None else some_of(out, codes, rows.scale, which, where, mine)
-        return out
     if where is None:
         dots(codes, scale, mine, out)
         return out
@@ -247,10 +248,10 @@ def lowest(values: NDArray[Any],  # (n,)
     "Where the lowest values are: at least `n` of them if there are, and all that are equal to the last."
     if len(values) <= n:
         return np.flatnonzero(values < barred)
-    found = np.flatnonzero(values <= _threshold(values, n, False))
+    found = np.flatnonzero(values <= (most := _threshold(values, n, False)))
     if not n <= len(found) <= 8 * n and len(values) > _SAMPLE:
-        found = np.flatnonzero(values <= _threshold(values, n, True))
-    kept: Ints = found[values[found] < barred]
+        found = np.flatnonzero(values <= (most := _threshold(values, n, True)))
+    kept: Ints = found if most < barred else found[values[found] < barred]
     return kept
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidInput
 from .vector_codes import Floats, Ints, Rows, best, centred, centred_one, encode, part_scores, principal_axes, recode
 from .vector_fold import DEFAULTS, Base, Fetch, Recent, Truth, Tuning, empty_base, make_base
-from .vector_hits import FEW, Allowed, State, best_chunks, enough, read_allowed, scan, shortlist
+from .vector_hits import FEW, Allowed, State, best_chunks, distinct, enough, read_allowed, scan, shortlist
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #f871fbda
 Batch = tuple[Ints, NDArray[np.int32], NDArray[Any]]  # seqs, chunks, and (n, dim) vectors as the model gave them
@@ -128,8 +128,7 @@ class Nearby(Searching):
                 where, heads = scan(state, part, turned, only, read, self.tuning)
                 top = best(heads, n)
                 found.append(part.seq[top if where is None else where[top]])
-        seqs = np.sort(np.concatenate(found))
-        return seqs[np.flatnonzero(np.diff(seqs, prepend=-1))]
+        return distinct(np.concatenate(found))
 
     def roughly(self,
                 query: NDArray[Any],  # (dim,) as the model gave it
@@ -355,7 +354,7 @@ class VectorIndex(Restoring):
     def seqs(self) -> Ints:
         "The memories that are here, ascending."
         state = self._state
-        return np.unique(np.concatenate([part.seq[~part.gone] for part in (state.base.rows, state.recent)]))
+        return distinct(np.concatenate([part.seq[~part.gone] for part in (state.base.rows, state.recent)]))
 
     def __len__(self) -> int:
         state = self._state
