@@ -8,6 +8,7 @@ __all__ = ['LATER', 'Loop', 'loop', 'load', 'prepare', 'searched', 'interpreted'
 # %% ../../nbs/00_core/07_compiled.ipynb #c29fa392
 import importlib
 import importlib.util
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -40,6 +41,7 @@ class Loop:
 
 # %% ../../nbs/00_core/07_compiled.ipynb #46fb92bb
 _waiting, _ready = list[Loop](), list[Loop]()
+_loading = threading.Lock()
 
 
 def loop(takes: str,             # a word for each argument: f4, f4* to read, f4+ to write to
@@ -70,11 +72,12 @@ def _compiled(made: Loop) -> Callable[..., Any]:
 def load() -> float:  # seconds it took
     "Compile all loops, or load what was compiled before. Raises `MissingExtra` without numba."
     need("numba", "Compiling loops", "fast")
-    began, some = time.perf_counter(), _waiting[:]
-    for made in tqdm(some, "compiling", disable=None, leave=False, delay=2):
-        made.run = _compiled(made)
-        _waiting.remove(made)
-        _ready.append(made)
+    began = time.perf_counter()
+    with _loading:  # threads that search at once wait for the one that came first
+        for made in tqdm(_waiting[:], "compiling", disable=None, leave=False, delay=2):
+            made.run = _compiled(made)
+            _waiting.remove(made)
+            _ready.append(made)
     return time.perf_counter() - began
 
 # %% ../../nbs/00_core/07_compiled.ipynb #93383c1e

@@ -142,6 +142,22 @@ def test_one_question_loads_no_compiler_and_many_do(tmp_path: Path) -> None:
     assert said == ["False", "True"]
 
 
+def test_threads_that_search_at_once_load_once(tmp_path: Path) -> None:
+    code = ("import threading, warnings; warnings.simplefilter('error')\n"
+            "from rlm import Memory\n"
+            "from rlm.core import compiled\n"
+            "with Memory(':memory:', embedder='none') as m:\n"
+            "    m.write('the boat')\n"
+            "    found = []\n"
+            "    def search():\n"
+            "        for _ in range(9): found.append(len(m.search('boat')))\n"
+            "    threads = [threading.Thread(target=search) for _ in range(4)]\n"
+            "    [t.start() for t in threads]; [t.join() for t in threads]\n"
+            "print(len(found), sum(found), len(compiled._ready) == len({r.__name__ for r in compiled._ready}), compiled._waiting)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == "36 36 True []" and not done.stderr
+
+
 def test_a_compiler_that_does_not_fit_is_said_once_and_no_search_fails(tmp_path: Path) -> None:
     (tmp_path / "numba.py").write_text("raise ImportError('needs another numpy')")
     code = ("from rlm import Memory\n"
