@@ -161,6 +161,8 @@ def in_other_words(c: Catalogue,      # facts
                    some: Candidates,  # of the question
                    ) -> dict[str, Values]:  # empty if all are of the question's own script
     "What meaning says of those who can't hold the question's words."
+    if query.isascii() and not c.scripts[1]:  # as most are: nothing to find out
+        return {}
     asked = script(query)
     if not asked or not (foreign := c.scripts[-asked]):
         return {}

@@ -82,7 +82,10 @@ class MemoryRecord:
 
     def copy(self) -> "MemoryRecord":
         "The same, with dictionaries of its own."
-        return make_record(self.__dict__ | {name: _copied(given) if (given := self.__dict__[name]) else {} for name in JSON_FIELDS})
+        values = self.__dict__.copy()
+        for name in JSON_FIELDS:
+            values[name] = _copied(given) if (given := values[name]) else {}
+        return make_record(values)
 
 
 def _copied(value: Any) -> Any:
