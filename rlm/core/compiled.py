@@ -63,7 +63,7 @@ def _compiled(made: Loop) -> Callable[..., Any]:
         takes.append(numba.types.Array(kind, marks, "C", readonly=word[-1] == "*") if marks else kind)
     options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"} if made.reorder else False}
     try:
-        done: Callable[..., Any] = numba.njit([tuple(takes)], cache=True, **options)(made.body)
+        done: Callable[..., Any] = numba.njit([tuple(takes)], cache=made.body.__module__ != "__main__", **options)(made.body)
     except RuntimeError:  # there is nowhere to keep it
         done = numba.njit([tuple(takes)], **options)(made.body)
     return done
