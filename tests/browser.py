@@ -23,8 +23,10 @@ def chromium() -> str:
     "The program, from RLM_CHROMIUM or the path; without it, the test is skipped."
     named = os.environ.get("RLM_CHROMIUM")
     found = next((p for p in map(shutil.which, [named] if named else ["chromium", "chromium-browser", "google-chrome"]) if p), None)
+    if found is None and named:
+        pytest.fail(f"RLM_CHROMIUM is {named!r}, which is not there")
     if found is None:
-        pytest.skip(f"needs a browser: set RLM_CHROMIUM to a Chromium ({named or 'chromium'} is not there)")
+        pytest.skip("needs a browser: install chromium, or set RLM_CHROMIUM to one")
     return found
 
 

@@ -296,5 +296,5 @@ def run(sizes: Sequence[int] = SIZES,  # memories
                   "held-out seeds of the margins": {"1000": [100, 101, 102], "10000": [100, 101, 102], "100000": [100, 101]},
                   "questions by kind": dict(KINDS), "model": model if locomo else None,
                   "min and max": "middle 95 % over 1,000 draws of conversations",
-                  "compiled loops": prepare(), "machine": "shared with other work while this ran"}
+                  "compiled loops": prepare()}
     return Report("local", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, max(sizes), parameters, tuple(rows))

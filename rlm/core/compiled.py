@@ -74,8 +74,9 @@ def load() -> float:  # seconds it took
     need("numba", "Compiling loops", "fast")
     began = time.perf_counter()
     with _loading:  # threads that search at once wait for the one that came first
-        for made in tqdm(_waiting[:], "compiling", disable=None, leave=False, delay=2):
-            made.run = _compiled(made)
+        some = [(made, _compiled(made)) for made in tqdm(_waiting, "compiling", disable=None, leave=False, delay=2)]
+        for made, run in some:  # all, or none
+            made.run = run
             _waiting.remove(made)
             _ready.append(made)
     return time.perf_counter() - began

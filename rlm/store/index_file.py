@@ -10,6 +10,7 @@ __all__ = ['FORMAT', 'Arrays', 'DAMAGE', 'index_folder', 'marked', 'index_path',
 import contextlib
 import hashlib
 import json
+import logging
 import lzma
 import os
 import struct
@@ -78,7 +79,10 @@ def read_index(path: Path,                # the file; it may be missing
             if not isinstance(found, dict) or any(found.get(k) != v for k, v in wanted.items()):
                 return None
             return found, {name: file[name] for name in names}
-    except DAMAGE:
+    except FileNotFoundError:
+        return None
+    except DAMAGE as e:
+        logging.getLogger("rlm").info("The index file %s can't be read, and is made anew: %s: %s", path, type(e).__name__, e)
         return None
 
 # %% ../../nbs/10_store/14_index_file.ipynb #7cf7f844

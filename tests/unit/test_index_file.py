@@ -66,6 +66,16 @@ def test_a_stamp_that_is_none(file: Path, stamp: bytes) -> None:
     assert read_index(file, STAMP) is None
 
 
+def test_damage_is_said_and_absence_is_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "rlm")
+    file = tmp_path / "words.npz"
+    assert read_index(file, STAMP) is None and not caplog.records
+    file.write_bytes(b"no index at all")
+    assert read_index(file, STAMP) is None
+    [said] = caplog.records
+    assert str(file) in said.getMessage() and "made anew" in said.getMessage()
+
+
 @pytest.mark.parametrize("at", [0.0, 0.25, 0.5, 0.75, 0.97])
 def test_a_damaged_index_is_built_anew(path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, at: float) -> None:
     monkeypatch.setattr(hybrid, "KEPT", 1)  # a file for every few memories
