@@ -79,14 +79,20 @@ def serve(settings: Settings,          # where, what, for whom
     "Serve until told to stop."
     app = application_of(settings, config)
     import uvicorn
+
+    class Announced(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                click.echo(f"Serving {settings.db_path.expanduser()} for {who} at http://{place}/")
+
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         host, port = here.getsockname()[:2]
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         who = "who has a token" if app.app.doors.tokens else "anyone on this machine"  # type: ignore[attr-defined]
-        click.echo(f"Serving {settings.db_path.expanduser()} for {who} at http://{f'[{host}]' if ':' in host else host}:{port}/")
-        server = uvicorn.Server(uvicorn.Config(
+        Announced(uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on", http="h11",
-            timeout_keep_alive=30, timeout_graceful_shutdown=10, limit_concurrency=CONNECTIONS))
-        server.run(sockets=[here])
+            timeout_keep_alive=30, timeout_graceful_shutdown=10, limit_concurrency=CONNECTIONS)).run(sockets=[here])
 
 # %% ../../nbs/70_service/78h_serve_cli.ipynb #7e1ada5e
 @click.command("serve", epilog=example("rlm serve", "rlm serve --port 0 --db notes.db"))

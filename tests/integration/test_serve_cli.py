@@ -50,6 +50,14 @@ def test_it_starts_serves_and_stops_when_told_to(tmp_path: Path, how: signal.Sig
         assert memory.get("kept").text == "kept" and memory.check() == []
 
 
+def test_who_has_read_where_it_is_can_stop_it_at_once(tmp_path: Path) -> None:
+    for _ in range(4):
+        with program(tmp_path) as (process, url):
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        assert url and (out, err, process.returncode) == ("", "", 0)
+
+
 def test_a_token_file_where_the_setting_has_it_shuts_the_door(tmp_path: Path) -> None:
     token, _ = TokenFile(tmp_path / ".rlm" / "tokens").add("default")
     with program(tmp_path) as (_, url):
