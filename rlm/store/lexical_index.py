@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['MERGED', 'LARGEST', 'BUDGET', 'Columns', 'Batch', 'Postings', 'Segments', 'Removing', 'Compacting', 'Renumbering',
-           'Found', 'Planning', 'Choosing', 'best_units', 'Scoring', 'LexicalIndex', 'to_arrays', 'from_arrays']
+           'Found', 'Planning', 'Divided', 'Choosing', 'best_units', 'Scoring', 'LexicalIndex', 'to_arrays',
+           'from_arrays']
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #923331ab
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -254,8 +255,30 @@ def _highest(values: Any, n: int) -> NDArray[np.bool_]:
         chosen[np.flatnonzero(values == least)[:n - np.count_nonzero(chosen)]] = True
     return chosen
 
+# %% ../../nbs/10_store/23_lexical_index.ipynb #0a3362f9
+class Divided(Planning):
+    "Knows which units a memory has."
+
+    def units_of(self,
+                 docs: Any,  # numbers of memories
+                 ) -> NDArray[np.int64]:
+        "The units of some memories."
+        first, last, chosen = self.first.values, self.first.size - 1, np.asarray(docs, np.int64)
+        if self.first.size == self.unit_doc.size:
+            return chosen
+        start = first[chosen].astype(np.int64)
+        count = np.where(chosen < last, first[np.minimum(chosen + 1, last)], self.unit_doc.size) - start
+        return np.arange(count.sum()) + np.repeat(start + count - np.cumsum(count), count)
+
+    def spans_of(self,
+                 docs: NDArray[np.int64],  # numbers of memories
+                 ) -> list[slice]:
+        "The units of each."
+        first, last = self.first.values, self.first.size - 1
+        return [slice(int(first[d]), int(first[d + 1]) if d < last else self.unit_doc.size) for d in docs.tolist()]
+
 # %% ../../nbs/10_store/23_lexical_index.ipynb #4e0478d7
-class Choosing(Planning):
+class Choosing(Divided):
     "Choosing candidates."
 
     def _candidates(self, scores: Floats, n: int, allowed: Any, also: Any) -> NDArray[np.int64]:
@@ -271,27 +294,10 @@ class Choosing(Planning):
                 break
         where = where[_highest(scores[where], most)]
         if len(also):
-            where = np.sort(np.concatenate([where, self.units_of(also)]))
-            where = where[np.diff(where, prepend=-1) > 0]
+            held = np.zeros(self.unit_doc.size, bool)
+            held[where] = held[self.units_of(also)] = True
+            where = np.flatnonzero(held)
         return where
-
-    def units_of(self,
-                 docs: Any,  # numbers of memories
-                 ) -> NDArray[np.int64]:
-        "The units of some memories."
-        first, last = self.first.values, self.first.size - 1
-        chosen = np.asarray(docs, np.int64)
-        start = first[chosen].astype(np.int64)
-        count = np.where(chosen < last, first[np.minimum(chosen + 1, last)], self.unit_doc.size) - start
-        return np.arange(count.sum()) + np.repeat(start + count - np.cumsum(count), count)
-
-
-    def spans_of(self,
-                 docs: NDArray[np.int64],  # numbers of memories
-                 ) -> list[slice]:
-        "The units of each."
-        first, last = self.first.values, self.first.size - 1
-        return [slice(int(first[d]), int(first[d + 1]) if d < last else self.unit_doc.size) for d in docs.tolist()]
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #8b6f41d3
 def best_units(docs: Any,    # (units,) the memory of each, ascending

@@ -118,8 +118,8 @@ def SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviati
             best[session[numbers[i]]] = 0
 
 # %% ../../nbs/10_store/22_loops.ipynb #6d290662
-@loop("f8+ f8++ i8* i8* f4* f4* f4* f4* ?* f4* i4* i4* ?* ?* f8*")
-def SCORE(total, parts, which, numbers, words, meaning, language, shares, user, length,  # type: ignore[no-untyped-def]
+@loop("f8+ f8++ i8* i8* f4* f4* f4* i1* i8 f8 ?* f4* i4* i4* ?* ?* f8*")
+def SCORE(total, parts, which, numbers, words, meaning, shares, script, foreign, chance, user, length,  # type: ignore[no-untyped-def]
           spoken, named, dated, telling, weights):
     "The score of each candidate and its parts; minus infinity for one that has neither words nor meaning."
     for j in range(len(which)):
@@ -127,7 +127,7 @@ def SCORE(total, parts, which, numbers, words, meaning, language, shares, user, 
         n, row = numbers[i], parts[j % len(parts)]
         row[0] = np.float32(weights[0]) * words[i]
         row[1] = np.float32(weights[1]) * meaning[i]
-        row[2] = np.float32(weights[2]) * language[i] if len(language) else 0.0
+        row[2] = np.float32(weights[2]) * max(meaning[i] - np.float32(chance), np.float32(0)) if script[n] == foreign else 0.0
         row[3] = np.float32(weights[3]) * shares[i]
         row[4] = 0.0
         for speaker in named:

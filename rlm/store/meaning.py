@@ -388,7 +388,7 @@ class Nearing(Surveying):
                asked: Asked | None,             # by `ask`
                n: int,                          # vectors
                allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None for all
-               ) -> Ints:                       # ascending
+               ) -> Ints:                       # in no order, some several times
         "About those memories that stand out most."
         return np.zeros(0, np.int64) if asked is None or self._index is None else self._index.nearby(asked.vector, n, allowed)
 

@@ -116,7 +116,7 @@ class Nearby(Searching):
                query: NDArray[Any],             # (dim,) as the model gave it
                n: int,                          # rows
                allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None for all
-               ) -> Ints:                       # memories, ascending; not all of `n` rows may be of different ones
+               ) -> Ints:                       # memories in no order, one as often as it has such rows
         "The memories of the `n` nearest rows, by sketches and heads alone."
         state, only, found = self._state, None if allowed is None else read_allowed(allowed), [np.zeros(0, np.int64)]
         turned, total = self._turned(query, state.base)[1], len(state.base.rows) + len(state.recent)
@@ -128,7 +128,7 @@ class Nearby(Searching):
                 where, heads = scan(state, part, turned, only, read, self.tuning)
                 top = best(heads, n)
                 found.append(part.seq[top if where is None else where[top]])
-        return distinct(np.concatenate(found))
+        return np.concatenate(found)
 
     def roughly(self,
                 query: NDArray[Any],  # (dim,) as the model gave it
