@@ -182,6 +182,10 @@ class Marking(Attending):
         new = frozenset(index.catalogue["seq"][before[2]:].tolist())
         return new, bool(new) or count != before[3] or index.mix is not before[4]
 
+    def _written(self, event: int) -> list[tuple[int, str]]:
+        "Memories that are new since an event, in order: number and id."
+        return sorted({(int(seq), str(name)) for seq, name in written_since(self.db, self.namespace, event, FEW)})
+
 # %% ../../nbs/30_recall/34_attention.ipynb #c2fe34d1
 class CatchingUp(Marking):
     "Follows the store."
@@ -190,6 +194,7 @@ class CatchingUp(Marking):
 
     def catch_up(self) -> None:
         "Take over what has been written. The index is brought into step."
+        connection, said = self.db.current(), self.db.moment()  # before the snapshot: what is written in between is noticed
         with self.index.moment():
             position, before = self.index.backend.position(), self.position
             changes = self._changes(before[1])
@@ -200,6 +205,8 @@ class CatchingUp(Marking):
             elif changes[1]:
                 self.generation = position[1]
                 self._changed(changes[0], before[1])
+        if said is not None:
+            self._seen[connection] = said
 
     def _fit(self) -> bool:
         "Whether the slots are of the vectors that the store has now."
@@ -217,10 +224,6 @@ class CatchingUp(Marking):
                 self.checkpoint(slot, [(seq, 1.0)], 0.0 if unit is None or slot.embedding is None else float(1 - unit @ slot.embedding))
         if lately := self.slots.get_active_slots(self.clock.now()):
             self.engine.of(lately[0])  # whatever is asked, it will be compared with what was written last
-
-    def _written(self, event: int) -> list[tuple[int, str]]:
-        "Memories that are new since an event, in order: number and id."
-        return sorted({(int(seq), str(name)) for seq, name in written_since(self.db, self.namespace, event, FEW)})
 
 # %% ../../nbs/30_recall/34_attention.ipynb #6c89a844
 class Stored(CatchingUp):
