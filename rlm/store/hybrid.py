@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['KEPT', 'GAPS', 'POOL', 'SHARE', 'EVERYTHING', 'OnFile', 'Kept', 'Reading', 'Taking', 'Renewing', 'InStep',
-           'AtOneMoment', 'Query', 'Passing', 'Retrieved', 'Understanding', 'Surveying', 'Retrieving', 'Choosing',
-           'Finding', 'HybridIndex']
+           'AtOneMoment', 'Query', 'Passing', 'Retrieved', 'Understanding', 'Surveying', 'Retrieving', 'said_between',
+           'Spanning', 'Choosing', 'Finding', 'HybridIndex']
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #f1044f26
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -330,7 +330,35 @@ class Retrieving(Surveying):
 EVERYTHING = Filters()  # that is recalled
 
 
-class Choosing(Retrieving):
+def said_between(filters: Filters,  # as a search is given them
+                 ) -> tuple[float, float] | None:  # seconds since 1970, from … to before; None: more is asked
+    "The span of time that filters leave, if they ask for nothing else, in whole seconds."
+    ends = filters.since, filters.until
+    if not is_plain(replace(filters, since=None, until=None)) or any(t and (t.microsecond or t.timestamp() < 1) for t in ends):
+        return None
+    return ends[0].timestamp() if ends[0] else -np.inf, ends[1].timestamp() if ends[1] else np.inf
+
+
+class Spanning(Retrieving):
+    "Knows when memories were said."
+
+    def _passing(self, found: NDArray[np.bool_]) -> Passing:
+        place = self.catalogue.place.values
+        seqs = place > 0
+        seqs[seqs] = found[place[seqs] - 1]
+        return Passing(found, seqs)
+
+    def _filtered(self, filters: Filters, now: float) -> Passing:
+        "What passes filters of any kind."
+        c = self.catalogue
+        if (span := said_between(filters)) is not None:
+            return self._passing(c["recalled"] & (c["end"] > now) & (c["said"] >= span[0]) & (c["said"] < span[1]))
+        seqs, numbers = allowed_seqs(self.db, self.namespace, filters), np.zeros(c["seq"].size, bool)
+        numbers[c.numbers(seqs)] = True
+        return Passing(numbers, seqs)
+
+# %% ../../nbs/10_store/33_hybrid.ipynb #bb2b3046
+class Choosing(Spanning):
     "Knows what may be found."
 
     def passing(self,
@@ -339,17 +367,14 @@ class Choosing(Retrieving):
         "Which memories pass filters; None for all."
         c, now = self.catalogue, filters.now.timestamp() if filters.now else 0.0
         if not is_plain(filters):
-            seqs, numbers = allowed_seqs(self.db, self.namespace, filters), np.zeros(c.columns["seq"].size, bool)
-            numbers[c.numbers(seqs)] = True
-            return Passing(numbers, seqs)
+            return self._filtered(filters, now)
         if c.unlimited:
             return None
         position, start, end, _ = self._recalled
         if position != self._position or not start <= now < end:
             ends, alive = c["end"], c["end"] > now
             found, span = c["recalled"] & alive, (ends[~alive].max(initial=-np.inf), ends[alive].min(initial=np.inf))
-            place = c.place.values
-            self._recalled = (self._position, *span, None if found.all() else Passing(found, (place > 0) & found[place - 1]))
+            self._recalled = (self._position, *span, None if found.all() else self._passing(found))
         return self._recalled[3]
 
     _recalled: tuple[tuple[str, int], float, float, Passing | None] = (("", 0), 0.0, 0.0, None)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.clock import to_iso
+from .connections import one_of
 from .database import Database
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #620a816f
@@ -145,8 +146,9 @@ def ids_of(db: Database,            # the store
            seqs: Collection[int],   # numbers of memories; those that are gone, or elsewhere, are left out
            ) -> dict[int, str]:
     "Ids by number."
-    return dict(db.query("SELECT seq, id FROM memories WHERE namespace = ? AND seq IN (SELECT value FROM json_each(?))",
-                         (namespace, json.dumps(list(map(int, seqs))))))
+    which, values = one_of(list(seqs))
+    sql = f"SELECT seq, id FROM memories WHERE seq IN {which} AND +namespace = ?"  # +: by number, never by a walk through the namespace
+    return dict(db.query(sql, (*values, namespace)))
 
 
 def number_of(db: Database,    # the store

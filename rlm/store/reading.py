@@ -40,13 +40,14 @@ def conditions(f: Filters,      # which memories count
             terms.append(condition)
             values[name] = to_iso(when)
     if f.tags:
-        past = "SELECT value FROM json_each(m.tags_json)"
-        have = past if f.as_of else "SELECT tag FROM memory_tags t WHERE t.seq = m.seq"
-        terms.append(f"(SELECT count(*) FROM json_each(:tags) WHERE value IN ({have})) >= :least")
+        terms.append(_TAGGED_THEN if f.as_of else _TAGGED)
         values |= {"tags": json.dumps(f.tags), "least": len(f.tags) if f.match == "all" else 1}
     return " AND ".join(terms), values
 
 # %% ../../nbs/10_store/15_reading.ipynb #cf46d4ea
+_TAGGED = ("m.seq IN (SELECT seq FROM memory_tags WHERE tag IN (SELECT value FROM json_each(:tags)) "
+           "GROUP BY seq HAVING count(*) >= :least)")
+_TAGGED_THEN = "(SELECT count(*) FROM json_each(:tags) WHERE value IN (SELECT value FROM json_each(m.tags_json))) >= :least"
 _TIMES = {
     "since": "m.valid_from >= :since", "until": "m.valid_from < :until",
     "valid_at": "m.valid_from <= :valid_at AND (m.valid_to IS NULL OR m.valid_to > :valid_at)",

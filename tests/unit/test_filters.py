@@ -1,0 +1,110 @@
+"Which memories pass filters: by what the index knows, by SQL's indexes, and one by one."
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlm.service.memory import Memory
+from rlm.store.backend import Filters
+from rlm.store.feed import allowed_seqs
+from rlm.store.hybrid import said_between
+from rlm.store.link_rows import ids_of
+
+START = datetime(2026, 5, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MOMENTS = [None, START, START + timedelta(days=3), START + timedelta(days=3, microseconds=5), EPOCH - timedelta(seconds=1), EPOCH,
+           EPOCH + timedelta(seconds=2)]
+SPANS = [(a, b) for a, b in product(MOMENTS, MOMENTS) if (a or b) and not (a and b and b <= a)]
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path: Path = tmp_path_factory.mktemp("filters") / "memory.db"
+    rng, tags = np.random.default_rng(0), ("tea", "차", "boat")
+    said = [START + timedelta(days=float(d)) for d in rng.uniform(-3, 8, 90)] + [START + timedelta(days=n) for n in range(6)]
+    said += [START + timedelta(days=3, microseconds=n) for n in (1, 5, 9)]
+    said += [EPOCH + timedelta(seconds=s) for s in (-2.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5)]
+    with Memory(path, embedder="none") as made:
+        made.write_many({"text": f"note {n}", "id": f"m{n}", "valid_from": at, "tags": [t for t in tags if rng.random() < 0.4],
+                         "session": f"s{n % 7}", "speaker": ("Mina", "mina", "Joon")[n % 3], "role": ("user", "User")[n % 2],
+                         "category": ("a", None)[n % 2], **({"valid_to": at + timedelta(days=2)} if n % 9 == 0 else {})}
+                        for n, at in enumerate(said))
+        for n in range(0, 90, 8):
+            made.update(f"m{n}", status="archived")
+        for n in range(3, 90, 11):
+            made.delete(f"m{n}")
+        yield made
+
+
+def right(memory: Memory, filters: Filters) -> list[int]:
+    "The numbers of those that pass, each asked by itself."
+    everyone = memory.backend.find("default", Filters(status=("hot", "ltm", "held", "archived")), 1000, newest_first=False)
+    return [r.seq for r in everyone if r.seq and memory.backend.passes(r.id, "default", filters)]
+
+
+def told(memory: Memory, filters: Filters) -> list[int]:
+    "The numbers of those that pass, by the index."
+    with memory.index.moment():
+        passing, c = memory.index.passing(filters), memory.index.catalogue
+        assert passing is not None
+        there = c.place.values[c["seq"]] == 1 + np.arange(c["seq"].size)
+        by_number = np.sort(c["seq"][passing.numbers & there]).tolist()
+        by_seq = np.flatnonzero(passing.seqs).tolist() if passing.seqs.dtype == np.bool_ else passing.seqs.tolist()
+        assert by_seq == by_number
+        return by_seq
+
+
+@pytest.mark.parametrize(("since", "until"), SPANS)
+def test_a_span_of_time_is_what_it_is_for_sql(memory: Memory, since: datetime | None, until: datetime | None) -> None:
+    filters = Filters(since=since, until=until, now=START + timedelta(days=5))
+    assert told(memory, filters) == right(memory, filters) == allowed_seqs(memory.backend.db, "default", filters).tolist()
+
+
+def test_the_index_answers_for_whole_seconds_and_nothing_else() -> None:
+    assert said_between(Filters(since=START)) == (START.timestamp(), np.inf) and said_between(Filters()) == (-np.inf, np.inf)
+    others: list[dict[str, Any]] = [{"tags": ("tea",)}, {"session": "s1"}, {"status": ("held",)}, {"valid_at": START},
+                                    {"until": START + timedelta(microseconds=1)}]
+    for other in others:
+        assert said_between(Filters(**({"since": START} | other))) is None
+
+
+@pytest.mark.parametrize("given", [
+    {"tags": ("tea",)}, {"tags": ("tea", "차")}, {"tags": ("tea", "차"), "match": "any"}, {"tags": ("none",)}, {"session": "s3"},
+    {"speaker": "mina"}, {"role": "user"}, {"category": "a"}, {"kind": "block"}, {"kind": "rule"}, {"status": ("archived",)},
+    {"valid_at": START},
+    {"tags": ("boat",), "session": "s2"}, {"tags": ("boat",), "since": START}, {"session": "s2", "until": START, "role": "user"}], ids=str)
+def test_other_filters_let_pass_who_passes(memory: Memory, given: dict[str, Any]) -> None:
+    filters = Filters(**given, now=None if "valid_at" in given else START)
+    assert told(memory, filters) == right(memory, filters)
+    assert bool(right(memory, filters)) != (given in ({"tags": ("none",)}, {"kind": "rule"}))
+
+
+@pytest.fixture
+def plans(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    "How SQLite goes about what is asked from here on."
+    found, ask = list[str](), memory.backend.db.query
+
+    def planned(sql: str, values: Any = ()) -> Any:
+        found.extend(row[3] for row in ask(f"EXPLAIN QUERY PLAN {sql}", values))
+        return ask(sql, values)
+    monkeypatch.setattr(memory.backend.db, "query", planned)
+    return found
+
+
+@pytest.mark.parametrize(("given", "index"), [
+    ({"tags": ("tea",)}, "memory_tags_tag"), ({"session": "s1"}, "memories_turn"), ({"kind": "rule"}, "memories_kind")])
+def test_a_few_are_found_without_a_walk_through_all(memory: Memory, plans: list[str], given: dict[str, Any], index: str) -> None:
+    allowed_seqs(memory.backend.db, "default", Filters(**given))
+    assert any(index in step for step in plans)
+    assert not any(step.endswith("(namespace=?)") or step.startswith("SCAN m") for step in plans), plans
+
+
+def test_ids_are_looked_up_by_number(memory: Memory, plans: list[str]) -> None:
+    db, known = memory.backend.db, {r.seq or 0: r.id for r in memory.recent(40)}
+    plans.clear()
+    for some in (sorted(known)[:3], sorted(known)):
+        assert ids_of(db, "default", some) == {s: known[s] for s in some} and ids_of(db, "other", some) == {}
+    assert sum("memories USING INTEGER PRIMARY KEY (rowid=?)" in step for step in plans) == 4, plans
