@@ -87,7 +87,7 @@ def timed(arms: Mapping[str, Callable[[int], object]],  # name → what to do, g
     "Measure several things side by side."
     seconds: dict[str, list[float]] = {name: [] for name in arms}
     for start in range(0, warm_up + n, block):
-        for name, act in arms.items():
+        for name, act in list(arms.items())[::-1 if start // block % 2 else 1]:
             for i in range(start, min(start + block, warm_up + n)):
                 begun = time.perf_counter()
                 act(i)
