@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,11 +52,28 @@ def test_it_starts_serves_and_stops_when_told_to(tmp_path: Path, how: signal.Sig
 
 
 def test_who_has_read_where_it_is_can_stop_it_at_once(tmp_path: Path) -> None:
-    for _ in range(4):
-        with program(tmp_path) as (process, url):
+    code = """
+        import sys, time, uvicorn
+        from rlm.service.cli import main
+        made = uvicorn.Config.configure_logging
+        def slowly(self):
+            try: time.sleep(1)
+            except KeyboardInterrupt: raise RuntimeError("interrupted while it was set up")
+            made(self)
+        uvicorn.Config.configure_logging = slowly
+        sys.argv = ["rlm", "serve", "--port", "0"]
+        main()
+        """
+    env = {n: v for n, v in os.environ.items() if not n.startswith("RLM_")} | {"HOME": str(tmp_path), "RLM_EMBEDDER": "none"}
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=tmp_path, env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline().startswith("Serving ")
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=30)
-        assert url and (out, err, process.returncode) == ("", "", 0)
+        finally:
+            process.kill()
+    assert (out, err, process.returncode) == ("", "", 0)
 
 
 def test_a_token_file_where_the_setting_has_it_shuts_the_door(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from rlm.store.backend import Filters
 from rlm.store.feed import allowed_seqs
 from rlm.store.hybrid import said_between
 from rlm.store.link_rows import ids_of
+from rlm.store.records import MemoryRecord
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,10 +40,22 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield made
 
 
+def passes(r: MemoryRecord, f: Filters) -> bool:
+    "What filters mean, without SQL."
+    tagged = (all if f.match == "all" else any)(tag in r.tags for tag in f.tags) if f.tags else True
+    told = all(getattr(f, name) in (None, getattr(r, name)) for name in ("category", "kind", "session", "speaker", "role"))
+    span = (f.since is None or r.valid_from >= f.since) and (f.until is None or r.valid_from < f.until)
+    moments = [at for at in (f.now, f.valid_at) if at]
+    alive = all(r.valid_to is None or r.valid_to > at for at in moments) and (f.valid_at is None or r.valid_from <= f.valid_at)
+    return tagged and told and span and alive and r.status in f.status
+
+
 def right(memory: Memory, filters: Filters) -> list[int]:
-    "The numbers of those that pass, each asked by itself."
+    "The numbers of those that pass, ascending."
     everyone = memory.backend.find("default", Filters(status=("hot", "ltm", "held", "archived")), 1000, newest_first=False)
-    return [r.seq for r in everyone if r.seq and memory.backend.passes(r.id, "default", filters)]
+    found = [r for r in everyone if passes(r, filters)]
+    assert [r.id for r in everyone if memory.backend.passes(r.id, "default", filters)] == [r.id for r in found]
+    return [r.seq or 0 for r in found]
 
 
 def told(memory: Memory, filters: Filters) -> list[int]:

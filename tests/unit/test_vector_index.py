@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -727,7 +728,8 @@ def test_nearby_holds_the_nearest_and_nobody_who_is_barred(n: int) -> None:
     index, allowed, held = opened(truth), {s for s in truth.rows if s % 2}, list[float]()
     for query in queries:
         near, some = index.nearby(query, 200), index.nearby(query, 200, allowed)
-        assert len(set(near.tolist())) <= max(220, n) and {*near.tolist()} <= {*truth.rows} and {*some.tolist()} <= allowed
+        assert len(near) <= (220 if n == 3000 else 2 * n) and max(Counter(near.tolist()).values()) <= 2  # as often as it has vectors
+        assert {*near.tolist()} <= {*truth.rows} and {*some.tolist()} <= allowed
         held += [len({*truth.nearest(query, 10)[0]} & {*near.tolist()}), len({*truth.nearest(query, 10, allowed)[0]} & {*some.tolist()})]
     assert np.mean(held) >= (10 if n == 300 else 9.5), held
     assert opened(Truth()).nearby(queries[0], 5).tolist() == []
