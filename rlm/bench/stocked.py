@@ -20,7 +20,7 @@ from ..core.text import tokens
 from ..store.embedding import Calibration, Kind, Vectors, unit
 from ..store.hybrid import HybridIndex, Query
 from ..store.meaning import StoredVectors
-from ..store.ranked import Ranked
+from ..store.ranked import Best
 from ..store.ranking import Candidates
 from ..store.vector_rows import passages
 from ..store.vector_codes import centred, sample_vectors
@@ -122,7 +122,7 @@ class Exact:
     def search(self,
                query: Query,  # what is asked
                k: int,        # how many
-               ) -> list[Ranked]:  # the best, and whatever is equal to the last of them
+               ) -> Best:  # the best, and whatever is equal to the last of them
         "Rank every memory."
         with self.index.moment():
             asked = self.index.meaning.ask(query.vector)

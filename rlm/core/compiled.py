@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 from tqdm import tqdm
@@ -36,6 +37,10 @@ class Loop:
 
     run: Callable[..., Any] | None = None  # as machine code; None: not there, or not yet
 
+    def __call__(self, *given: Any) -> Any:
+        "From within another loop: one that is compiled calls the machine code."
+        return self.body(*given)
+
     def __repr__(self) -> str:
         return f"<loop {self.__name__}({self.takes}), {'not compiled' if self.run is None else 'compiled'}>"
 
@@ -54,29 +59,40 @@ def loop(takes: str,             # a word for each argument: f4, f4* to read, f4
     return made
 
 # %% ../../nbs/00_core/07_compiled.ipynb #a36053fe
-def _compiled(made: Loop) -> Callable[..., Any]:
-    numba = importlib.import_module("numba")
-    takes = []
+def _linked(body: Any, ready: dict[int, Callable[..., Any]]) -> Callable[..., Any]:
+    "The same function, in which the loops that it calls are machine code."
+    calls = {name: ready[id(it)] for name in body.__code__.co_names if isinstance(it := body.__globals__.get(name), Loop)}
+    if not calls:
+        return body  # type: ignore[no-any-return]
+    made = FunctionType(body.__code__, body.__globals__ | calls, body.__name__)
+    made.__module__, made.__qualname__ = body.__module__, body.__qualname__
+    return made
+
+
+def _compiled(made: Loop, ready: dict[int, Callable[..., Any]]) -> Callable[..., Any]:
+    numba, body, takes = importlib.import_module("numba"), _linked(made.body, ready), []
     for word in made.takes.split():
         kind = getattr(numba.types, _KINDS[name := word.rstrip("*+")])
         marks = len(word) - len(name)
         takes.append(numba.types.Array(kind, marks, "C", readonly=word[-1] == "*") if marks else kind)
     options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"} if made.reorder else False}
     try:
-        done: Callable[..., Any] = numba.njit([tuple(takes)], cache=made.body.__module__ != "__main__", **options)(made.body)
+        done: Callable[..., Any] = numba.njit([tuple(takes)], cache=body.__module__ != "__main__", **options)(body)
     except RuntimeError:  # there is nowhere to keep it
-        done = numba.njit([tuple(takes)], **options)(made.body)
+        done = numba.njit([tuple(takes)], **options)(body)
     return done
 
-
+# %% ../../nbs/00_core/07_compiled.ipynb #1840a853
 def load() -> float:  # seconds it took
     "Compile all loops, or load what was compiled before. Raises `MissingExtra` without numba."
     need("numba", "Compiling loops", "fast")
     began = time.perf_counter()
     with _loading:  # threads that search at once wait for the one that came first
-        some = [(made, _compiled(made)) for made in tqdm(_waiting, "compiling", disable=None, leave=False, delay=2)]
-        for made, run in some:  # all, or none
-            made.run = run
+        done = {id(made): made.run for made in _ready if made.run is not None}
+        for made in tqdm(_waiting, "compiling", disable=None, leave=False, delay=2):
+            done[id(made)] = _compiled(made, done)
+        for made in list(_waiting):  # all, or none
+            made.run = done[id(made)]
             _waiting.remove(made)
             _ready.append(made)
     return time.perf_counter() - began

@@ -27,7 +27,7 @@ from ..store.backend import Filters
 from ..store.building import BackgroundIndex
 from ..store.embedding import Vectors
 from ..store.hybrid import EVERYTHING, Passing, Query
-from ..store.meaning import Asked
+from ..store.asked import Asked
 from ..store.ranked import Ranked
 from ..store.ranking import MIX
 from ..store.records import MemoryRecord
@@ -196,10 +196,10 @@ class Remembering(Layers):
                  ) -> None:
         "For when it is asked again."
         span = self.span(q.now)
-        self.cache.put(q.key, Cached(tuple(ranked), self.generation, span, slot))
+        self.cache.put(q.key, Cached(ranked, self.generation, span, slot))
         if q.query is not None:
             unit = None if q.asked is None else q.asked.unit
-            self.questions.add(Remembered(q.words, unit, (q.key.filters, q.k), tuple(ranked), span, slot))
+            self.questions.add(Remembered(q.words, unit, (q.key.filters, q.k), ranked, span, slot))
 
     def learn(self,
               q: Question,             # that was asked
@@ -260,7 +260,7 @@ class Cascading(Coordinating):
         if local.declined:
             self.counts.declined[local.declined] += 1
         if local.ranked and mode == "full":
-            self.led.append((local.slot, frozenset(r.seq for r in local.ranked), self.clock.now()))
+            self.led.append((local.slot, frozenset(local.ranked.seqs.tolist()), self.clock.now()))
             if q.asked is None or len(self.led) >= LED:
                 self.settle()
             self.remember(q, best := self.cut(local.ranked, q.k), local.slot)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..store.hybrid import HybridIndex
 from ..store.lexical_index import best_units
-from ..store.loops import EMPTY, HIGHEST
+from ..store.loops import ADD_NOTED, HIGHEST, TAKE_OUT
 from ..store.plan import Plan
 
 Floats = NDArray[np.float32]
@@ -58,25 +58,28 @@ class Walking:
                  ) -> None:
         self.index, self._room = index, np.zeros(0, np.float32)
 
-    def _filled(self, plan: Plan, first: NDArray[np.bool_] | None) -> Floats:
-        "The array, with postings added up in it."
+    def _blank(self) -> Floats:
         if len(self._room) < self.index.lexical.unit_doc.size:
             self._room = np.zeros(len(self.index.lexical.unit_doc.room), np.float32)
-        plan.add(self._room, first)
         return self._room
 
-    def _emptied(self, plan: Plan, first: NDArray[np.bool_] | None) -> tuple[Units, Floats]:
-        "What is left in the array, and where."
-        if (empty := EMPTY.run) is None:
+    def _summed(self, plan: Plan, first: NDArray[np.bool_] | None, where: Units) -> tuple[Floats, Units, Floats]:
+        "What postings add up to in some units; all others that they touch, and what it is there."
+        room, note, take = self._blank(), ADD_NOTED.run, TAKE_OUT.run
+        if note is None or take is None:
             some = range(len(plan.weighed)) if first is None else np.flatnonzero(first).tolist()
+            plan.add(room, first)
+            inside, room[where] = room[where], 0
             touched = np.concatenate([np.zeros(0, np.int32), *(unit for t in some for unit, *_ in plan.spans(t))])
-            outside, self._room[touched] = self._room[touched], 0
-            return touched, outside
-        n, touched, outside = 0, np.empty(plan.size, np.int32), np.empty(plan.size, np.float32)
-        chosen = np.ones(len(plan.weighed), bool) if first is None else first
+            outside, room[touched] = room[touched], 0
+            return inside, touched, outside
+        n, touched = 0, np.empty(plan.size, np.int32)
         for p in plan.pieces:
-            n = empty(touched, outside, n, self._room, p.segment.unit, p.low, p.high, chosen)
-        return touched[:n], outside[:n]
+            low = p.low if first is None else np.where(first, p.low, p.high)
+            n = note(touched, n, room, p.segment.unit, p.segment.impact, low, p.high, plan.weights)
+        inside, outside, touched = np.empty(len(where), np.float32), np.empty(n, np.float32), touched[:n]
+        take(inside, outside, room, where, touched)
+        return inside, touched, outside
 
 # %% ../../nbs/30_recall/32a_holders.ipynb #5253b04d
 class Walker(Walking):
@@ -91,9 +94,7 @@ class Walker(Walking):
         lexical = self.index.lexical
         plan = lexical.plan(terms)
         first = plan.affordable(POSTINGS, least=False)
-        room = self._filled(plan, first)
-        inside, room[where] = room[where], 0
-        touched, outside = self._emptied(plan, first)
+        inside, touched, outside = self._summed(plan, first, where)
         if lexical.documents < lexical.first.size:
             outside *= lexical.alive.values[touched]
         if passing is not None:
@@ -153,6 +154,8 @@ class Holders(Choosing):
         units, scores = units[order], scores[order]
         if walked.late is not None:
             walked.plan.add_late(scores, units, walked.late)
-        docs, scores = best_units(self.index.lexical.unit_doc.values[units], scores)
-        ceiling = np.float32(walked.ceiling)
+        lexical, ceiling = self.index.lexical, np.float32(walked.ceiling)
+        docs = lexical.unit_doc.values[units]
+        if lexical.first.size < lexical.unit_doc.size:  # some texts are long
+            docs, scores = best_units(docs, scores)
         return Holding(docs.astype(np.int64), np.asarray(scores / ceiling, np.float32), (left + walked.unread) / walked.ceiling)

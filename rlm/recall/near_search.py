@@ -23,7 +23,7 @@ from ..store.feed import records_of
 from ..store.hybrid import Query
 from ..store.plan import Plan
 from ..store.link_rows import ids_of
-from ..store.meaning import Asked
+from ..store.asked import Asked
 from ..store.ranked import EQUAL, Ranked
 from ..store.ranking import MIX
 
@@ -90,7 +90,7 @@ class Walking(Judging):
              k: int,              # how many
              filters: Filters,    # about the present
              whole: bool,         # ask the index; else only take the question in
-             ) -> tuple[Plan, Asked | None, list[Ranked]]:  # its words, its vector, measured; and the best, if asked
+             ) -> tuple[Plan, Asked | None, Sequence[Ranked]]:  # its words, its vector, measured; and the best, if asked
         "What the index says."
         if whole:
             told, ranked = self.index.best(query, 4 * k if self.boost else k, filters)

@@ -85,7 +85,7 @@ class Remembered:
     words: frozenset[str]  # its tokens, those that some memory holds
     unit: Floats | None  # where it lies: centred, of length 1
     asking: Asking  # under which conditions
-    ranked: tuple[Ranked, ...]  # the best first
+    ranked: Sequence[Ranked]  # the best first
     span: tuple[float, float]  # from when until when no memory expires, in seconds since 1970
     slot: str = ""  # its subject
 
@@ -137,10 +137,11 @@ class Placed:
             slot: Slot,  # new or changed
             ) -> Slot:
         "Keep it."
-        self.slots[slot.slot_id] = slot
-        placed = [s for s in self.slots.values() if s.embedding is not None]
-        self._names = [s.slot_id for s in placed]
-        self._matrix = np.array([s.embedding for s in placed], np.float32) if placed else np.zeros((0, 0), np.float32)
+        before, self.slots[slot.slot_id] = self.slots.get(slot.slot_id), slot
+        if before is None or before.embedding is not slot.embedding:
+            placed = [s for s in self.slots.values() if s.embedding is not None]
+            self._names = [s.slot_id for s in placed]
+            self._matrix = np.array([s.embedding for s in placed], np.float32) if placed else np.zeros((0, 0), np.float32)
         return slot
 
     def clear(self) -> None:

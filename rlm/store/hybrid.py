@@ -30,9 +30,10 @@ from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_pla
 from .index_file import index_folder, index_path, read_index, write_index
 from .lexical_index import LexicalIndex, from_arrays, to_arrays
 from .loops import BEST_VECTORS
-from .meaning import WHOLE, Asked, Meaning
+from .asked import Asked
+from .meaning import WHOLE, Meaning
 from .plan import Plan
-from .ranked import Ranked
+from .ranked import Best
 from .ranker import Learned, facts, load_ranker
 from .ranking import HEADS, MIX, TRUE, Candidates, Mix, Ranking, Weigher, narrowed
 from .sqlite import SQLiteBackend
@@ -322,7 +323,7 @@ class Retrieving(Surveying):
                query: Query,        # what was asked
                found: Retrieved,    # what came of it
                k: int,              # how many
-               ) -> list[Ranked]:   # best first
+               ) -> Best:   # best first
         "The best `k` of the candidates, and whatever is equal to the last of them."
         return self.rank(query.text, found.candidates, k, lambda seqs: self.meaning.deviations(found.asked, seqs, true=True))
 
@@ -387,7 +388,7 @@ class Finding(Choosing):
                query: Query,                 # what is asked
                k: int,                       # how many at most
                filters: Filters = EVERYTHING,  # about the present: without `as_of`
-               ) -> list[Ranked]:            # best first
+               ) -> Best:            # best first
         "The best `k` of those that pass the filters, and whatever is equal to the last of them."
         with self.moment():
             _, ranked = self.best(query, k, filters)
@@ -398,7 +399,7 @@ class Finding(Choosing):
              query: Query,      # what is asked, in a `moment`
              k: int,            # how many at most
              filters: Filters,  # about the present
-             ) -> tuple[Retrieved, list[Ranked]]:
+             ) -> tuple[Retrieved, Best]:
         "The candidates and the best of them; once more, should the file of the vectors have been overwritten meanwhile."
         searched()
         while True:
@@ -419,7 +420,7 @@ class HybridIndex(Finding):
               seqs: NDArray[np.int64],    # memories, each once; those that are not in the index are passed over
               k: int,                     # how many at most
               filters: Filters = EVERYTHING,  # about the present
-              ) -> list[Ranked]:          # best first
+              ) -> Best:          # best first
         "The best `k` of some memories, scored as `search` scores, and whatever is equal to the last of them."
         numbers, passing = np.sort(self.catalogue.numbers(seqs)), self.passing(filters)
         if passing is not None:

@@ -53,4 +53,4 @@ def test_a_filter_holds_whatever_meaning_is_computed_from(memory: Memory, some: 
 
 
 def test_who_has_nothing_to_do_with_a_question_is_no_answer(memory: Memory) -> None:
-    assert memory.index.search(Query("zzzz qqqq", ("zzzz", "qqqq")), 10) == []
+    assert not memory.index.search(Query("zzzz qqqq", ("zzzz", "qqqq")), 10)

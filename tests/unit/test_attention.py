@@ -140,7 +140,7 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
             right = index.best(query, 10, Filters())[1][:10]
             walked = full.attention.engine.holders.walk(index.wanted(query.text, query.terms), every.where)
             heard = every.hear(walked.inside, index.meaning.ask(query.vector))
-            ours = every.rank(query.text, heard, 10)[:10]
+            ours = index.rank(query.text, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
 
@@ -156,7 +156,7 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
                 right = memory.index.best(query, 12, Filters())[1][:12]
                 walked = memory.attention.engine.holders.walk(memory.index.wanted(query.text, query.terms), every.where)
                 heard = every.hear(walked.inside, memory.index.meaning.ask(query.vector))
-                ours = every.rank(query.text, heard, 12)[:12]
+                ours = memory.index.rank(query.text, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
 
 
