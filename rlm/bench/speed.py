@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SIZES', 'TARGETS', 'ONE_THREAD', 'QUESTIONS', 'GRAPHS_UP_TO', 'LISTS_UP_TO', 'KINDS', 'SAID', 'child', 'size_of',
-           'filled', 'left', 'resident', 'asked_for', 'stages', 'asking', 'searched', 'grown', 'floor', 'baselines',
-           'Spending', 'with_model', 'measured', 'run']
+           'filled', 'left', 'resident', 'asked_for', 'stages', 'asking', 'restricted', 'searched', 'grown', 'floor',
+           'baselines', 'Spending', 'with_model', 'measured', 'run']
 
 # %% ../../nbs/90_benchmarks/93_speed.ipynb #8b3be557
 import json
@@ -23,13 +23,14 @@ from tqdm import tqdm
 
 from .baselines import VECTORS, WORDS, unusable
 from .report import Report, Row, digits, machine, timing
-from .stocked import DIM, Looking, Stock, fill, query_of, recall_of, stock
+from .stocked import DIM, SPEAKERS, Looking, Stock, fill, query_of, recall_of, stock
 from ..core.clock import SystemClock
 from ..core.compiled import interpreted, prepare
 from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
 from ..core.text import tokens
 from ..service.memory import Memory
+from ..store.backend import Filters
 from ..store.embedding import Kind, Vectors, embedder
 from ..store.feed import records_of
 from ..store.hybrid import EVERYTHING, POOL, HybridIndex, Query
@@ -142,16 +143,30 @@ def stages(memory: Memory,      # open
 # %% ../../nbs/90_benchmarks/93_speed.ipynb #96d740cd
 def asking(memory: Memory,          # open
            texts: Sequence[str],    # questions
+           **filters: Any,          # that each is asked with
            ) -> list[float]:        # seconds for each but the first twenty, which touch pages that were not there
     "Search for each."
     seconds = list[float]()
     for text in texts:
         begun = time.perf_counter()
-        memory.search(text)
+        memory.search(text, **filters)
         seconds.append(time.perf_counter() - begun)
     return seconds[20:]
 
 # %% ../../nbs/90_benchmarks/93_speed.ipynb #7f9e6206
+def restricted(memory: Memory,  # open
+               n: int,          # memories in it
+               some: Stock,     # with questions
+               ) -> list[Row]:
+    "Search parts of the store, and see that half of it is searched as well as all of it."
+    parts = {"one role": {"role": "user"}, "one speaker": {"speaker": SPEAKERS[0]}, "one conversation": {"session": "s7"}}
+    rows = [timing(f"search within {part}, {n:,} memories", asking(memory, some.questions, **filters)) for part, filters in parts.items()]
+    queries = [query_of(some, i) for i in range(20 if n > 100_000 else 60)]
+    share = recall_of(memory.index, queries, filters=Filters(role="user"), kept=memory.index.catalogue["user"])
+    return [*rows, Row(f"recall@10 of the exact fusion within one role, {n:,} memories", "", digits(float(np.mean(share))),
+                       min=digits(min(share)), n=len(share), better="higher", target=0.95)]
+
+# %% ../../nbs/90_benchmarks/93_speed.ipynb #c05d71d7
 def searched(folder: str,  # `filled`
              n: int,       # memories in it
              ) -> list[Row]:
@@ -175,7 +190,7 @@ def searched(folder: str,  # `filled`
         share = recall_of(memory.index, [query_of(some, i) for i in range(20 if n > 100_000 else 60)])
         rows.append(Row(f"recall@10 of the exact fusion, {n:,} memories", "", digits(float(np.mean(share))), min=digits(min(share)),
                         n=len(share), better="higher", target=0.95))
-        return rows + grown(memory, n, some)
+        return rows + restricted(memory, n, some) + grown(memory, n, some)
 
 # %% ../../nbs/90_benchmarks/93_speed.ipynb #9586ddf8
 def grown(memory: Memory,  # open

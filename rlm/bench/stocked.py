@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .workload import Workload
 from ..service.memory import Memory
 from ..core.text import tokens
 from ..store.embedding import Calibration, Kind, Vectors, unit
-from ..store.hybrid import HybridIndex, Query
+from ..store.backend import Filters
+from ..store.hybrid import EVERYTHING, HybridIndex, Query
 from ..store.meaning import StoredVectors
 from ..store.ranked import Best
 from ..store.ranking import Candidates
@@ -122,14 +124,15 @@ class Exact:
     def search(self,
                query: Query,  # what is asked
                k: int,        # how many
+               kept: NDArray[np.bool_] | None = None,  # by memory number: which may be found; None for all
                ) -> Best:  # the best, and whatever is equal to the last of them
         "Rank every memory."
         with self.index.moment():
             asked = self.index.meaning.ask(query.vector)
             assert asked is not None
             meaning = asked.deviations(self.vectors @ centred(asked.vector[None], self.source.mean)[0])
-            numbers = np.arange(len(self.vectors))
-            return self.index.rank(query.text, Candidates(numbers, self.words(query), meaning), k)
+            some = Candidates(np.arange(len(self.vectors)), self.words(query), meaning)
+            return self.index.rank(query.text, some if kept is None else some.only(np.flatnonzero(kept)), k)
 
 # %% ../../nbs/90_benchmarks/93_stocked.ipynb #6e1245cb
 def query_of(some: Stock,  # with questions
@@ -143,10 +146,12 @@ def query_of(some: Stock,  # with questions
 def recall_of(index: HybridIndex,  # to be judged
               queries: Sequence[Query],  # what to ask
               k: int = 10,         # how many answers are compared
-              ) -> list[float]:    # a share for each question
+              filters: Filters = EVERYTHING,  # that the index is given
+              kept: NDArray[np.bool_] | None = None,  # by memory number: which pass them; None for all
+              ) -> list[float]:    # a share for each question that has an answer
     "How much of the exact answer an index gives."
     exact, shares = Exact(index), []
     for query in queries:
-        right = {r.seq for r in exact.search(query, k)}
-        shares.append(len(right & {r.seq for r in index.search(query, k)[:k]}) / min(k, len(right)))
+        if right := {r.seq for r in exact.search(query, k, kept)}:
+            shares.append(len(right & {r.seq for r in index.search(query, k, filters)[:k]}) / min(k, len(right)))
     return shares

@@ -40,6 +40,9 @@ class Entry:
     session: str | None  # the conversation it is part of
     speaker: str | None  # who said it, as written
     role: str | None  # user, assistant …
+    status: str = "hot"  # as stored
+    kind: str = "block"  # block, rule or strategy
+    category: str | None = None  # as written
 
 
 def entries(db: Database,           # the store
@@ -47,10 +50,10 @@ def entries(db: Database,           # the store
             ) -> list[Entry]:
     "Read memories as an index wants them, in the order of their numbers."
     wanted = documents(db, seqs)
-    rows = db.query("SELECT seq, text, status IN ('hot', 'ltm'), valid_from, valid_to, session, speaker, role FROM memories "
-                    "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq", (json.dumps(list(seqs)),))
-    return [Entry(seq, _tokens(wanted[seq]), text, bool(recalled), from_iso(start), end and from_iso(end), session, speaker, role)
-            for seq, text, recalled, start, end, session, speaker, role in rows]
+    rows = db.query("SELECT seq, text, status IN ('hot', 'ltm'), valid_from, valid_to, session, speaker, role, status, kind, category "
+                    "FROM memories WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq", (json.dumps(list(seqs)),))
+    return [Entry(seq, _tokens(wanted[seq]), text, bool(recalled), from_iso(start), end and from_iso(end), *others)
+            for seq, text, recalled, start, end, *others in rows]
 
 
 def _tokens(document: Sequence[str]) -> dict[str, list[str]]:

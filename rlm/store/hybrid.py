@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['KEPT', 'GAPS', 'POOL', 'SHARE', 'EVERYTHING', 'OnFile', 'Kept', 'Reading', 'Taking', 'Renewing', 'InStep',
-           'AtOneMoment', 'Query', 'Passing', 'Retrieved', 'Understanding', 'Surveying', 'Retrieving', 'said_between',
-           'Spanning', 'Choosing', 'Finding', 'HybridIndex']
+           'AtOneMoment', 'Query', 'Passing', 'Retrieved', 'Understanding', 'Surveying', 'Retrieving', 'Spanning',
+           'Choosing', 'Finding', 'HybridIndex']
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #f1044f26
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +23,7 @@ from ..core.compiled import searched
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import MAX_TERMS, Filters, rarest
-from .catalogue import Catalogue, Values, catalogue_arrays, catalogue_from
+from .catalogue import CATALOGUE_VERSION, Catalogue, Values, catalogue_arrays, catalogue_from
 from .cues import speakers_in
 from .embedding import Vectors
 from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
@@ -59,7 +59,7 @@ class OnFile(Ranking):
         self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int], tuple[str, int]]]()  # connection → in step at that moment
 
     def _stamp(self, identity: str) -> dict[str, Any]:
-        return {"store": identity, "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
+        return {"store": identity, "namespace": self.namespace, "tokeniser": TOKENISER_VERSION, "catalogue": CATALOGUE_VERSION}
 
     def _load(self, identity: str) -> None:
         "Take the index out of its file, if that fits this store."
@@ -331,31 +331,18 @@ class Retrieving(Surveying):
 EVERYTHING = Filters()  # that is recalled
 
 
-def said_between(filters: Filters,  # as a search is given them
-                 ) -> tuple[float, float] | None:  # seconds since 1970, from … to before; None: more is asked
-    "The span of time that filters leave, if they ask for nothing else, in whole seconds."
-    ends = filters.since, filters.until
-    if not is_plain(replace(filters, since=None, until=None)) or any(t and (t.microsecond or t.timestamp() < 1) for t in ends):
-        return None
-    return ends[0].timestamp() if ends[0] else -np.inf, ends[1].timestamp() if ends[1] else np.inf
-
-
 class Spanning(Retrieving):
-    "Knows when memories were said."
+    "Asks the catalogue, or the store."
 
     def _passing(self, found: NDArray[np.bool_]) -> Passing:
-        place = self.catalogue.place.values
-        seqs = place > 0
-        seqs[seqs] = found[place[seqs] - 1]
-        return Passing(found, seqs)
+        return Passing(found, np.append(False, found)[self.catalogue.place.values])
 
     def _filtered(self, filters: Filters, now: float) -> Passing:
         "What passes filters of any kind."
-        c = self.catalogue
-        if (span := said_between(filters)) is not None:
-            return self._passing(c["recalled"] & (c["end"] > now) & (c["said"] >= span[0]) & (c["said"] < span[1]))
-        seqs, numbers = allowed_seqs(self.db, self.namespace, filters), np.zeros(c["seq"].size, bool)
-        numbers[c.numbers(seqs)] = True
+        if (found := self.catalogue.told(filters, now)) is not None:
+            return self._passing(found)
+        seqs, numbers = allowed_seqs(self.db, self.namespace, filters), np.zeros(self.catalogue["seq"].size, bool)
+        numbers[self.catalogue.numbers(seqs)] = True
         return Passing(numbers, seqs)
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #bb2b3046
@@ -366,7 +353,7 @@ class Choosing(Spanning):
                 filters: Filters,  # as a search is given them
                 ) -> Passing | None:
         "Which memories pass filters; None for all."
-        c, now = self.catalogue, filters.now.timestamp() if filters.now else 0.0
+        c, now = self.catalogue, filters.now.timestamp() if filters.now else -np.inf
         if not is_plain(filters):
             return self._filtered(filters, now)
         if c.unlimited:

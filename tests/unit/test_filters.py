@@ -9,8 +9,9 @@ import pytest
 
 from rlm.service.memory import Memory
 from rlm.store.backend import Filters
+from rlm.store.catalogue import said_between
 from rlm.store.feed import allowed_seqs
-from rlm.store.hybrid import said_between
+from rlm.store.hybrid import KEPT
 from rlm.store.link_rows import ids_of
 from rlm.store.records import MemoryRecord
 
@@ -78,21 +79,46 @@ def test_a_span_of_time_is_what_it_is_for_sql(memory: Memory, since: datetime | 
 
 def test_the_index_answers_for_whole_seconds_and_nothing_else() -> None:
     assert said_between(Filters(since=START)) == (START.timestamp(), np.inf) and said_between(Filters()) == (-np.inf, np.inf)
-    others: list[dict[str, Any]] = [{"tags": ("tea",)}, {"session": "s1"}, {"status": ("held",)}, {"valid_at": START},
-                                    {"until": START + timedelta(microseconds=1)}]
-    for other in others:
-        assert said_between(Filters(**({"since": START} | other))) is None
+    assert said_between(Filters(since=START, until=START + timedelta(microseconds=1))) is None is said_between(Filters(since=EPOCH))
 
 
 @pytest.mark.parametrize("given", [
     {"tags": ("tea",)}, {"tags": ("tea", "차")}, {"tags": ("tea", "차"), "match": "any"}, {"tags": ("none",)}, {"session": "s3"},
     {"speaker": "mina"}, {"role": "user"}, {"category": "a"}, {"kind": "block"}, {"kind": "rule"}, {"status": ("archived",)},
-    {"valid_at": START},
+    {"valid_at": START}, {"role": "user", "speaker": "Mina", "until": START}, {"status": ("archived", "hot"), "category": "a"},
     {"tags": ("boat",), "session": "s2"}, {"tags": ("boat",), "since": START}, {"session": "s2", "until": START, "role": "user"}], ids=str)
 def test_other_filters_let_pass_who_passes(memory: Memory, given: dict[str, Any]) -> None:
     filters = Filters(**given, now=None if "valid_at" in given else START)
     assert told(memory, filters) == right(memory, filters)
     assert bool(right(memory, filters)) != (given in ({"tags": ("none",)}, {"kind": "rule"}))
+
+
+def test_what_the_index_knows_follows_what_is_stored(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = [{"role": "user"}, {"speaker": "Mina"}, {"category": "trip"}, {"kind": "strategy"},
+                                   {"status": ("archived",)}, {"status": ("held", "hot")}, {"since": START}]
+
+    def agree(memory: Memory) -> None:
+        for given in asked:
+            filters = Filters(**given, now=START)
+            assert told(memory, filters) == right(memory, filters), given
+    with Memory(tmp_path / "memory.db", embedder="none") as memory, Memory(tmp_path / "memory.db", embedder="none") as other:
+        memory.write_many({"text": f"note {n}", "id": f"m{n}", "role": ("user", "assistant")[n % 2], "speaker": ("Mina", "Joon")[n % 2],
+                           "category": ("trip", "tea")[n % 2], "valid_from": START} for n in range(20))
+        agree(memory)
+        agree(other)
+        for n, change in enumerate(({"status": "archived"}, {"status": "held"}, {"speaker": "Mina K"}, {"category": None}, {"role": "User"},
+                                    {"category": "cities"}, {"valid_from": START - timedelta(days=1)}, {"text": "another note"})):
+            memory.update(f"m{n}", **change)
+            agree(memory)
+            agree(other)
+        memory.update("m0", status="hot")
+        memory.delete("m9")
+        agree(memory)
+        memory.index._unkept = other.index._unkept = KEPT  # as after many writes
+        memory.search("note")
+    with Memory(tmp_path / "memory.db", embedder="none") as memory:
+        agree(memory)
+        assert memory.index.catalogue.labelled("said_by", ["Mina K"]).sum() == 1
 
 
 @pytest.fixture
@@ -113,6 +139,15 @@ def test_a_few_are_found_without_a_walk_through_all(memory: Memory, plans: list[
     allowed_seqs(memory.backend.db, "default", Filters(**given))
     assert any(index in step for step in plans)
     assert not any(step.endswith("(namespace=?)") or step.startswith("SCAN m") for step in plans), plans
+
+
+@pytest.mark.parametrize("given", [{"role": "user"}, {"speaker": "Mina"}, {"category": "a"}, {"kind": "block"}, {"status": ("archived",)},
+                                   {"since": START}], ids=str)
+def test_what_the_index_knows_is_not_asked_of_the_store(memory: Memory, plans: list[str], given: dict[str, Any]) -> None:
+    with memory.index.moment():
+        plans.clear()
+        assert memory.index.passing(Filters(**given, now=START)) is not None
+    assert not plans
 
 
 def test_ids_are_looked_up_by_number(memory: Memory, plans: list[str]) -> None:
