@@ -23,7 +23,7 @@ from ..core.compiled import searched
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import MAX_TERMS, Filters, rarest
-from .catalogue import CATALOGUE_VERSION, Catalogue, Values, catalogue_arrays, catalogue_from
+from .catalogue import Catalogue, Values, catalogue_arrays, catalogue_from
 from .cues import speakers_in
 from .embedding import Vectors
 from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
@@ -59,7 +59,7 @@ class OnFile(Ranking):
         self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int], tuple[str, int]]]()  # connection → in step at that moment
 
     def _stamp(self, identity: str) -> dict[str, Any]:
-        return {"store": identity, "namespace": self.namespace, "tokeniser": TOKENISER_VERSION, "catalogue": CATALOGUE_VERSION}
+        return {"store": identity, "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
 
     def _load(self, identity: str) -> None:
         "Take the index out of its file, if that fits this store."

@@ -238,13 +238,13 @@ def _close(total: Values,     # scores, not by true vectors
            linear: bool,      # whether a score changes as little as its parts
            ) -> NDArray[np.int64]:
     "Where those are whose true vectors may matter: for their own score, or for the scores of all others in their session."
-    wanted = max(by.rescored, 2 * k)
-    least = -sys.float_info.max if len(total) <= wanted else nth_best(total, wanted)
-    if linear and len(total) > k:
-        least = max(least, nth_best(total, k) - by.unsure)
-    close = total >= max(least, -sys.float_info.max)
-    if 0 < by.leaders < len(worth):
-        close |= worth >= nth_best(worth, by.leaders)
+    found, leading, wanted = total[total > -np.inf], worth[worth > 0], max(by.rescored, 2 * k)  # of those that filters leave, perhaps a few
+    least = -sys.float_info.max if len(found) <= wanted else nth_best(found, wanted)
+    if linear and len(found) > k:
+        least = max(least, nth_best(found, k) - by.unsure)
+    close = total >= least
+    if by.leaders:
+        close |= worth >= nth_best(leading, by.leaders) if len(leading) > by.leaders else worth > 0
     return np.flatnonzero(close)
 
 # %% ../../nbs/10_store/32_ranking.ipynb #c295d250

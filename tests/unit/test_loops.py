@@ -1,5 +1,6 @@
 "Compiled or not, loops give what numpy gives."
 import importlib.util
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
+from rlm.core.text import tokens
+from rlm.store.asked import rounded
+from rlm.store.catalogue import Catalogue
+from rlm.store.feed import Entry
 from rlm.store.lexical_index import LexicalIndex
+from rlm.store.ranking import FEW, HEADS, TRUE, Candidates, Nearness, Ranking, cut_out
 from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
 from rlm.store.vector_fold import Base
 from rlm.store.vector_hits import State
+from rlm.store.vector_index import SINGLY, VectorIndex
 from rlm.store.vector_loops import FIND_ROWS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
@@ -151,3 +158,63 @@ def test_order_and_repetition_do_not_matter_to_a_late_term() -> None:
         return scores.tolist()
     fast, plain = both(late)
     assert fast == plain and any(fast)
+
+
+def facts(n: int, rng: np.random.Generator) -> Catalogue:
+    "Memories in two scripts, of several conversations or none, by several speakers or nobody."
+    made, said = Catalogue(), ("When was the boat sold?", "지난주에 배를 샀어", "Thanks!", "I saw it yesterday in May", "배가 뭐야")
+    made.add([Entry(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
+                    None if rng.random() < 0.2 else f"s{int(rng.integers(4))}", (None, "Mina", "Joon")[int(rng.integers(3))],
+                    ("user", None)[int(rng.integers(2))]) for i in range(n)])
+    return made
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 400), st.integers(0, 99), st.sampled_from([1, 3, 10, 60, FEW + 1, 500]),
+       st.sampled_from(["When did Mina buy the boat in May?", "배는 언제 샀어?", "boat"]), st.sampled_from([TRUE, HEADS]))
+def test_the_best_are_the_same_and_in_the_same_order(n: int, seed: int, k: int, question: str, by: Nearness) -> None:
+    rng, ranking = np.random.default_rng(seed), Ranking()
+    ranking.catalogue = facts(n, rng)
+    numbers = np.sort(rng.permutation(n)[:rng.integers(1, n + 1)])
+    words, meaning = ((rng.integers(0, 4, len(numbers)) / 4).astype(np.float32) for _ in range(2))  # many are equal, some are nothing
+    true = (rng.integers(0, 4, n + 1) / 4).astype(np.float32)
+    found = []
+    for own in (None, cut_out(ranking.catalogue, numbers))[:1 + (by is TRUE)]:
+        some = Candidates(numbers, words, meaning, by, own=own)
+        fast, plain = both(lambda: [(r.seq, r.score, dict(r.parts)) for r in ranking.rank(question, some, k, lambda s: true[s])])  # noqa: B023
+        assert fast == plain
+        found.append(fast)
+    assert found[0] == found[-1] and len(found[0]) >= min(k, np.count_nonzero((words > 0) | (meaning > 0))) * (by is TRUE)
+    assert [score for _, score, _ in found[0]] == sorted((score for _, score, _ in found[0]), reverse=True)
+
+
+@pytest.mark.parametrize("dim", [64, 384, 1536])
+@pytest.mark.parametrize("n", [0, 1, 256])
+def test_a_sample_measures_the_same(n: int, dim: int) -> None:
+    rng = np.random.default_rng(n)
+    rows, question = rng.standard_normal((n, dim), np.float32) + np.float32(0.2), rng.standard_normal(dim, np.float32)
+    rows, question = rows / np.linalg.norm(rows, axis=1, keepdims=True), question / np.linalg.norm(question)
+    for unit in (question, np.zeros(dim, np.float32)):
+        fast, plain = both(lambda: rounded(rows).measured(unit))  # noqa: B023
+        cosines = rows.astype(float) @ unit
+        assert fast == plain and fast[0] == pytest.approx(cosines.sum(), abs=1e-3 * max(1, n))
+        assert fast[1] == pytest.approx(((cosines - cosines.mean()) ** 2).sum() if n else 0, rel=0.01, abs=1e-9)
+
+
+def test_some_memories_are_scored_alike_wherever_their_rows_are() -> None:
+    rng = np.random.default_rng(5)
+    index = VectorIndex(64, np.zeros(64, np.float32), background=False)
+    seqs = np.sort(rng.integers(1, 900, 1000))
+    vectors = rng.standard_normal((1000, 64), np.float32)
+    chunks = np.concatenate([np.arange(count) for count in np.unique(seqs, return_counts=True)[1]]).astype(np.int32)
+    old = seqs < 700
+    index.put(seqs[old], chunks[old], vectors[old])
+    index.fold()
+    index.put(seqs[~old], chunks[~old], vectors[~old])
+    index.remove([3, 4, 5, 710, 711])
+    assert len(index.state.recent) and len(index.state.base.rows)
+    asked, query = rng.permutation(950), rng.standard_normal(64, np.float32)
+    for some in (asked, asked[:SINGLY], np.sort(asked[:200]), asked[:1], asked[:0]):
+        fast, plain = both(lambda: index.scores_for(query, some))  # noqa: B023
+        assert np.allclose(fast, plain, atol=1e-6, equal_nan=True) and np.isnan(fast).tolist() == np.isnan(plain).tolist()
+        assert not np.isin(some[~np.isnan(fast)], [3, 4, 5, 710, 711]).any()
