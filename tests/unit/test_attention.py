@@ -283,6 +283,33 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
         assert not before.current or after is before
 
 
+def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    full.recall("boat at sea word1")
+    engine, meaning, searched = full.attention.engine, full.index.meaning, list[int]()
+    find, held = meaning.nearest, next(s for s in full.attention.slots.slots.values() if s.embedding is not None)
+    monkeypatch.setattr(meaning, "nearest", lambda *a: searched.append(1) or find(*a))
+    where = held.embedding
+    assert where is not None
+    aside = np.roll(where, 1) - (np.roll(where, 1) @ where) * where
+    aside /= np.linalg.norm(aside)
+
+    def after(cosine: float) -> int:
+        moved = replace(held, embedding=np.asarray(cosine * where + (1 - cosine**2) ** 0.5 * aside, np.float32))
+        with full.index.moment():
+            found = engine.near(moved)
+        assert found is not None and len(found)
+        return len(searched)
+    engine._near.clear()
+    assert [after(cosine) for cosine in (1.0, 1.0, 0.96)] == [1, 1, 1]
+    assert [after(cosine) for cosine in (0.94, 0.95, 0.6, 1.0)] == [2, 2, 3, 4]
+    full.write_many([{"text": f"another note {n}"} for n in range(engine.manager.limit - 1)])
+    assert after(1.0) == 4
+    full.write("one more")
+    assert after(1.0) == 5 == after(1.0)
+    monkeypatch.setattr(type(held), "context_hash", "another subject")
+    assert after(1.0) == 6
+
+
 def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
     attention = full.attention
