@@ -38,6 +38,7 @@ from ..core.errors import InvalidInput, NotFound
 _TOOLS = "tools"  # the module inside that tools are imported from
 _POLICY: Any = {"sleep": "zero", "random_start": {"seed": 0}}
 _GRACE = 0.5  # seconds after the time limit until the worker is killed
+_STARTS = 3  # workers that may take too long to begin
 
 
 class _Guise:
@@ -227,7 +228,21 @@ class _Machine:
         return True
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #5740a522
-class _Running(_Machine):
+class _Beginning(_Machine):
+    "Begins."
+
+    def _first(self) -> None:
+        "The first session. While a machine does much else, a worker may take longer to begin than a step may: then another one is tried."
+        for left in reversed(range(_STARTS)):
+            try:
+                self._len = self._begin(b"").feed("len")
+                return self._keep()
+            except MontyCrashedError:
+                if not left:
+                    raise
+
+# %% ../../nbs/40_agent/44_sandbox_monty.ipynb #62dae0fd
+class _Running(_Beginning):
     "Start and end."
 
     def start(self,
@@ -244,8 +259,7 @@ class _Running(_Machine):
         try:
             self._pool = Monty(min_processes=1, max_processes=2, feed_duration_limit_grace=_GRACE)
             self._pool.__enter__()
-            self._len = self._begin(b"").feed("len")
-            self._keep()
+            self._first()
         except (MontyError, OSError, RuntimeError) as e:
             raise SandboxError(f"Monty's worker does not start ({e}).", "Install pydantic-monty anew.") from e
 

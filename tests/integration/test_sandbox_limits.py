@@ -496,3 +496,27 @@ def test_monty_is_as_the_prompt_says() -> None:
             assert failed(sandbox.run(code)), code
         assert [name for name in there if not sandbox.run(f"import {name}").ok] == []
         assert len(there) > 15
+
+
+@pytest.mark.parametrize("late", [1, 2, 3])
+def test_a_worker_that_is_late_to_begin_is_replaced(host: Host, monkeypatch: pytest.MonkeyPatch, late: int) -> None:
+    from rlm.agent import sandbox_monty
+    feed, tried = sandbox_monty._Session.feed, list[str]()
+
+    class Killed(RuntimeError):
+        "As Monty's own error, which nobody else can make."
+
+    def slow(self: Any, code: str, *args: Any, **inputs: Any) -> Any:
+        tried.append(code)
+        if len(tried) <= late:
+            raise Killed("monty worker killed after exceeding request timeout of 1s")
+        return feed(self, code, *args, **inputs)
+    monkeypatch.setattr(sandbox_monty._Session, "feed", slow)
+    monkeypatch.setattr(sandbox_monty, "MontyCrashedError", Killed)
+    with open_sandbox("monty") as sandbox:
+        if late == 3:
+            with pytest.raises(SandboxError, match="does not start"):
+                sandbox.start(host.tools(), {}, LIMITS)
+            return
+        sandbox.start(host.tools(), {}, LIMITS)
+        assert sandbox.run("1 + 1").value == "2" and tried[:late + 1] == ["len"] * (late + 1)
