@@ -56,7 +56,7 @@ def dates_in(text: str,             # a question, in English or Korean
         return ()
     found: list[tuple[int, Date]] = []
     for m in _DATED.finditer(text):
-        named, day = m["m"].lower(), _whole(m["d1"] or m["d2"])
+        named, day = m["m"].casefold(), _whole(m["d1"] or m["d2"])
         if named == "may" and not (day or m["y"]) and not _BEFORE_MAY.search(text[:m.start()]):
             continue
         month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(named))
