@@ -28,7 +28,6 @@ from ..core.clock import SystemClock
 from ..core.compiled import interpreted, prepare
 from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
-from ..core.text import tokens
 from ..service.memory import Memory
 from ..store.backend import Filters
 from ..store.embedding import Kind, Vectors, embedder
@@ -107,7 +106,7 @@ def asked_for(index: HybridIndex,  # in a `moment`
               query: Query,        # what is asked
               ) -> Iterator[None]:
     "Ask words, then meaning, each on its own."
-    plan, passing = index.lexical.plan(index.wanted(query.text, tokens(query.text))), index.passing(EVERYTHING)
+    plan, passing = index.lexical.plan(index.wanted(index.cues(query.text), query.terms)), index.passing(EVERYTHING)
     if index.few:
         index.lexical.everywhere(plan)
     else:
@@ -132,7 +131,7 @@ def stages(memory: Memory,      # open
             laps += [clock() for _ in asked_for(index, query)]
             found = index.retrieve(query, POOL, index.passing(EVERYTHING))
             laps.append(clock())
-            ranked = index.ranked(query, found, 10)
+            ranked = index.ranked(found, 10)
             laps.append(clock())
             records_of(index.db, [r.seq for r in ranked])
             laps.append(clock())

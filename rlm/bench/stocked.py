@@ -114,7 +114,7 @@ class Exact:
               query: Query,  # what is asked
               ) -> Any:      # (n,) BM25 over its ceiling
         "What the words say of every memory."
-        plan, lexical = self.index.lexical.plan(self.index.wanted(query.text, query.terms)), self.index.lexical
+        plan, lexical = self.index.lexical.plan(self.index.wanted(self.index.cues(query.text), query.terms)), self.index.lexical
         scores = np.zeros(lexical.unit_doc.size, np.float32)
         for weight, _, spans in plan.terms:
             for where, impact, _ in spans:
@@ -132,7 +132,7 @@ class Exact:
             assert asked is not None
             meaning = asked.deviations(self.vectors @ centred(asked.vector[None], self.source.mean)[0])
             some = Candidates(np.arange(len(self.vectors)), self.words(query), meaning)
-            return self.index.rank(query.text, some if kept is None else some.only(np.flatnonzero(kept)), k)
+            return self.index.rank(self.index.cues(query.text), some if kept is None else some.only(np.flatnonzero(kept)), k)
 
 # %% ../../nbs/90_benchmarks/93_stocked.ipynb #6e1245cb
 def query_of(some: Stock,  # with questions

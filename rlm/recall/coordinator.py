@@ -22,10 +22,11 @@ from .cache import Cached, Key, key_of
 from .checkpoints import CheckpointManager
 from .local import RELEVANCE, Answered, centre_of, unit_of
 from .neighbourhoods import Ints
-from .working_memory import Remembered
+from .working_memory import Remembered, Said
 from ..store.backend import Filters
 from ..store.building import BackgroundIndex
 from ..store.embedding import Vectors
+from ..store.cues import Cues
 from ..store.hybrid import EVERYTHING, Passing, Query
 from ..store.asked import Asked
 from ..store.ranked import Ranked
@@ -125,9 +126,15 @@ class Question:
     filters: Filters  # about the present
     now: float  # the present, in seconds since 1970
     key: Key  # under which the cache knows it
-    query: Query | None = None  # with its vector
+    query: Query | None = None  # with its words and its vector
+    cues: Cues = field(default_factory=Cues)  # what it says besides its words
     asked: Asked | None = None  # its vector, measured
-    words: frozenset[str] = frozenset()  # that some memory holds
+
+    @property
+    def said(self) -> Said:
+        "What makes it the same as another."
+        assert self.query is not None
+        return frozenset(self.query.terms), self.cues
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #2c483666
 class Passable(Lasting):
@@ -158,7 +165,7 @@ class Layers(Passable):
         "What the same question in other words brought."
         assert q.query is not None
         vector = q.query.vector
-        r = self.questions.same(q.words, lambda: unit_of(self.engine, vector), (q.key.filters, q.k), q.now)
+        r = self.questions.same(q.said, lambda: unit_of(self.engine, vector), (q.key.filters, q.k), q.now)
         return None if r is None or len(r.ranked) < LEAST else (r.ranked, r.slot)
 
     def from_checkpoints(self,
@@ -168,7 +175,7 @@ class Layers(Passable):
         assert q.query is not None
         slot = self.engine.belongs(self.slots, q.asked)
         with self.index.held() if self.engine.made(slot) else self.index.moment():
-            return self.engine.around(slot, q.query, q.asked, q.k, self.passing(q))
+            return self.engine.around(slot, q.query, q.cues, q.asked, q.k, self.passing(q))
 
     def from_all(self,
                  q: Question,  # with its vector
@@ -199,7 +206,7 @@ class Remembering(Layers):
         self.cache.put(q.key, Cached(ranked, self.generation, span, slot))
         if q.query is not None:
             unit = None if q.asked is None else q.asked.unit
-            self.questions.add(Remembered(q.words, unit, (q.key.filters, q.k), ranked, span, slot))
+            self.questions.add(Remembered(q.said, unit, (q.key.filters, q.k), ranked, span, slot))
 
     def learn(self,
               q: Question,             # that was asked
@@ -243,7 +250,6 @@ class Coordinating(Remembering):
         took = 0.0 if given is not None else time.perf_counter() - began
         terms = tuple(dict.fromkeys(tokens(q.text if q.keywords is None else " ".join(q.keywords))))
         q.query = Query(q.text, terms, vector, model)
-        q.words = frozenset(t for t in terms if self.index.lexical.frequency(t))
         return took
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #2b7bd466
@@ -296,9 +302,10 @@ class SearchCoordinator(Cascading):
             if (found := self.cache.get(q.key, self.generation, q.now)) is not None:
                 source, ranked, slot = "cache", found.ranked, found.slot
             else:
-                embedding = self._embed(q, query_embedding)
-                source, ranked, slot = self._layers(q, mode)
-                began += embedding
+                began += self._embed(q, query_embedding)
+                with self.index.held():  # the numbers of speakers in `cues` are those of the index as it is now
+                    q.cues = self.index.cues(user_input)
+                    source, ranked, slot = self._layers(q, mode)
             took = time.perf_counter() - began
             self.counts.add(source, took)
         if self.unsaved >= UNSAVED:

@@ -7,7 +7,6 @@ __all__ = ['SEARCHES', 'RELEVANCE', 'STEADY', 'SPARE', 'Answered', 'luck', 'lift
            'stands', 'Looking', 'Belonging', 'LocalizedSearchEngine', 'unit_of', 'centre_of']
 
 # %% ../../nbs/30_recall/33_local.ipynb #9df0c53d
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -19,7 +18,7 @@ from .checkpoints import CheckpointManager
 from .holders import WORDED, Holders, Holding
 from .neighbourhoods import Floats, Ints, Neighbourhood, Rows, Values
 from .working_memory import Slot, Slots
-from ..store.cues import asks_when, dates_in, speakers_in
+from ..store.cues import Cues
 from ..store.hybrid import HybridIndex, Passing, Query
 from ..store.asked import Asked
 from ..store.meaning import StoredVectors
@@ -50,12 +49,10 @@ def luck(k: int,  # how many are wanted
     return MIX.meaning * max(0.0, NormalDist().inv_cdf(1 - k / n)) if n > 2 * k else 0.0
 
 # %% ../../nbs/30_recall/33_local.ipynb #3b1ed5b7
-def lifted(text: str,                                 # the question
-           called: Mapping[str, Collection[int]],     # a part of a name → speakers who have it
-           ) -> float:                                # on the scale of `Mix`
+def lifted(cues: Cues,  # of a question
+           ) -> float:  # on the scale of `Mix`
     "What the cues of a question may give to a memory that nobody looked at."
-    speaker, date, when = bool(speakers_in(text, called)), bool(dates_in(text)), asks_when(text)
-    return MIX.speaker * speaker + MIX.date * date + MIX.when * when
+    return MIX.speaker * bool(cues.speakers) + MIX.date * bool(cues.dates) + MIX.when * cues.when
 
 # %% ../../nbs/30_recall/33_local.ipynb #9166cb89
 _NOTHING = np.zeros(0, np.int64)
@@ -187,26 +184,26 @@ class Looking(Neighbourhoods):
 
     def first(self,
               heard: Candidates,  # a neighbourhood, and what it has to do with the question
-              text: str,          # the question
+              cues: Cues,         # of the question
               k: int,             # how many are wanted
               bar: float,         # what words and cues give, at most, to a memory elsewhere
               ) -> Best:          # empty: they don't stand
         "The best of a neighbourhood, if they stand."
         others = self.index.lexical.documents - len(heard.numbers)
-        ranked = self.index.rank(text, heard, k)
+        ranked = self.index.rank(cues, heard, k)
         return ranked if others <= 0 or stands(ranked, k, self.least + bar + luck(k, others)) else NONE
 
     def second(self,
                heard: Candidates,    # as for `first`
                held: Holding,        # those who hold the words best
-               text: str,            # the question
+               cues: Cues,           # of the question
                asked: Asked | None,  # its vector, measured
                k: int,               # how many are wanted
                ) -> Best:
         "The best of a neighbourhood and of those who hold the words best."
         meaning = self.index.meaning.among(asked, self.index.catalogue["seq"][held.numbers])
         numbers, words = np.concatenate((heard.numbers, held.numbers)), np.concatenate((heard.words, held.scores))
-        return self.index.rank(text, Candidates(numbers, words, np.concatenate((heard.meaning, meaning)), TRUE), k)
+        return self.index.rank(cues, Candidates(numbers, words, np.concatenate((heard.meaning, meaning)), TRUE), k)
 
 # %% ../../nbs/30_recall/33_local.ipynb #ba7cb9d7
 class Belonging(Looking):
@@ -226,17 +223,18 @@ class Belonging(Looking):
             return None
         return slots.slots[nearest[0]]
 
-    def _look(self, around: Neighbourhood, name: str, query: Query, asked: Asked | None, k: int, passing: Values | None) -> Answered:
-        walked, text = self.holders.walk(self.index.wanted(query.text, query.terms), around.where, passing), query.text
-        heard, cues = around.hear(walked.inside, asked, passing), lifted(text, self.index.catalogue.called)
-        if ranked := self.first(heard, text, k, MIX.words * walked.left + cues):
+    def _look(self, around: Neighbourhood, name: str, terms: list[str], cues: Cues, asked: Asked | None, k: int,
+              passing: Values | None) -> Answered:
+        walked, lift = self.holders.walk(terms, around.where, passing), lifted(cues)
+        heard = around.hear(walked.inside, asked, passing)
+        if ranked := self.first(heard, cues, k, MIX.words * walked.left + lift):
             return Answered(ranked, name)
         held = self.holders.best(walked, WORDED)
-        ranked = self.second(heard, held, text, asked, k)
+        ranked = self.second(heard, held, cues, asked, k)
         if not self.index.meaning.intact:
             return Answered(slot=name, declined="being erased")
         others = self.index.lexical.documents - len(around.seqs) - len(held.numbers)
-        if stands(ranked, k, self.least + MIX.words * held.left + cues + luck(k, others)):
+        if stands(ranked, k, self.least + MIX.words * held.left + lift + luck(k, others)):
             return Answered(ranked, name)
         return Answered(slot=name, declined="too few" if len(ranked) < k else "too weak")
 
@@ -252,11 +250,12 @@ class LocalizedSearchEngine(Belonging):
                                 passing: Passing | None = None,  # which memories may be found; None: all
                                 ) -> Answered:
         "The best of a neighbourhood and of those who hold the words, if they stand; never of anything else."
-        return self.around(self.belongs(slots, asked), query, asked, top_k, passing)
+        return self.around(self.belongs(slots, asked), query, self.index.cues(query.text), asked, top_k, passing)
 
     def around(self,
                slot: Slot | None,         # that the question belongs to; None: to none
                query: Query,              # as for `search_with_checkpoints`
+               cues: Cues,                # what it says besides its words
                asked: Asked | None,       # as for `search_with_checkpoints`
                top_k: int,                # as for `search_with_checkpoints`
                passing: Passing | None,   # as for `search_with_checkpoints`
@@ -266,7 +265,8 @@ class LocalizedSearchEngine(Belonging):
             return Answered(slot="" if slot is None else slot.slot_id, declined="no subject fits" if slot is None else "no checkpoint")
         if not isinstance(self.index.mix, Mix):
             return Answered(slot=slot.slot_id, declined="learned ranking")
-        return self._look(self.of(slot), slot.slot_id, query, asked, top_k, None if passing is None else passing.numbers)
+        terms, numbers = self.index.wanted(cues, query.terms), None if passing is None else passing.numbers
+        return self._look(self.of(slot), slot.slot_id, terms, cues, asked, top_k, numbers)
 
 # %% ../../nbs/30_recall/33_local.ipynb #851d5c19
 def unit_of(engine: Neighbourhoods,  # knows where vectors lie

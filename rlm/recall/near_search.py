@@ -95,7 +95,7 @@ class Walking(Judging):
         if whole:
             told, ranked = self.index.best(query, 4 * k if self.boost else k, filters)
             return told.plan, told.asked, ranked
-        return self.index.lexical.plan(self.index.wanted(query.text, query.terms)), self.asked(query), []
+        return self.index.lexical.plan(self.index.wanted(self.index.cues(query.text), query.terms)), self.asked(query), []
 
     def boosted(self,
                 ranked: Sequence[Ranked],  # by the index's own score

@@ -172,8 +172,8 @@ class AnsweringIndex(Answering):
         with self.moment():
             numbers = self.catalogue.numbers([record.seq])
             found = self.retrieve(query, POOL, self.passing(filters), numbers.tolist())
-            frequencies = {t: self.lexical.frequency(t) for t in self.wanted(query.text, query.terms)}
-            mine = [r for r in self.ranked(query, found, len(found.candidates.numbers)) if r.seq == record.seq]
+            frequencies = {t: self.lexical.frequency(t) for t in self.wanted(found.cues, query.terms)}
+            mine = [r for r in self.ranked(found, len(found.candidates.numbers)) if r.seq == record.seq]
             relevant = [r for r in mine if r.parts.get("words") or r.parts.get("meaning")]
             return (self._answers(found, relevant)[0].shares if relevant else {}), frequencies
 
@@ -184,7 +184,7 @@ class AnsweringIndex(Answering):
               ) -> int | None:       # from 1; None when it is not among the first 1,000
         "A memory's rank."
         with self.moment():
-            ranked = self.ranked(query, self.retrieve(query, 4000, self.passing(filters)), 1000)
+            ranked = self.ranked(self.retrieve(query, 4000, self.passing(filters)), 1000)
             level = {r.seq: round(r.score / EQUAL) for r in ranked}  # as answers are sorted
             if (mine := level.get(record.seq)) is None:
                 return None

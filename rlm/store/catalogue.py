@@ -9,6 +9,7 @@ __all__ = ['Values', 'LONG_ENOUGH', 'LABELS', 'Facts', 'Named', 'Filling', 'Leav
 # %% ../../nbs/10_store/31_catalogue.ipynb #c2411b64
 import json
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -114,11 +115,11 @@ class Filling(Named):
         self.unlimited = self.unlimited and bool((self["recalled"][first:] & np.isposinf(self["end"][first:])).all())
 
     def _facts(self, e: Entry) -> tuple[Any, ...]:
-        words = len(e.columns.get("text", ()))
+        words, text = len(e.columns.get("text", ())), unicodedata.normalize("NFC", e.text)  # as `cues_in` reads a question
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker(e.speaker),
                 (e.role or "").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LONG_ENOUGH),
-                tells_time(e.text), asking(e.text), script(e.text), *self._names(e))
+                tells_time(text), asking(text), script(text), *self._names(e))
 
     def _names(self, e: Entry) -> list[int]:
         named = zip(self.labels.values(), (e.status, e.kind, e.category, e.role, e.speaker), strict=True)

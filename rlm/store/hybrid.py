@@ -24,7 +24,7 @@ from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import MAX_TERMS, Filters, rarest
 from .catalogue import Catalogue, Values, catalogue_arrays, catalogue_from
-from .cues import speakers_in
+from .cues import Cues
 from .embedding import Vectors
 from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
 from .index_file import index_folder, index_path, read_index, write_index
@@ -238,6 +238,7 @@ class Passing:
 class Retrieved:
     "What the retrievers found for a question."
 
+    cues: Cues  # what it says besides its words
     plan: Plan  # of its words
     asked: Asked | None  # its vector, measured
     candidates: Candidates  # with words and meaning scored
@@ -247,19 +248,19 @@ class Understanding(AtOneMoment):
     "Takes a question in."
 
     def wanted(self,
-               query: str,            # as it was asked
+               cues: Cues,            # of a question
                terms: Iterable[str],  # its tokens
                ) -> list[str]:
         "The terms to search for: without the names of speakers, and of very many the rarest. Who spoke is a fact of its own."
-        named, every = speakers_in(query, self.catalogue.called), list(dict.fromkeys(terms))
-        names = {t for name, number in self.catalogue.speakers.items() if number in named for t in tokens(name)} if named else ()
+        every, speakers = list(dict.fromkeys(terms)), self.catalogue.speakers.items() if cues.speakers else ()
+        names = {t for name, number in speakers if number in cues.speakers for t in tokens(name)}
         kept = [t for t in every if t not in names] or every
         return kept if len(kept) <= MAX_TERMS else rarest(kept, {t: self.lexical.frequency(t) for t in kept})
 
-    def _asked(self, query: Query) -> tuple[Plan, Asked | None]:
-        "The words and the vector of a question, measured."
-        fits = query.model == self.meaning.model  # it may just have been changed
-        return self.lexical.plan(self.wanted(query.text, query.terms)), self.meaning.ask(query.vector if fits else None)
+    def _asked(self, query: Query) -> tuple[Cues, Plan, Asked | None]:
+        "The cues, the words and the vector of a question, measured."
+        cues, fits = self.cues(query.text), query.model == self.meaning.model  # it may just have been changed
+        return cues, self.lexical.plan(self.wanted(cues, query.terms)), self.meaning.ask(query.vector if fits else None)
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c7baa551
 class Surveying(Understanding):
@@ -306,9 +307,9 @@ class Retrieving(Surveying):
                  also: Collection[int] = (),          # numbers of memories to be scored whether they are found or not
                  ) -> Retrieved:
         "The candidates for a question; the index is in step."
-        plan, asked = self._asked(query)
+        cues, plan, asked = self._asked(query)
         if self.few:
-            return Retrieved(plan, asked, self._all(plan, asked, pool, allowed, also))
+            return Retrieved(cues, plan, asked, self._all(plan, asked, pool, allowed, also))
         wide = max(2 * pool, self.lexical.documents // SHARE)
         near = self.catalogue.numbers(self.meaning.nearby(asked, wide, None if allowed is None else allowed.seqs))
         others = np.append(near, np.asarray(list(also), np.int64))
@@ -317,15 +318,14 @@ class Retrieving(Surveying):
         kept = (found.scores > 0) | (meaning > 0)
         if also:
             kept |= np.isin(found.docs, list(also))
-        return Retrieved(plan, asked, Candidates(found.docs[kept], found.scores[kept] / (plan.ceiling or 1.0), meaning[kept]))
+        return Retrieved(cues, plan, asked, Candidates(found.docs[kept], found.scores[kept] / (plan.ceiling or 1.0), meaning[kept]))
 
     def ranked(self,
-               query: Query,        # what was asked
-               found: Retrieved,    # what came of it
+               found: Retrieved,    # what came of a question
                k: int,              # how many
                ) -> Best:   # best first
         "The best `k` of the candidates, and whatever is equal to the last of them."
-        return self.rank(query.text, found.candidates, k, lambda seqs: self.meaning.deviations(found.asked, seqs, true=True))
+        return self.rank(found.cues, found.candidates, k, lambda seqs: self.meaning.deviations(found.asked, seqs, true=True))
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c4058eec
 EVERYTHING = Filters()  # that is recalled
@@ -391,7 +391,7 @@ class Finding(Choosing):
         searched()
         while True:
             found = self.retrieve(query, max(POOL, 4 * k), self.passing(filters))
-            ranked = self.ranked(query, found, k)
+            ranked = self.ranked(found, k)
             if self.meaning.intact:
                 return found, ranked
             self.sync()
@@ -412,11 +412,11 @@ class HybridIndex(Finding):
         numbers, passing = np.sort(self.catalogue.numbers(seqs)), self.passing(filters)
         if passing is not None:
             numbers = numbers[passing.numbers[numbers]]
-        plan, asked = self._asked(query)
+        cues, plan, asked = self._asked(query)
         words = self.lexical.scores_of(plan, numbers) / np.float32(plan.ceiling or 1.0)
         meaning = self.meaning.among(asked, self.catalogue["seq"][numbers])
         found = np.flatnonzero((words > 0) | (meaning > 0))
-        return self.rank(query.text, Candidates(numbers[found], words[found], meaning[found], TRUE), k)
+        return self.rank(cues, Candidates(numbers[found], words[found], meaning[found], TRUE), k)
 
     def __repr__(self) -> str:
         return f"<index of {self.namespace!r}: {self.lexical.documents:,} memories, {self.meaning!r}>"

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from .database import Database
 
 # %% ../../nbs/10_store/14_index_file.ipynb #cffeaee3
-FORMAT = 6  # raised when what the files hold changes
+FORMAT = 7  # raised when what the files hold changes
 Arrays = dict[str, NDArray[Any]]
 
 

@@ -76,10 +76,11 @@ def examples(index: HybridIndex,             # of the store
     "What a ranker can learn from these questions."
     for query, labelled in queries:
         with index.moment():
-            found = narrowed(index.catalogue, index.retrieve(query, POOL, index.passing(Filters())).candidates, 4 * POOL)
+            told = index.retrieve(query, POOL, index.passing(Filters()))
+            found = narrowed(index.catalogue, told.candidates, 4 * POOL)
             if not len(found.numbers):
                 continue
-            parts = index.parts(query.text, found, 10) | facts(index.catalogue, index.lexical, found.numbers)
+            parts = index.parts(told.cues, found, 10) | facts(index.catalogue, index.lexical, found.numbers)
             ids = _ids(index.db, index.catalogue["seq"][found.numbers].tolist())
         relevant = np.array([i in labelled.relevant for i in ids], bool)
         if relevant.any():

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PARTS', 'MIX', 'TRUE', 'CODES', 'HEADS', 'NO_SCRIPT', 'Refine', 'FACTS', 'FEW', 'Mix', 'Weigher', 'Nearness',
            'Candidates', 'narrowed', 'best_of_session', 'worth_of', 'completed', 'said_on', 'chance', 'other_script',
-           'in_other_words', 'cues', 'added', 'scores_of', 'nth_best', 'Adding', 'Refining', 'Scoring', 'cut_out',
+           'in_other_words', 'cued', 'added', 'scores_of', 'nth_best', 'Adding', 'Refining', 'Scoring', 'cut_out',
            'Given', 'Looping', 'Picking', 'Ranking']
 
 # %% ../../nbs/10_store/32_ranking.ipynb #dd732f02
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalogue import Catalogue, Values
-from .cues import Date, asks_when, dates_in, script, speakers_in
+from .cues import Cues, Date, cues_in
 from .loops import RANK
 from .ranked import EQUAL, NONE, Best
 
@@ -162,38 +162,35 @@ NO_SCRIPT = 2  # of no memory
 
 
 def other_script(c: Catalogue,  # facts
-                 query: str,    # as it was asked
+                 cues: Cues,    # of the question
                  ) -> int:      # 1: Korean; -1: Latin; `NO_SCRIPT` if no memory is in another than the question
     "The script of those who can't hold the question's words."
-    if query.isascii() and not c.scripts[1]:  # as most are: nothing to find out
-        return NO_SCRIPT
-    asked = script(query)
-    return -asked if asked and c.scripts[-asked] else NO_SCRIPT
+    return -cues.script if cues.script and c.scripts[-cues.script] else NO_SCRIPT
 
 
 def in_other_words(c: Catalogue,      # facts
-                   query: str,        # as it was asked
+                   cues: Cues,        # of the question
                    some: Candidates,  # of the question
                    ) -> dict[str, Values]:  # empty if all are of the question's own script
     "What meaning says of those who can't hold the question's words."
-    if (other := other_script(c, query)) == NO_SCRIPT:
+    if (other := other_script(c, cues)) == NO_SCRIPT:
         return {}
     return {"language": np.maximum(some.meaning - np.float32(chance(c.scripts[other])), 0) * (some.of(c["script"]) == other)}
 
 # %% ../../nbs/10_store/32_ranking.ipynb #d73feeb9
-def cues(c: Catalogue,      # facts
-         query: str,        # as it was asked
+def cued(c: Catalogue,      # facts
+         cues: Cues,        # of the question
          some: Candidates,  # of the question
          ) -> dict[str, Values]:  # in the order of `PARTS`; what a question does not say is left out
     "What the question says besides its words, and what memories are by themselves."
     found = dict[str, Values]()
-    if named := speakers_in(query, c.called):
-        found["speaker"] = np.isin(some.of(c["speaker"]), list(named))
+    if cues.speakers:
+        found["speaker"] = np.isin(some.of(c["speaker"]), list(cues.speakers))
     if (user := some.of(c["user"])).any():
         found["user"] = user
-    if dates := dates_in(query):
-        found["date"] = said_on(some.of(c["said"]), dates)
-    if asks_when(query):
+    if cues.dates:
+        found["date"] = said_on(some.of(c["said"]), cues.dates)
+    if cues.when:
         found["when"] = some.of(c["time"])
     return found | {"length": some.of(c["length"])}
 
@@ -256,23 +253,29 @@ class Adding:
                  ) -> None:
         self.mix, self.catalogue = mix, Catalogue()
 
+    def cues(self,
+             query: str,  # as it was asked
+             ) -> Cues:
+        "What a question says besides its words: who of those that are here, when, in which script."
+        return cues_in(query, self.catalogue.called)
+
     def facts(self,
               numbers: Values,      # of the candidates
               ) -> dict[str, Values]:
         "What weighing wants to know besides the parts: nothing, for the usual mix."
         return {}
 
-    def _amounts(self, query: str, some: Candidates, worth: Values) -> dict[str, Values]:
+    def _amounts(self, cues: Cues, some: Candidates, worth: Values) -> dict[str, Values]:
         "Words, meaning, what the conversation has of both, and cues. Learned ranking wants all parts."
-        known = {"words": some.words, "meaning": some.meaning, **in_other_words(self.catalogue, query, some),
-                 "session": best_of_session(some.of(self.catalogue["session"]), worth), **cues(self.catalogue, query, some)}
+        known = {"words": some.words, "meaning": some.meaning, **in_other_words(self.catalogue, cues, some),
+                 "session": best_of_session(some.of(self.catalogue["session"]), worth), **cued(self.catalogue, cues, some)}
         return known if isinstance(self.mix, Mix) else completed(known, len(worth)) | self.facts(some.numbers)
 
 # %% ../../nbs/10_store/32_ranking.ipynb #26afd626
 class Refining(Adding):
     "Computes it again, by true vectors."
 
-    def _refined(self, query: str, some: Candidates, close: NDArray[np.int64], amounts: Mapping[str, Values],
+    def _refined(self, cues: Cues, some: Candidates, close: NDArray[np.int64], amounts: Mapping[str, Values],
                  refine: Refine) -> tuple[Candidates, dict[str, Values]]:
         "With true vectors for those that are close; nobody else can be among the best, but learned ranking compares with all."
         meaning = some.meaning.copy()
@@ -280,7 +283,7 @@ class Refining(Adding):
         session = best_of_session(some.of(self.catalogue["session"]), worth_of(some.words, meaning))
         kept = close if isinstance(self.mix, Mix) else np.arange(len(meaning))
         better = replace(some, meaning=meaning, by=TRUE)
-        known = {**amounts, "meaning": meaning, "session": session, **in_other_words(self.catalogue, query, better)}
+        known = {**amounts, "meaning": meaning, "session": session, **in_other_words(self.catalogue, cues, better)}
         return better.only(kept), {n: values[kept] for n, values in known.items()}
 
 # %% ../../nbs/10_store/32_ranking.ipynb #76e0cf2d
@@ -288,26 +291,26 @@ class Scoring(Refining):
     "Computes parts."
 
     def counted(self,
-                query: str,        # as it was asked
+                cues: Cues,        # of the question
                 some: Candidates,  # at least one
                 k: int,            # how many are wanted
                 refine: Refine | None = None,  # knows true deviations
                 ) -> tuple[Candidates, dict[str, Values]]:  # those who may be among the best; in the order of `PARTS`, then `facts`
         "The parts of scores that count."
         worth = worth_of(some.words, some.meaning)
-        amounts = self._amounts(query, some, worth)
+        amounts = self._amounts(cues, some, worth)
         if refine is None or some.by is TRUE or not some.meaning.any():
             return some, amounts
         total = scores_of(some, self.mix.weigh(amounts))
-        return self._refined(query, some, _close(total, worth, k, some.by, isinstance(self.mix, Mix)), amounts, refine)
+        return self._refined(cues, some, _close(total, worth, k, some.by, isinstance(self.mix, Mix)), amounts, refine)
 
     def parts(self,
-              query: str,        # as it was asked
+              cues: Cues,        # of the question
               some: Candidates,  # at least one
               k: int,            # how many are wanted
               ) -> dict[str, Values]:  # by the names and in the order of `PARTS`
         "Every part of the score of every candidate."
-        return completed(self.counted(query, some, k)[1], len(some.numbers))
+        return completed(self.counted(cues, some, k)[1], len(some.numbers))
 
 # %% ../../nbs/10_store/32_ranking.ipynb #ca5a2eff
 def _best(total: Values, k: int) -> Values:
@@ -353,13 +356,13 @@ class Looping(Scoring):
 
     _blank = np.zeros(0, np.float32)
 
-    def _given(self, query: str, some: Candidates) -> Given:
-        c, (dates, named) = self.catalogue, (dates_in(query), speakers_in(query, self.catalogue.called))
+    def _given(self, cues: Cues, some: Candidates) -> Given:
+        c = self.catalogue
         facts, numbers = (c, some.numbers) if some.own is None else (some.own, some.own["number"])
         return Given(facts, np.ascontiguousarray(numbers, np.int64), np.ascontiguousarray(some.words, np.float32),
-                     np.ascontiguousarray(some.meaning, np.float32), other_script(c, query),
-                     np.array(list(named), np.int32) if named else _NO_NUMBERS,
-                     said_on(c["said"][some.numbers], dates) if dates else _NO_BOOLS, facts["time"] if asks_when(query) else _NO_BOOLS)
+                     np.ascontiguousarray(some.meaning, np.float32), other_script(c, cues),
+                     np.array(list(cues.speakers), np.int32) if cues.speakers else _NO_NUMBERS,
+                     said_on(c["said"][some.numbers], cues.dates) if cues.dates else _NO_BOOLS, facts["time"] if cues.when else _NO_BOOLS)
 
     def _best_of(self, g: Given, some: NDArray[np.int64], k: int) -> tuple[Values, Values, Values]:
         "Where the best `k` of some candidates are, and all equal to the last of them; the scores of all, and the parts of these."
@@ -380,8 +383,8 @@ FEW = 256  # wanted; the best of more are found faster by numpy
 class Picking(Looping):
     "Picks the best with loops."
 
-    def _looped(self, query: str, some: Candidates, k: int, refine: Refine | None) -> Best:
-        given, chosen = self._given(query, some), np.arange(len(some.numbers))
+    def _looped(self, cues: Cues, some: Candidates, k: int, refine: Refine | None) -> Best:
+        given, chosen = self._given(cues, some), np.arange(len(some.numbers))
         if refine is not None and some.by is not TRUE and given.meaning.any():
             total = self._best_of(given, chosen, 0)[1]
             chosen = _close(total, worth_of(given.words, given.meaning), k, some.by, linear=True)
@@ -395,7 +398,7 @@ class Ranking(Picking):
     "Scores candidates."
 
     def rank(self,
-             query: str,              # as it was asked
+             cues: Cues,              # of the question
              candidates: Candidates,  # of the retrievers
              k: int,                  # how many
              refine: Refine | None = None,  # knows true deviations
@@ -404,8 +407,8 @@ class Ranking(Picking):
         if not (n := len(candidates.numbers)):
             return NONE
         if RANK.run is not None and isinstance(self.mix, Mix) and min(k, n) <= FEW:
-            return self._looped(query, candidates, k, refine)
-        some, amounts = self.counted(query, candidates, k, refine)
+            return self._looped(cues, candidates, k, refine)
+        some, amounts = self.counted(cues, candidates, k, refine)
         weighed = self.mix.weigh(amounts)
         total = scores_of(some, weighed)
         chosen = _best(total, k)

@@ -138,9 +138,10 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
             right = index.best(query, 10, Filters())[1][:10]
-            walked = full.attention.engine.holders.walk(index.wanted(query.text, query.terms), every.where)
+            cues = index.cues(query.text)
+            walked = full.attention.engine.holders.walk(index.wanted(cues, query.terms), every.where)
             heard = every.hear(walked.inside, index.meaning.ask(query.vector))
-            ours = index.rank(query.text, heard, 10)[:10]
+            ours = index.rank(cues, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
 
@@ -154,9 +155,10 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
                 right = memory.index.best(query, 12, Filters())[1][:12]
-                walked = memory.attention.engine.holders.walk(memory.index.wanted(query.text, query.terms), every.where)
+                cues = memory.index.cues(query.text)
+                walked = memory.attention.engine.holders.walk(memory.index.wanted(cues, query.terms), every.where)
                 heard = every.hear(walked.inside, memory.index.meaning.ask(query.vector))
-                ours = memory.index.rank(query.text, heard, 12)[:12]
+                ours = memory.index.rank(cues, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
 
 
@@ -217,6 +219,20 @@ def test_the_same_question_in_other_words_is_answered_from_mind(path: Path) -> N
         second = memory.attention.intelligent_search("sea, boat: word3!")
         assert second["source"] == "working_memory" and [r.seq for r in second["results"]] == [r.seq for r in first["results"]]
         assert memory.attention.intelligent_search("sea boat word4")["source"] != "working_memory"
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("What did Mina say about the boat?", "What did Joon say about the boat?"), ("the boat in May", "the boat in June"),
+    ("Who sold the boat?", "When sold the boat?"), ("민아가 5월에 본 boat", "민아가 7월에 본 boat"),
+    ("the boat of 2024-05-04", "the boat of 2024-07-04"),
+])
+def test_whoever_else_and_whenever_else_is_another_question(path: Path, one: str, other: str) -> None:
+    with Memory(path, embedder="none") as memory:
+        memory.write_many([{"text": f"the boat has a {what}", "speaker": who, "valid_from": f"2024-0{month}-04"}
+                           for month in (5, 6, 7) for who in ("Mina", "Joon", "민아") for what in ("sail", "mast")])
+        memory.recall(one)
+        found = memory.recall(other)
+        assert ids(found) == ids(memory.search(other)) and not {h.layer for h in found} & {"cache", "working_memory"}
 
 
 def test_a_subject_in_mind_is_searched_locally(full: Memory) -> None:

@@ -1,9 +1,12 @@
 "What is looked for first, to be done sooner, hides nothing that a question says."
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rlm.store.cues as cues
+from rlm import Memory
 
 WORDS = ("in", "of", "May", "MAY", "may", "Jan.", "\u017feptember", "SEPT", "march", "12", "3rd", "2023", "20231", "1999-05",
          "2024-11-03", "\uff15월", "5월", "11월 3일", "2024년", "when", "WHEN", "whenever", "what day", "how long", "somehow", "which year",
@@ -15,15 +18,11 @@ KNOWN = {"mina": {0}, "민아": {1, 2}, "joon": {3}, "준": {4}, "kim": {5}}
 
 @given(QUESTIONS)
 def test_nothing_is_hidden(question: str) -> None:
-    cues.dates_in.cache_clear()
-    cues.asks_when.cache_clear()
     quick = cues.dates_in(question), cues.asks_when(question), cues.speakers_in(question, KNOWN)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cues, "_MONTHLY", ("",))  # which is in every question
         patch.setattr(cues, "_STARTS", ("",))
         patch.setattr(cues, "FEW", -1)
-        cues.dates_in.cache_clear()
-        cues.asks_when.cache_clear()
         assert quick == (cues.dates_in(question), cues.asks_when(question), cues.speakers_in(question, KNOWN))
 
 
@@ -31,3 +30,15 @@ def test_there_is_something_to_hide() -> None:
     assert cues.dates_in("in \u017feptember") == (cues.Date(None, 9),)  # which folds to an s, and which patterns take for one
     assert cues.dates_in("11월") and cues.dates_in("1999-05") and cues.asks_when("WHEN") and cues.asks_when("몇시")
     assert cues.speakers_in("\u212aim", KNOWN) == {5} and cues.speakers_in("민아가", KNOWN) == {1, 2}
+
+
+def test_korean_in_letters_says_what_it_says_in_syllables() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([{"text": text if n % 2 else unicodedata.normalize("NFD", text), "id": str(n), "speaker": who, "valid_from": said}
+                           for n, (text, who, said) in enumerate([
+                               ("바다에 갔다", "민아", "2026-05-03"), ("산에 갔다", "준", "2026-07-03"),
+                               ("지난주에 산에 갔어", "준", "2026-07-05"), ("어제 바다에 갔어", "준", "2026-07-06")])])
+        for question in ("민아가 바다에 언제 갔어?", "5월에 바다 갔던 사람", "언제 산에 갔어?"):
+            said = [[(h.id, h.score) for h in memory.search(unicodedata.normalize(form, question))] for form in ("NFC", "NFD")]
+            assert said[0] == said[1]
+        assert memory.search("언제 산에 갔어?")[0].id == "2" and memory.search("민아가 갔던 곳")[0].id == "0"

@@ -175,13 +175,14 @@ def facts(n: int, rng: np.random.Generator) -> Catalogue:
 def test_the_best_are_the_same_and_in_the_same_order(n: int, seed: int, k: int, question: str, by: Nearness) -> None:
     rng, ranking = np.random.default_rng(seed), Ranking()
     ranking.catalogue = facts(n, rng)
+    cues = ranking.cues(question)
     numbers = np.sort(rng.permutation(n)[:rng.integers(1, n + 1)])
     words, meaning = ((rng.integers(0, 4, len(numbers)) / 4).astype(np.float32) for _ in range(2))  # many are equal, some are nothing
     true = (rng.integers(0, 4, n + 1) / 4).astype(np.float32)
     found = []
     for own in (None, cut_out(ranking.catalogue, numbers))[:1 + (by is TRUE)]:
         some = Candidates(numbers, words, meaning, by, own=own)
-        fast, plain = both(lambda: [(r.seq, r.score, dict(r.parts)) for r in ranking.rank(question, some, k, lambda s: true[s])])  # noqa: B023
+        fast, plain = both(lambda: [(r.seq, r.score, dict(r.parts)) for r in ranking.rank(cues, some, k, lambda s: true[s])])  # noqa: B023
         assert fast == plain
         found.append(fast)
     assert found[0] == found[-1] and len(found[0]) >= min(k, np.count_nonzero((words > 0) | (meaning > 0))) * (by is TRUE)
