@@ -300,6 +300,12 @@ class Surveying(Understanding):
 class Retrieving(Surveying):
     "Asks words and meaning, each for what it finds best."
 
+    def width(self,
+              pool: int,  # half as many as candidates of each
+              ) -> int:
+        "How many candidates of words, and of meaning, are looked for."
+        return max(2 * pool, self.lexical.documents // SHARE)
+
     def retrieve(self,
                  query: Query,                        # what is asked
                  pool: int,                           # half as many as candidates of each
@@ -310,7 +316,7 @@ class Retrieving(Surveying):
         cues, plan, asked = self._asked(query)
         if self.few:
             return Retrieved(cues, plan, asked, self._all(plan, asked, pool, allowed, also))
-        wide = max(2 * pool, self.lexical.documents // SHARE)
+        wide = self.width(pool)
         near = self.catalogue.numbers(self.meaning.nearby(asked, wide, None if allowed is None else allowed.seqs))
         others = np.append(near, np.asarray(list(also), np.int64))
         found = self.lexical.search(plan, wide, None if allowed is None else allowed.numbers, others)
