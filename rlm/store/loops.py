@@ -133,7 +133,7 @@ def SCORE(total, parts, which, numbers, words, meaning, shares, script, foreign,
     "The score of each candidate and its parts; minus infinity for one that has neither words nor meaning."
     for j in range(len(which)):
         i = which[j]
-        n, row = numbers[i], parts[j % len(parts)]
+        n, row = numbers[i], parts[min(j, len(parts) - 1)]
         row[0] = np.float32(weights[0]) * words[i]
         row[1] = np.float32(weights[1]) * meaning[i]
         row[2] = np.float32(weights[2]) * max(meaning[i] - np.float32(chance), np.float32(0)) if script[n] == foreign else 0.0

@@ -235,13 +235,15 @@ def _close(total: Values,     # scores, not by true vectors
            linear: bool,      # whether a score changes as little as its parts
            ) -> NDArray[np.int64]:
     "Where those are whose true vectors may matter: for their own score, or for the scores of all others in their session."
-    found, leading, wanted = total[total > -np.inf], worth[worth > 0], max(by.rescored, 2 * k)  # of those that filters leave, perhaps a few
-    least = -sys.float_info.max if len(found) <= wanted else nth_best(found, wanted)
-    if linear and len(found) > k:
-        least = max(least, nth_best(found, k) - by.unsure)
+    wanted, least = max(by.rescored, 2 * k), -sys.float_info.max  # filters leave few who are above minus infinity, perhaps
+    if linear and len(total) > k:
+        least = max(least, nth_best(total, k) - by.unsure)
     close = total >= least
+    if np.count_nonzero(close) > wanted:
+        close = total >= nth_best(total, wanted)
     if by.leaders:
-        close |= worth >= nth_best(leading, by.leaders) if len(leading) > by.leaders else worth > 0
+        leading = worth > 0
+        close |= leading if np.count_nonzero(leading) <= by.leaders else worth >= nth_best(worth, by.leaders)
     return np.flatnonzero(close)
 
 # %% ../../nbs/10_store/32_ranking.ipynb #c295d250
