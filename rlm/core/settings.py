@@ -211,13 +211,9 @@ KNOWN = {f.name: f.metadata for f in fields(Settings) if f.metadata}
 def find_file(named: "str | Path | None",      # from an argument
               environment: Mapping[str, str],  # where RLM_CONFIG may name a file
               ) -> Path | None:
-    "The settings file to read. A named one must exist."
+    "The settings file to read. One that is named must be there, which reading it will tell."
     if chosen := named or environment.get("RLM_CONFIG"):
-        path = Path(chosen).expanduser()
-        if not path.is_file():
-            raise SettingsError(f"There is no settings file {str(path)!r}.",
-                                "Check the path given by --config or RLM_CONFIG.")
-        return path
+        return Path(chosen).expanduser()
     return next((p for p in (Path(f).expanduser() for f in FILES) if os.path.isfile(p)), None)
 
 
@@ -231,7 +227,7 @@ def from_file(path: Path,           # a YAML file
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
         raise SettingsError(f"{where} is not YAML ({' '.join(str(e).split())}).", write) from None
     except OSError as e:
-        raise SettingsError(f"{where} can't be read ({e.strerror}).", "Check its permissions.") from None
+        raise SettingsError(f"{where} can't be read ({e.strerror}).", "Check the path given by --config or RLM_CONFIG.") from None
     if not isinstance(found, dict | None):
         raise SettingsError(f"{where} holds a {type(found).__name__}.", write)
     for key in found or {}:

@@ -26,6 +26,7 @@ from ..store.embedding import unit
 from ..store.link_rows import USER, bits_of, ids_of, links, number_of, origin_of, put_links, read_links
 from ..store.records import Event, read_confidence
 from ..store.vector_rows import read_stamp
+from ..store.whole_file import written
 
 # %% ../../nbs/30_recall/38_snapshots.ipynb #80194075
 VERSION = 1  # of both files
@@ -37,15 +38,13 @@ def replace_file(path: "str | Path",      # a file; one that is there is replace
                  ) -> int:                # how many
     "Write a text file: it is complete, or what was there before. Raises `StoreError`."
     target = Path(path).expanduser().absolute()
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        with open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f:
-            count = sum(1 for line in lines if f.write(line + "\n"))
-        os.replace(part, target)
+        with written(target) as part:
+            with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f:
+                count = sum(1 for line in lines if f.write(line + "\n"))
+            os.replace(part, target)
     except OSError as e:
         raise StoreError(f"The file {str(target)!r} can't be written ({e.strerror}).", "Give a path that you may write to.") from e
-    finally:
-        part.unlink(missing_ok=True)
     return count
 
 

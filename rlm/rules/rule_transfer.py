@@ -25,6 +25,7 @@ from .rule import NAMES
 from ..store.backend import Filters
 from ..store.records import STATUSES, MemoryRecord, check_order, dump_json, read_count, read_fields
 from ..store.transfer import ImportReport
+from ..store.whole_file import written
 
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #a33525d6
 PLAIN = ("rule_id", "expr", "formal", "tags", "version", "status", "success", "fail", "last_used", "created_at")  # always there
@@ -90,15 +91,13 @@ class ExportedRules(RememberedRules):
         target = Path(path).expanduser().absolute()
         if target.resolve() == Path(self.backend.db.path).resolve():
             raise StoreError(f"The export {str(target)!r} would replace the store itself.", "Give another name.")
-        part = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
             lines = [*self.export_lines()]
-            part.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
-            os.replace(part, target)
+            with written(target) as part:
+                part.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
+                os.replace(part, target)
         except OSError as e:
             raise StoreError(f"The export {str(target)!r} can't be written ({e.strerror}).", "Give a path that you may write to.") from e
-        finally:
-            part.unlink(missing_ok=True)
         return len(lines)
 
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #3a65ab59

@@ -8,6 +8,7 @@ __all__ = ['Decorator', 'store_options', 'json_option', 'Trouble', 'Group', 'opt
 
 # %% ../../nbs/70_service/72_console.ipynb #8013a1fd
 import json
+import os
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -84,7 +85,7 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
         @wraps(command)
         def run(*args: Any, db: Path | None, namespace: str | None, config: Path | None, **kwargs: Any) -> None:
             path = load_settings(config, db_path=db).db_path.expanduser()
-            if not makes and not path.exists():
+            if not makes and not os.path.exists(path):
                 raise NotFound(f"There is no store at {str(path)!r}.",
                                "Write a memory first, or give the right file with --db.")
             with Memory(db, namespace=namespace, config=config) as memory:

@@ -6,6 +6,7 @@
 __all__ = ['BEFORE_REPAIR', 'AFTER_REPAIR', 'db_group', 'backup', 'restore_', 'check', 'export_', 'import_']
 
 # %% ../../nbs/70_service/74_db_cli.ipynb #d4f7722c
+import os
 import sys
 from pathlib import Path
 from typing import IO
@@ -48,7 +49,7 @@ def restore_(source: Path, yes: bool, db: Path | None, namespace: str | None, co
     "Put the backup SOURCE in the place of the store. What was there is kept beside it."
     path = load_settings(config, db_path=db, namespace=namespace).db_path.expanduser()
     examine(source)
-    if path.exists() and not yes:
+    if os.path.exists(path) and not yes:
         click.confirm(f"Replace {path} with {source}?", abort=True, err=True)
     kept = restore(source, path, SystemClock().now())
     if as_json:

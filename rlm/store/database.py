@@ -16,6 +16,7 @@ from pathlib import Path
 from ..core.errors import NotFound, StoreError, StoreForeign, StoreNewer, StoreReadOnly
 from .connections import MEMORY_PATH, Sessions, begin_reading, begin_writing, explained
 from .schema import APPLICATION_ID, MIGRATIONS, Migration, migrate
+from .whole_file import written
 
 # %% ../../nbs/10_store/13_database.ipynb #ae83511b
 _HEADER = b"SQLite format 3\0"
@@ -52,19 +53,19 @@ def read_version(connection: sqlite3.Connection,  # to the file
 
 # %% ../../nbs/10_store/13_database.ipynb #2fd1110f
 def copy_database(source: sqlite3.Connection,  # to a live database
-                  target: Path,                # the copy; a file that is there is replaced
+                  target: Path,                # the copy; a file that is there is replaced, a folder that is not is made
                   ) -> Path:
-    "A consistent copy of a live database, complete or not there at all."
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    "A consistent copy of a live database, complete or not there at all. Raises `StoreError` when it can't be written."
     try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        copy = sqlite3.connect(part)
-        with closing(copy):
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without side files
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with written(target) as part:
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(part)) as copy:
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")  # one file, without side files
+            os.replace(part, target)
+    except OSError as e:
+        raise StoreError(f"The backup {str(target)!r} can't be written ({e.strerror}).", "Give a path that you may write to.") from e
     return target
 
 # %% ../../nbs/10_store/13_database.ipynb #55841bfd
@@ -164,7 +165,7 @@ def _mode(path: str, read_only: bool) -> str:
     except PermissionError as e:
         raise StoreError(f"The store {path!r} may not be read.", "Ask its owner, or check its permissions.") from e
     if not os.access(file.parent, os.W_OK):
-        return "immutable" if not Path(path + "-wal").exists() else "ro"
+        return "immutable" if not os.path.exists(path + "-wal") else "ro"
     return "ro" if read_only or not os.access(path, os.W_OK) else "rw"
 
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FORMAT', 'Arrays', 'DAMAGE', 'index_folder', 'marked', 'index_path', 'pack_texts', 'unpack_texts', 'read_index',
-           'put_in_place', 'discard', 'written', 'write_index', 'drop_indexes']
+           'put_in_place', 'write_index', 'drop_indexes']
 
 # %% ../../nbs/10_store/14_index_file.ipynb #e8687d8c
 import contextlib
@@ -14,10 +14,9 @@ import logging
 import lzma
 import os
 import struct
-import threading
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .database import Database
+from .whole_file import discard, written
 
 # %% ../../nbs/10_store/14_index_file.ipynb #cffeaee3
 FORMAT = 7  # raised when what the files hold changes
@@ -98,54 +98,7 @@ def put_in_place(db: Database,   # the store that the file is made from; this th
         os.replace(part, path)
         return True
 
-# %% ../../nbs/10_store/14_index_file.ipynb #3c4f0692
-_ZEROS = 1 << 20
-
-
-def discard(file: Path,  # one of an index, or a part of one; it may be missing
-            ) -> None:
-    "Overwrite a file, then remove it."
-    with contextlib.suppress(OSError):  # not there, or not ours
-        with file.open("r+b") as data:
-            size = file.stat().st_size
-            for start in range(0, size, _ZEROS):
-                data.write(bytes(min(_ZEROS, size - start)))
-            data.flush()
-            os.fsync(data.fileno())
-        file.unlink()
-
-# %% ../../nbs/10_store/14_index_file.ipynb #2fdbb1a8
-_parts: set[Path] = set()  # that this process is writing
-
-
-@contextlib.contextmanager
-def written(path: Path,  # where a file goes
-            ) -> Iterator[Path]:
-    "Where this thread writes it first; what is still there at the end is discarded, and so is what dead processes left."
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    for old in path.parent.glob(f"{path.name}.*.part"):
-        pid = old.name.removeprefix(f"{path.name}.").split(".")[0]
-        if old not in _parts and (pid in ("", str(os.getpid())) or not pid.isdigit() or not _alive(int(pid))):
-            discard(old)
-    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    _parts.add(part)
-    try:
-        yield part
-    finally:
-        discard(part)
-        _parts.discard(part)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-# %% ../../nbs/10_store/14_index_file.ipynb #a4760ac0
+# %% ../../nbs/10_store/14_index_file.ipynb #631f0e72
 def write_index(db: Database,              # the store the index is made from
                 path: Path,                # where the file goes; one that is there is replaced
                 stamp: Mapping[str, Any],  # what `read_index` will ask for
@@ -156,6 +109,7 @@ def write_index(db: Database,              # the store the index is made from
     if db.read_only:
         return False
     try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         with written(path) as part:
             whole = {**stamp, "format": FORMAT, "position": position, "arrays": sorted(arrays)}
             packed = np.frombuffer(json.dumps(whole).encode(), np.uint8)
@@ -171,7 +125,7 @@ def drop_indexes(db: Database,                  # a store
                  ) -> None:
     "Overwrite and remove a store's index files, as an erasure must; they are made again when needed."
     folder = index_folder(db)
-    for file in list(folder.iterdir()) if folder and folder.is_dir() else ():
+    for file in list(folder.iterdir()) if folder and os.path.isdir(folder) else ():
         if namespace is None or marked(namespace) in file.name:
             discard(file)
     if folder:

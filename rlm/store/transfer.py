@@ -27,6 +27,7 @@ from .records import COLUMNS, MemoryRecord, dump_json
 from .rows import LARGEST, read_memory, read_rows
 from .schema import SCHEMA_VERSION
 from .upkeep import contradictions
+from .whole_file import written
 
 # %% ../../nbs/10_store/19_transfer.ipynb #922d5af2
 TABLES: Mapping[str, str] = {  # table → the order of its rows
@@ -318,17 +319,15 @@ def export_file(db: Database,                  # a live store
     target, store = Path(path).expanduser().absolute(), Path(db.path).resolve()
     if target.resolve() in {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm"))}:
         raise StoreError(f"The export {str(target)!r} would replace the store itself.", "Give another name.")
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        with (open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f,
-              closing(export_lines(db, now, namespace)) as lines):  # or its snapshot would live as long as an error does
-            count = sum(1 for line in lines if f.write(line + "\n"))
-        os.replace(part, target)
+        with written(target) as part:
+            with (open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f,
+                  closing(export_lines(db, now, namespace)) as lines):  # or its snapshot would live as long as an error does
+                count = sum(1 for line in lines if f.write(line + "\n"))
+            os.replace(part, target)
     except OSError as e:
         raise StoreError(f"The export {str(target)!r} can't be written ({e.strerror}).",
                          "Give a path that you may write to, with room for it.") from e
-    finally:
-        part.unlink(missing_ok=True)
     return count
 
 # %% ../../nbs/10_store/19_transfer.ipynb #893b65ae

@@ -145,22 +145,19 @@ def backup(db: Database,           # a live store
            ) -> Path:              # the same, absolute
     "Copy a live store to a file that must not exist yet. Raises `StoreError` when it does or can't be made."
     path = Path(target).expanduser().absolute()
-    if path.exists():
+    if os.path.exists(path):
         raise StoreError(f"The backup {str(path)!r} exists already.", "Give another name; backups are never overwritten.")
-    try:
-        with explained(str(path)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return copy_database(db.current(), path)
-    except OSError as e:
-        raise StoreError(f"The backup {str(path)!r} can't be written ({e.strerror}).", "Give a path that you may write to.") from e
+    with explained(str(path)):
+        return copy_database(db.current(), path)
 
 
 def examine(source: Path,  # a backup
             ) -> None:
     "Refuse a backup that is missing, no store, too new, or damaged."
-    if not source.exists():
-        raise NotFound(f"There is no backup at {str(source)!r}.", "Check the path.")
-    inspect_file(str(source))
+    try:
+        inspect_file(str(source))
+    except OSError as e:
+        raise NotFound(f"The backup {str(source)!r} can't be read ({e.strerror}).", "Check the path.") from e
     try:
         with explained(str(source)), closing(connect(str(source), "ro")) as connection:
             if not read_version(connection, str(source), SCHEMA_VERSION):
@@ -180,10 +177,12 @@ def restore(source: "str | Path",   # a backup
     origin, path = (Path(p).expanduser().absolute() for p in (source, target))
     examine(origin)
     stamp = now.strftime("%Y%m%dT%H%M%S%fZ")
-    kept = _set_aside(path, stamp) if path.exists() and path.stat().st_size else None
-    if not path.exists():
+    try:
+        kept = _set_aside(path, stamp) if os.path.exists(path) and path.stat().st_size else None
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as e:
+        raise StoreError(f"The store {str(path)!r} can't be replaced ({e.strerror}).", "Give a path that you may write to.") from e
     with explained(str(path)), closing(connect(str(origin), "ro")) as old, closing(connect(str(path))) as new:
         old.backup(new)
         new.execute("UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'database_id'")
@@ -204,6 +203,6 @@ def _set_aside(path: Path, stamp: str) -> Path:
     except StoreCorrupt:
         aside = path.with_name(f"{path.name}.damaged-{stamp}")
         for end in ("-wal", "-shm", ""):
-            if (part := Path(f"{path}{end}")).exists():
+            if os.path.exists(part := f"{path}{end}"):
                 os.replace(part, f"{aside}{end}")
         return aside

@@ -21,7 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .index_file import discard, marked, written
+from .index_file import marked
+from .whole_file import discard, written
 from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, encode
 from .vector_fold import DEFAULTS, Base, Tuning
 from .vector_hits import State
@@ -157,6 +158,7 @@ def _replace(part: Path, path: Path, event: int) -> bool:
 
 
 def _write(path: Path, header: bytes, sections: dict[str, NDArray[Any]], place: Place, event: int) -> bool:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     with written(path) as part:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as f:
             f.write(header)

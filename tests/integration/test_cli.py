@@ -234,6 +234,7 @@ def misspelt(home: Path) -> None:
     (home / "rlm.yaml").write_text("serch_k: 3\n", encoding="utf-8")
 
 
+LONG = "x" * 300  # more than a file's name may have
 MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     # what is typed; the exit code; what the message says; the standard input; what is wrong with the place
     ("memory search tea --colour red", 2, "No such option '--colour'", b"", None),
@@ -268,6 +269,7 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("memory search tea --since 2026-02-01 --until 2026-01-01", 1, "not after since", b"", None),
     ("memory show tea --as-of soon", 1, "'soon' is not ISO 8601", b"", None),
     ("memory search tea --db typo.db", 1, "no store at 'typo.db'", b"", None),
+    (f"memory search tea --db {LONG}", 1, "no store at", b"", None),
     ("memory search tea --db .", 1, "is a folder", b"", None),
     ("memory write x --db .", 1, "is a folder", b"", None),
     ("memory write x --db notes.db/x.db", 1, "notes.db", b"", None),
@@ -276,7 +278,8 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("memory search tea", 1, "memory.db", b"", foreign),
     ("memory search tea", 1, "unknown key 'serch_k'", b"", misspelt),
     ("config", 1, "unknown key 'serch_k'", b"", misspelt),
-    ("config --config nowhere.yaml", 1, "no settings file 'nowhere.yaml'", b"", None),
+    ("config --config nowhere.yaml", 1, "settings file 'nowhere.yaml' can't be read", b"", None),
+    (f"config --config {LONG}", 1, "can't be read (File name too long)", b"", None),
     ("memory import core_v9", 1, "pack 'core_v9' can't be read", b"", None),
     ("memory import turns.jsonl", 1, "Line 1 of the pack is no strategy", b"", None),
     ("memory export missing/mine_v1.jsonl", 1, "can't be written", b"", None),
@@ -287,7 +290,12 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("db check --db typo.db", 1, "no store at 'typo.db'", b"", None),
     ("db check", 1, "damaged", b"", damaged),
     ("db backup notes.db", 1, "exists already", b"", None),
-    ("db restore missing.db --yes", 1, "no backup at", b"", None),
+    ("db restore missing.db --yes", 1, "can't be read (No such file", b"", None),
+    (f"db restore {LONG} --yes", 1, "can't be read (File name too long)", b"", None),
+    (f"db restore notes.db --db {LONG} --yes", 1, "can't be replaced (File name too long)", b"", None),
+    ("db restore notes.db --db notes.db/x/y.db --yes", 1, "can't be replaced (Not a directory)", b"", None),
+    (f"db backup {LONG}", 1, "can't be written (File name too long)", b"", None),
+    (f"db export {LONG}", 1, "can't be written (File name too long)", b"", None),
     ("db restore turns.jsonl --yes", 1, "turns.jsonl", b"", None),
     ("db export missing/store.jsonl", 1, "can't be written", b"", None),
     ("db import turns.jsonl", 1, "not an export", b"", None),
@@ -328,6 +336,8 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("tokens add -n ' '", 1, "namespace", b"", None),
     ("tokens list --token-file turns.jsonl", 1, "Line 1 of the token file", b"", None),
     ("rules export missing/rules.jsonl", 1, "can't be written", b"", None),
+    (f"rules export {LONG}", 1, "can't be written (File name too long)", b"", None),
+    (f"anchors export {LONG}", 1, "can't be written (File name too long)", b"", None),
 ]
 
 
@@ -346,7 +356,8 @@ def said(done: Done) -> str:
     return text
 
 
-@pytest.mark.parametrize(("line", "code", "message", "stdin", "spoil"), MISTAKES, ids=[f"{m[0]}{' …' * bool(m[3])}" for m in MISTAKES])
+@pytest.mark.parametrize(("line", "code", "message", "stdin", "spoil"), MISTAKES,
+                         ids=[f"{m[0]}{' …' * bool(m[3])}".replace(LONG, "LONG") for m in MISTAKES])
 def test_a_mistake_is_one_sentence(line: str, code: int, message: str, stdin: bytes, spoil: Callable[[Path], None] | None,
                                    home: Path) -> None:
     before = store_of(home)

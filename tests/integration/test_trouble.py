@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from rlm import Memory
+from rlm.core.clock import SystemClock
 from rlm.core.errors import (
     NotFound,
     RlmError,
@@ -29,6 +30,7 @@ from rlm.core.errors import (
     StoreNewer,
     StoreReadOnly,
 )
+from rlm.store.upkeep import restore
 
 pytestmark = pytest.mark.usefixtures("words_only")
 WORDS = "harbour bakery cello otter bicycle 항구 빵집 수달 자전거 회의".split()  # noqa: SIM905
@@ -277,6 +279,60 @@ def test_a_file_of_somebody_else(open_path: Path) -> None:
     open_path.parent.chmod(0o755)
     kind, said = run(attempt, open_path.with_name("new.db"), nobody=True)
     assert kind == "StoreError" and "can't be made" in said and "may write to" in said
+
+
+@root_only
+def test_a_folder_that_may_not_be_entered(open_path: Path) -> None:
+    open_path.chmod(0o666)
+    (locked := open_path.parent / "locked").mkdir(0o700)
+    shutil.copy(open_path, locked / "memory.db")
+    said = run("""
+        from rlm.core.clock import SystemClock
+        from rlm.core.settings import load_settings
+        from rlm.store.upkeep import restore
+        m, locked, now = Memory(sys.argv[1]), sys.argv[2], SystemClock().now()
+        acts = {"open": lambda: Memory(locked), "backup": lambda: m.backup(locked), "export": lambda: m.export_jsonl(locked),
+                "from": lambda: restore(locked, sys.argv[1], now), "to": lambda: restore(sys.argv[1], locked, now),
+                "settings": lambda: load_settings(locked)}
+        said = {}
+        for name, act in acts.items():
+            try: act()
+            except RlmError as e: said[name] = f"{type(e).__name__}: {e}"
+        print(json.dumps(said))
+        """, open_path, locked / "memory.db", nobody=True)
+    kinds = {name: text.split(":")[0] for name, text in said.items()}
+    assert kinds == dict.fromkeys(("open", "backup", "export", "to"), "StoreError") | {"from": "NotFound", "settings": "SettingsError"}
+    assert all("can't be" in text and "(Permission denied)." in text for text in said.values()), said
+
+
+def test_a_name_that_is_too_long(path: Path, tmp_path: Path) -> None:
+    long, now = tmp_path / ("x" * 300), SystemClock().now()
+    refused(StoreError, lambda: Memory(long), "can't be made (File name too long)")
+    refused(NotFound, lambda: restore(long, path, now), "can't be read (File name too long)")
+    refused(StoreError, lambda: restore(path, long, now), "can't be replaced (File name too long)")
+    with Memory(path) as memory:
+        before = contents(memory)
+        refused(StoreError, lambda: memory.backup(long), "can't be written (File name too long)")
+        refused(StoreError, lambda: memory.export_jsonl(long), "can't be written (File name too long)")
+        assert contents(memory) == before
+    refused(StoreError, lambda: Memory(tmp_path / ("y" * 252)), "can't be opened", "beside it")  # there is no room for "-wal"
+
+
+def test_what_a_killed_backup_left_is_gone_after_the_next(path: Path, tmp_path: Path) -> None:
+    killed = """
+        from rlm.store import database
+        database.os.replace = lambda *_: os.kill(os.getpid(), 9)
+        Memory(sys.argv[1]).backup(sys.argv[2])
+        """
+    target = tmp_path / "monday[1].db"
+    with pytest.raises(AssertionError):
+        run(killed, path, target)
+    (left,) = tmp_path.glob("*.part")
+    left.with_name(f"{left.name}-journal").write_bytes(path.read_bytes())  # as when it is killed earlier
+    (other := tmp_path / f"{target.name}.001.part").write_text("not ours")
+    with Memory(path) as memory:
+        memory.backup(target)
+    assert [p.name for p in sorted(tmp_path.glob("*.part*"))] == [other.name] and target.stat().st_size == path.stat().st_size
 
 
 def test_reading_only_was_asked_for(path: Path) -> None:
