@@ -106,7 +106,7 @@ class OpenDatabase(Sessions):
                  busy_timeout_s: float = 30.0,  # how long a write waits for another process's
                  migrations: tuple[Migration, ...] = MIGRATIONS,  # other ones, for tests
                  ) -> None:
-        where = MEMORY_PATH if str(path) == MEMORY_PATH else str(Path(path).expanduser().absolute())
+        where = MEMORY_PATH if str(path) == MEMORY_PATH else os.path.realpath(Path(path).expanduser())
         mode = "rw" if where == MEMORY_PATH else _mode(where, read_only)
         self.read_only = mode != "rw"
         super().__init__(where, mode, synchronous, busy_timeout_s)

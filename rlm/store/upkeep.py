@@ -174,7 +174,7 @@ def restore(source: "str | Path",   # a backup
             now: datetime,          # names the copy of what is replaced
             ) -> Path | None:       # that copy, if there was anything to replace
     "Put a backup in the place of a store. What was there is kept beside it."
-    origin, path = (Path(p).expanduser().absolute() for p in (source, target))
+    origin, path = Path(source).expanduser().absolute(), Path(os.path.realpath(Path(target).expanduser()))
     examine(origin)
     stamp = now.strftime("%Y%m%dT%H%M%S%fZ")
     try:

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
+from rlm.core.clock import SystemClock
 from rlm.core.errors import StoreBusy
 from rlm.core.text import tokens
+from rlm.store.upkeep import restore
 
 # No word of these is a part of any other word in the tests or the schema.
 WORDS = {"text": "zwiebelkuchen", "title": "quarzsand", "summary": "frostbeule", "tag": "xylofonist", "speaker": "wuchtbrumme",
@@ -172,6 +174,25 @@ def test_an_erased_memory_is_not_in_a_backup_made_afterwards(store: Memory, tmp_
     sound = sqlite3.connect(tmp_path / "copies" / "backup.db")
     assert sound.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     sound.close()
+
+
+def test_a_store_has_one_place_by_whatever_name_it_is_opened(tmp_path: Path) -> None:
+    (real := tmp_path / "real").mkdir()
+    (home := tmp_path / "home").mkdir()
+    (home / "m.db").symlink_to(real / "m.db")
+    with Memory(home / "m.db", embedder="none") as memory:
+        memory.write_many([{"text": f"note {i}", "id": f"n{i}"} for i in range(2500)])
+        id = secret(memory)
+        assert memory.search(WORDS["text"])[0].id == id
+    assert [p.name for p in home.iterdir()] == ["m.db"] and list((real / "m.db.index").iterdir()), "the index is beside the file"
+    with Memory(real / "m.db", embedder="none") as memory:
+        memory.delete(id, erase=True)
+    assert traces(tmp_path, list(WORDS.values())) == []
+    with Memory(home / "m.db", embedder="none") as memory:
+        memory.backup(tmp_path / "backup.db")
+    (real / "m.db").write_bytes((real / "m.db").read_bytes()[:5000])
+    kept = restore(tmp_path / "backup.db", home / "m.db", SystemClock().now())
+    assert kept and kept.parent == real and (home / "m.db").is_symlink(), "a damaged one is moved aside, not the link to it"
 
 
 def test_an_event_without_text_remains(store: Memory) -> None:
