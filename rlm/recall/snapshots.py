@@ -52,7 +52,7 @@ def read_file(path: "str | Path",  # of a snapshot
               ) -> list[Any]:      # the value of each line
     "The lines of a file. Raises `NotFound`, `InvalidInput`."
     try:
-        texts = Path(path).expanduser().read_text(encoding="utf-8").splitlines()
+        texts = Path(path).expanduser().read_text(encoding="utf-8").split("\n")  # what else ends a line may stand in a text
         return [json.loads(text) for text in texts if text.strip()]
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e

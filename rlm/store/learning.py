@@ -38,7 +38,7 @@ def read_labelled(path: Path,  # of JSON Lines: {"query": …, "relevant": [ids]
                   ) -> list[Labelled]:
     "Labelled questions from a file. Raises `NotFound`, `InvalidInput` with the line."
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # what else ends a line may stand in a question
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
     return [_labelled(line, f"{path.name}, line {n}", n) for n, line in enumerate(lines, start=1) if line.strip()]
