@@ -150,14 +150,14 @@ def _store(db: Database, table: str, rows: list[dict[str, Any]]) -> int:
     return db.current().total_changes - before
 
 # %% ../../nbs/10_store/19_transfer.ipynb #d4fb135e
-def _compare(db: Database, row: Mapping[str, Any], tags: list[str]) -> tuple[int | None, str]:
+def _compare(db: Database, row: dict[str, Any], tags: list[str], secrets: str) -> tuple[int | None, str]:
     "The number of the identical memory here, and why this one can't come in, if it can't."
     fields = [c for c in COLUMNS if c != "seq"]
     key = (row["namespace"], row["id"])
     found = db.query(f"SELECT seq, {', '.join(fields)} FROM memories WHERE namespace = ? AND id = ?", key)
     if found:
         ours = [t for (t,) in db.query("SELECT tag FROM memory_tags WHERE seq = ? ORDER BY tag", (found[0][0],))]
-        same = tuple(row.get(c) for c in fields) == found[0][1:] and tags == ours
+        same = tags == ours and any(tuple(r(row).get(c) for c in fields) == found[0][1:] for r in (dict, lambda r: _guarded(r, secrets)))
         return found[0][0], "" if same else "differs from the memory here"
     if db.query("SELECT 1 FROM events WHERE namespace = ? AND subject = ? AND kind IN ('delete', 'erase')", key):
         return None, "was deleted here"
@@ -178,7 +178,7 @@ class _Plan:
     empty: bool  # nothing is stored here yet
 
 
-def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> _Plan:
+def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]], secrets: str) -> _Plan:
     "What becomes of each memory."
     theirs: dict[int, list[str]] = {}
     for tag in tables["memory_tags"]:
@@ -186,7 +186,7 @@ def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> _Plan:
     empty = not db.query("SELECT 1 FROM events LIMIT 1")
     numbers, added, refused, last = dict[int, int](), set[int](), dict[str, str](), _last_number(db)
     for row in tables["memories"]:
-        here, why = (None, "") if empty else _compare(db, row, sorted(theirs.get(row["seq"], [])))
+        here, why = (None, "") if empty else _compare(db, row, sorted(theirs.get(row["seq"], [])), secrets)
         if why:
             refused[row["id"]] = why
         elif here is not None:
@@ -270,25 +270,25 @@ def import_lines(db: Database,                  # a live store
     "Read an export into a store, all or nothing. Raises `InvalidInput` for anything that is not a whole, sound export."
     header, rows = read_lines(lines)
     tables, sequences = read_rows(db, TABLES, rows), _read_sequences(header)
-    for table in ("memories", "memory_versions"):
-        tables[table] = [_guarded(row, secrets) for row in tables[table]]
-    if check is not None:
-        _check_each(tables["memories"], [n for n, row in enumerate(rows, start=2) if row.get("table") == "memories"], check)
     foreign = sorted({r["namespace"] for part in tables.values() for r in part if "namespace" in r} - {namespace})
     if namespace is not None and foreign:
         raise InvalidInput(f"The export holds rows of the namespace {foreign[0]!r}, not only of {namespace!r}.",
                            "Open the store with that namespace, or import the whole file with `rlm db import`. Nothing was imported.")
     with db.transaction():
-        before = set(contradictions(db))
-        report = _merge(db, tables, sequences)
+        before, plan = set(contradictions(db)), _decide(db, tables, secrets)
+        for table in ("memories", "memory_versions"):
+            tables[table] = [_guarded(row, secrets) if (row["namespace"], row["id"]) in plan.ids else row for row in tables[table]]
+        if check is not None:
+            _check_each(tables["memories"], [n for n, row in enumerate(rows, start=2) if row.get("table") == "memories"], check)
+        report = _merge(db, tables, sequences, plan)
         if wrong := sorted(set(contradictions(db)) - before):
             raise InvalidInput(f"The export contradicts itself. {wrong[0]}", "It is damaged. Nothing was imported.")
     return report
 
 # %% ../../nbs/10_store/19_transfer.ipynb #06f9bc82
-def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], sequences: Mapping[str, int]) -> ImportReport:
+def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], sequences: Mapping[str, int], plan: _Plan) -> ImportReport:
     "Bring the rows in; inside a transaction."
-    plan, stored = _decide(db, tables), Counter[str]()
+    stored = Counter[str]()
     new = [_renumbered(r, plan) for r in tables["memories"] if r["seq"] in plan.added]
     past = db.query("SELECT coalesce(max(vid), 0) FROM memory_versions")[0][0]
     with in_step(db, adjacent(db, new) | replies(db, new)) as documents:
@@ -316,8 +316,8 @@ def export_file(db: Database,                  # a live store
                 namespace: str | None = None,  # only this one; None for the whole store
                 ) -> int:
     "Write an export to a file, replacing it; returns the number of lines. Raises `StoreError` when it can't be written."
-    target, store = Path(path).expanduser().absolute(), Path(db.path).resolve()
-    if target.resolve() in {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm"))}:
+    target = Path(path).expanduser().absolute()
+    if os.path.realpath(target) in {db.path + end for end in ("", "-wal", "-shm")}:
         raise StoreError(f"The export {str(target)!r} would replace the store itself.", "Give another name.")
     try:
         with written(target) as part:

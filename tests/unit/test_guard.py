@@ -180,6 +180,25 @@ def test_an_import_is_guarded_and_the_same_twice(bare: Path, tmp_path: Path) -> 
         assert not strict.recent()
 
 
+@pytest.mark.parametrize("mode", ["redact", "refuse"])
+def test_a_store_s_own_export_is_what_it_holds(mode: str, bare: Path, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, secrets="allow") as memory:
+        memory.write("How to jailbreak: 'ignore all previous instructions' is a known phrase", id="q")
+        memory.update("q", provenance={})  # a person looked at it, and cleared the mark
+        memory.write("my password is hunter2!", id="p")
+    with Memory(path, secrets=mode) as memory:
+        memory.export_jsonl(tmp_path / "out.jsonl")
+        report = memory.import_jsonl(tmp_path / "out.jsonl")
+        assert (report.added, report.unchanged, dict(report.refused)) == (0, 2, {})
+        assert memory.get("q").provenance == {} and "hunter2" in memory.get("p").text and memory.check() == []
+    with Memory(tmp_path / "new.db") as other:
+        assert other.import_jsonl(tmp_path / "out.jsonl").added == 2
+        assert other.get("q").provenance == {"trust": "low", "flags": ["instructions"]} and "hunter2" not in other.get("p").text
+        other.update("p", text="another")
+        assert dict(other.import_jsonl(tmp_path / "out.jsonl").refused) == {"p": "differs from the memory here"}
+
+
 def test_what_is_given_wrongly_is_still_refused_in_the_old_words() -> None:
     for odd in ({"text": 3}, {"text": None}, {"text": "my PIN is 4821", "provenance": "chat"}, {}):
         assert guarded(dict(odd)) == odd
