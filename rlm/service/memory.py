@@ -25,7 +25,7 @@ from ..store.records import Edge, Event, MemoryRecord, check_order, read_count, 
 from ..store.store_vectors import Made
 from ..store.transfer import ImportReport, export_file, import_file
 from ..store.upkeep import backup, check
-from ..store.vector_rows import passages_of
+from ..store.vector_rows import spoken
 
 # %% ../../nbs/70_service/72_memory.ipynb #81f0caab
 _FIXED = {"id", "kind", "session", "turn", "reply_to", "success", "failure"}
@@ -40,12 +40,11 @@ class RevisingMemory(AttentiveMemory):
         asked = kept.keys() & {"formal", "extra"}
         return check_formal(kept, self.get(id).kind, self.settings.max_text_chars) if asked else kept
 
-    def _embedded(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[list[str], Made]:
-        "What will be embedded of a changed memory, and its vectors, made before the transaction begins."
+    def _embedded(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[MemoryRecord, Made]:
+        "A changed memory, and its vectors if they are other ones, made before the transaction begins."
         _refuse_change(old, {n: v for n, v in wanted.items() if not _same(getattr(old, n), v)})
         new = old.changed(**wanted)
-        said = passages_of(new)
-        return said, self.vectors.made([new]) if said != passages_of(old) else None
+        return new, self.vectors.made([new]) if spoken(new) != spoken(old) else None
 
     def _revise(self, record: MemoryRecord, made: Made) -> None:
         "Vectors of the new text; without a model, none."
@@ -82,8 +81,8 @@ class UpdatingMemory(RevisingMemory):
             if "status" in changed:
                 detail["status"] = [old.status, new.status]
             stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
-            if (said := passages_of(new)) != passages_of(old):
-                self._revise(stored, made if said == planned else self.vectors.made([new]))
+            if spoken(new) != spoken(old):
+                self._revise(stored, made if made and spoken(new) == spoken(planned) else self.vectors.made([new]))
             return stored
 
 # %% ../../nbs/70_service/72_memory.ipynb #99cd84be

@@ -314,6 +314,35 @@ def test_parts_lose_no_word(text: str, size: int) -> None:
     assert "".join("".join(parts).split()) == "".join(text.split())
 
 
+@pytest.mark.parametrize("part", ["단어 ", "word ", "가", "a", "네. ", "No. "])
+def test_no_text_takes_long_to_cut(part: str) -> None:
+    begun = time.process_time()
+    parts = split_parts(text := part * (1_000_000 // len(part)))
+    assert time.process_time() - begun < 5 and "".join("".join(parts).split()) == "".join(text.split())
+    assert max(len(p) + sum(c > "\u02ff" for c in p) for p in parts) <= 2000
+
+
+def test_what_an_update_embeds(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Letters("one")
+    with Memory(tmp_path / "m.db", embedder=model) as memory:
+        memory.write("tea at noon", id="a", title="tea")
+        model.asked.clear()
+        memory.update("a", tags=["x"], category="drink", status="archived")
+        assert model.asked == [], "nothing that was said has changed"
+        memory.update("a", title="green tea", status="hot")
+        assert model.asked == ["green tea. tea at noon"]
+        plan = memory._embedded
+        monkeypatch.setattr(memory, "_embedded", lambda *given: (plan(*given), others.update("a", text="coffee"))[0])
+        with Memory(tmp_path / "m.db", embedder=model) as others:  # another says something else between plan and transaction
+            memory.update("a", text="tea at noon")
+        assert memory.get("a").text == "tea at noon" and memory.backend.db.query("SELECT count(*) FROM vectors") == [(1,)]
+    with Memory(tmp_path / "plain.db", embedder="none") as memory:
+        memory.write("단어 " * 330_000, id="long")
+        begun = time.process_time()
+        memory.update("long", tags=["x"])
+        assert time.process_time() - begun < 5
+
+
 def test_the_vectors_of_questions_are_kept_by_model() -> None:
     kept, one, two = QueryVectors(size=3), Letters("one"), Letters("two", "ab")
     assert kept.get(one, "abba").shape == (8,)
