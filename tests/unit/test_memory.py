@@ -1,6 +1,7 @@
 "The facade: what it refuses, how conversations come in, and that reading changes nothing."
 import asyncio
 import hashlib
+import inspect
 import subprocess
 import sys
 import threading
@@ -13,11 +14,12 @@ from typing import Any
 import pytest
 
 from rlm import Memory
-from rlm.core.clock import ManualClock
+from rlm.core.clock import ManualClock, SystemClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError, StoreReadOnly
 from rlm.service.results import Hit
 from rlm.store.backend import TEXT_COLUMNS
 from rlm.store.records import READERS
+from rlm.store.upkeep import restore
 
 pytestmark = pytest.mark.usefixtures("bare")
 LABELS = ("title", "category", "session", "speaker", "role")
@@ -661,6 +663,17 @@ def test_a_path_may_hold_any_character_a_file_name_may(path: Path) -> None:
         assert path.with_name(name).stat().st_size > 0
 
 
+def test_copies_beside_a_store_are_found_whatever_its_name(path: Path) -> None:
+    store, other = path.with_name("a[b]*.db"), path.with_name("ab.db")
+    with Memory(store) as memory:
+        memory.write("tea")
+        memory.backup(path)
+    Memory(other).close()
+    kept = [restore(path, target, SystemClock().now()) for target in (store, other)]
+    with Memory(store) as memory:
+        assert memory.copies() == [kept[0]]
+
+
 @pytest.mark.parametrize("namespace", ["", "\0", "\ud800", "a\nb", 5, "x" * 600])
 def test_a_namespace_is_a_name(namespace: Any) -> None:
     with pytest.raises(RlmError, match="namespace"):
@@ -681,6 +694,13 @@ def test_an_export_never_replaces_the_store_itself(path: Path) -> None:
 
 # ---------------------------------------------------------------- many at once
 
+def test_every_method_has_a_twin_for_asyncio() -> None:
+    methods = {name: f for name, f in inspect.getmembers(Memory, inspect.isfunction) if not name.startswith("_")}
+    twins = {name: f for name, f in methods.items() if inspect.iscoroutinefunction(f)}
+    assert twins.keys() == {f"a{name}" for name in methods.keys() - twins.keys()}
+    assert all(inspect.signature(f) == inspect.signature(methods[name[1:]]) for name, f in twins.items())
+
+
 def test_async_twins_work_beside_a_running_loop(path: Path) -> None:
     async def one() -> None:
         with Memory(path) as memory:
@@ -694,6 +714,16 @@ def test_async_twins_work_beside_a_running_loop(path: Path) -> None:
             assert len((await memory.ahistory(written.id)).versions) == 2
             assert (await memory.astats())["memories"] == 5
             assert await memory.adelete([many[0].id, turns[0].id]) == 2
+            await memory.alink(written.id, turns[1].id)
+            await memory.arecord_usage(written.id, success=1)
+            assert [e.dst for e in await memory.alinks(written.id)] == [turns[1].id] and await memory.acheck() == []
+            copy = await memory.abackup(path.with_name("copy.db"))
+            assert copy.exists() and await memory.acopies() == []
+            assert await memory.aexport_jsonl(path.with_name("out.jsonl")) > 5
+            assert (await memory.aimport_jsonl(path.with_name("out.jsonl"))).unchanged == 3
+            other = Memory(copy)
+            assert len(await other.arecent()) == 3
+            await other.aclose()
             with pytest.raises(InvalidInput):
                 await memory.asearch("hello", colour="red")
             assert memory.search("changed")[0].id == written.id, "the plain methods work inside a loop too"
