@@ -1,0 +1,85 @@
+"Answers in English and Korean as a verifier reads them: what looks alike must not be read alike."
+
+from typing import Any
+
+import pytest
+
+from rlm.agent.judge import judge_trajectory, read_expectation
+from rlm.agent.models import ScriptedModel
+from rlm.agent.replies import answer_text
+from rlm.agent.trajectory import Step, Trajectory
+
+
+def run(given: object) -> Trajectory:
+    "A run that called FINAL with this."
+    return Trajectory("q", (Step(1, "r", "FINAL(1)"),), answer_text(given), True, "answered", value=given)
+
+
+def verdict(given: object, expected: dict[str, Any]) -> bool | None:
+    judged = judge_trajectory(run(given), read_expectation(expected))
+    assert judged.confidence == ("low" if judged.success is None else "high")
+    return judged.success
+
+
+TRUE = ("yes", "Yes.", "**Yes**, it is", "true", "네", "네, 그렇습니다", "예", "예입니다", "네.", "맞습니다", "맞아요",
+        "맞다", "그렇습니다", "그래요", "옳습니다", "참입니다", True)
+FALSE = ("no", "No.", "No, it is not", "no it is not", "No\nIt has none", "false", "아니요", "아니오",
+         "아닙니다", "아닌 것 같습니다", "아뇨", "아님", "맞지 않습니다", "그렇지 않습니다", "거짓", False)
+NEITHER = ("none", [], None, "Northern", "Norway", "No one", "Notable", "nothing", "예를 들면 prov:Plan",
+           "네덜란드", "그렇지만", "맞춤", "hm", "yesterday", "아마도")
+
+
+@pytest.mark.parametrize("truth", [True, False])
+@pytest.mark.parametrize("given", TRUE + FALSE + NEITHER)
+def test_yes_and_no(given: object, truth: bool) -> None:
+    said = True if given in TRUE and given != [] else False if given in FALSE else None
+    assert verdict(given, {"truth": truth}) is (said is truth)
+
+
+@pytest.mark.parametrize(("given", "number"), [
+    ("5개입니다", 5), ("3개", 3), ("3", 3), ("There are 3.", 3), ("총 12 개", 12), ("모두 3입니다", 3),
+    ("1,234", 1234), ("1,234,567개", 1234567), ("-3", -3), ("−3", -3), ("1,2", None), ("1,2345", None),
+    ("12,34", None), ("3-5", None), ("3/4", None), ("3.5", None), ("3 or 4", None), ("prov-3", None), ("v3", None),
+    ("ISO-8601 has 5", 5), ("7" * 5000, None), (3, 3), (True, None)])
+def test_numbers(given: object, number: int | None) -> None:
+    for wanted in (3, 12, 5, -3, 1, 2, 4, number or 0):
+        assert verdict(given, {"number": wanted}) is (wanted == number), wanted
+
+
+@pytest.mark.parametrize("given", [
+    "prov:Agent와 prov:Plan", "prov:Agent 및 prov:Plan", "prov:Agent 그리고 prov:Plan",
+    "prov:Agent, 그리고 prov:Plan", "prov:Agent와 prov:Plan입니다.", "prov:Plan과 prov:Agent", "prov:Agent and prov:Plan",
+    "prov:Agent, prov:Plan", ["prov:Agent", "prov:Plan"],
+    "<http://www.w3.org/ns/prov#Agent>와 <http://www.w3.org/ns/prov#Plan>"])
+def test_terms_are_parted(given: object) -> None:
+    assert verdict(given, {"terms": ["prov:Agent", "prov:Plan"]}) is True
+
+
+def test_terms_in_hangul() -> None:
+    assert verdict(":활동과 :계획", {"terms": [":활동", ":계획"]}) is True
+    assert verdict(":사과", {"terms": [":사과"]}) is True and verdict("없습니다", {"terms": []}) is True
+    assert verdict("prov:Agent", {"terms": ["prov:Agent", "prov:Plan"]}) is False
+
+
+ADMITTED = ("I do not know.", "I do not know: no term fits", "I don't know", "I don’t know", "unknown", "unknown: x", "Unknown.",
+            "It is unknown", "Nobody knows", "Not known", "Not sure…", "No idea", "I'm not sure.", "I cannot tell", "Sorry, I can't say",
+            "모르겠습니다", "잘 모르겠어요", "알 수 없습니다", "prov:Foo가 무엇인지 알 수 없습니다.", "모릅니다")
+FORMS = ({"truth": False}, {"truth": True}, {"number": 3}, {"terms": ["prov:Plan"]}, {"terms": []}, {"text": "x"}, {"contains": ["know"]})
+
+
+@pytest.mark.parametrize("expected", FORMS)
+@pytest.mark.parametrize("given", ADMITTED)
+def test_who_does_not_know_is_neither_right_nor_wrong(given: str, expected: dict[str, Any]) -> None:
+    assert verdict(given, expected) is None
+
+
+@pytest.mark.parametrize("given", [*ADMITTED, "There is no such class.", "prov:Foo does not exist", "그런 클래스는 없습니다",
+                                   "존재하지 않습니다"])
+def test_unless_that_was_to_be_found_out(given: str) -> None:
+    assert verdict(given, {"refuses": True}) is True and verdict(given, {"refuses": False}) is False
+
+
+@pytest.mark.parametrize("given", ADMITTED)
+def test_no_critic_is_asked_about_it(given: str) -> None:
+    critic = ScriptedModel(['{"success": "yes", "reason": "fine", "confidence": "high", "missing": []}'])
+    assert judge_trajectory(run(given), model=critic).success is None and not critic.seen
