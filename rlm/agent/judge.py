@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .crossing import well_formed
 from .models import Message, Model, ModelError
 from .procedural_memory import Judgment
 from .trajectory import Step, Trajectory, bounded, safe_trajectory
@@ -188,8 +189,9 @@ def read_judgment(text: str,  # a model's reply
         return Judgment(None, "The judge's reply could not be read.")
     success, missing = words[found["success"]], found.get("missing")
     sure = "medium" if success is not None and found.get("confidence") in ("high", "medium") else "low"
-    listed = tuple(bounded(str(m), 200) for m in missing[:8]) if isinstance(missing, list) else ()
-    return Judgment(success, bounded(str(found.get("reason") or "no reason given"), 300), "medium" if sure == "medium" else "low", listed)
+    listed = tuple(bounded(well_formed(str(m)), 200) for m in missing[:8]) if isinstance(missing, list) else ()
+    reason = bounded(well_formed(str(found.get("reason") or "no reason given")), 300)
+    return Judgment(success, reason, "medium" if sure == "medium" else "low", listed)
 
 # %% ../../nbs/40_agent/48h_judge.ipynb #8742c6c6
 def judge_trajectory(trajectory: Trajectory,                    # a run

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from .crossing import well_formed
 from ..core.errors import InvalidInput, NotFound, RlmError, suggest
 from ..core.settings import Settings, load_settings
 
@@ -53,10 +54,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    "What a model said."
+    "What a model said, as UTF-8 can hold it: it is run, sent, logged and kept."
 
-    text: str  # as it came
+    text: str  # as it came, but for halves of surrogate pairs
     usage: Usage = Usage()  # what it cost
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", well_formed(self.text))
 
 
 @runtime_checkable

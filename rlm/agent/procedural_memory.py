@@ -9,12 +9,13 @@ __all__ = ['SLOTS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CO
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #1f5758b4
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from .crossing import well_formed
 from ..core.errors import InvalidInput, suggest
 from ..core.guard import guarded, screen
 from ..core.ids import squeeze, strategy_id
@@ -213,24 +214,24 @@ class Experience:
     notes: str | None = None  # anything else about the run
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #a151b2da
-def _safe_value(value: Any) -> Any:
-    "What an artifact holds, without credentials."
+def _safe_value(value: Any, kept: Callable[[str], str]) -> Any:
+    "What an artifact holds, its texts as they are kept."
     if isinstance(value, str):
-        return screen(value).text
+        return kept(value)
     if isinstance(value, Mapping):
-        return {screen(k).text if isinstance(k, str) else k: _safe_value(v) for k, v in value.items()}
-    return [_safe_value(v) for v in value] if isinstance(value, list | tuple) else value
+        return {_safe_value(k, kept): _safe_value(v, kept) for k, v in value.items()}
+    return [_safe_value(v, kept) for v in value] if isinstance(value, list | tuple) else value
 
 
 def safe_experience(e: Experience,         # about to be kept
                     mode: str = "redact",  # what becomes of credentials: as the setting `secrets`; refuse is as redact
                     ) -> Experience:
     "A run as it may be stored: question, answer, steps, judgment and notes pass the guard, whatever their language."
-    if mode == "allow":
-        return e
-    said = {n: _safe_value(getattr(e, n)) for n in ("task", "answer", "artifact", "notes")}
+    def kept(text: str) -> str:
+        return well_formed(text) if mode == "allow" else screen(well_formed(text)).text
+    said = {n: _safe_value(getattr(e, n), kept) for n in ("task", "answer", "artifact", "notes")}
     j = e.judgment
-    judged = None if j is None else replace(j, reason=_safe_value(j.reason), missing=tuple(_safe_value(j.missing)))
+    judged = None if j is None else replace(j, reason=kept(j.reason), missing=tuple(kept(m) for m in j.missing))
     return replace(e, **said, judgment=judged)
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #5c7f658b

@@ -17,7 +17,7 @@ from itertools import count
 from keyword import iskeyword
 from typing import Any, Protocol, Self, runtime_checkable
 
-from .crossing import Ref, exposed, plain
+from .crossing import Ref, exposed, plain, well_formed
 from .guest import clip
 from ..core.errors import InvalidInput, RlmError, suggest
 
@@ -157,7 +157,8 @@ class Refused(Exception):
         kinds = [t for t in type(error).__mro__ if t in _OWN]
         named = isinstance(error, RlmError) or (kinds and kinds[0] is type(error))
         text = str(error.args[0]) if isinstance(error, KeyError) and not isinstance(error, RlmError) and error.args else str(error)
-        return cls(kinds[0].__name__ if kinds else "RuntimeError", clip(text if named else f"{type(error).__name__}: {text}", limit))
+        said = well_formed(text if named else f"{type(error).__name__}: {text}")
+        return cls(kinds[0].__name__ if kinds else "RuntimeError", clip(said, limit))
 
 
 def brief(value: object,  # anything

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from .crossing import Ref, decode, encode, plain
+from .crossing import Ref, decode, encode, plain, well_formed
 from .guest import clip
 from .guest_session import Guest
 from .sandbox import LOST, UNDONE, Broker, Limits, Refused, SandboxError, StepResult
@@ -184,7 +184,8 @@ class Stepping(Again):
         except BaseException:  # an interrupt, in the midst of an answer
             self._again(self._journal)
             raise
-        stdout, value, error = (clip(str(done.get(name, "")), getattr(self._limits, name) + 100) for name in ("stdout", "value", "error"))
+        texts = {name: well_formed(str(done.get(name, ""))) for name in ("stdout", "value", "error")}
+        stdout, value, error = (clip(text, getattr(self._limits, name) + 100) for name, text in texts.items())
         return StepResult(stdout, value, error, spent == "time", lost, tuple(self._broker.calls), time.perf_counter() - begun)
 
 # %% ../../nbs/40_agent/44_sandbox_inprocess.ipynb #a131a9ba

@@ -18,6 +18,7 @@ from rlm.agent.memory_store import SQLiteMemoryBackend
 from rlm.agent.models import ScriptedModel
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
 from rlm.agent.packs import ensure_packs, read_pack, shipped_pack
+from rlm.agent.procedural_memory import Judgment
 from rlm.agent.prompt import CONTEXT_LIMIT
 from rlm.core.clock import ManualClock
 
@@ -86,6 +87,18 @@ def test_without_extraction_and_memory_nothing_is_kept(store: Memory, prov: Onto
     setting = Setting(ScriptedModel([LOOK, ANSWER]), extract=False)
     rlm_run_with_memory(Task("Below Entity?", read_expectation({"truth": True})), strategies(store), setting, prov)
     assert rows(store, "trajectories") == 1 and rows(store, "memory_items") == 0
+
+
+@pytest.mark.parametrize("code", ["FINAL('a\\ud800b')", "print('a\\ud800b')\nFINAL('a\ud800b')", "FINAL([0] * 60 + [10**5000])",
+                                  "FINAL('7' * 5000)"])
+def test_what_no_file_can_hold_costs_no_run(store: Memory, code: str) -> None:
+    "Halves of surrogate pairs, from the code, the model and the critic; integers that Python does not write."
+    lines = ["```repl\n1 + 1\n```", f"```repl\n{code}\n```", "```repl\nFINAL('the second')\n```"]
+    critic = ScriptedModel([r'{"success": "no", "reason": "it says \ud800", "confidence": "high", "missing": ["\udfff"]}'] * 2)
+    done = rlm_run_with_memory(Task("q"), strategies(store), Setting(ScriptedModel(lines), critic=critic))
+    [kept] = strategies(store).experiences()
+    assert done.trajectory.converged and kept.answer in ("a\ufffdb", "the second", "7" * 5000)
+    assert kept.judgment == Judgment(False, "it says \ufffd", "medium", ("\ufffd",))
 
 
 def test_the_context_is_bounded_on_a_large_ontology(shared: Path, store: Memory) -> None:

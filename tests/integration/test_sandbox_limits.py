@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from rlm.agent.sandbox import DIALECT, Limits, Refused, Sandbox, SandboxError, StepResult, open_sandbox
-from rlm.agent.sandbox_inprocess import Replayed, Session
+from rlm.agent.sandbox import DIALECT, Broker, Limits, Refused, Sandbox, SandboxError, StepResult, open_sandbox
+from rlm.agent.sandbox_inprocess import Replayed, Session, answer
 from rlm.core.errors import InvalidInput, NotFound
 
 pytest.importorskip("pydantic_monty", reason="the extra `agent` is not installed")
@@ -190,6 +190,39 @@ def test_forged_messages_and_death_end_the_step_only(walled: Sandbox, host: Host
 
 
 # ---------------------------------------------------------------- what is bounded
+
+ALIKE = "k * (2**61 - 1) for k in range(300)"
+
+
+@pytest.mark.parametrize("given", ["[0] * 60 + [10**5000]", "{-10**4500: 1}", f"{{{ALIKE}}}", f"dict.fromkeys([{ALIKE}])",
+                                   f"[(1, frozenset([{ALIKE}]))]"])
+def test_what_could_harm_the_host_does_not_cross(steady: Sandbox, given: str) -> None:
+    step = steady.run(f"echo({given})")
+    assert failed(step) and "TypeError" in step.error and "can't cross" in step.error
+    step = steady.run(f"try:\n    FINAL({given})\nexcept TypeError:\n    print('well')")
+    assert step.stdout == "well\n" and step.ok
+
+
+def test_a_forged_message_does_not_hold_the_host() -> None:
+    "Without a limit, 20,000 numbers with one hash would take some seconds."
+    broker = Broker({"echo": lambda value: value}, {}, LIMITS)
+    broker.begin()
+    numbers = [{"int": hex(k * (2**61 - 1))} for k in range(20_000)]
+    begun = time.perf_counter()
+    for held in ({"set": numbers}, {"frozenset": numbers}, {"dict": [[n, 1] for n in numbers]}):
+        forged = {"ask": "echo", "on": None, "read": False, "args": {"tuple": [held]}, "kwargs": {"dict": []}}
+        assert answer(broker, forged) == {"raise": ["ValueError", "this is no value: ValueError"]}
+    assert time.perf_counter() - begun < 2 and not broker.calls
+
+
+def test_half_a_surrogate_pair_does_not_leave_a_sandbox(box: Sandbox, host: Host) -> None:
+    "Monty has none; Python has."
+    step = box.run("half = 'a\\ud800b'\nFINAL([half, {half: half}])\nprint(half)\nhalf")
+    assert step.ok and host.answer == ["a\ufffdb", {"a\ufffdb": "a\ufffdb"}] and box.get("half") == "a\ufffdb"
+    step = box.run("raise ValueError(half)")
+    for text in (step.stdout, step.value, step.error):
+        assert text.encode().decode() == text
+
 
 ENDLESS = ["while True: pass", "while True: print('물' * 1000)",
            "while True:\n    try:\n        nothing_here\n    except NameError:\n        pass",

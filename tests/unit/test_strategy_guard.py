@@ -113,3 +113,19 @@ def test_a_run_is_kept_without_credentials_unless_they_are_allowed(name: str, mo
     assert kept.task == "What is [redacted: token]?" and kept.answer == "[redacted: token]" and kept.judgment is not None
     assert kept.judgment.missing == ("[redacted: token]",) and kept.artifact["steps"][0]["calls"] == ["search_entity", "FINAL"]
     assert kept.artifact["converged"] is True and kept.trajectory_id == "t-1"
+
+
+@pytest.mark.parametrize("mode", ["redact", "allow"])
+@pytest.mark.parametrize("name", ["memory.db", "memory.json"])
+def test_a_run_with_half_a_surrogate_pair_is_kept(name: str, mode: str, tmp_path: Path) -> None:
+    "It was paid for; no store can hold it as it is."
+    half = "a\ud800b"
+    run = Experience("r-1", "t-1", "q", half, 1, True, {"steps": [{"code": half, half: 1}]}, Judgment(False, half, "low", (half,)),
+                     notes=half)
+    backend = open_memory(tmp_path / name, settings=Settings(secrets=mode))
+    backend.save_artifacts(run)
+    [kept] = backend.experiences()
+    if isinstance(backend, SQLiteMemoryBackend):
+        backend.close()
+    assert kept.answer == kept.notes == "a\ufffdb" and kept.artifact == {"steps": [{"code": "a\ufffdb", "a\ufffdb": 1}]}
+    assert kept.judgment == Judgment(False, "a\ufffdb", "low", ("a\ufffdb",))
