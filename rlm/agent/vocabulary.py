@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from .bounds import VIEW_CHARACTERS, cut
 from .triples import DC, DCTERMS, OBO, OWL, PROV, RDF, RDFS, SKOS, Names, Term, Text, Triples, is_iri
 from ..core.errors import NotFound
 from ..core.text import normalise
@@ -256,19 +257,23 @@ def restriction(o: "Expressive",  # the vocabulary
     said += [f"{on} Self" for _ in t.objects(node, OWL + "hasSelf")]
     if kinds := t.objects(node, OWL + "onDatatype"):
         facets = [
-            f"{local_name(p)} {o.shown(x)}"
+            f"{local_name(p)} {o.shown(x, depth - 1)}"
             for h in t.resources(node, OWL + "withRestrictions")
             for f in t.list(h)
             if isinstance(f, str)
             for p, values in t.by_subject.get(f, {}).items()
             for x in values
         ]
-        said.append(f"{o.shown(kinds[0])}[{', '.join(sorted(facets))}]")
+        said.append(f"{o.shown(kinds[0], depth - 1)}[{', '.join(sorted(facets))}]")
     return " and ".join(sorted(said)) if said else "(something without a name)"
 
 # %% ../../nbs/40_agent/41_vocabulary.ipynb #1a4cc565
 class Expressive(Readable):
     "What OWL says with anonymous classes, as text."
+
+    @cached_property
+    def _worded(self) -> dict[tuple[str, int], str]:
+        return {}
 
     def shown(self,
               term: Term,       # any term
@@ -286,7 +291,12 @@ class Expressive(Readable):
                    node: str,       # a blank node
                    depth: int = 6,  # how deep expressions may nest
                    ) -> str:
-        "A class expression in words, as Manchester syntax has it."
+        "A class expression in words, as Manchester syntax has it; what is longer than a view is cut."
+        if (node, depth) not in self._worded:
+            self._worded[node, depth] = cut(self._words(node, depth), VIEW_CHARACTERS)
+        return self._worded[node, depth]
+
+    def _words(self, node: str, depth: int) -> str:
         for operator, word in (("unionOf", " or "), ("intersectionOf", " and "), ("oneOf", ", ")):
             if heads := self.triples.resources(node, OWL + operator):
                 members = [self.shown(t, depth - 1) for t in self.triples.list(heads[0])]

@@ -2,6 +2,7 @@
 import json
 import random
 import re
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -217,6 +218,26 @@ def test_misuse_is_a_sentence(prov: OntologyContext) -> None:
         with pytest.raises(RlmError) as caught:
             call()
         assert caught.value.hint and len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("axiom", [
+    "_:w{0}x{1} owl:unionOf ({2}) .", "_:w{0}x{1} owl:oneOf ({2}) .",
+    "_:w{0}x{1} owl:onProperty :p ; owl:someValuesFrom {3} .",
+    "_:w{0}x{1} owl:onDatatype _:w{0}x{1} ; owl:withRestrictions ( _:w{0}x{1} ) ."])
+def test_nested_expressions_take_no_time(axiom: str, tmp_path: Path) -> None:
+    "Six levels of fifteen nodes, each of which holds all of the next: eleven million words."
+    width, levels = 15, 6
+    lines = ["@prefix : <http://e/#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .",
+             ":A a owl:Class ; <http://www.w3.org/2000/01/rdf-schema#subClassOf> _:w0x0 ."]
+    for level in range(levels):
+        inner = [f"_:w{level + 1}x{n}" if level + 1 < levels else f":L{n}" for n in range(width)]
+        lines += [axiom.format(level, n, " ".join(inner), ", ".join(inner)) for n in range(width)]
+    (tmp_path / "deep.ttl").write_text("\n".join(lines), encoding="utf-8")
+    with setup_ontology_context(tmp_path / "deep.ttl", name="deep") as deep:
+        begun = time.perf_counter()
+        for tool in ("describe_entity", "probe_relationships"):
+            assert characters(deep.tools[tool](":A")) <= VIEW_CHARACTERS
+        assert time.perf_counter() - begun < 1
 
 
 def test_falsy_values_and_many_labels_are_kept() -> None:
