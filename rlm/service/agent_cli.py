@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ..agent import RunLimits, load_trajectory, run
+from ..agent.runner import HABIT_K, READER_K
 from ..core.errors import InvalidInput
 from .console import Group, example, json_option, print_json, store_options, version
 
@@ -50,7 +51,8 @@ def main() -> None:
 @click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
 @click.option("--ontology-name", help="What to call the ontology. Default: the file's name.")
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Where the log goes. Default: logs, beside the store.")
-@click.option("--memory-k", type=click.IntRange(min=0), help="How many experiences to use. Default: 5 for habit, 1 for models that read.")
+@click.option("--memory-k", type=click.IntRange(min=0),
+              help=f"How many experiences to use. Default: {HABIT_K} for habit, {READER_K} for models that read.")
 @click.option("--no-extract", is_flag=True, help="Learn nothing from this run.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Steps at most. Default: 20.")
 @click.option("--budget", multiple=True, help="Dollars (0.50), tokens (20000t) or seconds (60s); may be repeated. Default: 300s.")

@@ -122,7 +122,7 @@ def show_training(done: "Training",  # what came of it
 @click.option("--control", is_flag=True, help="Also ask without memory, to see what it is worth.")
 @click.option("--no-packs", is_flag=True, help="Start without the strategies that come with rlm.")
 @click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
-@click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 5 for habit, 1 for models that read.")
+@click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 3 for habit, 1 for models that read.")
 @click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the logs of the runs go. Default: none are kept.")
 @with_memory(makes=True)
 @json_option

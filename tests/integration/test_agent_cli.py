@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rlm.agent.log import load_trajectory
+from rlm.agent.runner import HABIT_K, READER_K
 from rlm.service.agent_cli import main
+from rlm.service.cli import main as rlm_main
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -106,6 +108,12 @@ def test_a_run_that_hits_a_limit_has_its_own_code(home: Path) -> None:
     done = agent(f"{FIRST} --model scripted:idle.txt --max-iterations 2 --json")
     found = json.loads(done.stdout)
     assert (done.exit_code, found["converged"], found["stopped"], found["answer"]) == (3, False, "iterations", "2")
+
+
+@pytest.mark.parametrize(("program", "words"), [(main, ["run"]), (rlm_main, ["memory", "train"])], ids=["run", "train"])
+def test_help_names_the_number_of_experiences_that_is_used(program: click.Command, words: list[str]) -> None:
+    shown = " ".join(CliRunner().invoke(program, [*words, "--help"]).output.split())
+    assert f"Default: {HABIT_K} for habit, {READER_K} for models that read." in shown
 
 
 def test_help_is_there_for_every_command() -> None:
