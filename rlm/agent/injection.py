@@ -7,7 +7,6 @@ __all__ = ['BUDGET', 'ASSESS', 'show_item', 'format_memories_for_injection']
 
 # %% ../../nbs/40_agent/48g_injection.ipynb #15fa4372
 import re
-from collections.abc import Mapping
 
 from .procedural_memory import MemoryItem, Retrieved
 from .prompt import LAYERS
@@ -34,10 +33,9 @@ def show_item(item: MemoryItem,  # a strategy
               score: float,      # how well it fits, in [0, 1]
               ) -> str:
     "One strategy as the model reads it."
-    slots: Mapping[str, str] = item.scope.get("slots") or {}
     warns = "AVOID. This is how it went wrong before:\n" if item.source_type == "failure" else ""
     lines = [f"### {_title(item.title)} [{item.memory_id}, score {score:.2f}, {item.source_type}, {item.status}]", _plain(item.description)]
-    lines += ["Slots: " + ", ".join(f"{name} = {kind}" for name, kind in slots.items())] if slots else []
+    lines += ["Slots: " + ", ".join(f"{name} = {kind}" for name, kind in item.slots.items())] if item.slots else []
     lines += ["Asked like: " + " | ".join(_title(e) for e in _varied(item.examples))] if item.examples else []
     return "\n".join([*lines, warns + _plain(item.content)])
 

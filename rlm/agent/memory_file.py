@@ -22,6 +22,7 @@ from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreError
 from ..core.settings import Settings
 from ..core.text import tokens
+from ..store.records import read_mapping
 
 # %% ../../nbs/40_agent/48d2_memory_file.ipynb #942cc4e7
 def okapi(terms: Sequence[str],           # of a question
@@ -41,8 +42,9 @@ def okapi(terms: Sequence[str],           # of a question
 # %% ../../nbs/40_agent/48d2_memory_file.ipynb #c6fb2766
 def _item_of(values: Mapping[str, Any]) -> MemoryItem:
     "From the file."
-    known = {k: v for k, v in values.items() if k != "created_at"}
-    return replace(make_item(**known), created_at=from_iso(values["created_at"]) if values.get("created_at") else None)
+    aside: dict[str, Any] = {k: read_mapping(values[k], k) for k in ("scope", "provenance") if k in values}  # as they were stored, whatever they say
+    known = {k: v for k, v in values.items() if k not in ("created_at", *aside)}
+    return replace(make_item(**known), **aside, created_at=from_iso(values["created_at"]) if values.get("created_at") else None)
 
 
 def _item_dict(item: MemoryItem) -> dict[str, Any]:

@@ -160,8 +160,7 @@ def takes(item: MemoryItem,                      # a strategy
           kinds: Sequence[Collection[str]] = (),  # for each term that the question names, the kinds it is of
           ) -> bool:
     "Whether there is a term of the right kind for each slot. What names no term yet may name one that was not recognised."
-    slots: Mapping[str, str] = item.scope.get("slots") or {}
-    wanted = [TAKES[kind] for slot, kind in slots.items() if slot.startswith("entity") and kind in TAKES]
+    wanted = [TAKES[kind] for slot, kind in item.slots.items() if slot.startswith("entity") and kind in TAKES]
     return not kinds or all(any(set(some) & set(want) for some in kinds) for want in wanted)
 
 # %% ../../nbs/40_agent/48c_strategy_search.ipynb #bb332023
