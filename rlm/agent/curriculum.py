@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tabulate import tabulate
 from tqdm import tqdm
 
 from .judge import Expectation, read_expectation
 from .learning import Setting, Task, rlm_run_with_memory
 from .ontology import OntologyContext
+from .packs import read_text, read_yaml
 from .procedural_memory import MemoryBackend
 from ..core.errors import InvalidInput, NotFound
 from ..core.promotion import Evidence, Gate, judge
@@ -75,13 +75,7 @@ def _task(entry: Any, number: int) -> CurriculumTask:
 def read_curriculum(path: "str | Path",  # a YAML file
                     ) -> Curriculum:
     "A curriculum from a file. The ontology's path is looked for from the working folder, then from the folders above the file."
-    try:
-        found = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
-    except OSError as e:
-        raise NotFound(f"The curriculum {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        said = " ".join(str(e).split())[:200]
-        raise InvalidInput(f"The curriculum {str(path)!r} is not YAML ({said}).", "Check the line that it names.") from None
+    found = read_yaml(read_text(path, "curriculum"), f"curriculum {str(path)!r}")
     given = _only(found, ("id", "ontology", "tasks"), f"The curriculum {str(path)!r}")
     about = _only(given.get("ontology"), ("name", "path"), "Its ontology")
     if not isinstance(given.get("tasks"), list) or not given["tasks"]:

@@ -42,7 +42,7 @@ def okapi(terms: Sequence[str],           # of a question
 # %% ../../nbs/40_agent/48d2_memory_file.ipynb #c6fb2766
 def _item_of(values: Mapping[str, Any]) -> MemoryItem:
     "From the file."
-    aside: dict[str, Any] = {k: read_mapping(values[k], k) for k in ("scope", "provenance") if k in values}  # as they were stored, whatever they say
+    aside: dict[str, Any] = {k: read_mapping(values[k], k) for k in ("scope", "provenance") if k in values}  # as stored
     known = {k: v for k, v in values.items() if k not in ("created_at", *aside)}
     return replace(make_item(**known), **aside, created_at=from_iso(values["created_at"]) if values.get("created_at") else None)
 

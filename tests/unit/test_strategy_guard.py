@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rlm.agent import packs
+from rlm.agent.curriculum import read_curriculum
 from rlm.agent.extraction import extract_memories
 from rlm.agent.filling import strategies_in
 from rlm.agent.injection import format_memories_for_injection
@@ -16,7 +18,7 @@ from rlm.agent.log import LOGGED, RLMLogger, load_trajectory, log_end, log_start
 from rlm.agent.memory_file import MemoryStore, open_memory
 from rlm.agent.memory_store import SQLiteMemoryBackend
 from rlm.agent.models import ScriptedModel
-from rlm.agent.packs import read_pack, shipped_pack, shipped_packs
+from rlm.agent.packs import read_authored, read_pack, read_strategies, shipped_pack, shipped_packs
 from rlm.agent.procedural_memory import Experience, Judgment, MemoryBackend, make_item, safe_item
 from rlm.agent.trajectory import Step, ToolCall, Trajectory
 from rlm.core.clock import ManualClock
@@ -86,6 +88,29 @@ def test_a_store_that_holds_an_odd_scope_still_serves(name: str, scope: dict[str
     assert len(strategies_in(format_memories_for_injection([(item, 0.5)]))) == 1
     if isinstance(again, SQLiteMemoryBackend):
         again.close()
+
+
+BOMB = ["    - &a0 [x, x, x, x, x, x, x, x, x, x]", *(f"    - &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9))]
+
+
+def test_a_few_lines_of_yaml_stay_a_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "bomb.yaml"
+    file.write_text("\n".join(["strategies:", "- title: t", "  content: c", "  scope:", "   tools:", *BOMB]))
+    with pytest.raises(InvalidInput, match=r"write out what \*a0 stands for"):
+        read_strategies(file)
+    file.write_text("\n".join(["id: t_v1", "ontology: {name: prov, path: prov.ttl}", "tasks:", *BOMB]))
+    with pytest.raises(InvalidInput, match=r"write out what \*a0 stands for"):
+        read_curriculum(file)
+    monkeypatch.setattr(packs, "MOST_CHARACTERS", 100)
+    for read in (read_strategies, read_curriculum):
+        with pytest.raises(InvalidInput, match="more than 100 characters"):
+            read(file)
+
+
+@pytest.mark.parametrize("odd", ["2026-02-30", "1" * 5000, "[" * 5000])
+def test_what_yaml_can_not_make_a_value_of_is_refused_with_a_reason(odd: str) -> None:
+    with pytest.raises(InvalidInput, match="can't be read as YAML"):
+        read_authored(f"strategies:\n- title: {odd}\n  content: c")
 
 
 @pytest.mark.parametrize("open_one", [lambda folder: SQLiteMemoryBackend(SQLiteBackend(Database(folder / "memory.db"))),
