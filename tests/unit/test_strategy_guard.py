@@ -10,6 +10,7 @@ import pytest
 
 from rlm.agent import packs
 from rlm.agent.curriculum import read_curriculum
+from rlm.agent.export_gates import fixed_names, refusal
 from rlm.agent.extraction import extract_memories
 from rlm.agent.filling import strategies_in
 from rlm.agent.injection import format_memories_for_injection
@@ -111,6 +112,23 @@ def test_a_few_lines_of_yaml_stay_a_few(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_yaml_can_not_make_a_value_of_is_refused_with_a_reason(odd: str) -> None:
     with pytest.raises(InvalidInput, match="can't be read as YAML"):
         read_authored(f"strategies:\n- title: {odd}\n  content: c")
+
+
+@pytest.mark.parametrize("field", ["title", "description", "content", "examples", "tags"])
+@pytest.mark.parametrize("name", ["http://acme.example/onto#Invoice", "HTTP://ACME.example/a", "file:///home/mina/onto.ttl",
+                                  "ftp://x.example/a", "URN:isbn:1", "acme:Order", "snomed:73211009"])
+def test_a_universal_pack_names_nothing_anywhere(field: str, name: str) -> None:
+    said = f"Ask about {name} now"
+    item = replace(make_item(title="Look up", content="Run it."), **{field: [said] if field in ("examples", "tags") else said})
+    assert fixed_names(item) == [name] and refusal(item) == f"it names {name}"
+    about = replace(item, scope={"ontology": "acme"})
+    assert refusal(about, "acme") == "" and refusal(replace(about, provenance={"written_by": KEY}), "acme") == "it holds a token"
+
+
+@pytest.mark.parametrize("said", ["rows[n:10]", "f(x)[i:100]", "at 10:30, page 3: see rdfs:label", "{n: 3}",
+                                  "http://www.w3.org/2002/07/owl#Class"])
+def test_what_looks_like_a_name_and_is_none(said: str) -> None:
+    assert fixed_names(make_item(title="t", content=said)) == []
 
 
 @pytest.mark.parametrize("open_one", [lambda folder: SQLiteMemoryBackend(SQLiteBackend(Database(folder / "memory.db"))),
