@@ -18,7 +18,8 @@ from tqdm import tqdm
 
 from .boxes import Box, hollow, hull_of, overlap
 from rlm.rules.expressions import (
-    TRUE, Constant, Expression, Formal, Value, constant, normal, settings_of, write_constant, write_outcome,
+    TRUE, Constant, Expression, Formal, Value, constant, normal, plain_number, settings_of, write_constant,
+    write_outcome,
 )
 from .parsing import FormalError, parse
 from .reasoning import RuleReasoner
@@ -60,7 +61,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON."
-        shown = {n: v if isinstance(v, bool | int | str) else float(v) for n, v in self.witness.items()}
+        shown = {n: plain_number(v) for n, v in self.witness.items()}
         return {"kind": self.kind, "rules": list(self.rules), "about": self.about, **({"witness": shown} if shown else {})}
 
 # %% ../../nbs/20_rules/22_audit.ipynb #493a4401

@@ -14,7 +14,7 @@ from typing import Any
 from ..core.errors import InvalidInput
 from .disputes import Dispute, disputes
 from .entailment import Candidate, Case, examined, open_case
-from .expressions import Constant, Value, constant, settings_of, write_constant
+from .expressions import Constant, Value, constant, plain_number, settings_of, write_constant
 from .fallbacks import Fallback, Proposal
 from .lifecycle import LivingRules
 from .reasoning import RuleReasoner
@@ -61,7 +61,7 @@ class Resolution:
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON: the rules that fired, the rulings, and what is set in the end."
-        plain = {n: v if isinstance(v, bool | int | str) else float(v) for n, v in self.outcomes.items()}
+        plain = {n: plain_number(v) for n, v in self.outcomes.items()}
         return {**self.applied.as_dict(), "agreed": self.agreed, "outcomes": plain, "rulings": [
             {"rules": list(r.dispute.rules), "about": [c.reason for c in r.dispute.clashes], "stage": r.stage, "says": r.says,
              "winners": list(r.winners), "losers": list(r.losers), "reasons": list(r.reasons)} for r in self.rulings]}

@@ -17,8 +17,8 @@ from typing import Any
 
 from ..core.errors import InvalidInput
 from rlm.rules.expressions import (
-    And, Arithmetic, Comparison, Constant, Expression, Formal, Membership, Negation, Not, Or, Sort, Value, Variable, conjuncts, normal,
-    settings_of, write,
+    MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, Formal, Membership, Negation, Not, Or, Sort, Value, Variable, conjuncts,
+    normal, settings_of, too_long, write,
 )
 
 # %% ../../nbs/20_rules/20_evaluation.ipynb #03068ab5
@@ -34,6 +34,8 @@ def read_value(name: str,      # of the fact
     if isinstance(value, float) and math.isfinite(value):
         value = Fraction(repr(value))
     if isinstance(value, int | Fraction):
+        if too_long(value):
+            raise InvalidInput(f"The fact {name!r} has more than {MOST_DIGITS} digits.", "Give a number that can be written.")
         return int(value) if Fraction(value).denominator == 1 else value
     raise InvalidInput(f"The fact {name!r} is {reprlib.repr(value)}.",
                        "Give a truth value, a number, a text, or None for what is not known.")
@@ -151,8 +153,9 @@ class Ready:
     def effects(self,
                 facts: Keyed,  # the situation
                 ) -> dict[str, Value]:
-        "What it sets, as far as it can be computed."
-        return {name: value for name, test in self.sets if (value := test(facts)) is not None}
+        "What it sets, as far as it can be computed and written."
+        found = ((name, test(facts)) for name, test in self.sets)
+        return {name: v for name, v in found if v is not None and (isinstance(v, str) or not too_long(v))}
 
 
 def ready(formal: Formal,  # as `parse` read it

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 from ..core.errors import InvalidInput
 from rlm.rules.expressions import (
-    Arithmetic, Comparison, Constant, Expression, Formal, Kind, Membership, Negation, Not, Sort, Variable, conjunction, constant,
-    disjunction, number, settings_of,
+    MOST_DIGITS, Arithmetic, Comparison, Constant, Expression, Formal, Kind, Membership, Negation, Not, Sort, Variable, conjunction,
+    constant, disjunction, number, settings_of, too_long,
 )
 
 # %% ../../nbs/20_rules/20_parsing.ipynb #10946873
@@ -252,7 +252,10 @@ def _arithmetic(node: ast.BinOp, r: Reading, depth: int) -> Typed:
         r.refuse(node.right, "a division by 0")
     if isinstance(left, Constant) and isinstance(right, Constant):
         a, b = Fraction(left.value), Fraction(right.value)
-        return number(a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b), "Number"
+        found = a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b
+        if too_long(found):
+            r.refuse(node, f"a number of more than {MOST_DIGITS} digits")
+        return number(found), "Number"
     if op == "*" and not (isinstance(left, Constant) or isinstance(right, Constant)):
         r.refuse(node, "a product of two variables; arithmetic is linear")
     return Arithmetic(op, left, right), "Number"

@@ -21,7 +21,7 @@ from ..core.guard import guarded
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .evaluation import keyed, read_facts
-from .expressions import Formal, Value, constant, write_constant, write_outcome
+from .expressions import Formal, Value, constant, plain_number, write_constant, write_outcome
 from .rule import Rule, Rules, check_rule, html, read_rule
 from .rule_cache import HotCache, best, select
 from ..store.answers import AnsweringIndex
@@ -253,9 +253,9 @@ class Applied:
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON; fractions as floats."
-        return {"facts": {k: _plain(v) for k, v in self.facts.items()},
+        return {"facts": {k: plain_number(v) for k, v in self.facts.items()},
                 "fired": [{"rule_id": f.rule_id, "version": f.version, "expr": f.expr, "says": f.says,
-                           "effects": {k: _plain(v) for k, v in f.effects.items()}, "claims": list(f.claims)} for f in self.fired]}
+                           "effects": {k: plain_number(v) for k, v in f.effects.items()}, "claims": list(f.claims)} for f in self.fired]}
 
     def __repr__(self) -> str:
         return tabulate(_shown(self), headers=_HEADERS, disable_numparse=True) if self.fired else "no rule fires"
@@ -270,10 +270,6 @@ _HEADERS = ("rule", "says", "because")
 def _shown(a: Applied) -> list[tuple[str, str, str]]:
     return [(f.rule_id, f.says, ", ".join(f"{n} = {write_constant(constant(a.facts[n]))}" for n in sorted(f.formal.reads & a.facts.keys())))
             for f in a.fired]
-
-
-def _plain(value: Value) -> bool | int | float | str:
-    return value if isinstance(value, bool | int | str) else float(value)
 
 # %% ../../nbs/20_rules/20_rule_store.ipynb #f5854986
 class ApplyingRules(FindingRules):

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from ..core.errors import InvalidInput
 from .evaluation import compiled, keyed
 from rlm.rules.expressions import (
-    And, Arithmetic, Comparison, Constant, Expression, Formal, Membership, Negation, Not, Or, Sort, Value, Variable, conjunction, variables,
+    MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, Formal, Membership, Negation, Not, Or, Sort, Value, Variable,
+    conjunction, number, variables,
 )
 
 # %% ../../nbs/20_rules/22_solver.ipynb #2a687680
@@ -160,9 +161,8 @@ class SolverState:
             elif sort == "String":
                 code = value.as_long()
                 found[name] = texts.get(code, f"other{code}" if f"other{code}" not in t.codes else f"other {code}")
-            else:
-                number = Fraction(value.as_long()) if sort == "Int" else value.as_fraction()
-                found[name] = int(number) if number.denominator == 1 else Fraction(number)
+            elif len(written := value.as_string()) <= 2 * MOST_DIGITS:  # like 1/3; an example with longer numbers can't be shown
+                found[name] = number(Fraction(written)).value
         return found
 
 # %% ../../nbs/20_rules/22_solver.ipynb #531e6328

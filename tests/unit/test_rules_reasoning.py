@@ -1,5 +1,6 @@
 "Verdicts on rules against the truth: every situation of a small world is tried, and planted faults are all found."
 
+import json
 import random
 import sys
 from collections.abc import Mapping
@@ -11,11 +12,14 @@ import pytest
 
 from rlm.bench.rule_sets import KINDS, rule_set, scores, shuffled
 from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput
 from rlm.rules import Antinomy, BaseGeneration, ConflictResolver, RuleStore, audit, parse
 from rlm.rules.evaluation import compiled, keyed
 from rlm.rules.expressions import Formal, Value, conjunction
+from rlm.rules.parsing import FormalError
 from rlm.rules.reasoning import RuleReasoner, outcome_sorts, primed
 from rlm.rules.solver import Solver, sorts_of
+from rlm.store.records import new_record
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -228,3 +232,39 @@ def test_rules_that_agree_are_not_in_dispute() -> None:
         )
         found = ConflictResolver(store).decide({"x": True})
         assert found.agreed and found.outcomes == {"y": 1, "z": False} and not store.backend.events("default", "b")[1:]
+
+
+HUGE = "(" + " * ".join(["9" * 50 + "e99"] * 36) + ")"
+LARGE = "(1e99 * 1e99 * 1e99 * 1e99)"
+
+
+def test_a_number_that_nobody_can_write_is_refused_with_its_place() -> None:
+    with RuleStore(":memory:", embedder="none") as store:
+        store.add_rule(rule_id="good", formal="when go then x = 1")
+        for formal in (f"when n > 0 then m <= {HUGE}", f"when n > {LARGE} * 99999 + 1 then m", f"when n > 1 / {LARGE} / {LARGE} then m"):
+            with pytest.raises(FormalError, match="more than 400 digits") as told:
+                store.add_rule(formal=formal)
+            assert formal[told.value.position - 1 :].startswith(("9", "(", "1"))
+        with pytest.raises(InvalidInput, match="'n' has more than 400 digits"):
+            store.apply({"n": 10**5000})
+
+
+def test_a_rule_with_such_a_number_from_before_stops_no_other() -> None:
+    with RuleStore(":memory:", embedder="none") as store:
+        store.add_rule(rule_id="good", formal="when go then x = 1")
+        old = new_record("odd", store.clock.now(), store.namespace, id="odd", kind="rule", formal=f"when n > 0 then m <= {HUGE}")
+        with store.backend.transaction() as tx:
+            tx.insert([old])
+        assert store.apply({"go": True, "n": 1}).outcomes == {"x": {1: ("good",)}}
+        assert audit(store).of("unreadable") == [("odd",)]
+
+
+def test_numbers_beyond_a_float_are_shown_all_the_same() -> None:
+    with RuleStore(":memory:", embedder="none") as store:
+        says = {"a": f"m = {LARGE} + 0.5", "b": "m = n", "c": f"k = n * {LARGE} * {LARGE}"}
+        store.add_rules([{"rule_id": i, "formal": f"when n > 0 then {said}"} for i, said in says.items()])
+        found = ConflictResolver(store).resolve(store.apply({"n": 1}))
+        assert json.loads(json.dumps(found.as_dict()))["fired"][0]["effects"] == {"m": 10**396} and "k" not in found.outcomes
+        store.add_rule(rule_id="d", formal="when q * " + " * ".join([LARGE] * 20) + " == 1 then m = 3")
+        report = audit(store)  # a witness of eight thousand digits
+        assert "contradiction" in report.counts and json.dumps(report.as_dict()) and repr(report)
