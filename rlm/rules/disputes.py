@@ -162,7 +162,10 @@ def disputes(applied: Applied,          # the situation, and the rules that fire
     found += jointly(applied, sorts, reasoner, found)
     groups: list[tuple[set[str], list[Clash]]] = []
     for clash in found:
-        touching = [g for g in groups if g[0] & set(clash.rules)]
-        merged_ids, merged_clashes = set(clash.rules).union(*(g[0] for g in touching)), [c for g in touching for c in g[1]] + [clash]
-        groups = [g for g in groups if g not in touching] + [(merged_ids, merged_clashes)]
+        touching = [g for g in groups if not g[0].isdisjoint(clash.rules)]
+        (ids, clashes), *others = touching or [(set[str](), list[Clash]())]
+        for more_ids, more_clashes in [*others, (clash.rules, [clash])]:
+            ids.update(more_ids)
+            clashes += more_clashes  # in place: a dispute of many rules has many clashes
+        groups = [g for g in groups if all(g is not t for t in touching)] + [(ids, clashes)]
     return tuple(sorted((Dispute(tuple(sorted(ids)), tuple(clashes)) for ids, clashes in groups), key=lambda d: d.rules))

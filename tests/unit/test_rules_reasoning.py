@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+import time
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
@@ -268,3 +269,29 @@ def test_numbers_beyond_a_float_are_shown_all_the_same() -> None:
         store.add_rule(rule_id="d", formal="when q * " + " * ".join([LARGE] * 20) + " == 1 then m = 3")
         report = audit(store)  # a witness of eight thousand digits
         assert "contradiction" in report.counts and json.dumps(report.as_dict()) and repr(report)
+
+
+def test_a_dispute_of_many_is_decided_in_no_time() -> None:
+    with RuleStore(":memory:", embedder="none") as store:
+        store.add_rules([{"rule_id": f"r{n:03}", "formal": f"when go then x = {n}", "success": n} for n in range(100)])
+        applied = store.apply({"go": True})
+        started = time.process_time()
+        found = ConflictResolver(store).resolve(applied)
+        assert time.process_time() - started < 5, "it was a minute when every pair went through every clash"
+        assert found.rulings[0].stage == "vote" and found.outcomes == {"x": 99}
+
+
+def test_a_person_who_decides_starts_the_count_of_losses_anew() -> None:
+    clock = ManualClock("2026-03-02T08:00:00Z")  # stands still, so that only the order tells before from after
+    with RuleStore(":memory:", embedder="none", clock=clock) as store:
+        store.add_rules([{"rule_id": "a", "formal": "when go then x = 1", "success": 5}, {"rule_id": "b", "formal": "when go then x = 2"}])
+        resolver = ConflictResolver(store)
+        for decide, fail in ((store.hold, 1), (store.promote, 2)):
+            for _ in range(2):
+                resolver.decide({"go": True})
+            assert store.get("b").fail == fail
+            decide("b")
+            if store.get("b").status == "held":
+                store.release("b")
+        resolver.decide({"go": True})
+        assert store.get("b").fail == 2
