@@ -14,7 +14,8 @@ from typing import Any
 from ..core.errors import InvalidInput
 from .disputes import Dispute, disputes
 from .entailment import Candidate, Case, examined, open_case
-from .expressions import Constant, Value, constant, plain_number, settings_of, write_constant
+from .evaluation import keyed, ready
+from .expressions import TRUE, Expression, Formal, Sort, Value, constant, plain_number, variables, write_constant
 from .fallbacks import Fallback, Proposal
 from .lifecycle import LivingRules
 from .reasoning import RuleReasoner
@@ -50,9 +51,14 @@ class Resolution:
         found = {name: value for f in self.applied.fired if f.rule_id not in lost for name, value in f.effects.items()}
         for r in self.rulings:
             if r.proposal and r.proposal.outcome is not None:
-                sets = settings_of(r.proposal.outcome)
-                found |= {name: e.value for name, e in sets.items() if isinstance(e, Constant)}
+                found |= self._effects(r.proposal.outcome)
         return dict(sorted(found.items()))
+
+    def _effects(self, outcome: Expression) -> dict[str, Value]:
+        "What a proposal sets, computed from the facts as if a rule had said it."
+        facts = keyed(self.applied.facts)
+        sorts: dict[str, Sort] = {name: sort for sort, name in facts}
+        return ready(Formal(TRUE, outcome, {**dict.fromkeys(variables(outcome), "Real"), **sorts})).effects(facts)
 
     @property
     def agreed(self) -> bool:
