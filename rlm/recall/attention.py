@@ -23,7 +23,7 @@ from .neighbourhoods import Floats
 from .working_memory import Questions, Slot, Slots, read_slots, write_slots
 from ..store.building import BackgroundIndex
 from ..store.feed import changed_seqs
-from ..store.slot_rows import written_since
+from ..store.slot_rows import erased_since, written_since
 from ..store.ranked import EQUAL, Ranked
 from ..store.records import MemoryRecord
 
@@ -124,7 +124,7 @@ class InMind(Fresh):
         "Nothing is on anybody's mind."
         for layer in (self.slots, self.cache, self.manager, self.led):
             layer.clear()
-        self.questions = Questions()
+        self.questions, self.unsaved = Questions(), 0
         self.engine.forget()
 
     def model(self) -> str | None:
@@ -251,9 +251,12 @@ class Stored(CatchingUp):
             self.settle()
             if self.unsaved and not self.db.read_only and not self.db.current().inside:
                 slots = sorted(self.slots.slots.values(), key=lambda s: s.slot_id)
-                with self.db.transaction():
-                    write_slots(self.db, self.namespace, slots, self.position[1])
-                    write_refs(self.db, self.namespace, slots, self.manager)
+                with self.db.transaction():  # an erasure waits until this is over, and then takes the slots away
+                    if erased_since(self.db, self.namespace, self.position[1]):
+                        self.forget()
+                    else:
+                        write_slots(self.db, self.namespace, slots, self.position[1])
+                        write_refs(self.db, self.namespace, slots, self.manager)
                 self.unsaved = 0
 
 # %% ../../nbs/30_recall/34_attention.ipynb #164e5f16

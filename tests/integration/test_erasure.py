@@ -199,3 +199,21 @@ def test_an_event_without_text_remains(store: Memory) -> None:
     id = secret(store)
     store.delete(id, erase=True)
     assert [(e.kind, dict(e.detail)) for e in store.history(id).events] == [("write", {}), ("erase", {"version": 1})]
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_attention_does_not_write_back_what_was_erased(tmp_path: Path, elsewhere: bool, asks: bool) -> None:
+    path = tmp_path / "store" / "memory.db"
+    with Memory(path, embedder="none", checkpoints="full") as memory, Memory(path, embedder="none", checkpoints="full") as other:
+        fill(memory, 20)
+        id = secret(memory)
+        assert memory.recall(f"tea, or {WORDS['text']}?") and memory.attention.unsaved
+        (other if elsewhere else memory).delete(id, erase=True)
+        if asks:
+            memory.recall("tea and trains")
+            mind = memory.attention
+            assert WORDS["text"] not in str(([s.context for s in mind.slots.slots.values()], mind.cache._kept, mind.questions.kept))
+    assert traces(tmp_path, list(WORDS.values())) == []
+    with Memory(path, embedder="none", checkpoints="full") as memory:
+        assert memory.recall("tea and trains") and memory.attention.slots.slots, "attention goes on"
