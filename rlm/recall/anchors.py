@@ -62,6 +62,7 @@ class Counts:
     hops: int = 0  # links to the hits that were found near, in all
     moves: int = 0  # of anchors, to another memory
     switches: int = 0  # from one anchor to another
+    unstored: int = 0  # searches whose use could not be stored: others were writing, or no room was left
 
 
 def explore_rate(uses: int,  # of an anchor
@@ -246,9 +247,9 @@ class Moving(Using):
         with self._changing(slot) as rows:
             row, turn = rows[slot], 1 + max(r.turn for r in rows.values())
             switched = turn > 1 and row.turn != turn - 1
-            moved = seq is not None and seq != row.seq and not row.pinned
+            ids = ids_of(self.db, self.namespace, [s for s in (seq, row.seq) if s is not None])
+            moved = seq in ids and seq != row.seq and not row.pinned  # it may have been deleted since it was found
             if seq is not None and moved:
-                ids = ids_of(self.db, self.namespace, [s for s in (seq, row.seq) if s is not None])
                 self._said(slot, "move", ids.get(seq), {"from": ids.get(row.seq or 0), "novelty": round(1 - _cosine(row, topic), 4),
                                                         "fresh": fresh})
                 row = self._moved(row, seq, topic, fresh)

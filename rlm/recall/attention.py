@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..core.clock import Clock
+from ..core.errors import StoreBusy, StoreFull
 from .cache import ResultCache
 from .checkpoints import Checkpoint, CheckpointManager, read_refs, write_refs
 from .local import LocalizedSearchEngine, centre_of
@@ -245,19 +246,31 @@ class Stored(CatchingUp):
         with self.lock:
             return not (self.position[1] < 0 or self.moved()) or self.index.ready()
 
-    def keep(self) -> None:
+    def keep(self,
+             patience: float | None = None,  # seconds to wait for other writers, at most; None: the busy timeout
+             ) -> None:
         "Store slots and checkpoints, if they have changed."
         with self.lock:
             self.settle()
             if self.unsaved and not self.db.read_only and not self.db.current().inside:
                 slots = sorted(self.slots.slots.values(), key=lambda s: s.slot_id)
-                with self.db.transaction():  # an erasure waits until this is over, and then takes the slots away
+                with self.db.transaction(patience):  # an erasure waits until this is over, and then takes the slots away
                     if erased_since(self.db, self.namespace, self.position[1]):
                         self.forget()
                     else:
                         write_slots(self.db, self.namespace, slots, self.position[1])
                         write_refs(self.db, self.namespace, slots, self.manager)
                 self.unsaved = 0
+
+    unstored = 0  # times that it could not be stored after an answer
+
+    def keep_due(self) -> None:
+        "After an answer: store what has gathered, unless that has to wait."
+        if self.unsaved >= UNSAVED:
+            try:
+                self.keep(0.0)
+            except (StoreBusy, StoreFull):
+                self.unstored += 1
 
 # %% ../../nbs/30_recall/34_attention.ipynb #164e5f16
 class Lasting(Stored):

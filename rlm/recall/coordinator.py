@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.clock import Clock
 from ..core.text import tokens
-from .attention import UNSAVED, Lasting
+from .attention import Lasting
 from .cache import Cached, Key, key_of
 from .checkpoints import CheckpointManager
 from .local import RELEVANCE, Answered, centre_of, unit_of
@@ -308,7 +308,6 @@ class SearchCoordinator(Cascading):
                     source, ranked, slot = self._layers(q, mode)
             took = time.perf_counter() - began
             self.counts.add(source, took)
-        if self.unsaved >= UNSAVED:
-            self.keep()
+        self.keep_due()
         return {"results": Recollection(ranked, source, slot, self.record), "source": source, "search_time_ms": round(1e3 * took, 4),
                 "result_count": len(ranked)}

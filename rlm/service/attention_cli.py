@@ -51,7 +51,8 @@ def status_of(attention: SearchCoordinator,  # of a memory
                   "checkpoints": [{"id": records[r.seq].id, "relevance": round(r.relevance, 3), "distance": round(r.distance, 3),
                                    "text": records[r.seq].text} for r in attention.manager.of(s) if r.seq in records]}
                  for s in attention.slots.get_active_slots(now, 0.0)]
-        return {"checkpoints": attention.checkpoints(), "slots": slots, "counts": attention.counts.as_dict()}
+        return {"checkpoints": attention.checkpoints(), "slots": slots, "unstored": attention.unstored,
+                "counts": attention.counts.as_dict()}
 
 
 @attention_group.command(epilog=example("rlm attention status", "rlm attention status --json"))

@@ -35,6 +35,7 @@ class Attention:
     hops: int = 0  # links walked to what was found, summed
     moves: int = 0  # of anchors
     switches: int = 0  # of the active anchor
+    unstored: int = 0  # times that attention could not be stored after an answer
     edges: int = 0  # in the store
     added: int = 0  # edges that this process added
     beam: int = 0  # how many memories a walk keeps at each step
@@ -65,7 +66,7 @@ class PerMinute:
 
 # %% ../../nbs/70_service/78e_metrics.ipynb #4b1a40c5
 class AttentionCollector(Collector):
-    "The eight figures on anchors and graph."
+    "The eight figures on anchors and graph, and how often attention was not stored."
 
     def __init__(self,
                  count: Callable[[], Attention],             # asked at each scrape
@@ -95,6 +96,7 @@ class AttentionCollector(Collector):
         for prefix in self.prefixes:
             yield from (GaugeMetricFamily(f"{prefix}_{name}", said, value=value) for name, said, value in gauges)
             yield CounterMetricFamily(f"{prefix}_anchor_moves", "Moves of anchors", value=found.moves)
+        yield CounterMetricFamily("rlm_attention_unstored", "Times that attention was not stored after an answer", value=found.unstored)
 
 
 def share(part: float,   # of

@@ -91,7 +91,8 @@ class Service:
         total = Attention(beam=BEAM)
         for memory in self.rooms.all():
             c, graph = memory.anchors.counts, memory.graph
-            total += Attention(c.searches, c.local_hits, c.fallbacks, c.hops, c.moves, c.switches, graph.edge_count, graph.added)
+            total += Attention(c.searches, c.local_hits, c.fallbacks, c.hops, c.moves, c.switches,
+                               c.unstored + memory.attention.unstored, graph.edge_count, graph.added)
         return total
 
     def ready(self) -> bool:

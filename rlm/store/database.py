@@ -130,7 +130,9 @@ class OpenDatabase(Sessions):
 class Database(OpenDatabase):
     "One SQLite file, opened as a store."
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self,
+                    patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
+                    ) -> AbstractContextManager[None]:
         "All that is done inside is stored, or nothing. One in another is a part of it that can fail by itself."
         if self.read_only:
             raise StoreReadOnly(f"The store {self.path!r} is open for reading only.",
@@ -138,7 +140,7 @@ class Database(OpenDatabase):
         if _identity(self.path) != self._file:
             raise StoreError(f"The file of the store {self.path!r} was deleted, moved or replaced while it was open; "
                              "nothing of this write was stored.", "Put it back, or close the store and open it again.")
-        return self._span(begin_writing)
+        return self._span(lambda c, most: begin_writing(c, most if patience is None else min(most, patience)))
 
     def snapshot(self) -> AbstractContextManager[None]:
         "All that is read inside is of one moment, whatever others write meanwhile."

@@ -390,7 +390,9 @@ def test_a_busy_store_is_said_to_be_busy(path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         answer = client.post("/v1/write", json={"text": "meanwhile"})
         assert problem(answer)["status"] == 503 and answer.headers["retry-after"] == "1" and str(path) not in answer.text
-        assert client.post("/v1/search", json={"q": "before"}).json()["hits"][0]["memory"]["id"] == "before"
+        for slot in ({}, {"slot": "A"}):
+            assert client.post("/v1/search", json={"q": "before", **slot}).json()["hits"][0]["memory"]["id"] == "before"
+        assert "\nrlm_attention_unstored_total 1.0" in client.get("/metrics").text
         other.execute("ROLLBACK")
         other.close()
         write(client, "after")

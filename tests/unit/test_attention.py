@@ -3,9 +3,11 @@ import itertools
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +27,7 @@ from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
 from rlm.recall.holders import Holders
 from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
+from rlm.service.attention_cli import status_of
 from rlm.store.backend import Filters
 from rlm.store.learning import save_ranker
 from rlm.store.ranker import Example, Training, features, learn
@@ -598,6 +601,27 @@ def test_a_failed_write_of_attention_leaves_what_was_there(full: Memory, monkeyp
     assert rows == (full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs"))
     full.attention.keep()
     assert len(full.backend.db.query("SELECT slot FROM slots")) > len(rows[0])
+
+
+def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.recall.attention.UNSAVED", 1)
+    with Memory(path, embedder=Toy(), busy_timeout_s=60) as full:
+        full.write_many(turns(240))
+        full.recall("boat at sea")
+        mind, rows = full.attention, full.backend.db.query("SELECT slot, context_hash FROM slots")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert rows and len(full.recall("piano music")) == 10 and time.monotonic() - began < 30
+        assert mind.unstored == 1 and mind.unsaved and "piano music" in [s.context for s in mind.slots.slots.values()]
+        assert status_of(mind)["unstored"] == 1
+        other.execute("ROLLBACK")
+        other.close()
+        full.backend.db.query("PRAGMA max_page_count = 1")  # as many as there are, and no more
+        assert len(full.recall("cat and kitten " + "x" * 500_000)) == 10 and mind.unstored == 2
+        assert full.backend.db.query("SELECT slot, context_hash FROM slots") == rows
+        full.backend.db.query("PRAGMA max_page_count = 100000")
+        assert len(full.recall("train at the station")) == 10 and not mind.unsaved
 
 
 CHILD = """

@@ -3,6 +3,7 @@ import itertools
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -394,6 +395,36 @@ def test_a_larger_radius_hits_no_less(said: list[str], asked: str, radius: int) 
         m.anchors.pin("A", "0")
         near, far = ({h.id for h in m.search(asked, 50, slot="A", radius=r, fallback=False)} for r in (radius, radius + 1))
         assert near <= far
+
+
+def test_an_answer_does_not_fail_for_a_move_that_cant_be_stored(tmp_path: Path) -> None:
+    with opened(tmp_path / "m.db", busy_timeout_s=60) as m:
+        harbour(m)
+        m.anchors.set("A", "boat0")
+        other = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert len(m.search("boat number 3", slot="A")) == 10 and time.monotonic() - began < 30, "the answer was there"
+        assert m.anchors.counts.unstored == 1 and m.anchors.state()[0].id == "boat0"
+        other.execute("ROLLBACK")
+        other.close()
+        m.backend.db.query("PRAGMA max_page_count = 1")  # as many as there are, and no more
+        while m.anchors.counts.unstored == 1:
+            assert len(m.search(f"boat number {m.anchors.counts.searches % 6}", slot="A")) == 10
+        m.backend.db.query("PRAGMA max_page_count = 100000")
+        moves = m.anchors.counts.moves
+        m.search(f"boat number {(moves + 1) % 6}", slot="A")
+        assert m.anchors.counts.unstored == 2 and m.check() == []
+
+
+def test_an_anchor_does_not_move_to_what_was_deleted_meanwhile(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    note = SlotSearch.note
+    monkeypatch.setattr(SlotSearch, "note", lambda self, seen, *more: (memory.delete("boat3"), note(self, seen, *more)))
+    assert memory.search("boat number 3", slot="A")[0].id == "boat3"
+    anchor = memory.anchors.state()[0]
+    assert (anchor.id, anchor.uses, anchor.failures) == ("boat0", 1, 0)
 
 
 def test_attention_survives_a_restart_and_another_process_sees_it(tmp_path: Path) -> None:
