@@ -363,7 +363,7 @@ class Looking(Setting):
         "How far a search from this anchor looks."
         row = (rows or self.rows())[read_slot(slot)]
         rate, budget = explore_rate(row.uses), row.hop_budget or min(3, BUDGET + min(row.failures, 1))
-        return Profile(budget, rate, (row.uses + 1) % round(1 / rate) == 0, row.failures >= PATIENCE)
+        return Profile(budget, rate, (row.uses + 1) % round(1 / rate) == 0, row.failures >= PATIENCE and not row.pinned)
 
     def radius(self,
                choice: Choice,        # of an anchor

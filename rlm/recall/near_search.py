@@ -178,7 +178,8 @@ class Seeing(Noting):
         "What is found, of one moment."
         rows = self.anchors.rows()
         choice = self.anchors.choose(topic, slot, rows)
-        forced, hops = whole and self.anchors.profile(choice.slot, rows).forced, self.anchors.radius(choice, radius, rows)
+        hops = self.anchors.radius(choice, radius, rows)
+        forced = whole and radius is None and self.anchors.profile(choice.slot, rows).forced
         start = None if choice.fresh or forced else rows[choice.slot].seq
         plan, asked, ranked = self.told(query, k, filters, whole)
         walk = None if start is None else self.walk(asked, start, hops)

@@ -386,6 +386,29 @@ def test_failures_in_a_row_force_the_whole_index_and_the_anchor_follows(memory: 
     assert str(memory.anchors.state()[0].id).startswith("cat") and memory.anchors.state()[0].failures == 0
 
 
+def test_a_pinned_anchor_outlives_failures_and_a_radius_is_walked_whatever_failed(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    memory.anchors.set("B", "boat0")
+    for slot in "AB":
+        for _ in range(PATIENCE):
+            memory.search("bread", slot=slot)
+    assert memory.anchors.rows()["A"].failures == memory.anchors.rows()["B"].failures == PATIENCE
+    for slot, more in (("B", {"radius": 1}), ("A", {})):
+        found = memory.search("boat number 3", slot=slot, **more)
+        assert {h.id for h in found if h.layer == f"anchor {slot}"} >= {"boat0", "boat1"} and memory.anchors.rows()[slot].failures == 0
+
+
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_pinned_anchor_whose_memory_is_gone_is_free(memory: Memory, erase: bool) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    memory.delete("boat0", erase=erase)
+    assert (memory.anchors.state()[0].id, memory.anchors.state()[0].pinned) == (None, False)
+    new = memory.write("a new boat", slot="A")
+    assert (memory.anchors.state()[0].id, memory.anchors.state()[0].pinned) == (new.id, False)
+
+
 @slow
 @given(texts, st.sampled_from(WORDS), st.integers(0, 3))
 def test_a_larger_radius_hits_no_less(said: list[str], asked: str, radius: int) -> None:
