@@ -8,6 +8,7 @@ __all__ = ['HYSTERESIS', 'RATE', 'PATIENCE', 'BUDGET', 'MODES', 'Anchor', 'Count
            'Looking', 'AnchorManager']
 
 # %% ../../nbs/30_recall/39_anchors.ipynb #ab0f3efc
+import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,13 +19,13 @@ import numpy as np
 from tabulate import tabulate
 
 from ..core.clock import Clock, SystemClock
-from ..core.errors import InvalidInput, NotFound
+from ..core.errors import InvalidInput
 from ..store.anchor_rows import SLOTS, AnchorRow, read_anchors, write_anchors
 from ..store.embedding import Vectors, unit
 from ..store.feed import records_of
-from ..store.link_rows import ids_of, number_of
+from ..store.link_rows import ids_of, seq_of
 from ..store.meaning import StoredVectors
-from ..store.records import Event
+from ..store.records import Event, stored_id
 from ..store.sqlite import SQLiteBackend
 from ..store.vector_codes import centred
 from ..store.vector_rows import ModelStamp, read_stamp
@@ -220,7 +221,8 @@ class Using(Choosing):
     def _said(self, slot: str, what: str, id: str | None, more: Mapping[str, Any] | None = None) -> None:
         "Into the diary."
         with self.backend.transaction() as tx:
-            tx.log([Event(self.clock.now(), "anchor", id or slot, self.namespace, {"slot": slot, "what": what, **(more or {})})])
+            tx.log([Event(self.clock.now(), "anchor", stored_id(id) if id else slot, self.namespace,
+                          {"slot": slot, "what": what, **(more or {})})])
 
     def _moved(self, row: AnchorRow, seq: int | None, topic: Vectors | None, fresh: bool) -> AnchorRow:
         "The anchor at another memory, its topic three tenths of the way there."
@@ -263,24 +265,18 @@ class Moving(Using):
 class Naming(Moving):
     "Anchors by the ids of memories."
 
-    def _number(self, id: str) -> int:
-        seq = number_of(self.db, self.namespace, id)
-        if seq is None:
-            raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", "Search for it, or see its history.")
-        return seq
-
     def move_anchor(self,
                     slot: str,                     # A, B or C
                     id: str,                       # of a memory
                     topic: Vectors | None = None,  # of what was said; None: of that memory
                     ) -> bool:                     # False: it is pinned
         "Move an anchor as searches and writes do, slowly. Raises `NotFound`."
-        return self.used(read_slot(slot), self._number(id), topic)
+        return self.used(read_slot(slot), seq_of(self.db, self.namespace, id), topic)
 
 # %% ../../nbs/30_recall/39_anchors.ipynb #521df37b
-def _check_budget(hops: int | None) -> None:
-    if hops is not None and (isinstance(hops, bool) or not 1 <= hops <= 3):
-        raise InvalidInput(f"The hop budget is {hops}.", "Give 1, 2 or 3.")
+def _check_budget(hops: object) -> None:
+    if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or not 1 <= hops <= 3):
+        raise InvalidInput(f"The hop budget is {reprlib.repr(hops)}.", "Give 1, 2 or 3.")
 
 
 class Placing(Naming):
@@ -296,7 +292,8 @@ class Placing(Naming):
         name = read_slot(slot)
         _check_budget(hop_budget)
         with self._changing(name) as rows:
-            row, seq, turn = rows[name], None if id is None else self._number(id), 1 + max(r.turn for r in rows.values())
+            row, turn = rows[name], 1 + max(r.turn for r in rows.values())
+            seq = None if id is None else seq_of(self.db, self.namespace, id)
             blank = AnchorRow(name, pinned=row.pinned and seq is not None)
             rows[name] = blank if seq is None else replace(self._moved(blank, seq, None, True), hop_budget=hop_budget, turn=turn)
             self._said(name, "set" if id else "clear", id)

@@ -18,15 +18,15 @@ import numpy as np
 from tabulate import tabulate
 
 from ..core.clock import Clock, SystemClock
-from ..core.errors import InvalidInput, NotFound
+from ..core.errors import InvalidInput
 from .graph_picture import draw
 from .graph_view import View, around, folded, make_view, pairs, with_rows
 from .link_weights import Mixture
 from .linking import link_in
 from .walks import Fit, Walk, walk
 from ..store.feed import records_of
-from ..store.link_rows import Floats, Ints, bits_of, ids_of, links, number_of, origin_of, read_links, relinked
-from ..store.records import Event, read_confidence
+from ..store.link_rows import Floats, Ints, bits_of, ids_of, links, origin_of, read_links, relinked, seq_of
+from ..store.records import Event, read_confidence, stored_id
 from ..store.sqlite import SQLiteBackend
 
 # %% ../../nbs/30_recall/36b_graph_index.ipynb #54c0ac97
@@ -70,10 +70,7 @@ class Following(InStep):
                id: str,  # of a memory
                ) -> int:
         "Its number in the store. Raises `NotFound`."
-        found = number_of(self.db, self.namespace, id)
-        if found is None:
-            raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", "Search for it, or see its history.")
-        return found
+        return seq_of(self.db, self.namespace, id)
 
     def ids(self,
             seqs: Ints,  # memories that are there
@@ -168,10 +165,10 @@ class Changing(Walking):
                                "Give sim, time, tag or write; or use Memory.link.")
         with self.backend.transaction() as tx:
             seq, now = self.number(id), self.clock.now()
-            new = links((seq, self.number(other), read_confidence(w, "edge weight"), bits) for other, w in neighbours if other != id)
+            new = links((seq, n, read_confidence(w, "edge weight"), bits) for other, w in neighbours if (n := self.number(other)) != seq)
             done = link_in(self.db, self.namespace, seq, new, self.mixture, now)
             if len(done.put):
-                tx.log([Event(now, "link", id, self.namespace, {"edges": len(done.put), "origin": origin})])
+                tx.log([Event(now, "link", stored_id(id), self.namespace, {"edges": len(done.put), "origin": origin})])
         self.count(done.added)
         return done.added
 

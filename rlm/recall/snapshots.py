@@ -24,7 +24,7 @@ from .linking import prune
 from ..store.anchor_rows import write_anchors
 from ..store.embedding import unit
 from ..store.link_rows import USER, bits_of, ids_of, links, number_of, origin_of, put_links, read_links
-from ..store.records import Event, read_confidence
+from ..store.records import Event, read_confidence, read_label
 from ..store.vector_rows import read_stamp
 from ..store.whole_file import written
 
@@ -118,12 +118,14 @@ def _checked(lines: list[Any]) -> list[dict[str, Any]]:
     if not isinstance(last, dict) or last.get("lines") != len(lines):
         raise InvalidInput(f"The snapshot is cut off after {len(lines)} lines.", "Copy it again, whole. Nothing was changed.")
     for number, row in enumerate(lines[1:-1], start=2):
-        if not isinstance(row, dict) or not all(isinstance(row.get(end), str) for end in "uv") or row["u"] == row["v"]:
+        ends = {end: read_label(row.get(end), f"id in line {number}") for end in "uv"} if isinstance(row, dict) else {}
+        if not ends or ends["u"] == ends["v"]:
             raise InvalidInput(f"Line {number} of the snapshot is no link.", "Nothing was changed.")
         if not isinstance(row.get("src"), list) or origin_of(bits_of("+".join(map(str, row["src"])))).split("+") != row["src"] \
                 or "user" in row["src"]:
             raise InvalidInput(f"Line {number} of the snapshot has the origins {str(row.get('src'))[:60]}.", "Nothing was changed.")
         read_confidence(row.get("w"), f"weight in line {number}")
+        row |= ends
     return lines[1:-1]
 
 # %% ../../nbs/30_recall/38_snapshots.ipynb #e4d6a362

@@ -19,10 +19,9 @@ from ..core.errors import InvalidInput
 from ..core.guard import guarded
 from ..core.ids import canonical_json
 from ..core.text import valid_text
-from .finding import stored_id
 from .recalling import AttentiveMemory
 from .turns import check_formal, checking, listed
-from ..store.records import Edge, Event, MemoryRecord, check_order, read_count, read_fields, read_label
+from ..store.records import Edge, Event, MemoryRecord, check_order, read_count, read_fields, read_label, stored_id
 from ..store.store_vectors import Made
 from ..store.transfer import ImportReport, export_file, import_file
 from ..store.upkeep import backup, check

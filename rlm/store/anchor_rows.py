@@ -51,8 +51,8 @@ def read_anchors(db: Database,    # the store
             f"SELECT {_COLUMNS} FROM slots WHERE namespace = ? AND kind = ?", (namespace, KIND)):
         more = json.loads(extra)
         topic = None if vector is None or seq is None else np.frombuffer(vector, "<f4").astype(np.float32)
-        found[slot] = AnchorRow(slot, seq, model, topic, hops, bool(pinned) and seq is not None, uses, more.get("failures", 0), more.get("turn", 0),
-                                used and from_iso(used))
+        found[slot] = AnchorRow(slot, seq, model, topic, hops, bool(pinned) and seq is not None, uses, more.get("failures", 0),
+                                more.get("turn", 0), used and from_iso(used))
     return {slot: found[slot] for slot in SLOTS}
 
 

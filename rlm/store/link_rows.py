@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Ints', 'Floats', 'ORIGINS', 'SIM', 'TIME', 'TAG', 'WRITE', 'USER', 'NEAR', 'bits_of', 'origin_of', 'Links', 'links',
-           'read_links', 'put_links', 'drop_links', 'relinked', 'ids_of', 'number_of', 'Threads', 'read_threads',
-           'threads_to', 'last_run', 'drop_older']
+           'read_links', 'put_links', 'drop_links', 'relinked', 'ids_of', 'number_of', 'seq_of', 'Threads',
+           'read_threads', 'threads_to', 'last_run', 'drop_older']
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #d42664b3
 import json
@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.clock import to_iso
+from ..core.errors import NotFound
 from .connections import one_of
 from .database import Database
+from .records import stored_id
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #620a816f
 Ints = NDArray[np.int64]
@@ -158,6 +160,17 @@ def number_of(db: Database,    # the store
     "The number of one memory."
     found = db.query("SELECT seq FROM memories WHERE namespace = ? AND id = ?", (namespace, memory_id))
     return int(found[0][0]) if found else None
+
+
+def seq_of(db: Database,    # the store
+           namespace: str,  # the partition
+           id: object,      # of a memory, as a caller gave it
+           ) -> int:
+    "The number of one memory. Raises `NotFound`, `InvalidInput`."
+    found = number_of(db, namespace, stored_id(id))
+    if found is None:
+        raise NotFound(f"There is no memory {id!r} in namespace {namespace!r}.", "Search for it, or see its history.")
+    return found
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #acb9c059
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,13 +4,12 @@
 
 # %% auto #0
 __all__ = ['Kind', 'Status', 'KINDS', 'STATUSES', 'RECALLED', 'LABEL_LIMIT', 'JSON_DEPTH', 'Reader', 'READERS', 'REQUIRED',
-           'FIELDS', 'JSON_FIELDS', 'COLUMNS', 'MemoryRecord', 'make_record', 'read_label', 'read_tags', 'dump_json',
-           'read_mapping', 'read_choice', 'read_count', 'read_flag', 'read_confidence', 'read_fields', 'new_record',
-           'check_order', 'to_row', 'from_row', 'Edge', 'Event', 'check_edge']
+           'FIELDS', 'JSON_FIELDS', 'COLUMNS', 'MemoryRecord', 'make_record', 'read_label', 'stored_id', 'read_tags',
+           'dump_json', 'read_mapping', 'read_choice', 'read_count', 'read_flag', 'read_confidence', 'read_fields',
+           'new_record', 'check_order', 'to_row', 'from_row', 'Edge', 'Event', 'check_edge']
 
 # %% ../../nbs/10_store/10_records.ipynb #257609c2
 import json
-import math
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -18,7 +17,7 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from ..core.clock import from_iso, parse_time, to_iso
-from ..core.errors import InvalidInput, suggest
+from ..core.errors import InvalidInput, NotFound, suggest
 from ..core.ids import new_id, strategy_id
 from ..core.text import valid_label, valid_text
 
@@ -110,6 +109,17 @@ def read_label(value: object,  # what the caller gave
     return valid_label(value, what, LABEL_LIMIT)
 
 
+def stored_id(id: object,  # as a caller gave it
+              ) -> str:    # as it is stored
+    "An id, composed and stripped. What could not be one is the id of nothing."
+    if not isinstance(id, str):
+        raise InvalidInput(f"An id is given as {type(id).__name__}.", "Give the id of a memory, a text.")
+    try:
+        return read_label(id, "id")
+    except InvalidInput as e:
+        raise NotFound(f"There is no memory {reprlib.repr(id)}.", e.message) from None
+
+
 def read_tags(value: object,       # what the caller gave
               what: str = "tags",  # how an error message calls it
               ) -> tuple[str, ...]:
@@ -191,7 +201,7 @@ def read_confidence(value: object,  # what the caller gave
                     what: str,      # how an error message calls it
                     ) -> float:
     "A probability in [0, 1]."
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", "Give a number from 0 to 1.")
     return float(value)
 

@@ -7,8 +7,10 @@ import sqlite3
 import subprocess
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -676,6 +678,58 @@ def test_a_graph_and_its_anchors_are_carried_to_another_store(memory: Memory, tm
         with pytest.raises(NotFound):
             import_anchors(other.anchors, tmp_path / "a.json")
         assert repr(other.anchors) == before, "all, or nothing"
+
+
+@pytest.mark.parametrize("hops", ["2", [1], 2.5, True, pytest.param(10 ** 400, id="huge")])
+def test_a_hop_budget_of_another_type_is_refused(memory: Memory, tmp_path: Path, hops: Any) -> None:
+    memory.write("a boat", id="boat")
+    (tmp_path / "a.json").write_text(json.dumps({"version": 1, "slots": [{"slot": "A", "anchor_block_id": "boat", "hop_budget": hops}]}))
+    with pytest.raises(InvalidInput, match="hop budget"):
+        import_anchors(memory.anchors, tmp_path / "a.json")
+    assert memory.anchors.state()[0].id is None
+
+
+@pytest.mark.parametrize("odd", ["\udcff", "", "two\nlines", pytest.param("x" * 600, id="long")])
+def test_what_could_be_no_id_is_the_id_of_nothing(memory: Memory, tmp_path: Path, odd: str) -> None:
+    harbour(memory)
+    for call in (memory.graph.explore, memory.graph.neighbors, partial(memory.anchors.set, "A"), partial(memory.anchors.pin, "A")):
+        with pytest.raises(NotFound):
+            call(odd)
+    (tmp_path / "a.json").write_text(json.dumps({"version": 1, "slots": [{"slot": "A", "anchor_block_id": odd}]}))
+    with pytest.raises(NotFound):
+        import_anchors(memory.anchors, tmp_path / "a.json")
+    count, before = export_graph(memory.graph, tmp_path / "g.jsonl"), memory.graph.stats()
+    whole = (tmp_path / "g.jsonl").read_text().splitlines()
+    for end, value in (("u", odd), ("v", 7), ("w", 10 ** 400), ("w", float("nan"))):
+        (tmp_path / "g.jsonl").write_text("\n".join([whole[0], json.dumps(json.loads(whole[1]) | {end: value}), *whole[2:]]))
+        with pytest.raises(InvalidInput, match="in line 2"):
+            import_graph(memory.graph, tmp_path / "g.jsonl")
+    assert count and memory.graph.stats() == before and memory.anchors.state()[0].id is None
+
+
+@pytest.mark.parametrize("weight", [pytest.param(10 ** 400, id="huge"), float("nan"), -0.1])
+def test_a_weight_out_of_range_is_refused(memory: Memory, weight: float) -> None:
+    harbour(memory)
+    with pytest.raises(InvalidInput, match="edge weight"):
+        memory.link("boat0", "cat0", weight=weight)
+
+
+def test_an_id_in_another_spelling_is_the_same(memory: Memory, tmp_path: Path) -> None:
+    harbour(memory)
+    composed, typed = (unicodedata.normalize(form, "항구") for form in ("NFC", "NFD"))
+    assert memory.write("배를 항구에 댔다", id=typed).id == composed != typed
+    memory.anchors.pin("A", typed)
+    assert memory.anchors.state()[0].id == composed
+    assert [e.kind for e in memory.history(composed).events] == ["write", "anchor", "anchor"], "the diary spells it as the store does"
+    assert memory.graph.sync() and memory.graph.upsert_edges(typed, [("boat0", 0.9), (composed, 1.0)]) == 1
+    assert memory.graph.neighbors(typed) == [("boat0", pytest.approx(0.9))] and memory.graph.explore(typed, 1)[0].id == composed
+    export_graph(memory.graph, tmp_path / "g.jsonl")
+    text = (tmp_path / "g.jsonl").read_text()
+    (tmp_path / "g.jsonl").write_text(text.replace(composed, typed))
+    assert import_graph(memory.graph, tmp_path / "g.jsonl").unknown == 0
+    (tmp_path / "g.jsonl").write_text(text.replace("boat0", typed))
+    with pytest.raises(InvalidInput, match="no link"):
+        import_graph(memory.graph, tmp_path / "g.jsonl")
 
 
 def test_a_whole_export_carries_graph_and_anchors(memory: Memory, tmp_path: Path) -> None:
