@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .graph_view import View, make_view
 from .link_weights import Mixture
 from ..store.database import Database
-from ..store.link_rows import TAG, TIME, USER, Links, drop_links, links, put_links, read_links
+from ..store.link_rows import TAG, TIME, USER, WRITE, Links, drop_links, links, put_links, read_links
 
 # %% ../../nbs/30_recall/36a_linking.ipynb #c2fcb74c
 def strong_enough(found: Links,      # candidates
@@ -114,6 +114,7 @@ def prune(db: Database,         # inside a transaction
     "Drop what a graph has too much of."
     found = read_links(db, namespace, seqs)
     found = found.only(found.bits != USER)
-    gone = found.only(surplus(found, mixture.kmax) | ~strong_enough(found, mixture))
+    weak = ~strong_enough(found, mixture) & (found.bits & WRITE == 0)
+    gone = found.only(surplus(found, mixture.kmax) | weak)
     drop_links(db, gone)
     return len(gone)

@@ -98,12 +98,13 @@ def put_links(db: Database,  # inside a transaction
               new: Links,    # to be stored; either end may come first
               at: datetime,  # recorded time
               ) -> int:      # how many were not there before
-    "Store links that the graph makes; what was there between two memories is replaced, unless a person has put it there."
+    "Store links that the graph makes, instead of what was there; a person's stay, and that a write asked for one is not forgotten."
     low, high, stamp = np.minimum(new.src, new.dst), np.maximum(new.src, new.dst), to_iso(at)
     names = {b: origin_of(b) for b in set(new.bits.tolist())}
     before = db.query("SELECT count(*) FROM edges")[0][0] if len(new) > 64 else _known(db, low, high)
     db.many("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET weight = excluded.weight, "
-            "origin = excluded.origin, created_at = excluded.created_at WHERE edges.origin <> 'user'",
+            "origin = excluded.origin || iif(edges.origin LIKE '%write%' AND excluded.origin NOT LIKE '%write%', '+write', ''), "
+            "created_at = excluded.created_at WHERE edges.origin <> 'user'",
             [(a, b, NEAR, w, names[o], stamp) for a, b, w, o in zip(
                 low.tolist(), high.tolist(), np.round(new.weight.astype(np.float64), 4).tolist(), new.bits.tolist(), strict=True)])
     return int(db.query("SELECT count(*) FROM edges")[0][0] - before) if len(new) > 64 else len(new) - before

@@ -228,6 +228,25 @@ def test_no_memory_has_more_links_than_it_may(memory: Memory, n: int) -> None:
     assert memory.graph.stats()["most links"] <= 8 and memory.graph.stats()["memories linked"] == n
 
 
+@pytest.mark.parametrize("told", ["min_w=0.05", "min_w=0.05,link_k=1"])
+def test_what_a_write_has_linked_outlives_bootstraps_and_imports(memory: Memory, tmp_path: Path, told: str) -> None:
+    harbour(memory)
+    memory.anchors.pin("A", "boat0")
+    memory.write("boat", id="like", slot="A", session="other", policy=told)
+    memory.write("a train", id="unlike", slot="A", session="boat", policy=told)
+    before = {id: set(dict(memory.graph.neighbors(id))) for id in ("like", "unlike")}
+    asked = sum(n for origin, n in memory.graph.stats()["origins"].items() if "write" in origin)
+    assert all(before.values()) and asked
+    for mixture in (Mixture(), Mixture(theta=0.99)):
+        memory.clock.advance(days=1)  # type: ignore[attr-defined]
+        memory.bootstrap(mixture, progress=False)
+        assert all(set(dict(memory.graph.neighbors(id))) >= kept for id, kept in before.items())
+    export_graph(memory.graph, tmp_path / "g.jsonl")
+    import_graph(memory.graph, tmp_path / "g.jsonl")
+    assert all(set(dict(memory.graph.neighbors(id))) >= kept for id, kept in before.items())
+    assert sum(n for origin, n in memory.graph.stats()["origins"].items() if "write" in origin) == asked
+
+
 def test_a_bootstrap_without_a_model_links_by_time_and_tags() -> None:
     with Memory(":memory:", embedder="none") as m:
         m.add_conversation([("a", "one"), ("b", "two"), ("a", "three")], "s")
