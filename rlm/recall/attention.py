@@ -226,7 +226,7 @@ class CatchingUp(Marking):
         if lately := self.slots.get_active_slots(self.clock.now()):
             self.engine.of(lately[0])  # whatever is asked, it will be compared with what was written last
 
-# %% ../../nbs/30_recall/34_attention.ipynb #6c89a844
+# %% ../../nbs/30_recall/34_attention.ipynb #42569c8d
 class Stored(CatchingUp):
     "Attention that is read and stored."
 
@@ -262,6 +262,10 @@ class Stored(CatchingUp):
                         write_refs(self.db, self.namespace, slots, self.manager)
                 self.unsaved = 0
 
+# %% ../../nbs/30_recall/34_attention.ipynb #6c89a844
+class Lasting(Stored):
+    "Attention that outlives the process."
+
     unstored = 0  # times that it could not be stored after an answer
 
     def keep_due(self) -> None:
@@ -271,10 +275,6 @@ class Stored(CatchingUp):
                 self.keep(0.0)
             except (StoreBusy, StoreFull):
                 self.unstored += 1
-
-# %% ../../nbs/30_recall/34_attention.ipynb #164e5f16
-class Lasting(Stored):
-    "Attention that outlives the process."
 
     def in_step(self) -> None:
         "Know all that has been written."
