@@ -315,15 +315,23 @@ class Placing(Naming):
 class Setting(Placing):
     "Anchors that are moved by hand."
 
+    def put(self,
+            slot: str,  # A, B or C
+            id: str,    # of a memory
+            ) -> None:
+        "Put an anchor at a memory; how far its searches look stays as it was. Raises `NotFound`."
+        with self.backend.transaction():
+            self.set(slot, id, hop_budget=self.rows()[read_slot(slot)].hop_budget)
+
     def pin(self,
             slot: str,               # A, B or C
-            id: str | None = None,   # a memory to set it to first; None: where it is
+            id: str | None = None,   # a memory to put it at first; None: where it is
             ) -> None:
         "Keep an anchor where it is. Raises `NotFound`, `InvalidInput`."
         name = read_slot(slot)
         with self.backend.transaction():
             if id is not None:
-                self.set(name, id)
+                self.put(name, id)
             with self._changing(name) as rows:
                 if rows[name].seq is None:
                     raise InvalidInput(f"The slot {name} is empty.", f"Say which memory: rlm anchors pin {name} ID.")

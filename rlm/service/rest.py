@@ -291,8 +291,8 @@ def change_anchor(memory: Memory,    # where
     anchors = memory.anchors
     with memory.backend.transaction():
         if body.anchor_block_id is not None:
-            anchors.set(slot, body.anchor_block_id, hop_budget=body.hop_budget or anchors.rows()[slot].hop_budget)
-        elif body.hop_budget is not None:
+            anchors.put(slot, body.anchor_block_id)
+        if body.hop_budget is not None:
             anchors.budget(slot, body.hop_budget)
         if body.pinned is not None:
             anchors.pin(slot) if body.pinned else anchors.unpin(slot)

@@ -656,6 +656,15 @@ def test_without_fallback_only_what_is_near_is_found_and_scored_as_ever(memory: 
     assert (memory.anchors.counts.local_hits, memory.anchors.counts.fallbacks) == (before[0], before[1] + 1)
 
 
+def test_a_pin_keeps_the_hop_budget(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("B", "boat0", hop_budget=3)
+    memory.anchors.pin("B", "cat0")
+    assert (memory.anchors.state()[1].id, memory.anchors.state()[1].hop_budget) == ("cat0", 3)
+    memory.anchors.set("B", "cat0")
+    assert memory.anchors.rows()["B"].hop_budget is None and memory.anchors.state()[1].pinned
+
+
 def test_the_hop_budget_alone_can_be_changed(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
