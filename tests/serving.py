@@ -11,6 +11,8 @@ import httpx
 import uvicorn
 
 from rlm.core.settings import load_settings
+from rlm.service.connections import http_config
+from rlm.service.gate import PATIENCE_S
 from rlm.service.rest import Service, guarded_application
 from rlm.service.tokens import TokenFile
 
@@ -36,11 +38,11 @@ class Running:
 
 
 @contextmanager
-def serving(db: Path, tokens: TokenFile | None = None, more: dict[str, Any] | None = None, **settings: Any) -> Iterator[Running]:
+def serving(db: Path, tokens: TokenFile | None = None, more: dict[str, Any] | None = None, patience_s: float = PATIENCE_S,
+            **settings: Any) -> Iterator[Running]:
     "Serve a store."
     service = Service(load_settings(db_path=db, **settings), **{"embedder": "none"} | (more or {}))
-    config = uvicorn.Config(guarded_application(service, tokens), log_level="critical", ws="none", lifespan="on", http="h11")
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(http_config(guarded_application(service, tokens), patience_s))
     with socket.create_server(("127.0.0.1", 0)) as here:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [here]})
         thread.start()

@@ -1,10 +1,12 @@
 "The REST server over real sockets: what it does, whom it lets in, and what it keeps to itself."
 import json
+import socket
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -420,6 +422,47 @@ def test_a_store_that_can_only_be_read(path: Path) -> None:
         answer = client.post("/v1/write", json={"text": "x"})
         assert problem(answer)["status"] == 403 and str(path) not in answer.text
         assert client.get("/v1/timeline").status_code == 200
+
+
+def taken(running: Running, *said: bytes) -> list[socket.socket]:
+    "Connections that somebody opened, said that on, and leaves so."
+    made = [socket.create_connection(("127.0.0.1", running.port), timeout=20) for _ in said]
+    for connection, words in zip(made, said, strict=True):
+        connection.sendall(words)
+    return made
+
+
+def rest(connection: socket.socket) -> int:
+    "How many bytes come until the server drops it."
+    count = 0
+    with connection, suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            count += len(part)
+    return count
+
+
+def test_who_does_not_finish_a_request_shuts_nobody_out_for_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.service.connections.CONNECTIONS", 20)
+    with serving(path, patience_s=1) as running:
+        with running.client() as client:
+            assert client.get("/health").status_code == 200
+            half = taken(running, *[b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "] * 12)
+            assert client.get("/health").status_code == 200, "who was there lost the place"
+            with running.client() as late:
+                answer = late.get("/health")
+                assert problem(answer)["status"] == 503 and answer.headers["retry-after"] == "1" and answer.headers["connection"] == "close"
+                assert answer.headers["x-content-type-options"] == "nosniff"
+        assert [rest(c) for c in half] == [0] * 24
+        with running.client() as client:
+            assert client.get("/health").status_code == 200
+
+
+def test_who_asks_and_does_not_take_the_answers_is_dropped(path: Path) -> None:
+    with serving(path, patience_s=1) as running, running.client() as client:
+        page = len(client.get("/").content)
+        connection, = taken(running, request("GET", "/", Connection="keep-alive") * 400)
+        time.sleep(3)
+        assert 0 < rest(connection) < 400 * page
 
 
 def test_many_clients_at_once(path: Path, book: TokenFile) -> None:
