@@ -207,7 +207,7 @@ def replayed(body: bytes,       # what was received
 ALWAYS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
           "X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
           "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
-LONGEST_PATH = 4096  # bytes, the question in it included
+LONGEST_PATH = 8192  # bytes, the question in it included: room for the longest id, twelve bytes to a letter
 log = logging.getLogger("rlm.serve")
 
 # %% ../../nbs/70_service/78b_gate.ipynb #9740a7b4
@@ -249,6 +249,7 @@ async def admitted(scope: Scope,      # of ASGI; it gets the caller
                    buckets: Buckets,  # how often each caller may call
                    ) -> bytes | None:  # the body; None: the caller went away
     "Let a request in. Raises `Problem`."
+    scope["path"] = scope["raw_path"].decode("latin-1")
     if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST_PATH:
         raise Problem(414)
     check_names(scope, doors)
