@@ -115,21 +115,25 @@ class TokenFile(ReadTokens):
         self.tokens()
         secret = f"rlm_{secrets.token_urlsafe(32)}"
         made = Token(hashlib.sha256(secret.encode()).hexdigest(), valid_label(namespace, "namespace"), read_rights(rights))
-        self._put(os.O_APPEND, made.line())
+        begun = self._text()[-1:] not in ("", "\n")  # the last line has no end
+        self._put(os.O_APPEND, "\n" * begun + made.line())
         return secret, made
 
     def revoke(self,
                id: str,  # its public name
                ) -> Token:
         "Take a token back. Raises `NotFound`."
-        kept = self.tokens()
-        gone = [t for t in kept if t.id == id]
+        gone = [t for t in self.tokens() if t.id == id]
         if not gone:
             raise NotFound(f"There is no token {id!r} in {str(self.path)!r}.", "See them with: rlm tokens list")
         part = ReadTokens(self.path.with_name(f"{self.path.name}.{os.getpid()}.part"))
-        self._put(os.O_TRUNC, "".join(t.line() for t in kept if t.id != id), part.path)
+        self._put(os.O_TRUNC, "".join(line for line in self._text().splitlines(keepends=True) if not line.startswith(id)), part.path)
         os.replace(part.path, self.path)
         return gone[0]
+
+    def _text(self) -> str:
+        "The file, after it was found readable."
+        return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
 
     def _put(self, how: int, text: str, path: Path | None = None) -> None:
         "Write, so that only the owner can read."
