@@ -9,7 +9,7 @@ __all__ = ['Value', 'PREFIXES', 'text', 'typed', 'iri', 'block', 'memory_block',
 # %% ../../nbs/40_agent/43_rdf_export.ipynb #24ba53bc
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -174,7 +174,7 @@ def link_blocks(db: Database,           # a store
 def rdf_blocks(db: Database,                  # a live store
                namespace: str | None = None,  # only this one; None for the whole store
                words: bool = True,            # with what memories, tasks and answers say; otherwise provenance only
-               ) -> Iterator[str]:            # paragraphs of Turtle
+               ) -> Generator[str, None, None]:  # paragraphs of Turtle
     "The store as RDF, all of one moment. Raises `NotFound` for a namespace that it does not have."
     with db.snapshot():
         store, spaces, tags = store_id(db), all_namespaces(db), all_tags(db)

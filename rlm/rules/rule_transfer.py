@@ -9,7 +9,6 @@ __all__ = ['PLAIN', 'TIMES', 'PLACED', 'COLUMNS', 'to_columns', 'to_line', 'read
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #0beaea40
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -17,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.clock import parse_time, to_iso
-from ..core.errors import InvalidInput, NotFound, StoreError
+from ..core.errors import InvalidInput, NotFound
+from ..core.files import replace_file
 from ..core.ids import canonical_json
 from .history import RememberedRules
 from .lifecycle import SLACK
@@ -25,7 +25,6 @@ from .rule import NAMES
 from ..store.backend import Filters
 from ..store.records import STATUSES, MemoryRecord, check_order, dump_json, read_count, read_fields
 from ..store.transfer import ImportReport
-from ..store.whole_file import written
 
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #a33525d6
 PLAIN = ("rule_id", "expr", "formal", "tags", "version", "status", "success", "fail", "last_used", "created_at")  # always there
@@ -88,17 +87,7 @@ class ExportedRules(RememberedRules):
                      path: "str | Path",  # a file; one that is there is replaced
                      ) -> int:
         "Write all rules to a file; returns how many. The file is complete or not there. Raises `StoreError`."
-        target = Path(path).expanduser().absolute()
-        if target.resolve() == Path(self.backend.db.path).resolve():
-            raise StoreError(f"The export {str(target)!r} would replace the store itself.", "Give another name.")
-        try:
-            lines = [*self.export_lines()]
-            with written(target) as part:
-                part.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
-                os.replace(part, target)
-        except OSError as e:
-            raise StoreError(f"The export {str(target)!r} can't be written ({e.strerror}).", "Give a path that you may write to.") from e
-        return len(lines)
+        return replace_file(path, self.export_lines())
 
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #3a65ab59
 def read_times(own: Mapping[str, Any],  # a line's columns

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from ..recall.snapshots import anchors_dict, export_anchors, import_anchors
-from .console import Group, example, json_option, print_json, print_table, with_memory
+from ..recall.snapshots import anchors_dict, anchors_line, import_anchors
+from .console import Group, example, json_option, print_json, print_table, put_lines, with_memory
 from .memory import Memory
 from ..store.records import read_count
 
@@ -92,12 +92,13 @@ def unpin(memory: Memory, slot: str, as_json: bool) -> None:
 
 # %% ../../nbs/70_service/74_anchors_cli.ipynb #cf962097
 @anchors_group.command("export", epilog=example("rlm anchors export anchors.json"))
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_memory()
 def export_(memory: Memory, path: Path) -> None:
-    "Write the anchors to the file PATH."
-    export_anchors(memory.anchors, path)
-    click.echo(f"3 slots written to {path}.")
+    "Write the anchors to the file PATH; - for standard output."
+    put_lines(path, [anchors_line(memory.anchors)])
+    if str(path) != "-":
+        click.echo(f"3 slots written to {path}.")
 
 
 @anchors_group.command("import", epilog=example("rlm anchors import anchors.json"))

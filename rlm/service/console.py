@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['Decorator', 'store_options', 'json_option', 'Trouble', 'Group', 'options', 'with_memory', 'print_json', 'print_table',
-           'example', 'version']
+           'put_lines', 'example', 'version']
 
 # %% ../../nbs/70_service/72_console.ipynb #8013a1fd
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import click
 from tabulate import tabulate
 
 from ..core.errors import InvalidInput, NotFound, RlmError
+from ..core.files import replace_file
 from ..core.settings import load_settings
 from .memory import Memory
 
@@ -94,10 +95,11 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
     return decorate
 
 # %% ../../nbs/70_service/72_console.ipynb #4be521b3
-def print_json(value: Any,  # what JSON can hold; anything else is written with `str`
+def print_json(value: Any,         # what JSON can hold; anything else is written with `str`
+               err: bool = False,  # on the standard error, where the output is something else
                ) -> None:
     "One JSON value, readable, real characters."
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str), err=err)
 
 
 def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
@@ -105,6 +107,19 @@ def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
                 ) -> None:
     "A table; wide characters are counted as wide."
     click.echo(tabulate(rows, headers=headers, disable_numparse=True))
+
+
+def put_lines(target: "str | Path",  # a file, or - for the standard output
+              lines: Iterable[str],  # without line ends
+              ) -> int:              # how many
+    "Write what a command exports: UTF-8, wherever it goes, for that is what imports read. Raises `StoreError`."
+    if str(target) != "-":
+        return replace_file(target, lines)
+    count = 0
+    for line in lines:
+        click.echo(line.encode())
+        count += 1
+    return count
 
 
 def example(*lines: str,  # commands as one types them

@@ -8,6 +8,7 @@ __all__ = ['BEFORE_REPAIR', 'AFTER_REPAIR', 'db_group', 'backup', 'restore_', 'c
 # %% ../../nbs/70_service/74_db_cli.ipynb #d4f7722c
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import IO
 
@@ -15,12 +16,12 @@ import click
 
 from ..core.clock import SystemClock
 from ..core.settings import load_settings
-from .console import Group, example, json_option, print_json, store_options, with_memory
+from .console import Group, example, json_option, print_json, put_lines, store_options, with_memory
 from .memory import Memory
 from .turns import checking
 from ..store.reembed import namespaces
 from ..store.sqlite import scrub
-from ..store.transfer import export_file, export_lines, import_lines
+from ..store.transfer import export_lines, import_lines
 from ..store.upkeep import examine, restore
 
 # %% ../../nbs/70_service/74_db_cli.ipynb #c7823211
@@ -88,12 +89,10 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
 @with_memory()
 def export_(memory: Memory, target: str, only: str | None) -> None:
     "Write the store as JSON Lines to the file TARGET, or - for standard output."
-    now = memory.clock.now()
+    with closing(export_lines(memory.backend.db, memory.clock.now(), only)) as lines:
+        count = put_lines(target, lines)
     if target != "-":
-        click.echo(f"{export_file(memory.backend.db, target, now, only):,} lines written to {target}.")
-        return
-    for line in export_lines(memory.backend.db, now, only):
-        click.echo(line)
+        click.echo(f"{count:,} lines written to {target}.")
 
 
 @db_group.command("import", epilog=example("rlm db import store.jsonl --db copy.db"))

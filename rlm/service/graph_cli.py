@@ -13,9 +13,10 @@ from typing import Any
 import click
 
 from ..core.errors import InvalidInput
+from ..core.files import replacing
 from ..recall.link_weights import Mixture
-from ..recall.snapshots import export_graph, import_graph
-from .console import Group, example, json_option, options, print_json, print_table, with_memory
+from ..recall.snapshots import graph_lines, import_graph
+from .console import Group, example, json_option, options, print_json, print_table, put_lines, with_memory
 from .memory import Memory
 from .results import clip
 
@@ -75,8 +76,9 @@ def show(memory: Memory, id: str, radius: int, beam: int, plot: Path | None, as_
     reached = memory.graph.explore(id, radius, beam)
     if plot is not None:
         try:
-            memory.graph.plot(id, radius).figure.savefig(plot)
-        except (OSError, ValueError) as e:
+            with replacing(plot) as part:
+                memory.graph.plot(id, radius).figure.savefig(part, format=plot.suffix[1:] or "png")
+        except ValueError as e:
             raise InvalidInput(f"The picture {str(plot)!r} can't be written ({e}).", "Give a path like tea.png.") from None
     if as_json:
         print_json([asdict(r) for r in reached])
@@ -86,11 +88,13 @@ def show(memory: Memory, id: str, radius: int, beam: int, plot: Path | None, as_
 
 # %% ../../nbs/70_service/74_graph_cli.ipynb #e4546337
 @graph_group.command("export", epilog=example("rlm graph export graph.jsonl"))
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_memory()
 def export_(memory: Memory, path: Path) -> None:
-    "Write the links that the graph has made to the file PATH, as JSON Lines."
-    click.echo(f"{export_graph(memory.graph, path):,} links written to {path}.")
+    "Write the links that the graph has made to the file PATH, as JSON Lines; - for standard output."
+    count = put_lines(path, graph_lines(memory.graph)) - 2  # the first line says what follows, the last how much
+    if str(path) != "-":
+        click.echo(f"{count:,} links written to {path}.")
 
 
 @graph_group.command("import", epilog=example("rlm graph import graph.jsonl"))

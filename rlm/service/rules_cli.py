@@ -24,7 +24,7 @@ from ..rules.lifecycle import DueReport
 from ..rules.rule import Rule
 from ..rules.rule_transfer import RuleStore
 from ..rules.scheduler import next_runs, scheduler
-from .console import Group, example, json_option, options, print_json, print_table, with_memory
+from .console import Group, example, json_option, options, print_json, print_table, put_lines, with_memory
 from .memory import Memory
 from .memory_cli import given
 from .results import clip
@@ -281,11 +281,9 @@ def audit(rules: RuleStore, status: tuple[str, ...], strict: bool, as_json: bool
 @json_option
 def export_(rules: RuleStore, path: Path, as_json: bool) -> None:
     "Write all rules to PATH, a line of JSON each; - for standard output."
+    count = put_lines(path, rules.export_lines())
     if str(path) == "-":
-        for line in rules.export_lines():
-            click.echo(line)
         return
-    count = rules.export_jsonl(path)
     print_json({"rules": count, "path": str(path)}) if as_json else click.echo(f"{count:,} rules written to {path}.")
 
 # %% ../../nbs/70_service/74_rules_cli.ipynb #4470d000

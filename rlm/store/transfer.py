@@ -9,7 +9,6 @@ __all__ = ['TABLES', 'FORMAT', 'Check', 'export_lines', 'ImportReport', 'read_li
 # %% ../../nbs/10_store/19_transfer.ipynb #bf6ee30a
 import base64
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.clock import to_iso
-from ..core.errors import InvalidInput, NotFound, StoreError
+from ..core.errors import InvalidInput, NotFound
+from ..core.files import replace_file
 from ..core.guard import guarded
 from .database import Database
 from .fulltext import adjacent, in_step, replies
@@ -27,7 +27,6 @@ from .records import COLUMNS, MemoryRecord, dump_json
 from .rows import LARGEST, read_memory, read_rows
 from .schema import SCHEMA_VERSION
 from .upkeep import contradictions
-from .whole_file import written
 
 # %% ../../nbs/10_store/19_transfer.ipynb #922d5af2
 TABLES: Mapping[str, str] = {  # table → the order of its rows
@@ -316,19 +315,8 @@ def export_file(db: Database,                  # a live store
                 namespace: str | None = None,  # only this one; None for the whole store
                 ) -> int:
     "Write an export to a file, replacing it; returns the number of lines. Raises `StoreError` when it can't be written."
-    target = Path(path).expanduser().absolute()
-    if os.path.realpath(target) in {db.path + end for end in ("", "-wal", "-shm")}:
-        raise StoreError(f"The export {str(target)!r} would replace the store itself.", "Give another name.")
-    try:
-        with written(target) as part:
-            with (open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline="\n") as f,
-                  closing(export_lines(db, now, namespace)) as lines):  # or its snapshot would live as long as an error does
-                count = sum(1 for line in lines if f.write(line + "\n"))
-            os.replace(part, target)
-    except OSError as e:
-        raise StoreError(f"The export {str(target)!r} can't be written ({e.strerror}).",
-                         "Give a path that you may write to, with room for it.") from e
-    return count
+    with closing(export_lines(db, now, namespace)) as lines:  # or its snapshot would live as long as an error does
+        return replace_file(path, lines)
 
 # %% ../../nbs/10_store/19_transfer.ipynb #893b65ae
 def import_file(db: Database,                  # a live store

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner, Result
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
@@ -454,3 +455,62 @@ def test_a_check_that_finds_something_ends_with_one(home: Path) -> None:
     done = run(home, "db", "check", "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["ok"] is False
     assert run(home, "db", "check", "--repair").returncode == 0
+
+
+# ---------------------------------------------------------------- what is written to a file
+
+WRITERS = ["memory export {}", "memory candidates --out {}", "graph export {}", "anchors export {}", "export --rdf {}", "db export {}",
+           "rules export {}", "db backup {}", "graph show tea --plot {}", "bench rules --quick --out {}", "tokens add --token-file {}",
+           "tokens revoke x --token-file {}"]
+
+
+@pytest.fixture
+def near(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    "The prepared home, where commands are run in this process: the same, and sooner."
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("RLM_EMBEDDER", "none")
+    monkeypatch.chdir(home)
+    return home
+
+
+def call(line: str, stdin: bytes = b"") -> Result:
+    "Run a command in this process."
+    return CliRunner().invoke(main, shlex.split(line), stdin)
+
+
+@pytest.mark.parametrize("line", WRITERS)
+def test_no_command_replaces_a_store(line: str, near: Path) -> None:
+    folder = near / ".rlm"
+    (folder / "soft").symlink_to("memory.db")
+    (folder / "hard").hardlink_to(folder / "memory.db")
+    (folder / "memory.db.index").mkdir(exist_ok=True)
+    names = ["memory.db", "memory.db-wal", "memory.db-shm", "soft", "hard", "memory.db.index"]
+    names += [] if line.startswith(("db backup", "tokens")) else ["memory.db.index/new"]
+    with Memory(near / STORE, embedder="none") as memory:  # its log is there while it is open
+        memory.write("precious", id="precious")
+        before = {name: (folder / name).lstat().st_ino for name in names if (folder / name).exists()}
+        for name in names:
+            done = call(line.format(f".rlm/{name}"))
+            assert done.exit_code in (1, 2) and "Error: " in done.stderr and not done.stdout, (name, done.output)
+        assert before == {name: (folder / name).lstat().st_ino for name in names if (folder / name).exists()}
+        assert memory.get("precious").text == "precious" and memory.check() == []
+
+
+@pytest.mark.parametrize("line", WRITERS[:7])
+def test_an_export_is_a_whole_private_file_or_goes_to_the_standard_output(line: str, near: Path) -> None:
+    call("memory import core_v1")
+    Path("out").write_text("old")
+    Path("mine_v1").symlink_to("out")
+    os.mkfifo("pipe")
+    assert call(line.format("mine_v1")).exit_code == 0
+    assert Path("mine_v1").is_symlink() and Path("out").stat().st_mode & 0o777 == 0o600
+    assert "is no file" in call(line.format("pipe")).stderr and Path("pipe").is_fifo()
+    told, when = call(line.format("-")), rb'"(?:exported|built|updated)_at": ?"[^"]+"'
+    assert told.exit_code == 0 and re.sub(when, b"", told.stdout_bytes) == re.sub(when, b"", Path("out").read_bytes())
+    assert not Path("-").exists() and not list(near.glob("*.part"))
+
+
+def test_an_export_that_fails_leaves_the_earlier_one(near: Path) -> None:
+    Path("good.ttl").write_text("good")
+    assert call("export --rdf good.ttl --only nowhere").exit_code == 1
+    assert Path("good.ttl").read_text() == "good" and not list(near.glob("*.part"))
