@@ -33,7 +33,8 @@ def _number(value: Any, least: float, most: float, whole: bool) -> float:
 
 
 def _word(value: Any, choices: tuple[str, ...] = ()) -> str:
-    "A word, one of a few if there are choices."
+    "A word, one of a few if there are choices. YAML takes off for false."
+    value = "off" if value is False and "off" in choices else value
     if not isinstance(value, str) or not value.strip():
         raise ValueError("it must be a word")
     if choices and value.lower() not in choices:
@@ -123,7 +124,7 @@ class Settings:
         lambda v: _number(v, 0, 10, False))
     checkpoints: str = setting(
         "off", "How far `recall` uses local search: 'off', 'create' checkpoints only, 'parallel' beside a search of everything, 'full'.",
-        lambda v: _word("off" if v is False else v, ("off", "create", "parallel", "full")))  # YAML takes off for false
+        lambda v: _word(v, ("off", "create", "parallel", "full")))
     checkpoints_per_slot: int = setting(
         5, "Memories that a subject in mind leads to.", lambda v: _number(v, 1, 100, True))
     checkpoint_radius: int = setting(

@@ -66,6 +66,16 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
         assert (name, shown, source) in [row[:3] for row in found.table()] and source in repr(found)
 
 
+@pytest.mark.parametrize(("name", "off"), [("traces", True), ("checkpoints", True), ("secrets", False), ("model", False)])
+def test_what_yaml_takes_for_false_is_off_where_there_is_such_a_choice(name: str, off: bool, here: Path) -> None:
+    Path("rlm.yaml").write_text(f"{name}: off\n", encoding="utf-8")
+    if off:
+        assert getattr(load_settings(environment={}), name) == "off"
+    else:
+        with pytest.raises(SettingsError):
+            load_settings(environment={})
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_each_file_name_is_read(name: str, here: Path) -> None:
     file = Path(name).expanduser()
