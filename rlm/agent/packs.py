@@ -64,7 +64,7 @@ def read_pack(text: str,  # of a pack
               ) -> list[MemoryItem]:
     "The strategies of a pack, all checked. Raises `InvalidInput` naming the line; a strategy may be in it only once."
     found: dict[str, MemoryItem] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             item = _read_line(number, line)
             if item.memory_id in found:

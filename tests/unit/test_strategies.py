@@ -256,6 +256,11 @@ def test_the_page_never_exceeds_its_budget(limit: int, texts: list[str]) -> None
     assert len("\n".join("  " + line for line in page.split("\n"))) <= max(limit, 2)
 
 
+def test_a_line_separator_within_a_strategy_does_not_end_its_line(backend: SQLiteMemoryBackend) -> None:
+    item = make_item(title="Two lines", description="d", content="first\u2028second\x85third", source_type="human", status="ltm")
+    assert read_pack(pack_text([item], "mine_v1"))[0].content == item.content
+
+
 def test_the_whole_pack_stays_within_the_budget() -> None:
     assert len(format_memories_for_injection([(i, 1.0) for i in shipped_pack(CORE)])) <= BUDGET
 
