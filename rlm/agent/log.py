@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from .trajectory import Step, Trajectory, bounded, trajectory_from
+from .trajectory import Step, Trajectory, bounded, trajectory_from, transcript
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import screen
@@ -101,11 +101,20 @@ def read_log(path: str | Path,             # a log
             entry = json.loads(line)
             if not isinstance(entry, dict) or "kind" not in entry:
                 raise ValueError("no kind")
-        except ValueError:
+            _tried(entry)
+        except (ValueError, TypeError, AttributeError):
             if number == len(lines) and number > 1:
                 return
             raise InvalidInput(f"Line {number} of {str(path)!r} is no line of a run's log.", "Is it the right file?") from None
         yield entry
+
+
+def _tried(entry: Mapping[str, Any]) -> None:
+    "Show a run that has this line only: what can't be shown has wrong fields."
+    whole = {} if entry["kind"] == "start" else {"task": ""}
+    run = trajectory_from(whole | ({"steps": [entry]} if entry["kind"] == "step" else dict(entry)))
+    run.as_dict(80)
+    list(transcript(run, 80))
 
 
 def load_trajectory(path: str | Path,  # a log
