@@ -8,6 +8,7 @@ __all__ = ['MAX_BYTES', 'SUFFIXES', 'OntologyError', 'bundled', 'find_ontology',
 
 # %% ../../nbs/40_agent/40_rdf_files.ipynb #a204c56b
 import hashlib
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,12 +37,12 @@ def find_ontology(path: str | Path,  # a file, or a bundled ontology's name: pro
                   ) -> Path:
     "The file that is meant. A file that is there comes first. Raises `NotFound`."
     asked, ours = Path(path), bundled()
-    if asked.is_file():
+    if os.path.isfile(asked):  # no error for a name that no file can have
         return asked
     name = asked.stem if asked.suffix == ".ttl" and asked.parent.name == "ontology" else str(path)
     if name in ours:
         return ours[name]
-    if asked.is_dir():
+    if os.path.isdir(asked):
         raise NotFound(f"{str(path)!r} is a folder, not an ontology.", "Give one file in it.")
     raise NotFound(f"There is no ontology {str(path)!r}.", f"Give a file, or a bundled ontology's name. {suggest(name, ours)}")
 

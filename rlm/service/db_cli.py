@@ -16,6 +16,7 @@ import click
 
 from ..core.clock import SystemClock
 from ..core.settings import load_settings
+from ..core.text import valid_label
 from .console import Group, example, json_option, print_json, put_lines, store_options, with_memory
 from .memory import Memory
 from .turns import checking
@@ -89,6 +90,7 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
 @with_memory()
 def export_(memory: Memory, target: str, only: str | None) -> None:
     "Write the store as JSON Lines to the file TARGET, or - for standard output."
+    only = only and valid_label(only, "namespace")
     with closing(export_lines(memory.backend.db, memory.clock.now(), only)) as lines:
         count = put_lines(target, lines)
     if target != "-":
