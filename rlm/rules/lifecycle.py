@@ -19,7 +19,9 @@ from tqdm import tqdm
 
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput
+from ..core.guard import guarded
 from ..core.promotion import RANK, Gate, Verdict, judge, must_hold
+from ..core.text import valid_text
 from .rule import Rule, html
 from .rule_store import ApplyingRules
 from ..store.backend import Filters, Writes
@@ -130,8 +132,13 @@ _TO = {"promote": "ltm", "hold": "held", "release": "hot", "archive": "archived"
 class DecidingRules(UsedRules):
     "A decision, carried out."
 
+    def _reason(self, reason: str) -> str:
+        "Why, as it may be stored."
+        given = {"text": valid_text(reason, "reason", self.settings.max_text_chars)} if reason else {"text": "a person's decision"}
+        return str(guarded(given, self.settings.secrets)["text"])
+
     def _decide(self, rule_id: str, action: str, reason: str) -> Rule:
-        now = self.clock.now()
+        now, why = self.clock.now(), self._reason(reason)
         with self.backend.transaction() as tx:
             record = self._record(rule_id)
             if record.status == _TO[action]:
@@ -141,7 +148,7 @@ class DecidingRules(UsedRules):
             if record.status not in _FROM[action]:
                 raise InvalidInput(f"The rule {record.id!r} is {record.status}, so it can't be changed with {action}.",
                                    f"That works for rules that are {' or '.join(_FROM[action])}.")
-            t = plan(Rule.of(record), Verdict(_TO[action], reason or "a person's decision"), now)
+            t = plan(Rule.of(record), Verdict(_TO[action], why), now)
             return Rule.of(carry_out(tx, record, t, "person", now, restart=action in ("promote", "release", "hold")))
 
 # %% ../../nbs/20_rules/21_lifecycle.ipynb #fdcd9598
