@@ -20,6 +20,7 @@ from tabulate import tabulate
 
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput
+from ..core.text import clip
 from ..store.anchor_rows import SLOTS, AnchorRow, read_anchors, write_anchors
 from ..store.embedding import Vectors, unit
 from ..store.feed import records_of
@@ -398,9 +399,9 @@ class AnchorManager(Looking):
         last, found = max(r.turn for r in rows.values()), list[Anchor]()
         for r in rows.values():
             memory, profile = records.get(r.seq or 0), self.profile(r.slot, rows)
-            words = " ".join((memory.title or memory.summary or memory.text).split()) if memory else ""
-            found.append(Anchor(r.slot, memory.id if memory else None, words if len(words) <= 60 else words[:59] + "…", r.pinned,
-                                profile.hop_budget, profile.explore, r.uses, r.failures, bool(memory) and r.turn == last))
+            words = clip(memory.title or memory.summary or memory.text) if memory else ""
+            found.append(Anchor(r.slot, memory.id if memory else None, words, r.pinned, profile.hop_budget, profile.explore,
+                                r.uses, r.failures, bool(memory) and r.turn == last))
         return found
 
     def table(self) -> tuple[list[str], list[list[object]]]:

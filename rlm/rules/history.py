@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from ..core.clock import from_iso, to_iso
-from ..core.errors import NotFound
+from ..core.errors import InvalidInput, NotFound
+from ..core.text import clip
 from .lifecycle import LivingRules
 from .rule import html
-from ..store.records import Event, MemoryRecord
+from ..store.records import Event, MemoryRecord, read_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +67,7 @@ _HEADERS = ("when", "event", "status", "helped", "failed", "about")
 
 
 def _rows(line: LifeLine) -> list[tuple[object, ...]]:
-    return [(to_iso(p.at)[:16], p.event, p.status, p.success, p.fail, p.about) for p in line.points]
+    return [(to_iso(p.at)[:16], p.event, p.status, p.success, p.fail, clip(p.about, 120)) for p in line.points]
 
 # %% ../../nbs/20_rules/21_history.ipynb #b6404baf
 def life_line(versions: list[MemoryRecord],  # of one rule, oldest first; at least one
@@ -133,7 +134,10 @@ class RememberedRules(LivingRules):
                 ) -> LifeLine:
         "What happened to a rule, with the evidence for each change. Raises `NotFound`."
         with self.backend.snapshot():
-            versions = self.backend.versions(rule_id, self.namespace)
+            try:
+                versions = self.backend.versions(read_label(rule_id, "id"), self.namespace)
+            except InvalidInput:  # what could not be an id
+                versions = []
             if not versions or versions[-1].kind != "rule":
                 raise NotFound(f"Nothing is known of a rule {rule_id[:60]!r} in namespace {self.namespace!r}.", "See `rlm rules list`.")
-            return life_line(versions, self.backend.events(self.namespace, rule_id))
+            return life_line(versions, self.backend.events(self.namespace, versions[-1].id))

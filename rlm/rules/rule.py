@@ -17,7 +17,7 @@ from tabulate import tabulate
 from ..core.clock import from_iso, parse_time, to_iso
 from ..core.errors import InvalidInput, suggest
 from ..core.promotion import Evidence, confidence
-from ..core.text import valid_text
+from ..core.text import clip, valid_text
 from .parsing import parse
 from ..store.records import MemoryRecord, read_count
 
@@ -138,10 +138,7 @@ _HEADERS = ("rule", "status", "version", "helped", "failed", "confidence", "tags
 
 
 def _row(r: Rule) -> tuple[object, ...]:
-    words = " ".join((r.formal or r.expr)[:320].split())
-    shown = "".join(c if c.isprintable() else "\ufffd" for c in words)
-    return (r.rule_id, r.status, r.version, r.success, r.fail, f"{r.confidence:.2f}", ", ".join(r.tags),
-            shown if len(shown) <= 90 else shown[:89] + "…")
+    return r.rule_id, r.status, r.version, r.success, r.fail, f"{r.confidence:.2f}", ", ".join(r.tags), clip(r.formal or r.expr, 90)
 
 
 def html(headers: Iterable[str],           # one a column

@@ -14,11 +14,11 @@ import click
 
 from ..core.errors import InvalidInput
 from ..core.files import replacing
+from ..core.text import clip
 from ..recall.link_weights import Mixture
 from ..recall.snapshots import graph_lines, import_graph
 from .console import Group, example, json_option, options, print_json, print_table, put_lines, with_memory
 from .memory import Memory
-from .results import clip
 
 # %% ../../nbs/70_service/74_graph_cli.ipynb #8b9b42d6
 @click.group("graph", cls=Group)

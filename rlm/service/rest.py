@@ -27,11 +27,12 @@ from starlette.exceptions import HTTPException
 from ..core.errors import RlmError
 from ..core.clock import to_iso
 from ..core.settings import Settings
+from ..core.text import clip
 from .explorer import policy_of, read_page
 from .gate import Doors, Gate, Problem, loopback, problem_of
 from .memory import Memory
 from .metrics import Attention, Metrics
-from .results import Hits, clip, memory_dict
+from .results import Hits, memory_dict
 from .shapes import (ANCHOR_FIELDS, AnchorBody, AnchorOut, AnchorsOut, HealthOut, LinkOut, MemoryOut, MomentOut,
                                 NeighboursOut, NodeOut, ProblemOut, RecallBody, RecallOut, SearchBody, SearchOut, Slot, Time, TimelineOut,
                                 WITHOUT_TOKEN, WriteBody, problems, where)
