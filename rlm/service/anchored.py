@@ -6,13 +6,13 @@
 __all__ = ['LinkedMemory', 'AnchoredSearch', 'AnchoredMemory']
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #b5ae82da
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 from ..core.errors import InvalidInput
 from ..core.settings import cosines
-from ..recall.anchors import AnchorManager
+from ..recall.anchors import AnchorManager, read_slot
 from ..recall.bootstrap import Bootstrapped, bootstrap
 from ..recall.graph_index import GraphIndex
 from ..recall.link_weights import Mixture
@@ -20,6 +20,7 @@ from ..recall.near_search import SlotSearch
 from ..recall.near_write import NearWrite, Policy, read_policy
 from .finding import SurveyingMemory, read_k
 from .results import Hit, Hits
+from .turns import listed
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #d4308bc1
@@ -98,4 +99,20 @@ class AnchoredMemory(AnchoredSearch):
             self.vectors.put(made, [stored])
             done = NearWrite(self.graph, self.anchors, chosen).attach(tx, stored, slot or "auto", self.clock.now())
         self.graph.count(done.added)
+        return stored
+
+    def write_near(self,
+                   items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
+                   slot: str = "auto",  # A, B or C; 'auto': for each the anchor nearest to it
+                   policy: "Policy | Mapping[str, Any] | str | None" = None,  # how they are linked
+                   ) -> list[MemoryRecord]:
+        "Store many near an anchor, in order. Raises `InvalidInput`, naming the item; then nothing was stored."
+        chosen, name = read_policy(policy), slot if slot == "auto" else read_slot(slot)
+        given = list(listed(items, "memories"))
+        stored = self.write_many(given, max(1, len(given)))
+        for record in stored:
+            self.graph.sync()
+            with self.backend.transaction() as tx:
+                done = NearWrite(self.graph, self.anchors, chosen).attach(tx, record, name, self.clock.now())
+            self.graph.count(done.added)
         return stored

@@ -15,9 +15,10 @@ from typing import IO, Any
 import click
 
 from ..core.errors import InvalidInput
+from ..core.text import clip
 from .console import Group, example, json_option, options, print_json, print_table, with_memory
 from .memory import Memory
-from .results import clip, memory_dict
+from .results import memory_dict
 from ..store.records import KINDS, STATUSES
 
 # %% ../../nbs/70_service/73_memory_cli.ipynb #314603cd
@@ -85,7 +86,7 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
     items = [{**common, "text": t} for t in texts] + [{**common, **item} for item in (read_jsonl(jsonl) if jsonl else ())]
     if not items:
         raise InvalidInput("There is nothing to write.", "Give a text, - for standard input, or --jsonl FILE.")
-    stored = memory.write_many(items) if (slot or policy) is None else [memory.write(slot=slot, policy=policy, **i) for i in items]
+    stored = memory.write_many(items) if slot is None and policy is None else memory.write_near(items, slot or "auto", policy)
     if as_json:
         print_json([memory_dict(r) for r in stored])
     elif len(stored) <= 20:
@@ -234,9 +235,10 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
     if erase and not yes:
         click.confirm(f"Erase {len(id)} {'memory' if len(id) == 1 else 'memories'} for good?", abort=True, err=True)
     count = memory.delete(list(id), erase=erase, force=force)
+    copies = memory.copies() if erase else []
     if as_json:
-        print_json({"erased" if erase else "deleted": count})
+        print_json({"erased": count, "copies": list(map(str, copies))} if erase else {"deleted": count})
         return
     click.echo(f"{count} {'memory' if count == 1 else 'memories'} {'erased' if erase else 'deleted'}.")
-    for copy in memory.copies() if erase else ():
+    for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
