@@ -18,6 +18,7 @@ from typing import IO, Any
 import click
 
 from ..core.errors import InvalidInput
+from ..core.text import clip
 from ..rules.audit import audit as audited
 from ..rules.conflicts import ConflictResolver
 from ..rules.lifecycle import DueReport
@@ -27,7 +28,6 @@ from ..rules.scheduler import next_runs, scheduler
 from .console import Group, example, json_option, options, print_json, print_table, put_lines, with_memory
 from .memory import Memory
 from .memory_cli import given
-from .results import clip
 from ..store.records import STATUSES, read_count
 
 # %% ../../nbs/70_service/74_rules_cli.ipynb #105258c6
@@ -292,11 +292,14 @@ def export_(rules: RuleStore, path: Path, as_json: bool) -> None:
 @with_rules(makes=True)
 @json_option
 def import_(rules: RuleStore, path: Path, as_json: bool) -> None:
-    "Take rules in from PATH, all or none; - for standard input. What is here already stays as it is."
+    """Take rules in from PATH, all or none; - for standard input. What is here already stays as it is; exit code 1 if a rule differs
+    from it."""
     report = rules.import_lines(sys.stdin.buffer.read().decode().split("\n")) if str(path) == "-" else rules.import_jsonl(path)
     if as_json:
         print_json({"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused)})
-        return
-    click.echo(f"{report.added} added, {report.unchanged} unchanged, {len(report.refused)} refused.")
-    for rule_id, why in report.refused.items():
-        click.echo(f"  {rule_id}: {why}")
+    else:
+        click.echo(f"{report.added} added, {report.unchanged} unchanged, {len(report.refused)} refused.")
+        for rule_id, why in report.refused.items():
+            click.echo(f"  {rule_id}: {why}")
+    if report.refused:
+        sys.exit(1)

@@ -7,6 +7,7 @@ __all__ = ['strategies_of', 'import_command', 'export_command', 'candidates_comm
            'train_command', 'memory_group']
 
 # %% ../../nbs/70_service/73_strategy_cli.ipynb #dbe116f7
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,17 +36,20 @@ def strategies_of(memory: Memory,  # an opened store
 @with_memory(makes=True)
 @json_option
 def import_command(memory: Memory, source: str, as_json: bool) -> None:
-    "Bring in the strategies of SOURCE: a pack that comes with rlm, a pack (.jsonl), or candidates (.yaml)."
+    """Bring in the strategies of SOURCE: a pack that comes with rlm, a pack (.jsonl), or candidates (.yaml). Exit code 1 if some were
+    refused."""
     from rlm.agent.packs import import_items, read_strategies, shipped_pack, shipped_packs
     items = shipped_pack(source) if source in shipped_packs() else read_strategies(source)
     report = import_items(strategies_of(memory), items)
     if as_json:
         print_json(report.as_dict())
-        return
-    counts = {name: len(found) for name, found in report.as_dict().items()}
-    click.echo(", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
-    for id, why in report.refused.items():
-        click.echo(f"  {id} {why}")
+    else:
+        counts = {name: len(found) for name, found in report.as_dict().items()}
+        click.echo(", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
+        for id, why in report.refused.items():
+            click.echo(f"  {id} {why}")
+    if report.refused:
+        sys.exit(1)
 
 # %% ../../nbs/70_service/73_strategy_cli.ipynb #4d77f7ee
 @memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json"))

@@ -17,7 +17,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rlm import Memory
+from rlm.agent.rdf_files import find_ontology
 from rlm.core.clock import ManualClock
+from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
@@ -514,3 +516,125 @@ def test_an_export_that_fails_leaves_the_earlier_one(near: Path) -> None:
     Path("good.ttl").write_text("good")
     assert call("export --rdf good.ttl --only nowhere").exit_code == 1
     assert Path("good.ttl").read_text() == "good" and not list(near.glob("*.part"))
+
+
+# ---------------------------------------------------------------- what the system and the terminal do
+
+@pytest.mark.parametrize("line", ["memory list --db ~nosuchuser/x.db", "db export ~nosuchuser/x.jsonl", "db backup ~nosuchuser/x.db",
+                                  "config --config ~nosuchuser/rlm.yaml", "memory write x --db ~nosuchuser/x.db"])
+def test_a_home_that_nobody_has_is_an_error(line: str, near: Path) -> None:
+    done = call(line)
+    assert done.exit_code == 1 and done.stderr.startswith("Error: ") and not done.stdout
+
+
+def test_a_working_folder_that_is_gone_is_an_error(home: Path) -> None:
+    (home / "gone").mkdir()
+    line = f"cd gone; rmdir ../gone; {shlex.quote(str(RLM))} memory list --db x.db"
+    done = subprocess.run(["sh", "-c", line], cwd=home, env={**os.environ, "HOME": str(home)}, capture_output=True, check=False)
+    assert done.returncode == 1
+    said(done)
+
+
+@pytest.mark.parametrize("line", ["memory write -", "memory write --jsonl -", "rules import -", "db import -", "rules apply --facts -",
+                                  "memory delete tea --erase"])
+def test_a_closed_standard_input_is_an_error(line: str, home: Path) -> None:
+    done = subprocess.run(["sh", "-c", f"{shlex.quote(str(RLM))} {line} <&-"], cwd=home, env={**os.environ, "HOME": str(home),
+                          "RLM_EMBEDDER": "none"}, capture_output=True, check=False)
+    assert done.returncode == 1 and b"There is no standard input." in done.stderr and b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("line", ["memory list", "db export -", "memory stats --json"])
+def test_a_full_disk_behind_the_output_is_an_error(line: str, home: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([RLM, *line.split()], cwd=home, env={**os.environ, "HOME": str(home)}, stdout=full,
+                              stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and done.stderr.startswith(b"Error: The output can't be written") and len(done.stderr.splitlines()) == 2
+
+
+def test_an_ontology_with_an_over_long_name_is_not_there(home: Path) -> None:
+    with pytest.raises(NotFound):
+        find_ontology("x" * 300)
+
+
+def test_letters_that_the_terminal_lacks_are_written_as_numbers(home: Path) -> None:
+    told = {"PYTHONIOENCODING": "cp949", "RLM_EMBEDDER": "none"}
+    done = run(home, "memory", "write", "좋아요 😀", "--id", "smile", **told)
+    assert done.returncode == 0 and done.stdout.decode("cp949").strip() == "smile  좋아요 \\U0001f600"
+    for line in ("memory list", "memory search 좋아요", "graph show smile", "memory show smile"):
+        assert run(home, *line.split(), **told).returncode == 0
+    for line in ("memory list --json", "memory show smile --json"):
+        found = json.loads(run(home, *line.split(), **told).stdout)
+        assert (found[0] if isinstance(found, list) else found)["text"] == "좋아요 😀"
+    assert run(home, "db", "export", "-", **told).stdout.decode().count("좋아요 😀")  # an export is UTF-8 wherever it goes
+
+
+def test_many_near_a_slot_are_stored_all_or_none(near: Path) -> None:
+    lines = ['{"text": "one"}', '{"text": "two"}', '{"text": "three", "time": "2026-01-01"}']
+    for stdin in ("\n".join(lines), '{"text": "one"}\n{"text": "two", "id": "tea"}'):
+        before = store_of(near)
+        done = call("memory write --jsonl - --slot auto", stdin.encode())
+        assert done.exit_code == 1 and store_of(near) == before, done.output
+    assert "(item 2)" in call("memory write --jsonl - --slot auto", "\n".join(lines).encode()).stderr
+    assert call("memory write one two --slot D").exit_code == 1 and store_of(near) == before
+    assert call("memory write one two --slot B --policy link_k=4").exit_code == 0 and len(store_of(near)) > len(before)
+    assert "two" in call("anchors status").stdout
+
+
+def test_what_is_stored_does_not_steer_a_terminal(near: Path) -> None:
+    text = "hello\x1b]0;pwned\x07\x1b[31m esc"
+    with Memory(near / STORE, embedder="none") as memory:
+        memory.write(text, id="esc")
+        memory.record_usage("esc", success=1, query=text)
+        memory.anchors.set("A", "esc")
+    with RuleStore(near / STORE) as rules:
+        rules.hold("morning", reason=text)
+    for line in ("anchors status", "memory history esc", "rules history morning", "memory list", "anchors set B esc"):
+        found = call(line).stdout
+        assert "hello" in found and "\x1b" not in found and "\x07" not in found, line
+
+
+def test_a_reason_is_guarded(near: Path) -> None:
+    secret = "sk-abcdefghijklmnopqrstuvwxyz123456"
+    assert call(f"rules hold morning --reason 'key {secret}'").exit_code == 0
+    assert secret not in call("rules history morning --json").stdout and secret.encode() not in (near / STORE).read_bytes()
+    with Memory(near / STORE, embedder="none") as memory:
+        assert secret not in str(memory.backend.db.query("SELECT * FROM events"))
+
+
+def test_bytes_that_are_no_text_are_refused_as_reasons_and_names(home: Path) -> None:
+    for words in [["rules", "hold", "morning", "--reason", b"\xff"], ["rules", "history", b"\xff"],
+                  ["db", "export", "-", "--only", b"\xff"], ["export", "--rdf", "--only", b"\xff"]]:
+        done = run(home, *words)
+        assert done.returncode == 1, words
+        said(done)
+
+
+def test_a_report_that_can_not_be_written_is_refused_before_the_run(near: Path) -> None:
+    done = call("bench speed --sizes 200 --out .rlm/memory.db/x.json")
+    assert done.exit_code == 1 and "can't be" in done.stderr
+
+
+def test_the_first_lines_of_an_export_are_enough(home: Path) -> None:
+    run(home, "memory", "write", *(f"{n} " + "word " * 2000 for n in range(60)))
+    with subprocess.Popen([RLM, "export", "--rdf"], cwd=home, env={**os.environ, "HOME": str(home)}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as asked:
+        assert asked.stdout and asked.stderr
+        asked.stdout.readline()
+        asked.stdout.close()
+        assert asked.stderr.read() == b""
+
+
+def test_erased_memories_name_their_copies_in_json_too(near: Path) -> None:
+    call("db restore notes.db --yes")
+    found = json.loads(call("memory delete tea --erase --yes --json").stdout)
+    assert found["erased"] == 1 and "memory.db.replaced-" in found["copies"][0]
+
+
+@pytest.mark.parametrize("as_json", ["", " --json"])
+def test_an_import_with_refusals_ends_with_one(as_json: str, near: Path) -> None:
+    call("rules export own.jsonl")
+    Path("own.jsonl").write_text(Path("own.jsonl").read_text().replace("Offer a cola.", "Offer water."))
+    done = call(f"rules import own.jsonl{as_json}")
+    assert done.exit_code == 1 and "cola" in done.stdout
+    for group in ("rules", "memory", "db"):
+        assert "Exit code 1 if" in " ".join(call(f"{group} import --help").stdout.split()).replace("exit", "Exit")
