@@ -16,7 +16,7 @@ from pathlib import Path
 from ..core.errors import NotFound, StoreError, StoreForeign, StoreNewer, StoreReadOnly
 from .connections import MEMORY_PATH, Sessions, begin_reading, begin_writing, explained
 from .schema import APPLICATION_ID, MIGRATIONS, Migration, migrate
-from .whole_file import written
+from ..core.whole_file import written
 
 # %% ../../nbs/10_store/13_database.ipynb #ae83511b
 _HEADER = b"SQLite format 3\0"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .database import Database
-from .whole_file import discard, written
+from ..core.whole_file import discard, written
 
 # %% ../../nbs/10_store/14_index_file.ipynb #cffeaee3
 FORMAT = 7  # raised when what the files hold changes

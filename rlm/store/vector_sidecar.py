@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .index_file import marked
-from .whole_file import discard, written
+from ..core.whole_file import discard, written
 from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, encode
 from .vector_fold import DEFAULTS, Base, Tuning
 from .vector_hits import State
