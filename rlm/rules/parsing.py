@@ -237,7 +237,7 @@ def _unary(node: ast.UnaryOp, r: Reading, depth: int) -> Typed:
         return inner, "Number"
     return number(-Fraction(inner.value)) if isinstance(inner, Constant) else Negation(inner), "Number"
 
-
+# %% ../../nbs/20_rules/20_parsing.ipynb #0d71fd56
 _SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
                            ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
