@@ -87,6 +87,14 @@ def log_end(logger: RLMLogger,      # where to
     logger.write("end", {"depth": depth, **{k: done[k] for k in ("answer", "value", "converged", "stopped", "usage")}})
 
 # %% ../../nbs/40_agent/46_log.ipynb #0a0b5be3
+def _tried(entry: Mapping[str, Any]) -> None:
+    "Show a run that has this line only: what can't be shown has wrong fields."
+    whole = {} if entry["kind"] == "start" else {"task": ""}
+    run = trajectory_from(whole | ({"steps": [entry]} if entry["kind"] == "step" else dict(entry)))
+    run.as_dict(80)
+    list(transcript(run, 80))
+
+
 def read_log(path: str | Path,             # a log
              ) -> Iterator[dict[str, Any]]:  # a line each
     "The lines of a log, oldest first. Raises `NotFound`, `InvalidInput`."
@@ -108,15 +116,7 @@ def read_log(path: str | Path,             # a log
             raise InvalidInput(f"Line {number} of {str(path)!r} is no line of a run's log.", "Is it the right file?") from None
         yield entry
 
-
-def _tried(entry: Mapping[str, Any]) -> None:
-    "Show a run that has this line only: what can't be shown has wrong fields."
-    whole = {} if entry["kind"] == "start" else {"task": ""}
-    run = trajectory_from(whole | ({"steps": [entry]} if entry["kind"] == "step" else dict(entry)))
-    run.as_dict(80)
-    list(transcript(run, 80))
-
-
+# %% ../../nbs/40_agent/46_log.ipynb #fcc5cb1d
 def load_trajectory(path: str | Path,  # a log
                     ) -> Trajectory:
     "The run in a log, without those it started. Without an end it is not converged. Raises `NotFound`, `InvalidInput`."
