@@ -6,6 +6,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded: th
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("RLM_SHARED") or ROOT.parent / "shared")  # read once: `bare` takes the variable away
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
 settings.load_profile("unhurried")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    "Name the notebooks that show something else than is saved in them."
+    if found := [text for report in terminalreporter.getreports("passed") for name, text in report.user_properties if name == "otherwise"]:
+        terminalreporter.section("notebooks that show something else than is saved: run tools/nbrun.py on them")
+        terminalreporter.write_line("\n".join(found))
 
 
 @pytest.fixture(scope="session")
