@@ -42,7 +42,7 @@ def read_budget(parts: tuple[str, ...],  # like `0.50`, `20000t`, `60s`
 def main() -> None:
     "An agent that answers questions about ontologies, and gets better at it."
 
-
+# %% ../../nbs/70_service/76_agent_cli.ipynb #3d391586
 @main.command("run", epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json',
                                     'rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db memory.db',
                                     'rlm-agent run --ontology time --query "What is the domain of before?" --db memory.db --memory-k 0'))

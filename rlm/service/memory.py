@@ -228,7 +228,8 @@ _M = MovingMemory
 class Memory(MovingMemory):
     "Long-term memory in one file: write, search, explain, update, delete."
 
-    awrite, awrite_many, aadd_conversation = twin(_M.write), twin(_M.write_many), twin(_M.add_conversation)
+    awrite, awrite_many, awrite_near = twin(_M.write), twin(_M.write_many), twin(_M.write_near)
+    aadd_conversation = twin(_M.add_conversation)
     asearch, arecall, aintelligent_search = twin(_M.search), twin(_M.recall), twin(_M.intelligent_search)
     aget, arecent, aexplain, ahistory = twin(_M.get), twin(_M.recent), twin(_M.explain), twin(_M.history)
     aupdate, adelete, arecord_usage = twin(_M.update), twin(_M.delete), twin(_M.record_usage)
