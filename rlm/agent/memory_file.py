@@ -20,6 +20,7 @@ from .procedural_memory import safe_experience, safe_item
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreError
+from ..core.files import replace_file
 from ..core.settings import Settings
 from ..core.text import tokens
 from ..store.records import read_mapping
@@ -73,7 +74,7 @@ class ReadFile:
         self._used: dict[str, list[tuple[str, int, float]]] = {}
         self._gone: set[str] = set()
         self._depth = 0
-        if self.path.exists():
+        if os.path.exists(self.path):  # which does not raise where nobody may look
             self._load()
 
     def _load(self) -> None:
@@ -109,15 +110,11 @@ class OpenFile(ReadFile):
     def _save(self) -> None:
         whole = {"strategies": [_item_dict(self._items[i]) for i in sorted(self._items)], "runs": [asdict(e) for e in self._runs],
                  "usage": self._used, "removed": sorted(self._gone)}
-        part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(whole, ensure_ascii=False, indent=1), encoding="utf-8")
-            os.replace(part, self.path)
         except OSError as e:
-            raise StoreError(f"The file {str(self.path)!r} can't be written ({e.strerror}).", "Give another path.") from None
-        finally:
-            part.unlink(missing_ok=True)
+            raise StoreError(f"The folder {str(self.path.parent)!r} can't be made ({e.strerror}).", "Give another path.") from None
+        replace_file(self.path, [json.dumps(whole, ensure_ascii=False, indent=1)])
 
 # %% ../../nbs/40_agent/48d2_memory_file.ipynb #8c5ff998
 class KeepingFile(OpenFile):

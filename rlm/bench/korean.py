@@ -43,7 +43,7 @@ def read_pairs(path: Path,  # JSON Lines: memory, and for most also question, gr
                ) -> list[Pair]:
     "All pairs of a file. Raises `NotFound`, `InvalidInput`."
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as e:
         raise NotFound(f"There are no pairs at {str(path)!r} ({e.strerror}).", "In the repository: tests/data/korean_pairs.jsonl.") from e
     found = [_read_pair(line, f"{path.name}, line {n}") for n, line in enumerate(lines, start=1)]
