@@ -7,12 +7,12 @@ __all__ = ['SECRETS', 'INSTRUCTIONS', 'SCREENED', 'MODES', 'luhn', 'Screened', '
 
 # %% ../../nbs/00_core/06_guard.ipynb #bc613970
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import InvalidInput
+from .text import composed
 
 _PRIVATE = (r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----.{0,20000}?"
             r"(?:-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----|\Z)")
@@ -146,16 +146,6 @@ def _found(text: str, rules: tuple[_Rule, ...]) -> list[_Rule]:
     return [rule for rule in rules if _worth(rule, raw, views[rule.view])]
 
 # %% ../../nbs/00_core/06_guard.ipynb #45e6b7c9
-_SPELLED_OUT = re.compile("[\u1100-\u1112\uac00-\ud7a3][\u1161-\u1175\u11a8-\u11c2]{1,2}")
-
-
-def _composed(text: str) -> str:
-    "The text with each of its Korean syllables in one piece."
-    if unicodedata.is_normalized("NFC", text):  # as nearly all are, which is seen at once
-        return text
-    return _SPELLED_OUT.sub(lambda m: unicodedata.normalize("NFC", m[0]), text)
-
-# %% ../../nbs/00_core/06_guard.ipynb #94064bcc
 @dataclass(frozen=True, slots=True)
 class Screened:
     "A text after the guard."
@@ -178,7 +168,7 @@ def screen(text: str,            # what is to be stored
            redact: bool = True,  # take credentials out
            ) -> Screened:
     "Look a text over. Takes some microseconds when there is nothing to be found."
-    read = _composed(text)
+    read = composed(text)
     spans = sorted(_matches(read, SECRETS), key=lambda s: (s[0], s[2] == "password"))
     parts, end = list[str](), 0
     for start, stop, kind in spans if redact else ():

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Decorator', 'store_options', 'json_option', 'Trouble', 'fit_streams', 'from_system', 'Group', 'options',
-           'with_memory', 'print_json', 'print_table', 'put_lines', 'example', 'version']
+           'with_memory', 'print_json', 'print_table', 'put_import', 'put_lines', 'example', 'version']
 
 # %% ../../nbs/70_service/72_console.ipynb #8013a1fd
 import codecs
@@ -13,7 +13,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -157,7 +157,21 @@ def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
     "A table; wide characters are counted as wide."
     click.echo(tabulate(rows, headers=headers, disable_numparse=True))
 
+# %% ../../nbs/70_service/72_console.ipynb #f66443eb
+def put_import(told: Mapping[str, Any],     # what it did, for JSON
+               line: str,                   # the same in words
+               refused: Mapping[str, str],  # id → why
+               as_json: bool,               # which of them is wanted
+               ) -> None:
+    "What an import did. The command ends with exit code 1 if it refused something."
+    if as_json:
+        print_json(told)
+    else:
+        click.echo("\n".join([line, *(f"  {id}: {why}" for id, why in refused.items())]))
+    if refused:
+        sys.exit(1)
 
+# %% ../../nbs/70_service/72_console.ipynb #50f3115e
 def put_lines(target: "str | Path",  # a file, or - for the standard output
               lines: Iterable[str],  # without line ends
               ) -> int:              # how many

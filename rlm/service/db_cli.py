@@ -17,7 +17,7 @@ import click
 from ..core.clock import SystemClock
 from ..core.settings import load_settings
 from ..core.text import valid_label
-from .console import Group, example, json_option, print_json, put_lines, store_options, with_memory
+from .console import Group, example, json_option, print_json, put_import, put_lines, store_options, with_memory
 from .memory import Memory
 from .turns import checking
 from ..store.reembed import namespaces
@@ -108,12 +108,5 @@ def import_(memory: Memory, source: IO[str], as_json: bool) -> None:
     report = import_lines(memory.backend.db, source, secrets=memory.settings.secrets, check=checked)
     for name in namespaces(memory.backend.db):  # what came without vectors of this store's model gets them
         memory.vectors.fill(name, memory.clock)
-    if as_json:
-        print_json({"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused),
-                    "rows": dict(report.rows)})
-    else:
-        click.echo(f"{report.added:,} added, {report.unchanged:,} unchanged, {len(report.refused):,} refused.")
-        for memory_id, why in report.refused.items():
-            click.echo(f"  {memory_id}: {why}")
-    if report.refused:
-        sys.exit(1)
+    told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused), "rows": dict(report.rows)}
+    put_import(told, f"{report.added:,} added, {report.unchanged:,} unchanged, {len(report.refused):,} refused.", report.refused, as_json)

@@ -25,7 +25,7 @@ from ..rules.lifecycle import DueReport
 from ..rules.rule import Rule
 from ..rules.rule_transfer import RuleStore
 from ..rules.scheduler import next_runs, scheduler
-from .console import Group, example, json_option, options, print_json, print_table, put_lines, with_memory
+from .console import Group, example, json_option, options, print_json, print_table, put_import, put_lines, with_memory
 from .memory import Memory
 from .memory_cli import given
 from ..store.records import STATUSES, read_count
@@ -295,11 +295,5 @@ def import_(rules: RuleStore, path: Path, as_json: bool) -> None:
     """Take rules in from PATH, all or none; - for standard input. What is here already stays as it is; exit code 1 if a rule differs
     from it."""
     report = rules.import_lines(sys.stdin.buffer.read().decode().split("\n")) if str(path) == "-" else rules.import_jsonl(path)
-    if as_json:
-        print_json({"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused)})
-    else:
-        click.echo(f"{report.added} added, {report.unchanged} unchanged, {len(report.refused)} refused.")
-        for rule_id, why in report.refused.items():
-            click.echo(f"  {rule_id}: {why}")
-    if report.refused:
-        sys.exit(1)
+    told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused)}
+    put_import(told, f"{report.added} added, {report.unchanged} unchanged, {len(report.refused)} refused.", report.refused, as_json)

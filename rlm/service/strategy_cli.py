@@ -7,13 +7,12 @@ __all__ = ['strategies_of', 'import_command', 'export_command', 'candidates_comm
            'train_command', 'memory_group']
 
 # %% ../../nbs/70_service/73_strategy_cli.ipynb #dbe116f7
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .console import example, json_option, print_json, put_lines, with_memory
+from .console import example, json_option, print_json, put_import, put_lines, with_memory
 from .memory import Memory
 from .memory_cli import memory_group
 
@@ -41,15 +40,8 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
     from rlm.agent.packs import import_items, read_strategies, shipped_pack, shipped_packs
     items = shipped_pack(source) if source in shipped_packs() else read_strategies(source)
     report = import_items(strategies_of(memory), items)
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        counts = {name: len(found) for name, found in report.as_dict().items()}
-        click.echo(", ".join(f"{n} {name}" for name, n in counts.items()) + ".")
-        for id, why in report.refused.items():
-            click.echo(f"  {id} {why}")
-    if report.refused:
-        sys.exit(1)
+    counts = {name: len(found) for name, found in report.as_dict().items()}
+    put_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
 
 # %% ../../nbs/70_service/73_strategy_cli.ipynb #4d77f7ee
 @memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json"))

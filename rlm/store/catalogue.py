@@ -9,7 +9,6 @@ __all__ = ['Values', 'LONG_ENOUGH', 'LABELS', 'Facts', 'Named', 'Filling', 'Leav
 # %% ../../nbs/10_store/31_catalogue.ipynb #c2411b64
 import json
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.text import composed
 from .backend import Filters
 from .cues import asking, name_parts, script, tells_time
 from .feed import Entry
@@ -115,7 +115,7 @@ class Filling(Named):
         self.unlimited = self.unlimited and bool((self["recalled"][first:] & np.isposinf(self["end"][first:])).all())
 
     def _facts(self, e: Entry) -> tuple[Any, ...]:
-        words, text = len(e.columns.get("text", ())), unicodedata.normalize("NFC", e.text)  # as `cues_in` reads a question
+        words, text = len(e.columns.get("text", ())), composed(e.text)  # as `cues_in` reads a question
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker(e.speaker),
                 (e.role or "").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LONG_ENOUGH),

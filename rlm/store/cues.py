@@ -8,12 +8,13 @@ __all__ = ['FEW', 'Date', 'dates_in', 'asks_when', 'tells_time', 'asking', 'name
 
 # %% ../../nbs/10_store/25_cues.ipynb #8a17bf29
 import re
-import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..core.text import composed
 
 # %% ../../nbs/10_store/25_cues.ipynb #68664f25
 _MONTHS = ("january", "february", "march", "april", "may", "june",
@@ -147,5 +148,5 @@ def cues_in(question: str,                         # as it was asked
             known: Mapping[str, Collection[int]],  # a part of a name → the numbers of those who have it
             ) -> Cues:
     "What a question says besides its words."
-    text = unicodedata.normalize("NFC", question)
+    text = composed(question)
     return Cues(speakers_in(text, known), dates_in(text), asks_when(text), script(text))

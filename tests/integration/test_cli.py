@@ -636,5 +636,15 @@ def test_an_import_with_refusals_ends_with_one(as_json: str, near: Path) -> None
     Path("own.jsonl").write_text(Path("own.jsonl").read_text().replace("Offer a cola.", "Offer water."))
     done = call(f"rules import own.jsonl{as_json}")
     assert done.exit_code == 1 and "cola" in done.stdout
+    call("memory write 'the boat is blue' --id hull --db other.db")
+    call("db export other.jsonl --db other.db")
+    Path("other.jsonl").write_text(Path("other.jsonl").read_text().replace("is blue", "is red"))
+    done = call(f"db import other.jsonl --db other.db{as_json}")
+    assert done.exit_code == 1 and "hull" in done.stdout
+    assert call("memory import core_v1 --db other.db").exit_code == 0
+    gone = json.loads(call("memory list --kind strategy -k 1 --json --db other.db").stdout)[0]["id"]
+    call(f"memory delete {gone} --db other.db")
+    done = call(f"memory import core_v1 --db other.db{as_json}")
+    assert done.exit_code == 1 and gone in done.stdout
     for group in ("rules", "memory", "db"):
         assert "Exit code 1 if" in " ".join(call(f"{group} import --help").stdout.split()).replace("exit", "Exit")
