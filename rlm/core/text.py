@@ -25,6 +25,8 @@ TOKENISER_VERSION = 1  # stamped into every derived index; raise it when `tokens
 def normalise(text: str,  # anything
               ) -> str:   # the same for matching: one spelling for one look, no case
     "Unicode's compatibility caseless form: NFKC with full case folding. For matching only, never shown or stored."
+    if text.isascii():  # whose letters have one spelling each
+        return text.casefold()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
     return unicodedata.normalize("NFKC", folded.casefold())
 

@@ -8,10 +8,10 @@ __all__ = ['JOINS', 'UNSAVED', 'FEW', 'Watching', 'Noticing', 'Fresh', 'InMind',
 
 # %% ../../nbs/30_recall/34_attention.ipynb #06408ac3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..core.errors import StoreBusy, StoreFull
 from .cache import ResultCache
 from .checkpoints import Checkpoint, CheckpointManager, read_refs, write_refs
 from .local import LocalizedSearchEngine, centre_of
-from .neighbourhoods import Floats
+from .neighbourhoods import Floats, Ints
 from .working_memory import Questions, Slot, Slots, read_slots, write_slots
 from ..store.building import BackgroundIndex
 from ..store.feed import changed_seqs
@@ -44,18 +44,24 @@ class Watching:
         self.lock, self.position = threading.RLock(), ("", -1)
         self.generation, self._behind = 0, True  # the last event that touched a memory; and whether there are others
         self._seen: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()  # what each connection said last
+        self._last: tuple[Callable[[], Any], tuple[int, int] | None] = (lambda: None, None)  # the connection asked last, and the same
         self._span = ("", 0, 0.0, 0.0)
 
     def moved(self) -> bool:
         "Whether there may be events that are not known here."
-        connection, said = self.db.current(), self.db.moment()
-        if said is not None and self._seen.get(connection) == said:
+        connection, last = self.db.current(), self._last
+        said = self.db.moment(connection)
+        if said is not None and (said == last[1] if last[0]() is connection else self._seen.get(connection) == said):
             return self._behind
         position = self.index.backend.position()
-        if said is not None:
-            self._seen[connection] = said
+        self._saw(connection, said)
         self._behind = position != self.position
         return self._behind
+
+    def _saw(self, connection: Any, said: tuple[int, int] | None) -> None:
+        "Keep what a connection said, if what it has read is stored."
+        if said is not None:
+            self._seen[connection], self._last = said, (ref(connection), said)
 
 # %% ../../nbs/30_recall/34_attention.ipynb #f49270d0
 class Noticing(Watching):
@@ -112,14 +118,16 @@ class InMind(Fresh):
         super().__init__(index, clock)
         self.slots, self.questions, self.cache = Slots(), Questions(), ResultCache()
         self.manager, self.engine, self.unsaved = manager, LocalizedSearchEngine(index, manager), 0
-        self.led = list[tuple[str, frozenset[int], datetime]]()  # slots that led to answers, to which ones, and when
+        self.led = list[tuple[str, Ints, datetime]]()  # slots that led to answers, to which ones, and when
 
     def settle(self) -> None:
         "Take note of the slots that have led to answers: put off, since a question waits for its answer."
-        for name, found, at in self.led:
+        led, self.led = self.led, []
+        for name in dict.fromkeys(name for name, _, _ in led):
             if (slot := self.slots.slots.get(name)) is not None:
-                self.manager.update_checkpoint_access(self.slots.put(slot.used(at)), found, at)
-        self.led = []
+                answers = [(seqs, at) for led_by, seqs, at in led if led_by == name]
+                found = {seq: at for seqs, at in answers for seq in seqs.tolist()}
+                self.manager.update_checkpoint_access(self.slots.put(slot.used(answers[-1][1], times=len(answers))), found)
 
     def forget(self) -> None:
         "Nothing is on anybody's mind."
@@ -206,8 +214,8 @@ class CatchingUp(Marking):
             elif changes[1]:
                 self.generation = position[1]
                 self._changed(changes[0], before[1])
-        if said is not None:
-            self._seen[connection] = said
+            self.engine.look.prepare()
+        self._saw(connection, said)
 
     def _fit(self) -> bool:
         "Whether the slots are of the vectors that the store has now."

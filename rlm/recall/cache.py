@@ -8,7 +8,7 @@ __all__ = ['SIZE', 'Key', 'timeless', 'key_of', 'Cached', 'ResultCache']
 # %% ../../nbs/30_recall/31_cache.ipynb #2e1ef0bf
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -52,8 +52,7 @@ def key_of(text: str,                        # the question
     return Key(_form(text), None if keywords is None else tuple(keywords), timeless(filters), k, model)
 
 # %% ../../nbs/30_recall/31_cache.ipynb #309660b9
-@dataclass(frozen=True, slots=True)
-class Cached:
+class Cached(NamedTuple):
     "An answer."
 
     ranked: Sequence[Ranked]  # the best first

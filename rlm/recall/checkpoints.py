@@ -7,7 +7,7 @@ __all__ = ['Ints', 'Neighbours', 'PER_SLOT', 'RADIUS', 'LOCALIZED_SEARCH_LIMIT',
            'nearest_first', 'Held', 'Holding', 'Keeping', 'CheckpointManager', 'write_refs', 'read_refs']
 
 # %% ../../nbs/30_recall/33_checkpoints.ipynb #ed6b3e4c
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -117,12 +117,11 @@ class Keeping(Holding):
         return kept
 
     def update_checkpoint_access(self,
-                                 slot: Slot,            # that led to an answer
-                                 found: frozenset[int],  # the memories that were the answer
-                                 now: datetime,         # the present
+                                 slot: Slot,                      # that led to answers
+                                 found: Mapping[int, datetime],   # the memories that were answers, and when
                                  ) -> None:
-        "Its checkpoints among the answer were used just now."
-        refs = tuple(replace(r, last_used_at=max(now, r.last_used_at)) if r.seq in found else r for r in self.of(slot))
+        "Its checkpoints among the answers were used then."
+        refs = tuple(replace(r, last_used_at=max(found[r.seq], r.last_used_at)) if r.seq in found else r for r in self.of(slot))
         if refs:
             self.held[slot.slot_id] = Held(slot.context_hash, refs)
 

@@ -4,18 +4,17 @@
 
 # %% auto #0
 __all__ = ['SEARCHES', 'RELEVANCE', 'STEADY', 'SPARE', 'Answered', 'luck', 'lifted', 'Sourced', 'Surroundings', 'Neighbourhoods',
-           'stands', 'Looking', 'Belonging', 'LocalizedSearchEngine', 'unit_of', 'centre_of']
+           'stands', 'Belonging', 'LocalizedSearchEngine', 'unit_of', 'centre_of']
 
 # %% ../../nbs/30_recall/33_local.ipynb #9df0c53d
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .checkpoints import CheckpointManager
-from .holders import WORDED, Holders, Holding
+from .looking import QuickLook
 from .neighbourhoods import Floats, Ints, Neighbourhood, Rows, Values
 from .working_memory import Slot, Slots
 from ..store.cues import Cues
@@ -24,7 +23,7 @@ from ..store.asked import Asked
 from ..store.meaning import StoredVectors
 from ..store.vector_codes import centred_one
 from ..store.ranked import NONE, Best
-from ..store.ranking import MIX, TRUE, Candidates, Mix
+from ..store.ranking import MIX, Mix
 
 SEARCHES = 2  # of everything, whose candidates are remembered
 RELEVANCE = 1.5  # standard deviations that a question must be nearer to a slot than to memories at large
@@ -32,8 +31,7 @@ STEADY = 0.95  # cosine of a slot to where it lay, from which on what is nearest
 SPARE = 0.5  # by how much the last hit must be above what words and luck may bring
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answered:
+class Answered(NamedTuple):
     "What local search says."
 
     ranked: Best = NONE  # the best first, and whatever is equal to the last of them; empty: it declined
@@ -65,7 +63,7 @@ class Sourced:
                  index: HybridIndex,          # of the namespace
                  manager: CheckpointManager,  # knows the centres
                  ) -> None:
-        self.index, self.manager, self.holders = index, manager, Holders(index)
+        self.index, self.manager, self.look = index, manager, QuickLook(index)
         self._made, self._source = dict[str, tuple[str, Neighbourhood]](), None
         self._seen = dict[str, tuple[str, tuple[Ints, ...]]]()
         self._near = dict[str, tuple[str, Floats, int, Ints]]()  # slot → subject, where it lay, size of the index, what was nearest
@@ -78,7 +76,7 @@ class Sourced:
         if stamp is None:
             self._source = None
         elif self._source is None or self._source.source.stamp is not stamp:
-            self._source = Rows(StoredVectors(self.index.backend, stamp, self.index.namespace))
+            self._source = Rows(StoredVectors(self.index.backend, stamp, self.index.namespace), self.index.meaning)
         return self._source
 
 # %% ../../nbs/30_recall/33_local.ipynb #87cfebe2
@@ -177,39 +175,10 @@ def stands(ranked: Best,  # the best first
     return len(ranked) >= k and bool(ranked.scores[k - 1] >= bar)
 
 # %% ../../nbs/30_recall/33_local.ipynb #72e12bf9
-class Looking(Neighbourhoods):
-    "Ranks a neighbourhood, and those who hold the words."
-
-    least = SPARE
-
-    def first(self,
-              heard: Candidates,  # a neighbourhood, and what it has to do with the question
-              cues: Cues,         # of the question
-              k: int,             # how many are wanted
-              bar: float,         # what words and cues give, at most, to a memory elsewhere
-              ) -> Best:          # empty: they don't stand
-        "The best of a neighbourhood, if they stand."
-        others = self.index.lexical.documents - len(heard.numbers)
-        ranked = self.index.rank(cues, heard, k)
-        return ranked if others <= 0 or stands(ranked, k, self.least + bar + luck(k, others)) else NONE
-
-    def second(self,
-               heard: Candidates,    # as for `first`
-               held: Holding,        # those who hold the words best
-               cues: Cues,           # of the question
-               asked: Asked | None,  # its vector, measured
-               k: int,               # how many are wanted
-               ) -> Best:
-        "The best of a neighbourhood and of those who hold the words best."
-        meaning = self.index.meaning.among(asked, self.index.catalogue["seq"][held.numbers])
-        numbers, words = np.concatenate((heard.numbers, held.numbers)), np.concatenate((heard.words, held.scores))
-        return self.index.rank(cues, Candidates(numbers, words, np.concatenate((heard.meaning, meaning)), TRUE), k)
-
-# %% ../../nbs/30_recall/33_local.ipynb #ba7cb9d7
-class Belonging(Looking):
+class Belonging(Neighbourhoods):
     "Knows which subject a question belongs to, and what is left to do there."
 
-    relevance = RELEVANCE
+    relevance, least = RELEVANCE, SPARE
 
     def belongs(self,
                 slots: Slots,         # that are in mind
@@ -225,16 +194,14 @@ class Belonging(Looking):
 
     def _look(self, around: Neighbourhood, name: str, terms: list[str], cues: Cues, asked: Asked | None, k: int,
               passing: Values | None) -> Answered:
-        walked, lift = self.holders.walk(terms, around.where, passing), lifted(cues)
-        heard = around.hear(walked.inside, asked, passing)
-        if ranked := self.first(heard, cues, k, MIX.words * walked.left + lift):
+        ranked, left, size = self.look.first(around, terms, cues, asked, k, passing)
+        bar, documents = self.least + lifted(cues), self.index.lexical.documents
+        if ranked and (size >= documents or stands(ranked, k, bar + MIX.words * left + luck(k, documents - size))):
             return Answered(ranked, name)
-        held = self.holders.best(walked, WORDED)
-        ranked = self.second(heard, held, cues, asked, k)
+        ranked, left, size = self.look.second()
         if not self.index.meaning.intact:
             return Answered(slot=name, declined="being erased")
-        others = self.index.lexical.documents - len(around.seqs) - len(held.numbers)
-        if stands(ranked, k, self.least + MIX.words * held.left + lift + luck(k, others)):
+        if stands(ranked, k, bar + MIX.words * left + luck(k, documents - size)):
             return Answered(ranked, name)
         return Answered(slot=name, declined="too few" if len(ranked) < k else "too weak")
 
@@ -284,7 +251,7 @@ def centre_of(engine: Neighbourhoods,  # knows the vectors
     source = engine.source()
     if source is None or not len(seqs):
         return None
-    rows = np.concatenate(source.of(np.unique(seqs)))
+    rows, _ = source.stacked(np.unique(seqs))
     if not len(rows):
         return None
     mean = rows.mean(axis=0)

@@ -11,10 +11,10 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from ..store.cues import Cues
 from ..store.database import Database
 from ..store.slot_rows import put_slots, stored_slots
 from ..store.ranked import Ranked
+from ..store.vector_loops import NEAREST
 
 Floats = NDArray[np.float32]
 SLOTS = 8  # subjects that are kept in mind
@@ -50,11 +51,10 @@ class Slot:
     created_at: datetime  # when the subject came up
     last_used_at: datetime  # when it was last on somebody's mind
     uses: int = 1  # how often it was
+    context_hash: str = field(init=False, repr=False)  # names the subject and the model
 
-    @property
-    def context_hash(self) -> str:
-        "Names the subject and the model."
-        return _hashed(self.slot_id, self.context, self.model, self.created_at)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "context_hash", _hashed(self.slot_id, self.context, self.model, self.created_at))
 
     def strength(self,
                  now: datetime,  # the present
@@ -65,13 +65,14 @@ class Slot:
     def used(self,
              now: datetime,                  # the present
              towards: Floats | None = None,  # what was said or found; None: it stays where it is
+             times: int = 1,                 # how often it was since
              ) -> "Slot":
         "On somebody's mind once more."
         where = self.embedding
         if towards is not None:
             moved = towards if where is None else (1 - FOLLOW) * where + FOLLOW * towards
             where = np.asarray(moved / max(float(np.linalg.norm(moved)), 1e-12), np.float32)
-        return replace(self, embedding=where, last_used_at=max(now, self.last_used_at), uses=self.uses + 1)
+        return replace(self, embedding=where, last_used_at=max(now, self.last_used_at), uses=self.uses + times)
 
 # %% ../../nbs/30_recall/30_working_memory.ipynb #036043cf
 SAME = 0.9  # cosine from which on two questions that say the same are the same; e5 gives it to two of three shuffled ones
@@ -80,8 +81,7 @@ Said = tuple[frozenset[str], Cues]  # all tokens of a question, and who, when an
 Asking = tuple[Filters | None, int]  # which memories count, without the present moment, None for all; and how many are wanted
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Remembered:
+class Remembered(NamedTuple):
     "A question, and what it brought."
 
     said: Said  # its words, and what it says besides
@@ -156,7 +156,10 @@ class Placed:
         "The slot that lies nearest."
         if not self._names or self._matrix.shape[1] != len(unit):
             return None
-        cosines = self._matrix @ unit
+        if (nearest := NEAREST.run) is not None:
+            best, cosine = nearest(self._matrix, unit)
+            return self._names[best], cosine
+        cosines = np.einsum("ij,j->i", self._matrix, unit, dtype=np.float64).astype(np.float32)
         best = int(cosines.argmax())
         return self._names[best], float(cosines[best])
 

@@ -8,21 +8,21 @@ __all__ = ['PRIOR', 'DEVIATIONS', 'SAMPLED', 'Asked', 'Sample', 'rounded', 'aske
 # %% ../../nbs/10_store/30_asked.ipynb #bd44fc5d
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .embedding import Vectors
-from .vector_codes import Floats, Ints, centred_one
-from .vector_loops import MEASURE
+from .vector_codes import Floats, Ints, centred_one, product_of
+from .vector_loops import ASK, MEASURE
 
 # %% ../../nbs/10_store/30_asked.ipynb #dedb15ef
 PRIOR = 4  # memories that the model's own figures count for
 DEVIATIONS = 3.09  # of a normal distribution: one in a thousand lies above
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class Asked(NamedTuple):
     "A question's vector, and how near memories at large are to it."
 
     vector: Vectors  # levelled, as the index wants it
@@ -53,15 +53,21 @@ class Sample:
                  ) -> tuple[float, float]:  # both 0 for no vector at all
         "The sum of the cosines with a question, and of their squared differences from their mean."
         if (measure := MEASURE.run) is not None:
-            total, squares, peak = measure(self.codes, unit)
-        else:
-            peak = np.abs(unit).max(initial=0)
-            dots = (self.wide @ np.rint(unit * (np.float32(127) / (peak or np.float32(1))))).astype(np.int64)
-            total, squares = int(dots.sum()), int(dots @ dots)
+            return self.scaled(*measure(self.codes, unit))
+        peak = np.abs(unit).max(initial=0)
+        dots = (self.wide @ np.rint(unit * (np.float32(127) / (peak or np.float32(1))))).astype(np.int64)
+        return self.scaled(int(dots.sum()), int(dots @ dots), float(peak))
+
+    def scaled(self,
+               total: int,    # the sum of the products in whole steps
+               squares: int,  # and of their squares
+               peak: float,   # the largest component of the question
+               ) -> tuple[float, float]:
+        "As `measured`, from whole steps."
         scale, n = self.step * float(peak) / 127, max(1, len(self.codes))
         return total * scale, (n * squares - total * total) * scale**2 / n
 
-
+# %% ../../nbs/10_store/30_asked.ipynb #4bfa7ea8
 def rounded(rows: Floats,  # (n, dim) centred
             ) -> Sample:
     "Vectors in whole steps."
@@ -69,16 +75,25 @@ def rounded(rows: Floats,  # (n, dim) centred
     wide = np.rint(rows / np.float32(step))
     return Sample(wide.astype(np.int8), wide, step)
 
-
-def asked(vector: Vectors,  # of the question, levelled
+# %% ../../nbs/10_store/30_asked.ipynb #76f26f5d
+def asked(vector: Vectors,  # of the question, as the model made it
+          axis: Floats,     # (dim,) of the model: which way its languages lie apart; zeros: no way
           mean: Floats,     # (dim,) of the model, levelled
           sample: Sample,   # of the memories at large
           related: float,   # the model's: one in a thousand unrelated pairs lies above
           ) -> Asked:
-    "Measure how near memories at large are."
-    unit = centred_one(vector, mean)
-    n, own, (total, varied) = len(sample.codes), related / DEVIATIONS, sample.measured(unit)
-    return Asked(vector, unit, total / (n + PRIOR), math.sqrt((varied + PRIOR * own ** 2) / (n + PRIOR)))
+    "Level a question's vector, and measure how near memories at large are."
+    rows = np.ascontiguousarray(vector, np.float32)
+    if (ask := ASK.run) is not None:
+        level, unit = np.empty((2, len(rows)), np.float32)
+        total, varied = sample.scaled(*ask(level, unit, rows, axis, mean, sample.codes))
+    else:
+        level = rows - product_of(rows, axis) * axis
+        unit = centred_one(level, mean)
+        total, varied = sample.measured(unit)
+    level.flags.writeable = False
+    n, own = len(sample.codes), related / DEVIATIONS
+    return Asked(level, unit, total / (n + PRIOR), math.sqrt((varied + PRIOR * own ** 2) / (n + PRIOR)))
 
 # %% ../../nbs/10_store/30_asked.ipynb #48a9fcb9
 SAMPLED = 256  # memories

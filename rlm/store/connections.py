@@ -227,10 +227,12 @@ def one_of(numbers: Sequence[int],  # to be looked up
 class Noticing(Guarded):
     "Notices whether anybody has written."
 
-    def moment(self) -> tuple[int, int] | None:
+    def moment(self,
+               own: _Connection | None = None,  # as `current` gave it, just now; None: it is asked for
+               ) -> tuple[int, int] | None:
         "What is the same for as long as nobody writes to the store; None in a transaction, whose writes may be undone."
         try:
-            with (connection := self.current()).turn:
+            with (connection := own or self.current()).turn:
                 return None if connection.writing else (connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes)
         except sqlite3.Error as e:
             raise self._failed(e) from e

@@ -25,7 +25,7 @@ _DATED = re.compile(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<
 _ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = re.compile(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
-_PERHAPS, _MONTHLY = re.compile(r"(?:19|20)\d\d|\d월"), tuple(m[:3] for m in _MONTHS)
+_PERHAPS = re.compile("|".join(m[:3] for m in _MONTHS) + r"|(?:19|20)\d\d|\d월")  # in whatever names a date, folded
 _BEFORE_MAY = re.compile(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 
 
@@ -52,9 +52,10 @@ def _whole(text: str | None) -> int | None:
 def dates_in(text: str,             # a question, in English or Korean
              ) -> tuple[Date, ...]: # in order of appearance
     "The months, years and days that a text names. The word *may* counts only where a number or *in* makes it a month."
-    folded = text.casefold()
-    if not any(m in folded for m in _MONTHLY) and not _PERHAPS.search(text):  # most name none, and this is quickly seen
-        return ()
+    return _dates(text) if _PERHAPS.search(text.casefold()) else ()  # most name none, and this is quickly seen
+
+
+def _dates(text: str) -> tuple[Date, ...]:
     found: list[tuple[int, Date]] = []
     for m in _DATED.finditer(text):
         named, day = m["m"].casefold(), _whole(m["d1"] or m["d2"])
@@ -71,7 +72,7 @@ def dates_in(text: str,             # a question, in English or Korean
 # %% ../../nbs/10_store/25_cues.ipynb #580c5163
 _ASKS_WHEN = re.compile(r"\b(when|what (?:date|day|year|month|time)|how long|which (?:year|month|day|week))\b|"
                         r"언제|며칠|몇\s?(?:시|월|년|살)|얼마나 (?:오래|됐)", re.I)
-_STARTS = ("wh", "how", "언제", "며칠", "몇", "얼마나")  # of whatever asks so
+_ASKS = re.compile("wh|how|언제|며칠|몇|얼마나")  # in whatever asks so, folded
 _TELLS_TIME = re.compile(
     r"\b(yesterday|today|tomorrow|tonight|last|next|ago|since|recently|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     rf"weeks?|weekend|months?|years?|days?|morning|evening|{_MONTH}|(?:19|20)\d\d)\b|"
@@ -82,8 +83,7 @@ _TELLS_TIME = re.compile(
 def asks_when(query: str,  # a question, in English or Korean
               ) -> bool:
     "Whether a question asks for a time."
-    folded = query.casefold()
-    return any(start in folded for start in _STARTS) and bool(_ASKS_WHEN.search(query))
+    return bool(_ASKS.search(query.casefold()) and _ASKS_WHEN.search(query))
 
 
 def tells_time(text: str,  # a memory's, in English or Korean
@@ -114,9 +114,16 @@ def speakers_in(query: str,                            # a question
                 known: Mapping[str, Collection[int]],  # a part of a name → the numbers of those who have it
                 ) -> frozenset[int]:                # numbers of those it names
     "The speakers that a question names. Korean attaches particles to a name; other languages write it whole."
-    folded = query.casefold()
-    if len(known) <= FEW and not any(part in folded for part in known):  # to look for each takes less than to find what may be a name
-        return frozenset()
+    return _speakers(query.casefold(), known)
+
+
+def _speakers(folded: str, known: Mapping[str, Collection[int]]) -> frozenset[int]:
+    if len(known) <= FEW:  # to look for each takes less than to find what may be a name
+        for part in known:
+            if part in folded:
+                break
+        else:
+            return frozenset()
     words = set(re.findall(r"[^\W_]+", folded))
     words |= {w[:-cut] for w in words for cut in (1, 2, 3) if w >= "가" and len(w) > cut + 1}
     return frozenset(number for word in words for number in known.get(word, ()))
@@ -149,4 +156,9 @@ def cues_in(question: str,                         # as it was asked
             ) -> Cues:
     "What a question says besides its words."
     text = composed(question)
-    return Cues(speakers_in(text, known), dates_in(text), asks_when(text), script(text))
+    speakers, dates = _speakers(folded := text.casefold(), known), _dates(text) if _PERHAPS.search(folded) else ()
+    when = bool(_ASKS.search(folded) and _ASKS_WHEN.search(text))
+    return Cues(speakers, dates, when, script(text)) if speakers or dates or when else _NOTHING_BUT[script(text)]
+
+
+_NOTHING_BUT = {kind: Cues(script=kind) for kind in (-1, 0, 1)}

@@ -132,6 +132,11 @@ class Renewing(Taking):
 
     numbering = 0  # goes up when memories get other numbers: whoever has copied numbers must look them up again
 
+    @property
+    def position(self) -> tuple[str, int]:
+        "The store's identity and the last event that is known here: the same object for as long as nothing changes here."
+        return self._position
+
     def _begin(self) -> frozenset[int]:
         "An index of nothing, and all that is to be read."
         self.lexical, self.catalogue = LexicalIndex(), Catalogue()
@@ -252,9 +257,10 @@ class Understanding(AtOneMoment):
                terms: Iterable[str],  # its tokens
                ) -> list[str]:
         "The terms to search for: without the names of speakers, and of very many the rarest. Who spoke is a fact of its own."
-        every, speakers = list(dict.fromkeys(terms)), self.catalogue.speakers.items() if cues.speakers else ()
-        names = {t for name, number in speakers if number in cues.speakers for t in tokens(name)}
-        kept = [t for t in every if t not in names] or every
+        kept = list(dict.fromkeys(terms))
+        if cues.speakers:
+            names = {t for name, number in self.catalogue.speakers.items() if number in cues.speakers for t in tokens(name)}
+            kept = [t for t in kept if t not in names] or kept
         return kept if len(kept) <= MAX_TERMS else rarest(kept, {t: self.lexical.frequency(t) for t in kept})
 
     def _asked(self, query: Query) -> tuple[Cues, Plan, Asked | None]:

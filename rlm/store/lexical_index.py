@@ -219,6 +219,14 @@ class Planning(Renumbering):
         number = self.vocabulary.get(term, self.held.size)
         return int(self.held.values[number]) if number < self.held.size else 0
 
+    def numbered(self,
+                 terms: Iterable[str],  # tokens
+                 ) -> NDArray[np.int32]:  # -1 for one that no memory holds
+        "The numbers of terms, for loops."
+        self.flush()
+        known = self.vocabulary
+        return np.array([known.get(term, -1) for term in terms], np.int32)
+
     def plan(self,
              terms: Iterable[str],  # tokens of a query
              ) -> Plan:

@@ -24,6 +24,7 @@ from .vector_codes import Floats, Ints, centred
 from .vector_fold import DEFAULTS, Tuning
 from .vector_hits import Allowed
 from .vector_index import Batch, VectorIndex
+from .vector_loops import STAND_OUT
 from .vector_rows import ModelStamp, fetch_vectors, read_stamp, vector_batches, vectors_of
 from .vector_sidecar import catch_up, open_vectors, save, sidecar_path
 
@@ -188,16 +189,26 @@ class Whole(SideBySide):
               seqs: Ints,    # memories, each once
               ) -> Floats:   # for each; 0 for one without a vector
         "How much some memories stand out."
-        flat = self.rows(len(asked.unit))
-        if (seqs < self.first.size).all() and (self.count.values[seqs] * (self.first.values[seqs] > 0) == 1).all():  # as a rule
-            return asked.deviations(np.einsum("ij,j->i", flat[self.first.values[seqs] - 1], asked.unit))
-        out, there = np.zeros(len(seqs), np.float32), np.flatnonzero(seqs < self.first.size)
+        flat, out = self.rows(len(asked.unit)), np.zeros(len(seqs), np.float32)
+        if (stand_out := STAND_OUT.run) is not None:
+            first, count = self.first.values, self.count.values
+            stand_out(out, np.ascontiguousarray(seqs, np.int64), first, count, flat, asked.unit, asked.mean, asked.spread)
+            return out
+        rows, owner = self.of(seqs, len(asked.unit))
+        cosines = np.einsum("ij,j->i", rows, asked.unit, dtype=np.float64).astype(np.float32)  # the same in whatever company
+        np.maximum.at(out, owner, asked.deviations(cosines))
+        return out
+
+    def of(self,
+           seqs: Ints,  # memories, each once
+           dim: int,    # of the vectors
+           ) -> tuple[Floats, NDArray[np.int32]]:  # (n, dim) centred, one after the other; and which of the memories each is of
+        "The vectors of some memories."
+        there = np.flatnonzero(seqs < self.first.size)
         first = self.first.values[seqs[there]].astype(np.int64) - 1
         count = np.where(first >= 0, self.count.values[seqs[there]], 0)
         rows = np.arange(count.sum()) + np.repeat(first + count - np.cumsum(count), count)
-        cosines = np.einsum("ij,j->i", flat[rows], asked.unit)  # the same in whatever company
-        np.maximum.at(out, np.repeat(there, count), asked.deviations(cosines))
-        return out
+        return self.rows(dim)[rows], np.repeat(there, count).astype(np.int32)
 
 # %% ../../nbs/10_store/31_meaning.ipynb #9c02124b
 class Following:
@@ -287,9 +298,7 @@ class Comparing(InStep):
         if vector is None or self.stamp is None or not len(self._sampled.seqs):
             return None
         figures = self.stamp.calibration
-        level = figures.level(vector)
-        level.flags.writeable = False
-        return asked(level, self._source.mean, self._sampled.sample, figures.related)
+        return asked(vector, figures.axis, self._source.mean, self._sampled.sample, figures.related)
 
     @property
     def few(self) -> bool:
@@ -362,6 +371,12 @@ class Meaning(Nearing):
               ) -> Floats:          # for each; in a large store by codes, within .002 of the cosine
         "How much some memories stand out."
         return self.deviations(asked, seqs, true=self._whole.few)
+
+    def vectors(self,
+                seqs: Ints,  # memories, each once
+                ) -> tuple[Floats, NDArray[np.int32]] | None:  # (n, dim) centred; and which of the memories each is of
+        "The true vectors of some memories, if all are in memory."
+        return self._whole.of(seqs, len(self._source.mean)) if self._index is not None and self._whole.few else None
 
     def __repr__(self) -> str:
         return f"<meaning of {self.namespace!r}: {self._index!r} by {self.stamp!r}>"

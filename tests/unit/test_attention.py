@@ -30,6 +30,7 @@ from rlm.recall.working_memory import Slot
 from rlm.service.attention_cli import status_of
 from rlm.store.backend import Filters
 from rlm.store.learning import save_ranker
+from rlm.store.ranked import NONE
 from rlm.store.ranker import Example, Training, features, learn
 from rlm.store.ranking import PARTS
 
@@ -142,7 +143,7 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
             query = full.query(question)
             right = index.best(query, 10, Filters())[1][:10]
             cues = index.cues(query.text)
-            walked = full.attention.engine.holders.walk(index.wanted(cues, query.terms), every.where)
+            walked = full.attention.engine.look.holders.walk(index.wanted(cues, query.terms), every.where)
             heard = every.hear(walked.inside, index.meaning.ask(query.vector))
             ours = index.rank(cues, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
@@ -159,7 +160,7 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
                 query = memory.query(question)
                 right = memory.index.best(query, 12, Filters())[1][:12]
                 cues = memory.index.cues(query.text)
-                walked = memory.attention.engine.holders.walk(memory.index.wanted(cues, query.terms), every.where)
+                walked = memory.attention.engine.look.holders.walk(memory.index.wanted(cues, query.terms), every.where)
                 heard = every.hear(walked.inside, memory.index.meaning.ask(query.vector))
                 ours = memory.index.rank(cues, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
@@ -253,7 +254,9 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     for n in range(4):
         full.recall(f"boat at sea word{n}")
     full.attention.engine.least = -9.0
-    monkeypatch.setattr(full.attention.engine, "first", lambda *looked: [])
+    look = full.attention.engine.look
+    first = look.first
+    monkeypatch.setattr(look, "first", lambda *given: first(*given)._replace(ranked=NONE))
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
     far = full.get("far").seq
@@ -325,7 +328,7 @@ def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(fu
     assert after(1.0) == 4
     full.write("one more")
     assert after(1.0) == 5 == after(1.0)
-    monkeypatch.setattr(type(held), "context_hash", "another subject")
+    held = replace(held, context="another subject")
     assert after(1.0) == 6
 
 

@@ -1,4 +1,5 @@
 "What is looked for first, to be done sooner, hides nothing that a question says."
+import re
 import time
 import unicodedata
 
@@ -19,12 +20,13 @@ KNOWN = {"mina": {0}, "민아": {1, 2}, "joon": {3}, "준": {4}, "kim": {5}}
 
 @given(QUESTIONS)
 def test_nothing_is_hidden(question: str) -> None:
-    quick = cues.dates_in(question), cues.asks_when(question), cues.speakers_in(question, KNOWN)
+    quick, whole = (cues.dates_in(question), cues.asks_when(question), cues.speakers_in(question, KNOWN)), cues.cues_in(question, KNOWN)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cues, "_MONTHLY", ("",))  # which is in every question
-        patch.setattr(cues, "_STARTS", ("",))
+        patch.setattr(cues, "_PERHAPS", re.compile(""))  # which is in every question
+        patch.setattr(cues, "_ASKS", re.compile(""))
         patch.setattr(cues, "FEW", -1)
         assert quick == (cues.dates_in(question), cues.asks_when(question), cues.speakers_in(question, KNOWN))
+        assert whole == cues.cues_in(question, KNOWN) and whole.script == cues.script(unicodedata.normalize("NFC", question))
 
 
 def test_there_is_something_to_hide() -> None:

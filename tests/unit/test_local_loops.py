@@ -1,0 +1,157 @@
+"A look around with compiled loops sees what one in numpy sees."
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy import Toy
+
+from rlm import Memory
+from rlm.bench.stream import begun, model_of, stream
+from rlm.core.compiled import interpreted, load
+from rlm.recall.local_loops import LOOK, WORDS
+from rlm.recall.looking import Look, QuickLook, Seen
+from rlm.recall.neighbourhoods import Neighbourhood, Rows
+from rlm.store.backend import Filters
+from rlm.store.meaning import StoredVectors
+from rlm.store.ranking import FEW
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> None:
+    load()
+
+
+def same(fast: Seen, plain: Seen) -> None:
+    "Alike but for the last digits of cosines."
+    assert fast.size == plain.size and fast.left == pytest.approx(plain.left, abs=1e-12)
+    assert [r.seq for r in fast.ranked] == [r.seq for r in plain.ranked]
+    for a, b in zip(fast.ranked, plain.ranked, strict=True):
+        assert a.score == pytest.approx(b.score, abs=1e-6) and dict(a.parts) == pytest.approx(dict(b.parts), abs=1e-6)
+
+
+def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = None) -> tuple[QuickLook, Seen, Seen]:
+    "Both looks of both kinds; returns what the quick one saw."
+    index, query = memory.index, memory.query(question)
+    with index.moment():
+        stamp = index.meaning.stamp
+        source = None if stamp is None else Rows(StoredVectors(index.backend, stamp, index.namespace), index.meaning)
+        around, quick, plain = Neighbourhood(index, source, np.asarray(seqs, np.int64)), QuickLook(index), Look(index)
+        cues, asked = index.cues(question), index.meaning.ask(query.vector)
+        given_ = around, index.wanted(cues, query.terms), cues, asked, k, passing
+        first = quick.first(*given_)
+        assert quick._walked is not None  # it was not left to numpy
+        with interpreted():
+            assert LOOK.run is None
+            same(first, plain.first(*given_))
+        second = quick.second()
+        with interpreted():
+            right = plain.second()
+        taken = around.shelf.places.arrays[WORDS][first.size:second.size]
+        if second.left < taken.min(initial=np.inf) - 1e-6:  # else equals stand on both sides of the edge, and any may be taken
+            same(second, right)
+        assert second.left == pytest.approx(right.left, abs=1e-6)
+        assert not quick._room.any() and not plain.holders._room.any() and not index.blank().any()
+    return quick, first, second
+
+
+@pytest.fixture(scope="module")
+def streamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Memory, Any]]:
+    "A stream, half of it written one by one, so that there are several segments."
+    some, path = stream(700, 4, 300), tmp_path_factory.mktemp("stream") / "memory.db"
+    begun(path, some)
+    with Memory(path, embedder=model_of(some)) as memory:
+        memory.index.model()
+        for turn in list(some.turns())[some.live:]:
+            memory.write(**turn)
+            memory.index.model()
+        assert len(memory.index.lexical.segments) > 2
+        yield memory, some
+
+
+def test_the_questions_of_a_stream(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    rng, looked = np.random.default_rng(1), 0
+    for n, q in enumerate(some.questions[:150]):
+        seqs = rng.permutation(700)[:rng.integers(1, 120)] + 1 if n % 2 else np.arange(max(1, q.about - 40), q.about + 50)
+        _, first, second = compared(memory, seqs, q.text, (1, 10, 40)[n % 3])
+        looked += second.size > first.size
+    assert looked > 100
+
+
+def test_only_what_passes_is_found(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    passing = np.random.default_rng(2).random(memory.index.catalogue["seq"].size) < 0.5
+    for q in some.questions[:40]:
+        _, first, second = compared(memory, np.arange(q.about - 30, q.about + 40).clip(1), q.text, 10, passing)
+        found = memory.index.catalogue.numbers([r.seq for seen in (first, second) for r in seen.ranked])
+        assert passing[found].all()
+
+
+def test_words_that_very_many_hold_are_looked_up_late(streamed: tuple[Memory, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, some = streamed
+    for budget in (0, 5, 60):
+        monkeypatch.setattr("rlm.recall.looking.POSTINGS", budget)
+        monkeypatch.setattr("rlm.recall.holders.POSTINGS", budget)
+        for q in some.questions[:40]:
+            quick, _, _ = compared(memory, np.arange(q.about - 30, q.about + 40).clip(1), q.text, 10)
+            assert len(quick._touched) == budget
+
+
+SAID = ("The blue boat with the red sail, last week.", "배를 5월에 샀어, 바다에 가려고.", "My cat likes the garden.",
+        "고양이가 정원에서 논다.", "Thanks!", "When is the train to the harbour?", "We bought bread at the bakery in May 2023.")
+QUESTIONS = ("When did Mina buy the boat in May?", "배는 언제 샀어?", "Who has a cat in the garden?", "what did Joon say about the train",
+             "zzz", "boat garden bread sea", "the")
+
+
+@pytest.fixture(params=["vectors", "words"], scope="module")
+def talked(request: pytest.FixtureRequest) -> Iterator[Memory]:
+    "Two languages, long texts of several units and vectors, memories that are gone or were written anew."
+    with Memory(":memory:", embedder=Toy() if request.param == "vectors" else "none") as memory:
+        for n in range(90):
+            text = SAID[n % len(SAID)] + ("" if n % 7 else " And then we talked about the sea and the station for a while." * 25)
+            memory.write(f"{text} {n}", id=f"m{n}", session=f"s{n // 10}" if n % 11 else None, speaker=("Mina", "Joon", None)[n % 3],
+                         role=("user", "assistant", None)[n % 3], valid_from=f"202{3 + n % 3}-05-0{1 + n % 9}")
+        memory.delete(["m3", "m17"])
+        memory.update("m20", text="The otter took the train")
+        memory.update("m56", text="The boat " * 200)
+        yield memory
+
+
+@settings(deadline=None, max_examples=30)
+@given(inside=st.sets(st.integers(1, 95), max_size=60), k=st.sampled_from([1, 5, 30]), question=st.sampled_from(QUESTIONS))
+def test_cues_scripts_and_long_texts(talked: Memory, inside: set[int], k: int, question: str) -> None:
+    talked.index.model()
+    compared(talked, sorted(inside), question, k)
+
+
+def test_who_wants_very_many_is_left_to_numpy(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    index, q = memory.index, some.questions[0]
+    with index.moment():
+        query, cues = memory.query(q.text), index.cues(q.text)
+        given_ = Neighbourhood(index, None, np.arange(1, 50)), index.wanted(cues, query.terms), cues, None, FEW + 1, None
+        quick, plain = QuickLook(index), Look(index)
+        same(quick.first(*given_), plain.first(*given_))
+        assert quick._walked is None
+        same(quick.second(), plain.second())
+
+
+def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    for q in some.questions[150:190]:
+        query = memory.query(q.text)
+        with memory.index.moment():
+            right = memory.index.best(query, 10, Filters())[1][:10]
+        _, first, _ = compared(memory, np.arange(1, 701), q.text, 10)
+        assert [r.seq for r in first.ranked[:10]] == [r.seq for r in right] and first.left == 0
+
+
+def test_bodies_are_what_is_compiled(tmp_path: Path) -> None:
+    assert str(LOOK).startswith("<loop LOOK(i8**") and "not compiled" not in str(LOOK)
