@@ -231,8 +231,9 @@ class CatchingUp(Marking):
                 unit = centre_of(self.engine, np.array([seq]))
                 slot = self.subject(unit, frozenset([seq - 1, seq]), f"memory {name}")
                 self.checkpoint(slot, [(seq, 1.0)], 0.0 if unit is None or slot.embedding is None else float(1 - unit @ slot.embedding))
-        if lately := self.slots.get_active_slots(self.clock.now()):
-            self.engine.of(lately[0])  # whatever is asked, it will be compared with what was written last
+        lately = self.slots.get_active_slots(self.clock.now())
+        for slot in lately[:1] + [s for s in lately[1:] if self.engine.dropped(s)][:1]:  # whatever is asked, what was written last comes up,
+            self.engine.of(slot)  # and another whose neighbourhood was lost need not be waited for, either
 
 # %% ../../nbs/30_recall/34_attention.ipynb #42569c8d
 class Stored(CatchingUp):

@@ -65,7 +65,7 @@ class Sourced:
                  ) -> None:
         self.index, self.manager, self.look = index, manager, QuickLook(index)
         self._made, self._source = dict[str, tuple[str, Neighbourhood]](), None
-        self._seen = dict[str, tuple[str, tuple[Ints, ...]]]()
+        self._seen, self._dropped = dict[str, tuple[str, tuple[Ints, ...]]](), set[str]()  # and slots whose neighbourhoods were lost
         self._near = dict[str, tuple[str, Floats, int, Ints]]()  # slot → subject, where it lay, size of the index, what was nearest
 
     _source: Rows | None
@@ -130,6 +130,7 @@ class Neighbourhoods(Surroundings):
             order = np.flatnonzero(self.index.catalogue.place.values)
             seqs = self.manager.get_checkpoint_radius(slot, order, self.near(slot) if self.manager.of(slot) else None)
             made = self._made[slot.slot_id] = slot.context_hash, Neighbourhood(self.index, self.source(), seqs)
+            self._dropped.discard(slot.slot_id)
         return made[1]
 
     def holds(self,
@@ -144,7 +145,14 @@ class Neighbourhoods(Surroundings):
               slot_id: str,  # of a slot that has changed
               ) -> None:
         "Make its neighbourhood anew when it is asked for."
-        self._made.pop(slot_id, None)
+        if self._made.pop(slot_id, None) is not None:
+            self._dropped.add(slot_id)
+
+    def dropped(self,
+                slot: Slot,  # any
+                ) -> bool:
+        "Whether it had a neighbourhood, and has none now."
+        return slot.slot_id in self._dropped
 
     def changed(self,
                 seqs: frozenset[int],  # memories that are different or new
@@ -152,11 +160,12 @@ class Neighbourhoods(Surroundings):
         "Make those neighbourhoods anew of which a memory is different or gone: it has another number in the index, or none."
         if self._source is not None:
             self._source.forget(seqs)
-        self._made = {name: made for name, made in self._made.items() if made[1].current and made[1].there()}
+        for name in [name for name, made in self._made.items() if not (made[1].current and made[1].there())]:
+            self.stale(name)
 
     def forget(self) -> None:
         "Nothing was made, and nothing seen."
-        self._made, self._seen, self._near, self._source = {}, {}, {}, None
+        self._made, self._seen, self._near, self._source, self._dropped = {}, {}, {}, None, set()
 
 # %% ../../nbs/30_recall/33_local.ipynb #95948262
 def _in_turn(some: list[Ints]) -> Ints:

@@ -2,6 +2,7 @@
 store can make a search wrong.
 
 Most tests use a toy model that knows six subjects (tests/toy.py): "Who goes to sea?" shares no word with "my old boat"."""
+import ast
 import json
 import random
 import signal
@@ -146,9 +147,12 @@ SEARCH = """
 import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
+from rlm.store import hybrid, meaning
+meaning.COMPARED, meaning.WHOLE, hybrid.WHOLE = {figures}
 with Memory({path!r}, embedder=Toy()) as memory:
     print([(h.id, h.score, sorted(h.parts)) for q in ({sea!r}, "고양이", "old boat") for h in memory.search(q)])
 """
+USUAL = meaning.COMPARED, meaning.WHOLE, hybrid.WHOLE
 
 
 def script(code: str, path: Path, **more: Any) -> list[str]:
@@ -156,9 +160,13 @@ def script(code: str, path: Path, **more: Any) -> list[str]:
 
 
 def test_two_processes_and_two_runs_say_the_same(store: Memory, path: Path) -> None:
-    runs = [subprocess.run(script(SEARCH, path), capture_output=True, text=True, check=True, timeout=60).stdout for _ in range(2)]
+    here = meaning.COMPARED, meaning.WHOLE, hybrid.WHOLE
+    *runs, usual = (subprocess.run(script(SEARCH, path, figures=figures), capture_output=True, text=True, check=True, timeout=60).stdout
+                    for figures in (here, here, USUAL))
     mine = [(h.id, h.score, sorted(h.parts)) for q in (SEA, "고양이", "old boat") for h in store.search(q)]
     assert runs == [f"{mine}\n"] * 2
+    for (id, score, parts), other in zip(mine, ast.literal_eval(usual), strict=True):  # a store of another size computes it otherwise
+        assert (id, parts) == (other[0], other[2]) and score == pytest.approx(other[1], abs=1e-6)
 
 
 # ---------------------------------------------------------------- the model: when, which, none
