@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SEARCHES', 'RELEVANCE', 'STEADY', 'SPARE', 'Answered', 'luck', 'lifted', 'Sourced', 'Surroundings', 'Neighbourhoods',
-           'stands', 'Belonging', 'LocalizedSearchEngine', 'unit_of', 'centre_of']
+           'Losing', 'stands', 'Belonging', 'LocalizedSearchEngine', 'unit_of', 'centre_of']
 
 # %% ../../nbs/30_recall/33_local.ipynb #9df0c53d
 from functools import lru_cache
@@ -141,6 +141,10 @@ class Neighbourhoods(Surroundings):
         made = self._made.get(slot.slot_id)
         return len(those & made[1].members) / len(those) if made and those and made[0] == slot.context_hash else 0.0
 
+# %% ../../nbs/30_recall/33_local.ipynb #c9994c50
+class Losing(Neighbourhoods):
+    "Loses neighbourhoods."
+
     def stale(self,
               slot_id: str,  # of a slot that has changed
               ) -> None:
@@ -184,7 +188,7 @@ def stands(ranked: Best,  # the best first
     return len(ranked) >= k and bool(ranked.scores[k - 1] >= bar)
 
 # %% ../../nbs/30_recall/33_local.ipynb #72e12bf9
-class Belonging(Neighbourhoods):
+class Belonging(Losing):
     "Knows which subject a question belongs to, and what is left to do there."
 
     relevance, least = RELEVANCE, SPARE

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.compiled import Table
 from .holders import POSTINGS, Holders
-from .local_loops import BEST_OF, INDEX, LOOK, PLACE, TAKE_IN
+from .local_loops import BEST_OF, INDEX, LOOK, PLACE, SEGMENT, TAKE_IN
 from .neighbourhoods import FACTS, WORDED, Neighbourhood
 from ..store.asked import Asked
 from ..store.backend import MAX_TERMS
@@ -83,7 +83,7 @@ class Written(Look):
     def _segments(self) -> list[Table]:
         "A table for each segment; segments never change, and most of them are known."
         known, some = self._known, self.index.lexical.segments
-        self._known = {id(s): known.get(id(s)) or (s, Table("i4 i8 i4 f4", (s.terms, s.starts, s.unit, s.impact))) for s in some}
+        self._known = {id(s): known.get(id(s)) or (s, Table(SEGMENT, (s.terms, s.starts, s.unit, s.impact))) for s in some}
         return [table for _, table in self._known.values()]
 
     def _told(self, cues: Cues, mix: Mix) -> tuple[Any, ...]:

@@ -1,4 +1,5 @@
 "A look around with compiled loops sees what one in numpy sees."
+import ast
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.bench.stream import begun, model_of, stream
-from rlm.core.compiled import interpreted, load
+from rlm.core.compiled import Reader, interpreted, load
+from rlm.recall import local_loops
 from rlm.recall.local_loops import LOOK, WORDS
 from rlm.recall.looking import Look, QuickLook, Seen
 from rlm.recall.neighbourhoods import Neighbourhood, Rows
@@ -155,3 +157,19 @@ def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memo
 
 def test_bodies_are_what_is_compiled(tmp_path: Path) -> None:
     assert str(LOOK).startswith("<loop LOOK(i8**") and "not compiled" not in str(LOOK)
+
+
+def test_each_array_is_read_as_what_it_is() -> None:
+    kinds = {"shelf": local_loops.SHELF.split(), "place": local_loops.PLACE.split(), "index": local_loops.INDEX.split()}
+    segment, read = local_loops.SEGMENT.split(), set[tuple[str, int]]()
+    for node in ast.walk(ast.parse(Path(local_loops.__file__).read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and isinstance(getattr(local_loops, node.func.id, None), Reader):
+            (table, at), reader = map(ast.unparse, node.args), getattr(local_loops, node.func.id)
+            if table == "segments":
+                place = int(at.rpartition("+")[2]) if "+" in at else 0
+                assert at.startswith("4 * s") and reader.kind == segment[place]
+            else:
+                place = getattr(local_loops, at)
+                assert reader.kind == kinds[table][place] and reader.rows == ((table, at) == ("shelf", "ROWS")), ast.unparse(node)
+            read.add((table, place))
+    assert len(read) == sum(map(len, kinds.values())) + len(segment)  # nothing stands in a table that nobody reads
