@@ -109,6 +109,7 @@ class Workplace(Written):
         self._room, self._weights, self._read = _NO_FLOATS, np.zeros(MAX_TERMS, np.float32), np.zeros(MAX_TERMS, bool)
         self._tables: tuple[Table, ...] = ()
         self._as_of: Any = None
+        self._rooms: tuple[Any, ...] = ()
 
     def prepare(self) -> None:
         "Write down what has changed, so that no question waits for it."
@@ -118,16 +119,22 @@ class Workplace(Written):
     def ready(self) -> tuple[Any, ...]:
         "Places to work in, the index, and its segments."
         if self._as_of is not self.index.position or not self._tables:
-            lexical, c = self.index.lexical, self.index.catalogue
-            if len(self._room) < lexical.unit_doc.size:
-                self._room = np.zeros(len(lexical.unit_doc.room), np.float32)
-            place = Table(PLACE, (self._touched, self._outside, self._room, self.index.blank(), self._weights, self._read))
-            alive = lexical.alive.values if lexical.documents < lexical.first.size else NO_BOOLS
-            index = Table(INDEX, (lexical.held.values, lexical.unit_doc.values, alive, *(c[name] for name in FACTS)))
-            self._said = {}
-            self._tables, self._as_of = (place, index, *self._segments()), self.index.position
+            place, index = self._made()
+            self._said, self._tables, self._as_of = {}, (place, index, *self._segments()), self.index.position
             self._places = place.places, index.places, np.concatenate([t.places for t in self._tables[2:]] or [_NO_PLACES])
         return self._places
+
+    def _made(self) -> tuple[Table, ...]:
+        "Of places to work in, and of the index: its arrays with the room that they have to grow, so that they seldom lie elsewhere."
+        lexical, columns = self.index.lexical, self.index.catalogue.columns
+        if len(self._room) < lexical.unit_doc.size:
+            self._room = np.zeros(len(lexical.unit_doc.room), np.float32)
+        alive = lexical.alive.room if lexical.documents < lexical.first.size else NO_BOOLS
+        rooms = (self._room, self.index.blank(), lexical.held.room, lexical.unit_doc.room, alive, *(columns[name].room for name in FACTS))
+        if not self._tables or any(new is not old for new, old in zip(rooms, self._rooms, strict=True)):
+            place = Table(PLACE, (self._touched, self._outside, *rooms[:2], self._weights, self._read))
+            self._rooms, self._tables = rooms, (place, Table(INDEX, rooms[2:]))
+        return self._tables[:2]
 
     _places: tuple[Any, ...]
 
