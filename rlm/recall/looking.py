@@ -152,7 +152,7 @@ class QuickLook(Workplace):
               ) -> Seen:
         "The best of a neighbourhood."
         look, mix, c, lexical, s = LOOK.run, self.index.mix, self.index.catalogue, self.index.lexical, around.shelf
-        if look is None or k > FEW or not isinstance(mix, Mix):
+        if look is None or TAKE_IN.run is None or k > FEW or not isinstance(mix, Mix):  # loops come one by one, that one last
             self._walked = None
             return super().first(around, terms, cues, asked, k, passing)
         tables = s.places.places, *self.ready()
