@@ -27,7 +27,7 @@ def WEIGH(rarities, weights, numbers, held, documents):  # type: ignore[no-untyp
     known, ceiling = 0, 0.0
     for t in range(len(numbers)):
         number, often = numbers[t], 0
-        if number >= 0:
+        if 0 <= number < len(held):
             often = held[number]
         rarity = math.log(1 + (documents - often + 0.5) / (often + 0.5))
         ceiling += rarity
@@ -79,7 +79,7 @@ def TAKE_OUT(inside, outside, room, where, touched, unit_doc, alive, passing):  
     for i in range(len(touched)):
         u = touched[i]
         outside[i], room[u] = room[u], np.float32(0)
-        if (len(alive) and not alive[u]) or (len(passing) and not passing[unit_doc[u]]):
+        if (len(alive) and not alive[u]) or (len(passing) and (unit_doc[u] >= len(passing) or not passing[unit_doc[u]])):
             outside[i] = 0
         most = max(most, outside[i])
     return most
@@ -102,7 +102,7 @@ def ADD_UNREAD(scores, where, segments, low, high, read, weights):  # type: igno
 def COMPARE(meaning, rows, owner, unit, mean, spread):  # type: ignore[no-untyped-def]
     "By how many standard deviations each memory stands out; what is there already is the least."
     middle, scale = np.float32(mean), np.float32(spread)
-    for i in range(len(owner) if len(unit) else 0):
+    for i in range(len(owner) if rows.shape[1] == len(unit) else 0):
         worth = (PRODUCT(rows[i], unit) - middle) / scale
         if worth > meaning[owner[i]]:
             meaning[owner[i]] = worth
@@ -136,7 +136,7 @@ def LISTEN(shelf, place, index, segments, documents, wanted, passing, asked, mea
         words[member[u]] = max(words[member[u]], heard[u] / whole)
     COMPARE(meaning, F44(shelf, ROWS), I4(shelf, OWNER), asked, mean, spread)
     for j in range(len(words) if len(passing) else 0):
-        if not passing[numbers[j]]:
+        if numbers[j] >= len(passing) or not passing[numbers[j]]:
             words[j] = meaning[j] = 0
     return known, n, most + unread, ceiling
 

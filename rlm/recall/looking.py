@@ -108,7 +108,7 @@ class Workplace(Written):
         self._touched, self._outside = np.zeros(POSTINGS, np.int32), np.zeros(POSTINGS, np.float32)
         self._room, self._weights, self._read = _NO_FLOATS, np.zeros(MAX_TERMS, np.float32), np.zeros(MAX_TERMS, bool)
         self._tables: tuple[Table, ...] = ()
-        self._as_of: Any = None
+        self._as_of: Any = ("", 0)
         self._rooms: tuple[Any, ...] = ()
 
     def prepare(self) -> None:
@@ -118,7 +118,7 @@ class Workplace(Written):
 
     def ready(self) -> tuple[Any, ...]:
         "Places to work in, the index, and its segments."
-        if self._as_of is not self.index.position or not self._tables:
+        if self._as_of is not self.index.position or not self._as_of[0]:  # the index knows where it stands, and it is where it was
             place, index = self._made()
             self._said, self._tables, self._as_of = {}, (place, index, *self._segments()), self.index.position
             self._places = place.places, index.places, np.concatenate([t.places for t in self._tables[2:]] or [_NO_PLACES])
@@ -155,8 +155,8 @@ class QuickLook(Workplace):
         if look is None or TAKE_IN.run is None or k > FEW or not isinstance(mix, Mix):  # loops come one by one, that one last
             self._walked = None
             return super().first(around, terms, cues, asked, k, passing)
-        tables = s.places.places, *self.ready()
-        wanted, told, passed = lexical.numbered(terms), self._told(cues, mix), NO_BOOLS if passing is None else passing
+        wanted, tables = lexical.numbered(terms), (s.places.places, *self.ready())
+        told, passed = self._told(cues, mix), NO_BOOLS if passing is None else passing
         (known, touched, left, ceiling), best = look(
             *tables, lexical.documents, wanted, passed, *(_NOWHERE if asked is None else asked[1:]),
             dated_in(c, cues, s.numbers[:s.size]), *told[:2], s.size, k, *told[2:])

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidInput
 from .embedding import Vectors
 from .vector_codes import Floats, Ints, centred_one, product_of
 from .vector_loops import ASK, MEASURE
@@ -82,8 +83,11 @@ def asked(vector: Vectors,  # of the question, as the model made it
           sample: Sample,   # of the memories at large
           related: float,   # the model's: one in a thousand unrelated pairs lies above
           ) -> Asked:
-    "Level a question's vector, and measure how near memories at large are."
+    "Level a question's vector, and measure how near memories at large are. Raises `InvalidInput` for one of other dimensions."
     rows = np.ascontiguousarray(vector, np.float32)
+    if rows.shape != mean.shape:
+        raise InvalidInput(f"The question's vector has the shape {rows.shape}; vectors here have {len(mean)} numbers.",
+                           "Embed it with the model that the store's vectors are of.")
     if (ask := ASK.run) is not None:
         level, unit = np.empty((2, len(rows)), np.float32)
         total, varied = sample.scaled(*ask(level, unit, rows, axis, mean, sample.codes))

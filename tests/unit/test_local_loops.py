@@ -14,6 +14,7 @@ from toy import Toy
 from rlm import Memory
 from rlm.bench.stream import begun, model_of, stream
 from rlm.core.compiled import Reader, interpreted, load
+from rlm.core.errors import InvalidInput
 from rlm.recall import local_loops
 from rlm.recall.local_loops import LOOK, WORDS
 from rlm.recall.looking import Look, QuickLook, Seen
@@ -157,6 +158,25 @@ def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memo
 
 def test_bodies_are_what_is_compiled(tmp_path: Path) -> None:
     assert str(LOOK).startswith("<loop LOOK(i8**") and "not compiled" not in str(LOOK)
+
+
+def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    q, early = some.questions[-1], np.ones(500, bool)  # who may be found was noted when there were five hundred
+    index, query = memory.index, memory.query(q.text)
+    with index.moment():
+        around = Neighbourhood(index, None, np.arange(1, 701))
+        few = Neighbourhood(index, None, np.arange(1, 9))
+        for one in (around, few):
+            quick = QuickLook(index)
+            found = [quick.first(one, index.wanted(index.cues(q.text), query.terms), index.cues(q.text), None, 200, early), quick.second()]
+            numbers = index.catalogue.numbers([r.seq for seen in found for r in seen.ranked])
+            assert len(numbers) and numbers.max() < 500
+        for vector in (query.vector[:100], np.append(query.vector, 1), query.vector[None]):
+            with pytest.raises(InvalidInput, match="384 numbers"):
+                index.meaning.ask(vector)
+            with interpreted(), pytest.raises(InvalidInput, match="384 numbers"):
+                index.meaning.ask(vector)
 
 
 def test_each_array_is_read_as_what_it_is() -> None:
