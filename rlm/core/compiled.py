@@ -118,10 +118,11 @@ def _spelled(code: CodeType) -> str:
 
 
 def _digest(body: Any) -> str:
-    "Another for each body, and for each body of the loops that it calls."
+    "Another for each body, for each of the loops that it calls, and for how these are compiled."
     names = [body.__globals__.get(name) for name in body.__code__.co_names]
-    calls = [_digest(it.body) if isinstance(it, Loop) else f"{it.kind} {it.rows}" for it in names if isinstance(it, Loop | Reader)]
-    return hashlib.sha256("".join([_spelled(body.__code__), *calls]).encode()).hexdigest()[:16]
+    calls = [f"{_digest(it.body)} {it.takes} {it.reorder}" for it in names if isinstance(it, Loop)]
+    reads = [f"{it.kind} {it.rows}" for it in names if isinstance(it, Reader)]
+    return hashlib.sha256("\n".join([_spelled(body.__code__), *calls, *reads]).encode()).hexdigest()[:16]
 
 # %% ../../nbs/00_core/07_compiled.ipynb #52a28ade
 @cache

@@ -125,9 +125,9 @@ class InMind(Fresh):
         led, self.led = self.led, []
         for name in dict.fromkeys(name for name, _, _ in led):
             if (slot := self.slots.slots.get(name)) is not None:
-                answers = [(seqs, at) for led_by, seqs, at in led if led_by == name]
-                found = {seq: at for seqs, at in answers for seq in seqs.tolist()}
-                self.manager.update_checkpoint_access(self.slots.put(slot.used(answers[-1][1], times=len(answers))), found)
+                answers = sorted(((at, seqs) for led_by, seqs, at in led if led_by == name), key=lambda answer: answer[0])
+                found = {seq: at for at, seqs in answers for seq in seqs.tolist()}
+                self.manager.update_checkpoint_access(self.slots.put(slot.used(answers[-1][0], times=len(answers))), found)
 
     def forget(self) -> None:
         "Nothing is on anybody's mind."

@@ -31,7 +31,7 @@ from ..store.cues import Cues
 from ..store.hybrid import EVERYTHING, Passing, Query
 from ..store.asked import Asked
 from ..store.ranked import Ranked
-from ..store.ranking import worth_of
+from ..store.ranking import nth_best, worth_of
 from ..store.records import MemoryRecord
 
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out
@@ -117,6 +117,9 @@ class Recollection(Sequence[Recalled]):
         return repr(self[:])
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #d4a2c52f
+_NO_CUES = Cues()
+
+
 @dataclass(slots=True, eq=False)
 class Question:
     "A question on its way through the layers."
@@ -129,7 +132,7 @@ class Question:
     now: float  # the same, in seconds since 1970
     key: Key  # under which the cache knows it
     query: Query | None = None  # with its words and its vector
-    cues: Cues = Cues()  # noqa: RUF009 what it says besides its words
+    cues: Cues = _NO_CUES  # what it says besides its words
     asked: Asked | None = None  # its vector, measured
 
     @property
@@ -164,7 +167,7 @@ def highest(values: Any,  # any
             n: int,       # how many at most
             ) -> Ints:
     "Where the `n` highest are, the highest first, of equals the first."
-    some = np.arange(len(values)) if len(values) <= n else np.flatnonzero(values >= np.partition(values, -n)[-n])
+    some = np.arange(len(values)) if len(values) <= n else np.flatnonzero(values >= nth_best(values, n))
     return np.asarray(some[np.argsort(-values[some], kind="stable")][:n], np.int64)
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #74d5cd82

@@ -152,13 +152,13 @@ class QuickLook(Workplace):
               ) -> Seen:
         "The best of a neighbourhood."
         look, mix, c, lexical, s = LOOK.run, self.index.mix, self.index.catalogue, self.index.lexical, around.shelf
-        if look is None or TAKE_IN.run is None or k > FEW or not isinstance(mix, Mix):  # loops come one by one, that one last
+        ready = look is not None and TAKE_IN.run is not None  # loops come one by one, that one last
+        if look is None or not ready or k > FEW or len(terms) > MAX_TERMS or not isinstance(mix, Mix):
             self._walked = None
             return super().first(around, terms, cues, asked, k, passing)
-        wanted, tables = lexical.numbered(terms), (s.places.places, *self.ready())
-        told, passed = self._told(cues, mix), NO_BOOLS if passing is None else passing
+        wanted, tables, told = lexical.numbered(terms), (s.places.places, *self.ready()), self._told(cues, mix)
         (known, touched, left, ceiling), best = look(
-            *tables, lexical.documents, wanted, passed, *(_NOWHERE if asked is None else asked[1:]),
+            *tables, lexical.documents, wanted, NO_BOOLS if passing is None else passing, *(_NOWHERE if asked is None else asked[1:]),
             dated_in(c, cues, s.numbers[:s.size]), *told[:2], s.size, k, *told[2:])
         self._walked = s, cues, asked, tables, (wanted[:known], s.size, WORDED, touched, ceiling), k, told
         return Seen(Best(best[0], best[1], PARTS, best[2]), left / (ceiling or 1.0), s.size)

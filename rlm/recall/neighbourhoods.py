@@ -112,7 +112,7 @@ class Shelf:
                  ) -> None:
         self.size, self.numbers = len(numbers), np.zeros(len(numbers) + WORDED, np.int64)
         self.numbers[: self.size] = numbers
-        facts = [c[name][self.numbers] for name in FACTS]
+        facts = [np.append(c[name][numbers], np.zeros(WORDED, c[name].dtype)) for name in FACTS]
         words, meaning = np.zeros((2, self.size + WORDED), np.float32)
         self.seq, self.meaning, member = facts[0], meaning, np.cumsum(first, dtype=np.int32) - np.int32(1)
         self.places = Table(SHELF, (words, meaning, self.numbers, *facts, where, member, vectors.rows, vectors.owner))

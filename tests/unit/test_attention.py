@@ -705,3 +705,16 @@ def test_words_alone_will_do(path: Path) -> None:
         said = [memory.intelligent_search(f"boat at sea word{n}") for n in range(4)]
         assert said[-1]["source"] == "checkpoint" and len(said[-1]["results"]) == 10
 
+
+
+def test_slots_outlive_everything_that_they_led_to(path: Path) -> None:
+    with Memory(path, embedder="none") as memory:
+        memory.write_many(turns(60))
+        for n in range(4):
+            memory.recall(f"boat word{n}")
+    with Memory(path, embedder="none") as memory:
+        memory.delete([record.id for record in memory.recent(100)])
+    with Memory(path, embedder="none") as memory:  # its index has no memory at all
+        assert not memory.recall("boat word3") and memory.attention.slots.slots and not len(memory.index.catalogue["seq"])
+        memory.write("a new boat", id="new")
+        assert ids(memory.recall("boat")) == ["new"]

@@ -19,7 +19,7 @@ from rlm.recall import local_loops
 from rlm.recall.local_loops import LOOK, WORDS
 from rlm.recall.looking import Look, QuickLook, Seen
 from rlm.recall.neighbourhoods import Neighbourhood, Rows
-from rlm.store.backend import Filters
+from rlm.store.backend import MAX_TERMS, Filters
 from rlm.store.meaning import StoredVectors
 from rlm.store.ranking import FEW
 
@@ -134,16 +134,19 @@ def test_cues_scripts_and_long_texts(talked: Memory, inside: set[int], k: int, q
     compared(talked, sorted(inside), question, k)
 
 
-def test_who_wants_very_many_is_left_to_numpy(streamed: tuple[Memory, Any]) -> None:
+def test_who_wants_or_says_very_much_is_left_to_numpy(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index, q = memory.index, some.questions[0]
     with index.moment():
         query, cues = memory.query(q.text), index.cues(q.text)
-        given_ = Neighbourhood(index, None, np.arange(1, 50)), index.wanted(cues, query.terms), cues, None, FEW + 1, None
-        quick, plain = QuickLook(index), Look(index)
-        same(quick.first(*given_), plain.first(*given_))
-        assert quick._walked is None
-        same(quick.second(), plain.second())
+        around, terms, many = Neighbourhood(index, None, np.arange(1, 50)), index.wanted(cues, query.terms), list(index.lexical.vocabulary)
+        for given_ in ((around, terms, cues, None, FEW + 1, None), (around, many[:MAX_TERMS + 1], cues, None, 10, None)):
+            quick, plain = QuickLook(index), Look(index)
+            same(quick.first(*given_), plain.first(*given_))
+            assert quick._walked is None
+            same(quick.second(), plain.second())
+        quick.first(around, many[:MAX_TERMS], cues, None, 10, None)
+        assert quick._walked is not None
 
 
 def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memory, Any]) -> None:
@@ -156,8 +159,12 @@ def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memo
         assert [r.seq for r in first.ranked[:10]] == [r.seq for r in right] and first.left == 0
 
 
-def test_bodies_are_what_is_compiled(tmp_path: Path) -> None:
-    assert str(LOOK).startswith("<loop LOOK(i8**") and "not compiled" not in str(LOOK)
+def test_a_namespace_of_nothing_has_an_empty_neighbourhood() -> None:
+    with Memory(":memory:", embedder="none", checkpoints="full") as memory:
+        memory.index.model()
+        assert not len(memory.index.catalogue["seq"])
+        _, first, second = compared(memory, [], "a boat", 10)
+        assert first == second._replace(ranked=first.ranked) and not first.ranked and first.size == 0 == first.left
 
 
 def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(streamed: tuple[Memory, Any]) -> None:
