@@ -9,9 +9,10 @@ __all__ = ['new_id', 'squeeze', 'canonical_json', 'strategy_id']
 import hashlib
 import json
 import secrets
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
+
+from .normal_form import normal_form
 
 # %% ../../nbs/00_core/02_ids.ipynb #b76d1ed6
 def new_id() -> str:
@@ -22,7 +23,7 @@ def new_id() -> str:
 def squeeze(text: str,  # any text
             ) -> str:
     "NFC-composed, stripped, with every run of white space made one space."
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(normal_form("NFC", text).split())
 
 
 def canonical_json(value: Any,  # anything JSON can hold

@@ -18,8 +18,9 @@ from itertools import pairwise
 import Stemmer  # type: ignore[import-not-found]
 
 from .errors import InvalidInput
+from .normal_form import JOINER, normal_form
 
-TOKENISER_VERSION = 1  # stamped into every derived index; raise it when `tokens` changes, and they are rebuilt
+TOKENISER_VERSION = 2  # stamped into every derived index; raise it when `tokens` changes, and they are rebuilt
 
 # %% ../../nbs/00_core/03_text.ipynb #7bcfd78c
 def normalise(text: str,  # anything
@@ -27,8 +28,8 @@ def normalise(text: str,  # anything
     "Unicode's compatibility caseless form: NFKC with full case folding. For matching only, never shown or stored."
     if text.isascii():  # whose letters have one spelling each
         return text.casefold()
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
-    return unicodedata.normalize("NFKC", folded.casefold())
+    folded = normal_form("NFKC", normal_form("NFD", text).casefold())
+    return normal_form("NFKC", folded.casefold())
 
 # %% ../../nbs/00_core/03_text.ipynb #56376274
 _SPELLED_OUT = re.compile("[\u1100-\u1112\uac00-\ud7a3][\u1161-\u1175\u11a8-\u11c2]{1,2}")
@@ -37,9 +38,9 @@ _SPELLED_OUT = re.compile("[\u1100-\u1112\uac00-\ud7a3][\u1161-\u1175\u11a8-\u11
 def composed(text: str,  # anything
              ) -> str:   # the same, if all is composed already
     "The text with each of its Korean syllables in one piece."
-    if unicodedata.is_normalized("NFC", text):  # as nearly all are, which is seen at once
+    if text.isascii() or normal_form("NFC", text) == text:  # as nearly all are, which is seen at once
         return text
-    return _SPELLED_OUT.sub(lambda m: unicodedata.normalize("NFC", m[0]), text)
+    return _SPELLED_OUT.sub(lambda m: normal_form("NFC", m[0]), text)
 
 # %% ../../nbs/00_core/03_text.ipynb #12fbec7e
 _FUNCTION_WORDS = """
@@ -111,7 +112,7 @@ def _compound(whole: str) -> list[str]:
 def _latin(run: str) -> list[str]:
     "Words of a run of Latin letters, digits and ASCII punctuation."
     if not run.isascii():
-        run = "".join(c for c in unicodedata.normalize("NFD", run) if not unicodedata.combining(c))
+        run = "".join(c for c in normal_form("NFD", run) if not unicodedata.combining(c) and c != JOINER)
         run = run if run.isascii() else run.casefold()  # Straße, Œuvre
     found = [name.lower() for name in _NAMES.findall(run)]
     rest = _NAMES.sub(lambda m: " " if m[0][0] != "." else m[0][1:], run) if found else run
@@ -248,7 +249,7 @@ def _split(chunk: str,      # without white space
     if chunk.isascii():
         return _latin(chunk)
     chunk = _INVISIBLE.sub("", chunk).encode("utf-8", "replace").decode()
-    chunk = unicodedata.normalize("NFKC", chunk).translate(_PLAIN)
+    chunk = normal_form("NFKC", chunk).translate(_PLAIN)
     kinds, found, before = chunk.translate(_KINDS), list[str](), ""
     for m in _RUNS.finditer(kinds):
         run, kind = chunk[m.start():m.end()], m.lastgroup or ""
@@ -352,7 +353,7 @@ def valid_label(value: object,        # what somebody wants to name something
                 limit: int = 512,     # characters: a name, not a text
                 ) -> str:             # composed and stripped
     "A name on one line. Refuses what `valid_text` refuses, line breaks, and characters that steer a terminal."
-    label = unicodedata.normalize("NFC", valid_text(value, what, limit)).strip()
+    label = normal_form("NFC", valid_text(value, what, limit)).strip()
     if not label.isprintable() and (found := _UNNAMED.search(label)):
         raise InvalidInput(f"The {what} {label!r} holds a line break or control character at position {found.start()}.",
                            "Use a plain name on one line.")

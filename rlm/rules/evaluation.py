@@ -9,13 +9,13 @@ __all__ = ['Keyed', 'Test', 'read_value', 'read_facts', 'keyed', 'compiled', 'Re
 import math
 import operator
 import reprlib
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..core.errors import InvalidInput
+from ..core.normal_form import normal_form
 from rlm.rules.expressions import (
     MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, Formal, Membership, Negation, Not, Or, Sort, Value, Variable, conjuncts,
     normal, settings_of, too_long, write,
@@ -30,7 +30,7 @@ def read_value(name: str,      # of the fact
                ) -> Value:
     "A value of the language. Raises `InvalidInput`."
     if isinstance(value, bool | str):
-        return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+        return normal_form("NFC", value) if isinstance(value, str) else value
     if isinstance(value, float) and math.isfinite(value):
         value = Fraction(repr(value))
     if isinstance(value, int | Fraction):
@@ -48,7 +48,7 @@ def read_facts(facts: Mapping[str, object],  # name → value
         raise InvalidInput(f"The facts are given as {type(facts).__name__}.", "Give a dictionary: name → value.")
     found: dict[str, Value] = {}
     for name, value in facts.items():
-        if not isinstance(name, str) or not (plain := unicodedata.normalize("NFKC", name)).isidentifier():
+        if not isinstance(name, str) or not (plain := normal_form("NFKC", name)).isidentifier():
             raise InvalidInput(f"{reprlib.repr(name)} is no name of a fact.", "Names are letters, digits and _, and begin with a letter.")
         if value is not None:
             if plain in found:

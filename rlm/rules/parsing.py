@@ -9,7 +9,6 @@ __all__ = ['MAX_CHARS', 'MAX_TOKENS', 'MAX_DEPTH', 'Typed', 'FormalError', 'Toke
 # %% ../../nbs/20_rules/20_parsing.ipynb #f09b744c
 import ast
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,6 +17,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from ..core.errors import InvalidInput
+from ..core.normal_form import normal_form
 from rlm.rules.expressions import (
     MOST_DIGITS, Arithmetic, Comparison, Constant, Expression, Formal, Kind, Membership, Negation, Not, Sort, Variable, conjunction,
     constant, disjunction, number, settings_of, too_long,
@@ -200,7 +200,7 @@ def wanted(node: Any,     # of Python's tree
 
 
 def _name(node: ast.Name, r: Reading, depth: int) -> Typed:
-    name = unicodedata.normalize("NFKC", node.id)
+    name = normal_form("NFKC", node.id)
     r.first.setdefault(name, r.place(node.col_offset))
     return Variable(name), r.resolve("?" + name)
 
@@ -212,7 +212,7 @@ def _constant(node: ast.Constant, r: Reading, depth: int) -> Typed:
     if isinstance(value, str):
         if any(0xD800 <= ord(c) <= 0xDFFF for c in value):
             r.refuse(node, "half a character")
-        return constant(unicodedata.normalize("NFC", value)), "String"
+        return constant(normal_form("NFC", value)), "String"
     if not isinstance(value, int | float):
         r.refuse(node, f"{value!r} is not part of the language")
     start = r.place(node.col_offset)
@@ -337,7 +337,7 @@ def read_declared(tokens: Sequence[Token],  # after `for`
     seen: set[str] = set()
     for n in range(0, len(tokens), 4):
         part = [*tokens[n:n + 4]]
-        name = unicodedata.normalize("NFKC", part[0].text)
+        name = normal_form("NFKC", part[0].text)
         if [t.kind for t in part[:3]] != ["name", "op", "name"] or part[1].text != ":" or (len(part) == 4 and part[3].text != ","):
             raise FormalError("declare variables like this: for guests: Int, city: String when …", part[0].start + 1)
         if part[2].text not in _KINDS or name in seen or (len(part) == 4 and n + 4 == len(tokens)):

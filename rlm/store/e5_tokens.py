@@ -9,7 +9,6 @@ __all__ = ['Bytes', 'Floats', 'unpack_blocks', 'read_directory', 'E5Layout', 'E5
 # %% ../../nbs/10_store/21_e5_tokens.ipynb #ebae480c
 import importlib.util
 import struct
-import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.errors import EmbeddingError
+from ..core.normal_form import normal_form
 
 # %% ../../nbs/10_store/21_e5_tokens.ipynb #90df056e
 Bytes = npt.NDArray[np.uint8]
@@ -124,7 +124,7 @@ def clean(text: str,  # any text
           ) -> str:
     "Composed, with every run of white space made one space; half surrogates become question marks."
     whole = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
-    return " ".join(unicodedata.normalize("NFC", whole).split())
+    return " ".join(normal_form("NFC", whole).split())
 
 
 def read_pieces(file: E5File,        # whose vocabulary

@@ -100,6 +100,12 @@ def test_a_module_is_short(module: Path) -> None:
     assert lines <= MODULE_LINES, f"{lines} lines: split it into two layers"
 
 
+def test_normal_forms_are_made_in_one_place() -> None:
+    "In which marks without end take linear time."
+    found = [name_of(m) for m in MODULES if "unicodedata.normalize(" in m.read_text(encoding="utf-8")]
+    assert found == ["rlm/core/normal_form.py"]
+
+
 def docstring_lines(tree: ast.AST) -> set[int]:
     "The lines that docstrings take."
     homes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)]

@@ -4,12 +4,16 @@ import threading
 import time
 import unicodedata
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlm.core.errors import InvalidInput
+from rlm.core.guard import screen
+from rlm.core.ids import squeeze
+from rlm.core.normal_form import JOINER, MARKS, normal_form
 from rlm.core.sentences import sentence_spans, split_sentences
 from rlm.core.text import FTS_TOKENIZE, FUNCTION_WORDS, fts_query, normalise, tokens, valid_text
 
@@ -79,6 +83,38 @@ def test_function_words_alone_are_kept(words: list[str]) -> None:
 def test_composed_and_decomposed_are_the_same(text: str) -> None:
     assert normalise(unicodedata.normalize("NFD", text)) == normalise(unicodedata.normalize("NFC", text))
     assert normalise(normalise(text)) == normalise(text)
+
+
+@given(texts, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
+def test_a_normal_form_is_unicodes(text: str, form: Any) -> None:
+    assert normal_form(form, text * 40) == unicodedata.normalize(form, text * 40)
+
+
+marks = st.text(st.sampled_from("\u0301\u0316\u0323\u0344\u0345\u0f73\u0e38\u302e\u20dd\u0903" + JOINER), min_size=200, max_size=400)
+
+
+@given(st.sampled_from(["e", "가", "漢", "ก", " ", ""]), marks, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
+def test_marks_without_end_are_kept_and_joined(letter: str, behind: str, form: Any) -> None:
+    safe = normal_form(form, letter + behind)
+    assert normal_form(form, safe) == safe
+    apart, whole = (sorted(unicodedata.normalize("NFD", t.replace(JOINER, ""))) for t in (safe, normal_form(form, letter) + behind))
+    assert form in ("NFKC", "NFKD") or apart == whole
+    row = longest = 0
+    for char in unicodedata.normalize("NFD", safe):
+        row = row + 1 if unicodedata.combining(char) else 0
+        longest = max(longest, row)
+    assert longest <= 2 * MARKS  # one mark falls apart into two at most
+
+
+@pytest.mark.parametrize("letter", ["e", "가", "漢", "ก", ""])
+@pytest.mark.parametrize("behind", ["\u0301\u0316", "\u0f73", "\u0344\u0316", "\u0345\u0316", "\u1161"])
+@pytest.mark.parametrize("read", [tokens, normalise, screen, squeeze])
+def test_marks_without_end_are_read_in_linear_time(letter: str, behind: str, read: Any) -> None:
+    "Sorted all at once, these took ten seconds and more."
+    text = letter + behind * 40_000
+    began = time.perf_counter()
+    read(text)
+    assert time.perf_counter() - began < 4
 
 
 @given(st.text(st.characters(min_codepoint=0xac00, max_codepoint=0xd7a3), min_size=1))
