@@ -29,7 +29,8 @@ class ExampleViews(ClassViews):
         t, found = self.ontology.triples, []
         for predicate, form in _FORMS.items():
             for s, o in t.pairs(predicate):
-                said = " ".join(s2.text for s2 in self.ontology.texts(s, (RDFS + "comment", RDFS + "label", *self.ontology.defining)))
+                texts = self.ontology.texts(s, (RDFS + "comment", RDFS + "label", *self.ontology.defining))
+                said = " ".join(dict.fromkeys(text.text for text in texts))
                 if isinstance(o, Text):
                     found.append((self.ontology.names.curie(s) if is_iri(s) else "", said, form, o.value.strip()))
         return sorted(dict.fromkeys(found))

@@ -261,7 +261,7 @@ def conversations(folder: Path,  # of conv-*.json
                 scores[arm].append(score(c, q, ids))
                 layers.append(layer)
         role: Any = {"the last turns said": "control", "search": "baseline"}.get(arm, "measured")
-        for label, which in {"R@10": "recall", "MRR": "reciprocal"}.items():
+        for label, which in {"R@10": "recall", "MRR@10": "reciprocal"}.items():
             low, high = interval(scores[arm], which, seed)
             value = digits(mean([getattr(s, which) for s in scores[arm]]))
             yield Row(f"LoCoMo {label}: {arm}", "", value, min=digits(low), max=digits(high), n=len(layers), better="higher", role=role)

@@ -60,7 +60,7 @@ class Counts:
 
     searches: int = 0  # with a slot
     local_hits: int = 0  # that found something near the anchor
-    fallbacks: int = 0  # that asked the whole index
+    fallbacks: int = 0  # that found nothing near it
     hops: int = 0  # links to the hits that were found near, in all
     moves: int = 0  # of anchors, to another memory
     switches: int = 0  # from one anchor to another
@@ -356,7 +356,7 @@ class Profile:
     hop_budget: int  # links
     explore: float  # the share of searches that look one link farther
     farther: bool  # the next one does
-    forced: bool  # it has failed so often that the whole index is asked at once
+    forced: bool  # it has failed so often that its neighbourhood is not walked
 
 
 class Looking(Setting):

@@ -46,7 +46,7 @@ def main() -> None:
 @main.command("run", epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json',
                                     'rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db memory.db',
                                     'rlm-agent run --ontology time --query "What is the domain of before?" --db memory.db --memory-k 0'))
-@click.option("--ontology", required=True, help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org.")
+@click.option("--ontology", required=True, help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org, rlm.")
 @click.option("--query", required=True, help="The question, in any language.")
 @click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
 @click.option("--ontology-name", help="What to call the ontology. Default: the file's name.")

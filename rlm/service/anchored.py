@@ -57,7 +57,7 @@ class AnchoredSearch(LinkedMemory):
                *,
                slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
                radius: int | None = None,  # links to walk from the anchor; 0: the anchor alone; None: by its use
-               fallback: bool = True,      # fill a short list from the whole index
+               fallback: bool = True,      # the whole index answers, and near hits are marked; False: only what is near the anchor
                **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> Hits:                  # best first
         "The memories that fit the query best. Raises `InvalidInput` for unknown filters."

@@ -123,7 +123,7 @@ def chosen(status: tuple[str, ...] = (),  # each --status, 'any' perhaps among t
                                      'rlm memory search "the boat" --slot auto --radius 2 --top-k 8 --trace'))
 @click.argument("query")
 @click.option("-k", "--top-k", "k", type=int, help="How many at most. Default: the setting search_k.")
-@click.option("--slot", help="Search near this anchor first: A, B, C, or auto.")
+@click.option("--slot", help="Say which hits lie near this anchor, and move it: A, B, C, or auto.")
 @click.option("--radius", type=int, help="Links to walk from the anchor; 0: the anchor alone. Default: by its use.")
 @click.option("--no-fallback", is_flag=True, help="Only what is near the anchor.")
 @click.option("--trace", is_flag=True, help="Show which layer gave each, and by which way.")
