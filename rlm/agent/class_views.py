@@ -145,10 +145,12 @@ class PropertyViews(PropertyUses):
 class Bridges(PropertyViews):
     "How classes exclude each other, and which properties join them."
 
-    def _clashes(self, h: Hierarchy, a: str, b: str) -> Iterator[tuple[str, str]]:
-        "Pairs of disjoint classes, one above each or that one itself."
-        above_b = {b, *h.above(b)}
-        yield from ((x, y) for x in (a, *h.above(a)) for y in self.disjoint.get(x, ()) if y in above_b)
+    def _clash(self, h: Hierarchy, a: str, b: str) -> tuple[str, str] | None:
+        "The first pair of disjoint classes, one above each or that one itself."
+        above_a, above_b = {a, *h.above(a)}, {b, *h.above(b)}
+        groups = dict.fromkeys(g for x in above_a for g in self.exclusive.get(x, ()))
+        firsts = ((g, sorted(g & above_a)[:2], sorted(g & above_b)[:2]) for g in groups)  # two, for one may be above both
+        return min(((x, y) for g, xs, ys in firsts for x in xs for y in ys if x != y or len(g) == 1), default=None)
 
     def _bridges(self, a: str, b: str) -> Iterator[Sequence[str]]:
         "Class, property, class …: one property from a to b or from b to a, or two with a class between. Direct statements only."
@@ -189,7 +191,7 @@ class ClassViews(Bridges):
             ("b is a a", first in h.above(second)),
             ("neither", True),
         )
-        clash = next(iter(sorted(self._clashes(h, first, second))), None)
+        clash = self._clash(h, first, second)
         head = {"a": curie(first), "b": curie(second), "is_a": next(said for said, true in kinds if true),
                 "nearest_common": [curie(t) for t in lowest], "common_ancestors": len(shared), "disjoint": clash is not None,
                 **({"because": f"{curie(clash[0])} is disjoint with {curie(clash[1])}"} if clash else {})}

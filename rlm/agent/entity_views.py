@@ -9,7 +9,6 @@ __all__ = ['View', 'FACTS', 'named', 'literal', 'Base', 'SearchingViews', 'Listi
 # %% ../../nbs/40_agent/42_term_views.ipynb #e960f01d
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import permutations
 from typing import Any, NamedTuple
 
 from .bounds import cut, page
@@ -197,19 +196,24 @@ class Links(Base):
     "Links between terms."
 
     @cached_property
-    def disjoint(self) -> Mapping[str, set[str]]:
-        "Class or property → those that are declared disjoint with it: in pairs, in lists, or as a disjoint union."
-        t, found = self.ontology.triples, dict[str, set[str]]()
-        pairs = [(s, o) for p in ("disjointWith", "propertyDisjointWith") for s, o in t.pairs(OWL + p) if isinstance(o, str)]
-        heads = [
-            o for s, o in t.pairs(OWL + "members") if OWL + "AllDisjointClasses" in t.resources(s, RDF + "type") and isinstance(o, str)
-        ]
-        heads += [o for _, o in t.pairs(OWL + "disjointUnionOf") if isinstance(o, str)]
-        pairs += [(a, b) for h in heads for a, b in permutations([m for m in t.list(h) if isinstance(m, str)], 2)]
-        for a, b in pairs:
-            found.setdefault(a, set()).add(b)
-            found.setdefault(b, set()).add(a)
+    def exclusive(self) -> Mapping[str, list[frozenset[str]]]:
+        "Class or property → the groups it is in whose members exclude each other: pairs, lists and disjoint unions."
+        t, found = self.ontology.triples, dict[str, list[frozenset[str]]]()
+        heads = [o for s, o in t.pairs(OWL + "members") if OWL + "AllDisjointClasses" in t.resources(s, RDF + "type")]
+        heads += [o for _, o in t.pairs(OWL + "disjointUnionOf")]
+        lists = [frozenset(m for m in t.list(h) if isinstance(m, str)) for h in dict.fromkeys(heads) if isinstance(h, str)]
+        groups = [g for g in lists if len(g) > 1] + [frozenset((s, o)) for p in ("disjointWith", "propertyDisjointWith") for s, o in t.pairs(OWL + p) if isinstance(o, str)]
+        for group in dict.fromkeys(groups):
+            for member in group:
+                found.setdefault(member, []).append(group)
         return found
+
+    def disjoint(self,
+                 iri: str,  # a class or property
+                 ) -> set[str]:
+        "Those that are declared disjoint with it. Itself, only if it is said to be disjoint with itself."
+        groups = self.exclusive.get(iri, ())
+        return {m for group in groups for m in group if m != iri or len(group) == 1}
 
     def _links(self, iri: str) -> Iterator[Fact]:
         "Links to other terms. Anonymous superclasses are restrictions."
@@ -217,7 +221,7 @@ class Links(Base):
         for name, predicate in _LINKS.items():
             values = set(t.resources(iri, predicate))
             values |= {s for s in t.subjects(iri, predicate) if name in _MUTUAL and is_iri(s)}
-            values |= self.disjoint.get(iri, set()) if name == "disjoint with" else set()
+            values |= self.disjoint(iri) if name == "disjoint with" else set()
             for v in values:
                 members = () if is_iri(v) else tuple(o.names.curie(m) for m in sorted(o.members(v)))
                 chain = name == "property chain"

@@ -118,15 +118,14 @@ def sense_card(meta: GraphMeta,    # of the graph
     o, h = views.ontology, views.hierarchies
     counts = ", ".join(f"{n:,} {_plural(k, n)}" for k, n in meta.counts.items() if n and k != "annotation property")
     card = cut(f"{meta.name}{f': {meta.title}' if meta.title else ''}. {counts or f'{meta.triples:,} triples'}.", 240)
-    tops = [f"{o.shown(c)} {len(h.classes.below(c))}" for c in h.classes.roots if h.classes.below(c)] or [
-        o.shown(c) for c in h.classes.roots
-    ]
+    sizes = h.classes.sizes
+    tops = [f"{o.shown(c)} {sizes[c]}" for c in h.classes.roots if sizes[c]] or [o.shown(c) for c in h.classes.roots]
     tops = tops or [o.shown(c) for c in h.concepts.roots]
     joints = {c: len(views.leading["domain"].get(c, ())) + len(views.leading["range"].get(c, ())) for c in o.classes}
     hubs = [f"{o.shown(c)} {n}" for c, n in sorted(joints.items(), key=lambda kv: (-kv[1], kv[0])) if n]
     relations = [
         _arrow(o, p)
-        for p in sorted(o.by_kind["object property"], key=lambda p: (-len(h.properties.below(p)), p))
+        for p in sorted(o.by_kind["object property"], key=lambda p: (-h.properties.sizes.get(p, 0), p))
         if o.ends(p, RDFS + "range")
     ]
     card = _listed(

@@ -9,7 +9,7 @@ __all__ = ['ExampleViews', 'ShapeTexts', 'ShapeList', 'ShapeViews']
 from functools import cached_property
 from typing import Any
 
-from .bounds import page
+from .bounds import VIEW_CHARACTERS, cut, page
 from .class_views import ClassViews
 from .entity_views import View
 from .triples import RDF, RDFS, SH, Text, is_iri
@@ -58,24 +58,38 @@ _SKIPPED = {RDF + "type", SH + "path", SH + "property", SH + "targetClass", SH +
 class ShapeTexts(ExampleViews):
     "Constraints as text."
 
+    @cached_property
+    def _lines(self) -> dict[tuple[str, int], str]:
+        return {}
+
     def _constraint(self, node: str) -> str:
         "One property of a shape, in a line."
-        t = self.ontology.triples
-        path = " / ".join(str(self._shown(v)) for v in t.objects(node, SH + "path"))
-        said = sorted(f"{local_name(p)} {self._shown(v)}" for p, vs in t.by_subject.get(node, {}).items() if p not in _SKIPPED for v in vs)
-        return f"{path}: {', '.join(said)}" if said else path
+        if (node, 0) not in self._lines:
+            t = self.ontology.triples
+            path = " / ".join(str(self._shown(v)) for v in t.objects(node, SH + "path"))
+            said = sorted(
+                f"{local_name(p)} {self._shown(v)}" for p, vs in t.by_subject.get(node, {}).items() if p not in _SKIPPED for v in vs
+            )
+            self._lines[node, 0] = cut(f"{path}: {', '.join(said)}" if said else path, VIEW_CHARACTERS)
+        return self._lines[node, 0]
 
     def _shown(self, value: str | Text, depth: int = 6) -> Any:
         "A value as text; lists and paths are taken apart, but not for ever."
+        if isinstance(value, Text) or is_iri(value):
+            return self.value(value)
+        if not depth:
+            return "…"
+        if (value, depth) not in self._lines:
+            self._lines[value, depth] = cut(self._within(value, depth - 1), VIEW_CHARACTERS)
+        return self._lines[value, depth]
+
+    def _within(self, node: str, depth: int) -> str:
+        "A list or a path, taken apart."
         t = self.ontology.triples
-        if isinstance(value, str) and not is_iri(value):
-            if not depth:
-                return "…"
-            if members := t.list(value):
-                return f"({' '.join(str(self._shown(m, depth - 1)) for m in members)})"
-            inner = [f"{local_name(p)} {self._shown(v, depth - 1)}" for p, vs in t.by_subject.get(value, {}).items() for v in vs]
-            return f"[{', '.join(sorted(inner))}]"
-        return self.value(value)
+        if members := t.list(node):
+            return f"({' '.join(str(self._shown(m, depth)) for m in members)})"
+        inner = [f"{local_name(p)} {self._shown(v, depth)}" for p, vs in t.by_subject.get(node, {}).items() for v in vs]
+        return f"[{', '.join(sorted(inner))}]"
 
 # %% ../../nbs/40_agent/43_examples_and_shapes.ipynb #87e7a4b2
 class ShapeList(ShapeTexts):
@@ -113,8 +127,8 @@ class ShapeViews(ShapeList):
                ) -> View:
         "SHACL shapes, all or those for a class: what its instances must have."
         wanted = self.ontology.names.curie(self.ontology.resolve(term, prefer="class")) if term.strip() else ""
-        found = [(name, target, line) for name, targets, lines in self.shape_list for line in (lines or ("",))
-                 for target in [", ".join(targets)] if not wanted or wanted in (*targets, name)]
+        found = [(name, target, line) for name, targets, lines in self.shape_list if not wanted or wanted in (*targets, name)
+                 for target in [", ".join(targets)] for line in (lines or ("",))]
         return page(
             found,
             lambda row: {"shape": row[0], "for": row[1], "says": row[2]},

@@ -4,13 +4,16 @@
 
 # %% auto #0
 __all__ = ['XSD', 'NUMBERS', 'FRACTIONS', 'Term', 'RDF', 'RDFS', 'OWL', 'SKOS', 'PROV', 'SH', 'DCTERMS', 'DC', 'OBO', 'USUAL',
-           'Text', 'is_iri', 'as_term', 'TripleIndex', 'TripleLookup', 'Triples', 'namespace_of', 'choose_prefixes',
-           'ShortNames', 'Names', 'rdflib_graph']
+           'Text', 'is_iri', 'as_term', 'TripleIndex', 'TripleLookup', 'Triples', 'namespace_of', 'Namespaces',
+           'choose_prefixes', 'ShortNames', 'Names', 'rdflib_graph']
 
 # %% ../../nbs/40_agent/41_triples.ipynb #2928ebdc
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.errors import InvalidInput
@@ -177,6 +180,41 @@ def namespace_of(iri: str,  # any
     return ""
 
 # %% ../../nbs/40_agent/41_triples.ipynb #256553f8
+class Namespaces:
+    "Namespaces in order, each with the longest other one that it begins with."
+
+    def __init__(self,
+                 namespaces: Iterable[str],  # any texts
+                 ) -> None:
+        self._ordered, self._outer = sorted(set(namespaces)), dict[str, str | None]()
+        around = list[str]()
+        for namespace in self._ordered:
+            while around and not namespace.startswith(around[-1]):
+                around.pop()
+            self._outer[namespace] = around[-1] if around else None
+            around.append(namespace)
+
+    def outer(self,
+              namespace: str,  # one of them
+              ) -> Iterator[str]:
+        "Those that it begins with, the longest first."
+        found = self._outer[namespace]
+        while found is not None:
+            yield found
+            found = self._outer[found]
+
+    def of(self,
+           iri: str,  # any
+           ) -> str | None:
+        "The longest namespace that leaves a local name of an IRI; None if there is none."
+        at = bisect_left(self._ordered, iri)
+        nearest = self._ordered[at - 1:at]
+        for namespace in (n for near in nearest for n in (near, *self.outer(near)) if iri.startswith(n)):
+            if iri[len(namespace)] not in "-.":  # no local name begins so; that of a shorter namespace may
+                return namespace if _LOCAL.fullmatch(iri, len(namespace)) else None
+        return None
+
+# %% ../../nbs/40_agent/41_triples.ipynb #ea14af58
 def choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs are in it
                     given: Mapping[str, str],    # prefix → namespace, as the file declares
                     name: str,                   # of the ontology
@@ -184,17 +222,21 @@ def choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs a
     "A prefix for every namespace in use: the file's, the usual one, the ontology's name, or a made-up one where it pays."
     chosen = {n: p for p, n in reversed(list(given.items())) if p and not _MADE_UP.fullmatch(p)}
     top = max(sorted(used), key=lambda n: (n not in USUAL, used[n]), default="")
-    for namespace, count in sorted(used.items(), key=lambda kv: (-kv[1], kv[0])):
-        if namespace in chosen or not namespace or any(g.startswith(namespace) for g in chosen):
+    taken, numbers, known = set(chosen.values()), count(1), Namespaces([*chosen, *used])
+    covered = {outer for n in chosen for outer in known.outer(n)}
+    for namespace, uses in sorted(used.items(), key=lambda kv: (-kv[1], kv[0])):
+        if namespace in chosen or not namespace or namespace in covered:
             continue
         wanted = USUAL.get(namespace) or (re.sub(r"[^\w]", "", name) if namespace == top else "")
-        if wanted and wanted not in chosen.values() and wanted not in given:
-            chosen[namespace] = wanted
-        elif count > 2 or wanted:
-            chosen[namespace] = next(f"ns{n}" for n in range(1, len(chosen) + 2) if f"ns{n}" not in chosen.values())
+        if not wanted and uses <= 2:
+            continue
+        made = wanted if wanted and wanted not in taken and wanted not in given else next(p for n in numbers if (p := f"ns{n}") not in taken)
+        chosen[namespace] = made
+        taken.add(made)
+        covered.update(known.outer(namespace))
     return chosen
 
-# %% ../../nbs/40_agent/41_triples.ipynb #ea14af58
+# %% ../../nbs/40_agent/41_triples.ipynb #6127f1e4
 class ShortNames:
     "Short names of all IRIs of a graph."
 
@@ -206,21 +248,21 @@ class ShortNames:
         iris = {t for t in (*triples.by_subject, *triples.by_object, *triples.predicates) if is_iri(t)}
         iris |= {o.datatype for _, _, o in triples if isinstance(o, Text) and o.datatype}
         chosen = choose_prefixes(Counter(map(namespace_of, iris)), declared, name)
-        shown = dict[str, str]()
+        known, shown = Namespaces(chosen), dict[str, str]()
         self.declared, self._curies = dict(declared), dict[str, str]()
         for iri in iris:
-            for namespace in sorted(chosen, key=len, reverse=True):
-                if iri.startswith(namespace) and _LOCAL.fullmatch(iri, len(namespace)):
-                    self._curies[iri] = f"{chosen[namespace]}:{iri[len(namespace):]}"
-                    shown[chosen[namespace]] = namespace
-                    break
+            if (namespace := known.of(iri)) is not None:
+                self._curies[iri] = f"{chosen[namespace]}:{iri[len(namespace):]}"
+                shown[chosen[namespace]] = namespace
         self.shown = dict(sorted(shown.items()))  # prefix → namespace, of those in use
+        self._prefixes = {n: p for p, n in self.shown.items()}
+        self._namespaces = Namespaces(self._prefixes)
 
-# %% ../../nbs/40_agent/41_triples.ipynb #6127f1e4
+# %% ../../nbs/40_agent/41_triples.ipynb #66783017
 class Names(ShortNames):
     "Short names of IRIs, in both directions."
 
-    @property
+    @cached_property
     def prefixes(self) -> dict[str, str]:
         "Prefix → namespace: those shown, and all that the file declares."
         return self.declared | self.shown
@@ -229,13 +271,10 @@ class Names(ShortNames):
               iri: str,  # in the graph or not
               ) -> str:  # prefix:local, or the IRI in <> where there is no short name
         "The short name."
-        found = self._curies.get(iri)
-        if found is None:
-            found = next(
-                (f"{p}:{iri[len(n) :]}" for p, n in self.shown.items() if iri.startswith(n) and _LOCAL.fullmatch(iri, len(n))),
-                f"<{iri}>",
-            )
-        return found
+        if iri in self._curies:
+            return self._curies[iri]
+        namespace = self._namespaces.of(iri)
+        return f"<{iri}>" if namespace is None else f"{self._prefixes[namespace]}:{iri[len(namespace):]}"
 
     def expand(self,
                text: str,     # prefix:local, <IRI>, or an IRI

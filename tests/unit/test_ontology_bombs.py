@@ -1,0 +1,156 @@
+"Small files and calls that would take very long or very much memory: each comes back at once."
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.agent.bounds import VIEW_CHARACTERS, characters
+from rlm.agent.hierarchy import Hierarchies, Hierarchy, common
+from rlm.agent.ontology import setup_ontology_context
+from rlm.agent.shape_views import ShapeViews
+from rlm.agent.triples import OWL, RDF, RDFS, SH, Names, Namespaces, Term, Text, Triples
+from rlm.agent.vocabulary import Ontology
+
+E = "http://example.org/x#"
+
+
+def views_of(triples: list[tuple[str, str, Term]]) -> ShapeViews:
+    graph = Triples(triples)
+    ontology = Ontology(graph, Names(graph, {"x": E}, "x"))
+    return ShapeViews(ontology, Hierarchies(ontology))
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    "What is done within takes far less than the two seconds that it may take of this thread."
+    begun = time.thread_time()
+    yield
+    assert time.thread_time() - begun < 2
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    "What is done within takes less than 30 MB."
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 30 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def listed(name: str, members: list[str]) -> list[tuple[str, str, Term]]:
+    "An RDF list."
+    cells = [f"_:{name}{n}" for n in range(len(members))] + [RDF + "nil"]
+    return [t for n, m in enumerate(members) for t in ((cells[n], RDF + "first", m), (cells[n], RDF + "rest", cells[n + 1]))]
+
+
+# ---------------------------------------------------------------- names
+
+def test_thousands_of_namespaces_get_their_names() -> None:
+    graph = Triples((f"http://e.org/item/{n}/{k}", RDFS + "label", Text("x")) for n in range(4000) for k in "abc")
+    with at_once():
+        names = Names(graph, {}, "x")
+        assert len({names.curie(f"http://e.org/item/{n}/new") for n in range(4000)}) == 4000
+    assert names.shown["x"] == "http://e.org/item/0/" and names.curie("http://e.org/item/1/a") == "ns1:a"
+
+
+def test_namespaces_within_namespaces_take_no_time() -> None:
+    declared = {f"p{n}x": "http://e.org/" + "a" * n for n in range(1000)}
+    graph = Triples((f"http://e.org/{'a' * n}-", RDFS + "label", Text("x")) for n in range(1000))
+    with at_once():
+        Names(graph, declared, "x")
+
+
+@given(st.lists(st.text("ab/-", max_size=6), max_size=12), st.text("ab/-.", max_size=9))
+def test_the_longest_namespace_that_leaves_a_name_is_found(namespaces: list[str], iri: str) -> None:
+    known, good = Namespaces(namespaces), "ab"
+    fits = [n for n in namespaces if iri.startswith(n) and (rest := iri[len(n):]) and rest[0] in good and rest[-1] in good + "-" and "/" not in rest]
+    assert known.of(iri) == max(fits, key=len, default=None)
+    for n in namespaces:
+        assert list(known.outer(n)) == sorted({m for m in namespaces if n.startswith(m) and n != m}, key=len, reverse=True)
+
+
+# ---------------------------------------------------------------- hierarchies
+
+SHAPES: dict[str, Callable[[int], list[tuple[str, str]]]] = {
+    "hourglass": lambda n: [("m", f"r{i}") for i in range(n)] + [(f"l{i}", "m") for i in range(n)],
+    "chain": lambda n: [(f"{i}", f"{i + 1}") for i in range(n)],
+    "circle": lambda n: [(f"{i}", f"{(i + 1) % n}") for i in range(n)]}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_roots_are_counted_at_once(shape: str) -> None:
+    edges = SHAPES[shape](3000)
+    with at_once(), little_memory():
+        h = Hierarchy(edges)
+        assert h.roots == {"hourglass": sorted(f"r{i}" for i in range(3000)), "chain": ["3000"], "circle": []}[shape]
+
+
+def test_what_is_kept_of_a_hierarchy_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.agent.hierarchy.KEPT", 5000)
+    h = Hierarchy(SHAPES["chain"](300))
+    for _ in range(2):
+        assert sum(len(h.above(n)) for n in h.nodes) == 300 * 301 // 2 and sum(map(len, h._known.values())) <= 5000
+
+
+def test_two_classes_with_very_many_common_ancestors_are_compared_at_once() -> None:
+    h = Hierarchy([(low, f"r{i}") for i in range(2000) for low in "ab"])
+    with at_once():
+        shared, lowest = common(h, "a", "b")
+    assert len(shared) == 2000 and lowest == shared
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=14))
+def test_sizes_and_lowest_are_what_they_are_by_definition(edges: list[tuple[str, str]]) -> None:
+    h = Hierarchy(edges, "z")
+    assert h.sizes == {t: len(h.below(t)) for t in h.nodes}
+    assert h.roots == sorted((t for t in h.nodes if t not in h.parents), key=lambda t: (-len(h.below(t)), t))
+    shared, lowest = common(h, "a", "b")
+    under = {t: [s for s in shared if t in h.above(s) and s not in h.above(t)] for t in shared}
+    assert lowest == [t for t in shared if not under[t]]
+
+
+# ---------------------------------------------------------------- views
+
+def test_classes_that_all_exclude_each_other_are_described_at_once() -> None:
+    classes = [f"{E}c{n}" for n in range(2000)]
+    views = views_of([*((c, RDF + "type", OWL + "Class") for c in classes), ("_:d", RDF + "type", OWL + "AllDisjointClasses"),
+                      ("_:d", OWL + "members", "_:l0"), *listed("l", classes)])
+    with at_once(), little_memory():
+        assert views.describe_entity("c0", "disjoint with")["total"] == 1999
+        assert views.relate("c5", "c1999")["because"] == "x:c5 is disjoint with x:c1999" and not views.relate("c5", "c5")["disjoint"]
+
+
+def nested(width: int, levels: int = 6) -> str:
+    "A shape whose blank nodes hold all of the next level each."
+    lines = ["@prefix : <http://e/#> . @prefix sh: <http://www.w3.org/ns/shacl#> .",
+             f":S a sh:NodeShape ; sh:property _:p . _:p sh:path :q ; sh:node {', '.join(f'_:n0x{n}' for n in range(width))} ."]
+    for level in range(levels):
+        inner = ", ".join(f"_:n{level + 1}x{n}" for n in range(width))
+        lines += [f"_:n{level}x{n} :x {inner} ." for n in range(width)]
+    return "\n".join(lines)
+
+
+def test_a_shape_with_shared_parts_does_not_keep_a_context_busy(tmp_path: Path) -> None:
+    (tmp_path / "bomb.ttl").write_text(nested(15), encoding="utf-8")
+    with setup_ontology_context(tmp_path / "bomb.ttl") as bomb:
+        with at_once():
+            assert "shapes" in bomb.tools
+            view = bomb.tools["shapes"]()
+        assert characters(view) <= VIEW_CHARACTERS and view["items"][0]["says"].startswith("bomb:q: node [x [x [x")
+
+
+def test_a_constraint_that_many_shapes_share_is_written_once() -> None:
+    many: list[tuple[str, str, Term]] = [("_:p", SH + "path", E + "q")]
+    many += [("_:p", SH + "class", f"{E}C{n}") for n in range(1000)]
+    many += [t for n in range(1000) for t in ((f"{E}S{n}", RDF + "type", SH + "NodeShape"), (f"{E}S{n}", SH + "property", "_:p"))]
+    views = views_of(many)
+    with at_once(), little_memory():
+        assert views.shapes()["total"] == 1000
+
