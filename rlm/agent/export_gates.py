@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from .packs import pack_line, pack_text
-from .procedural_memory import MemoryBackend, MemoryItem, read_scope, slots_in, texts_in
+from .packs import pack_line, pack_text, read_line
+from .procedural_memory import MemoryBackend, MemoryItem, slots_in, texts_in
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.promotion import Evidence, Gate, judge
@@ -86,7 +86,7 @@ def refusal(item: MemoryItem,            # a strategy
     if kinds := sorted({kind for text in carried(item) for kind in screen(text, False).secrets}):
         return f"it holds a {kinds[0]}"
     try:
-        read_scope(item.scope)
+        read_line(pack_line(item, ""))
     except InvalidInput as e:
         return f"no store would take it: {e.message}"
     if item.ontology != ontology:

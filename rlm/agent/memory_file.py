@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .asking import read_asked
-from .procedural_memory import MOST_EXAMPLES, Experience, Judgment, MemoryBackend, MemoryItem, Retrieved, make_item
+from .procedural_memory import MOST_EXAMPLES, SOURCES, Experience, Judgment, MemoryBackend, MemoryItem, Retrieved
 from .procedural_memory import safe_experience, safe_item
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, from_iso, to_iso
@@ -23,7 +23,7 @@ from ..core.errors import InvalidInput, NotFound, StoreError
 from ..core.files import replace_file
 from ..core.settings import Settings
 from ..core.text import tokens
-from ..store.records import read_mapping
+from ..store.records import STATUSES, Reader, read_choice, read_count, read_mapping
 
 # %% ../../nbs/40_agent/48d2_memory_file.ipynb #942cc4e7
 def okapi(terms: Sequence[str],           # of a question
@@ -41,11 +41,29 @@ def okapi(terms: Sequence[str],           # of a question
     return {i.memory_id: float(s) for i, s in zip(items, scores, strict=True) if s > 0}
 
 # %% ../../nbs/40_agent/48d2_memory_file.ipynb #c6fb2766
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"the {what} is no text")
+    return value
+
+
+def _texts(value: object, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"the {what} are no list")
+    return tuple(_text(v, what) for v in value)
+
+
+_FIELDS: Mapping[str, Reader] = {
+    **dict.fromkeys(("title", "description", "content"), _text), "tags": _texts, "examples": _texts,
+    "source_type": lambda v, what: read_choice(v, what, SOURCES), "status": lambda v, what: read_choice(v, what, STATUSES),
+    "scope": read_mapping, "provenance": read_mapping, "task_query": lambda v, what: None if v is None else _text(v, what),
+    "created_at": lambda v, what: None if v is None else from_iso(v),
+    **dict.fromkeys(("access_count", "success_count", "failure_count"), read_count)}
+
+
 def _item_of(values: Mapping[str, Any]) -> MemoryItem:
-    "From the file."
-    aside: dict[str, Any] = {k: read_mapping(values[k], k) for k in ("scope", "provenance") if k in values}  # as stored
-    known = {k: v for k, v in values.items() if k not in ("created_at", *aside)}
-    return replace(make_item(**known), **aside, created_at=from_iso(values["created_at"]) if values.get("created_at") else None)
+    "From the file, as it was kept: limits are for what comes in, and a file that was written can be read."
+    return MemoryItem(**{name: _FIELDS[name](value, name) for name, value in values.items()})
 
 
 def _item_dict(item: MemoryItem) -> dict[str, Any]:
@@ -117,23 +135,31 @@ class OpenFile(ReadFile):
         replace_file(self.path, [json.dumps(whole, ensure_ascii=False, indent=1)])
 
 # %% ../../nbs/40_agent/48d2_memory_file.ipynb #8c5ff998
+_FINDING, _LAYOUT = ("description", "tags", "examples", "status", "provenance"), ("title", "content", "scope")
+
+
 class KeepingFile(OpenFile):
     "Strategies that are kept, changed, and removed."
 
+    def kept(self, item: MemoryItem) -> MemoryItem:
+        "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
+        return safe_item(item, self.secrets)
+
     def add(self, item: MemoryItem) -> bool:
         "Keep a strategy; tells whether it is new here."
-        if (item := safe_item(item, self.secrets)).memory_id in self._items or item.memory_id in self._gone:
+        if (item := self.kept(item)).memory_id in self._items or item.memory_id in self._gone:
             return False
         with self.transaction():
             self._items[item.memory_id] = replace(item, created_at=self.clock.now())
         return True
 
     def update(self, item: MemoryItem) -> bool:
-        "Bring description, tags, examples, status and provenance of a known strategy up to date. Raises `NotFound`."
+        "Bring everything but the counters of a known strategy up to date. Raises `NotFound`."
         if (old := self._items.get(item.memory_id)) is None:
             raise NotFound(f"There is no strategy {item.memory_id!r} in {str(self.path)!r}.", "Add it first.")
-        told = safe_item(item, self.secrets)
-        new = replace(old, **{n: getattr(told, n) for n in ("description", "tags", "examples", "status", "provenance")})
+        told = self.kept(item)
+        names = (*_FINDING, *(_LAYOUT if told.memory_id == item.memory_id else ()))  # what the guard made another of stays as it is
+        new = replace(old, **{n: getattr(told, n) for n in names})
         if new != old:
             with self.transaction():
                 self._items[item.memory_id] = new
@@ -205,7 +231,7 @@ class MemoryStore(CountingFile):
             raise InvalidInput(f"The trajectory {experience.trajectory_id!r} is stored already.", "Give it a fresh id.")
         with self.transaction():
             self._runs.append(safe_experience(experience, self.secrets))
-            for item in learned:
+            for item in map(self.kept, learned):
                 old = self._items.get(item.memory_id)
                 if old is None:
                     self.add(item)

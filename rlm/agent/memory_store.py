@@ -104,8 +104,12 @@ class AddingBackend(RetrievingBackend):
         with self.store.transaction() as tx:
             return self._add(tx, item)
 
+    def kept(self, item: MemoryItem) -> MemoryItem:
+        "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
+        return safe_item(item, self.secrets)
+
     def _add(self, tx: SQLiteTransaction, item: MemoryItem) -> bool:
-        item = safe_item(item, self.secrets)
+        item = self.kept(item)
         if self.store.get([item.memory_id], self.namespace) or self.removed(item.memory_id):
             return False
         tx.insert([to_record(item, self.clock.now(), self.namespace)])
@@ -130,16 +134,20 @@ class AddingBackend(RetrievingBackend):
         raise NotFound(f"There is no strategy {memory_id!r} in namespace {self.namespace!r}.", "See `rlm memory list --kind strategy`.")
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #4af64b3b
+_FINDING, _LAYOUT = ("summary", "tags", "status", "provenance"), ("title", "text", "scope")
+
+
 class UpdatingBackend(AddingBackend):
     "Brings strategies up to date, too."
 
     def update(self, item: MemoryItem) -> bool:
-        "Bring description, tags, examples, status and provenance of a known strategy up to date. Raises `NotFound`."
+        "Bring everything but the counters of a known strategy up to date. Raises `NotFound`."
         with self.store.transaction() as tx:
             old = self.item(item.memory_id)  # raises NotFound
             [record] = self.store.get([item.memory_id], self.namespace)
-            wanted = to_record(safe_item(item, self.secrets), self.clock.now(), self.namespace)
-            new = {n: getattr(wanted, n) for n in ("summary", "tags", "status", "provenance") if getattr(wanted, n) != getattr(record, n)}
+            wanted = to_record(self.kept(item), self.clock.now(), self.namespace)
+            names = (*_FINDING, *(_LAYOUT if wanted.id == record.id else ()))  # what the guard made another of stays as it is
+            new = {n: getattr(wanted, n) for n in names if getattr(wanted, n) != getattr(record, n)}
             if new:
                 at = max(self.clock.now(), record.updated_at)
                 event = Event(at, "update", old.memory_id, self.namespace, {"version": record.version + 1, "changed": sorted(new)})
@@ -204,7 +212,7 @@ class SavingBackend(CountingBackend):
             judged = None if e.judgment is None else _judgment_row(e.trajectory_id, e.judgment)
             if judged is not None:
                 insert_judgment(db, judged)
-            for item in (safe_item(i, self.secrets) for i in learned):
+            for item in map(self.kept, learned):
                 if not self._add(tx, item) and not self.removed(item.memory_id):
                     self.reinforce(item)
             self._use(tx, e.trajectory_id, None if judged is None else judged.is_success, retrieved, credited)

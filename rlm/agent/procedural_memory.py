@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['SLOTS', 'SLOT_KINDS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CONTENT_LIMIT', 'EXAMPLE_LIMIT',
-           'MOST_EXAMPLES', 'MOST_ASIDE', 'Confidence', 'Retrieved', 'slots_in', 'procedure_of', 'fill_slots',
-           'MemoryItem', 'read_scope', 'make_item', 'to_record', 'texts_in', 'safe_value', 'safe_item', 'from_record',
-           'Judgment', 'Experience', 'safe_experience', 'Strategies', 'MemoryBackend']
+           'MOST_EXAMPLES', 'QUESTION_LIMIT', 'MOST_ASIDE', 'SCOPE_KEYS', 'Confidence', 'Retrieved', 'slots_in',
+           'procedure_of', 'fill_slots', 'MemoryItem', 'read_scope', 'make_item', 'to_record', 'texts_in', 'safe_value',
+           'safe_item', 'from_record', 'Judgment', 'Experience', 'safe_experience', 'Strategies', 'MemoryBackend']
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #1f5758b4
 import re
@@ -21,8 +21,8 @@ from ..core.errors import InvalidInput, suggest
 from ..core.guard import guarded, screen
 from ..core.ids import squeeze, strategy_id
 from ..core.text import valid_label, valid_text
-from ..store.records import MemoryRecord, Reader, dump_json, new_record, read_choice, read_count, read_flag, read_label, read_mapping
-from ..store.records import read_tags
+from ..store.records import LABEL_LIMIT, MemoryRecord, Reader, dump_json, new_record, read_choice, read_count, read_flag, read_label
+from ..store.records import read_mapping, read_tags
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #d78c5777
 SLOTS: tuple[str, ...] = ("entity", "entity2", "number", "text", "question")
@@ -57,6 +57,7 @@ Source = Literal["success", "failure", "human"]
 SOURCES: tuple[Source, ...] = ("success", "failure", "human")
 TITLE_LIMIT, DESCRIPTION_LIMIT, CONTENT_LIMIT = 160, 600, 8000  # characters: a strategy is read by a model with little room
 EXAMPLE_LIMIT, MOST_EXAMPLES = 240, 80  # characters of one way of asking, and how many of them
+QUESTION_LIMIT = 10_000  # characters of the question that it was learned from
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,7 @@ def _slots(value: object, what: str) -> dict[str, str]:
 
 _SCOPE: Mapping[str, Reader] = {"ontology": lambda v, what: None if v is None else read_label(v, what), "task_types": _labels,
                                 "tools": _labels, "slots": _slots, "transferable": read_flag}
+SCOPE_KEYS: tuple[str, ...] = tuple(_SCOPE)
 
 
 def read_scope(value: object,        # as somebody wrote it
@@ -155,13 +157,13 @@ def _lines(value: object, what: str) -> tuple[str, ...]:
 _READERS: Mapping[str, Reader] = {
     "title": lambda v, what: squeeze(valid_label(v, what, TITLE_LIMIT)),
     "description": lambda v, what: squeeze(valid_text(v, what, DESCRIPTION_LIMIT)),
-    "content": lambda v, what: valid_text(v, what, CONTENT_LIMIT).strip() + "\n",
+    "content": lambda v, what: valid_text(v.strip() if isinstance(v, str) else v, what, CONTENT_LIMIT) + "\n",  # its end not counted
     "source_type": lambda v, what: read_choice(v, what, SOURCES),
     "tags": read_tags,
     "examples": _lines,
     "scope": read_scope,
     "provenance": _aside,
-    "task_query": lambda v, what: None if v is None else valid_text(v, what, 10_000),
+    "task_query": lambda v, what: None if v is None else valid_text(v, what, QUESTION_LIMIT),
     "status": lambda v, what: read_choice(v, what, ("hot", "ltm", "held", "archived")),
     "access_count": read_count,
     "success_count": read_count,
@@ -219,6 +221,33 @@ def safe_value(value: Any,  # what JSON can hold
     return [safe_value(v, kept) for v in value] if isinstance(value, list | tuple) else value
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #5eefefd9
+_NOTE = re.compile(r"\[redacted: [a-z ]+\]")
+
+
+def _fit(text: str, limit: int) -> str:
+    "A text in which something was redacted, within its limit and no note cut in two; any other as it is."
+    if len(text) <= limit or not _NOTE.search(text):
+        return text
+    return text[:next((m.start() for m in _NOTE.finditer(text) if m.start() < limit < m.end()), limit)].rstrip()
+
+
+def _safe_beside(item: MemoryItem) -> dict[str, Any]:
+    "The labels beside its words, without credentials."
+    def kept(text: str) -> str:
+        return _fit(screen(text).text, LABEL_LIMIT)
+    tags = tuple(safe_value(item.tags, kept))
+    return {"scope": safe_value(item.scope, kept), "tags": tags if tags == item.tags else tuple(sorted(set(tags)))}
+
+
+def _fitted(item: MemoryItem, kept: Mapping[str, Any]) -> MemoryItem:
+    "The strategy with its words as the guard leaves them, each within its limit."
+    description, *examples = kept["summary"].split("\n")
+    content = item.content if kept["text"] == item.content else _fit(kept["text"].rstrip(), CONTENT_LIMIT) + "\n"
+    return replace(item, title=_fit(kept["title"], TITLE_LIMIT), content=content, description=_fit(description, DESCRIPTION_LIMIT),
+                   examples=tuple(dict.fromkeys(_fit(e, EXAMPLE_LIMIT) for e in examples)),
+                   task_query=kept["formal"] and _fit(kept["formal"], QUESTION_LIMIT))
+
+# %% ../../nbs/40_agent/48a_procedural_memory.ipynb #40d57fe1
 def safe_item(item: MemoryItem,     # about to be kept
               mode: str = "redact",  # what becomes of credentials: as the setting `secrets`
               ) -> MemoryItem:       # the same when there is nothing to say
@@ -231,12 +260,8 @@ def safe_item(item: MemoryItem,     # about to be kept
         kept = kept | {"provenance": guarded({"text": text, "provenance": kept["provenance"]}, mode)["provenance"]}
     aside = beside | {"provenance": kept["provenance"]}
     if mode == "redact":
-        aside = {name: safe_value(value) for name, value in aside.items()} | {"tags": tuple(safe_value(item.tags))}
-    if kept == said and aside == beside:
-        return item
-    description, *examples = kept["summary"].split("\n")
-    return replace(item, title=kept["title"][:TITLE_LIMIT], content=kept["text"], description=description, examples=tuple(examples),
-                   task_query=kept["formal"], **aside)
+        aside = _safe_beside(item) | {"provenance": safe_value(aside["provenance"])}
+    return item if kept == said and aside == beside else replace(_fitted(item, kept), **aside)
 
 # %% ../../nbs/40_agent/48a_procedural_memory.ipynb #3fca204a
 def from_record(record: MemoryRecord,  # of kind strategy
@@ -320,6 +345,11 @@ class Strategies(Protocol):
                  ) -> list[tuple[MemoryItem, float]]:
         "The strategies that fit a question, best first; none when nothing fits."
 
+    def kept(self,
+             item: MemoryItem,  # a strategy
+             ) -> MemoryItem:
+        "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
+
     def add(self,
             item: MemoryItem,  # a strategy
             ) -> bool:
@@ -328,7 +358,7 @@ class Strategies(Protocol):
     def update(self,
                item: MemoryItem,  # one that is known; its id says which
                ) -> bool:
-        "Bring description, tags, examples, status and provenance up to date; tells whether anything changed."
+        "Bring everything but its counters up to date; tells whether anything changed."
 
     def removed(self,
                 memory_id: str,  # of a strategy

@@ -35,11 +35,11 @@ def strategies_of(memory: Memory,  # an opened store
 @with_memory(makes=True)
 @json_option
 def import_command(memory: Memory, source: str, as_json: bool) -> None:
-    """Bring in the strategies of SOURCE: a pack that comes with rlm, a pack (.jsonl), or candidates (.yaml). Exit code 1 if some were
-    refused."""
+    """Bring in the strategies of SOURCE: a pack that comes with rlm, a pack (.jsonl), or candidates (.yaml), which count as read by a
+    person. Exit code 1 if some were refused."""
     from rlm.agent.packs import import_items, read_strategies, shipped_pack, shipped_packs
     items = shipped_pack(source) if source in shipped_packs() else read_strategies(source)
-    report = import_items(strategies_of(memory), items)
+    report = import_items(strategies_of(memory), items, reviewed=Path(source).suffix in (".yaml", ".yml"))
     counts = {name: len(found) for name, found in report.as_dict().items()}
     put_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
 
