@@ -8,15 +8,16 @@ __all__ = ['Links', 'MOST_LEARNED', 'SCHEMA', 'ASKED', 'spelt', 'slot_for', 'gen
 
 # %% ../../nbs/40_agent/48i_extraction.ipynb #d722b3f0
 import ast
+import builtins
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .asking import mask_mentions
 from .judge import extract_trajectory_artifact, read_object
 from .models import Message, Model, ModelError
-from .procedural_memory import TITLE_LIMIT, Judgment, MemoryItem, make_item, safe_item, slots_in
+from .procedural_memory import TITLE_LIMIT, Judgment, MemoryItem, fill_slots, make_item, safe_item, slots_in
 from .trajectory import Trajectory, bounded
 from ..core.errors import InvalidInput
 from ..core.text import normalise
@@ -33,48 +34,90 @@ def spelt(text: str,  # a name, an IRI, a prefixed name
     return "".join(c for c in normalise(local[1] if local else bare) if c.isalnum())
 
 
-def slot_for(value: object,   # a literal
-             task: str,       # the question
-             links: Links,    # what it names
-             ) -> str:        # empty when it stays as it is
+def slot_for(value: object,      # a literal
+             task: str,          # the question
+             links: Links,       # what it names
+             given: bool = True,  # whether a tool is given it; else only what spells a term in full counts
+             ) -> str:           # empty when it stays as it is
     "The slot that takes the place of a literal."
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "" or not (given or isinstance(value, str)):
         return ""
     if isinstance(value, int):
         return "number" if re.search(rf"(?<![\w.]){value}(?![\w.])", task) else ""
-    if value.strip() == task.strip():
+    if given and value.strip() == task.strip():
         return "question"
+    full = re.search(r"[:#/]", value) is not None  # with its namespace: the same letters in another one are another term
     for n, (mention, names) in enumerate(links[:2]):
-        if value in names or (spelt(value) and spelt(value) in {spelt(x) for x in (mention, *names)}):
+        spellings = (mention, *names)
+        if value.strip().strip("<>") in spellings if full else given and spelt(value) in {spelt(x) for x in spellings} - {""}:
             return ("entity", "entity2")[n]
     quoted = re.findall(r"[\"“‘'「]([^\"”’'」]{3,})[\"”’'」]", task) + re.findall(r": (\S.{10,})$", task)
-    return "text" if value in [q.strip() for q in quoted] else ""
+    return "text" if given and value in [q.strip() for q in quoted] else ""
+
+# %% ../../nbs/40_agent/48i_extraction.ipynb #38785ea6
+def _written(value: ast.AST) -> Iterator[ast.AST]:
+    "What a value is written as: the members of a list, both sides of a condition, else the value itself."
+    parts = (value.elts if isinstance(value, ast.List | ast.Tuple | ast.Set) else
+             [value.body, value.orelse] if isinstance(value, ast.IfExp) else [])
+    yield from (inner for part in parts for inner in _written(part)) if parts else (value,)
+
+
+def _given(tree: ast.AST) -> set[ast.AST]:
+    "What tools are given: their arguments, and what the variables among those are set to."
+    every = list(ast.walk(tree))
+    own = {n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own |= {n.name for n in every if isinstance(n, ast.FunctionDef)}
+    calls = [n for n in every if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+             and not (n.func.id in own or hasattr(builtins, n.func.id) or n.func.id.startswith("FINAL"))]
+    found = {x for c in calls for value in (*c.args, *(k.value for k in c.keywords)) for x in _written(value)}
+    names = {x.id for x in found if isinstance(x, ast.Name)}
+    for n in every:
+        if isinstance(n, ast.Assign | ast.For | ast.comprehension):
+            targets, value = (n.targets, n.value) if isinstance(n, ast.Assign) else ([n.target], n.iter)
+            if any(isinstance(t, ast.Name) and t.id in names for t in targets):
+                found |= set(_written(value))
+    return found
+
+
+def _places(tree: ast.AST, task: str, links: Links) -> dict[ast.Constant, str]:
+    "The literals that become slots. The fixed parts of a formatted text are no values of their own."
+    fixed = {part for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for part in ast.walk(n)}
+    given = _given(tree)
+    found = {n: slot_for(n.value, task, links, n in given) for n in ast.walk(tree) if isinstance(n, ast.Constant) and n not in fixed}
+    return {n: slot for n, slot in found.items() if slot}
+
+# %% ../../nbs/40_agent/48i_extraction.ipynb #6bb0f374
+_UNREADABLE = (SyntaxError, RecursionError, MemoryError, ValueError)  # what Python's parser and its inverse raise
 
 
 class _Slots(ast.NodeTransformer):
     "Puts slots in the place of literals. A set of one unknown name is how a slot parses."
 
-    def __init__(self, task: str, links: Links) -> None:
-        self.task, self.links = task, links
+    def __init__(self, places: Mapping[ast.Constant, str]) -> None:
+        self.places = places
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         "A literal."
-        slot = slot_for(node.value, self.task, self.links)
-        return ast.Set([ast.Name(slot)]) if slot else node
+        return ast.Set([ast.Name(self.places[node])]) if node in self.places else node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        "A formatted text: its fixed parts are no values of their own."
-        return node
 
-# %% ../../nbs/40_agent/48i_extraction.ipynb #38785ea6
 def generalise(code: str,    # that ran
                task: str,    # the question that it answered
                links: Links,  # what the question names
-               ) -> str:     # empty when the code can't be read
+               ) -> str:     # empty when the code can't be read, or could not be filled again
     "The code with slots in place of what the question names."
+    values: dict[str, Any] = {}
     try:
-        return ast.unparse(_Slots(task, links).visit(ast.parse(code)))
-    except (SyntaxError, RecursionError, ValueError):
+        tree = ast.parse(code)
+        if slots_in(ast.unparse(tree)):
+            return ""
+        places = _places(tree, task, links)
+        for node, slot in places.items():  # a term may be spelt in two ways, but a slot has one value
+            node.value = values.setdefault(slot, node.value)
+        meant = ast.dump(tree)
+        general = ast.unparse(_Slots(places).visit(tree))
+        return general if ast.dump(ast.parse(fill_slots(general, values))) == meant else ""
+    except _UNREADABLE:
         return ""
 
 # %% ../../nbs/40_agent/48i_extraction.ipynb #072dc57c
@@ -116,7 +159,7 @@ def telling_code(trajectory: Trajectory,  # a run that answered
         try:
             code = undoubted(step.code)
             tree = ast.parse(code)
-        except (SyntaxError, RecursionError, ValueError):
+        except _UNREADABLE:
             continue
         made = _names(tree, ast.Store)
         if not parts or made & wanted:
@@ -152,30 +195,40 @@ def _same(code: str) -> str:
     "Code as it is compared: without comments and layout."
     try:
         return ast.unparse(ast.parse(code))
-    except (SyntaxError, RecursionError, ValueError):
+    except _UNREADABLE:
         return code.strip()
 
 # %% ../../nbs/40_agent/48i_extraction.ipynb #f8b7b566
+def _made(**given: Any) -> MemoryItem | None:
+    "A strategy; None when it does not pass the checks, for too long a code is no reason to lose the run."
+    try:
+        return make_item(**given)
+    except InvalidInput:
+        return None
+
+
 def strategy_from_code(trajectory: Trajectory,             # a run that answered
                        judgment: Judgment,                 # success or failure
                        links: Links,                       # what the question names
                        known: Iterable[MemoryItem] = (),   # strategies that need not be learned again
                        kinds: Mapping[str, str] | None = None,  # slot → class, property … as far as the terms are known
                        ) -> MemoryItem | None:
-    "What the code of a run teaches; None when that is nothing new."
+    "What the code of a run teaches; None when that is nothing new, has no call of a tool for a title, or does not pass the checks."
     code = generalise(telling_code(trajectory), trajectory.task, links)
     if not code or code in {_same(i.procedure) for i in known} or not (tools := _tools(trajectory, code)):
         return None
     title = bounded(" then ".join([c for c in _called(code) if c.partition("(")[0] in tools][-2:]), TITLE_LIMIT)
+    if not title:
+        return None
     won, asked = judgment.success is True, asked_like(trajectory.task, links)
     content = (f"Run this procedure with the terms of the question.\n\n```repl\n{code}\n```" if won else
                "This procedure was run and its answer was wrong:\n\n" + "\n".join(f"    {line}" for line in code.splitlines())
                + f"\n\nWhy: {judgment.reason}")
     slots = {s: (kinds or {}).get(s, "term" if s.startswith("entity") else s) for s in slots_in(code)}
     scope: dict[str, Any] = {"ontology": None, "tools": tools, "slots": slots, "transferable": True}
-    return make_item(title=title if won else bounded(f"Avoid: {title}", TITLE_LIMIT), content=content, examples=[asked], scope=scope,
-                     description=f"{'Answers questions like' if won else 'Not for'}: {asked}", source_type="success" if won else "failure",
-                     tags=["learned"], provenance={"source": "extracted", "confidence": judgment.confidence}, task_query=trajectory.task)
+    return _made(title=title if won else bounded(f"Avoid: {title}", TITLE_LIMIT), content=content, examples=[asked], scope=scope,
+                 description=f"{'Answers questions like' if won else 'Not for'}: {asked}", source_type="success" if won else "failure",
+                 tags=["learned"], provenance={"source": "extracted", "confidence": judgment.confidence}, task_query=trajectory.task)
 
 # %% ../../nbs/40_agent/48i_extraction.ipynb #d15e0d45
 MOST_LEARNED = 3  # strategies from one run
