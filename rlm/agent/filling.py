@@ -45,11 +45,12 @@ def strategies_in(text: str,          # the layer of memories
     found = []
     for number, head in enumerate(heads, start=1):
         body = text[head.end():heads[number].start() if number < len(heads) else len(text)]
+        about = body.partition("\n```")[0]  # code may have lines that look like ours
         warns = ", failure" in head["rest"]  # what it shows is how it went wrong
         code, score = "" if warns else procedure_of(body), _SCORE.search(head["rest"])
-        told = dict(re.findall(r"(\w+) = (\w+)", _line(body, "Slots")))
+        told = dict(re.findall(r"(\w+) = (\w+)", _line(about, "Slots")))
         slots = {name: told.get(name, "term" if name.startswith("entity") else name) for name in slots_in(code)}
-        asked = tuple(filter(None, (a.strip() for a in _line(body, "Asked like").split(" | "))))
+        asked = tuple(filter(None, (a.strip() for a in _line(about, "Asked like").split(" | "))))
         words = frozenset(tokens(re.sub(r"\{\w+\}", " ", " ".join([head["title"], body.strip().split("\n")[0], *asked]))))
         found.append(Shown(head["id"], head["title"], code, slots, asked, float(score[1]) if score else 0.0, words))
     return found
