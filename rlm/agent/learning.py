@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from .asking import notions, without_name
+from .budget import Budget, Paid
 from .extraction import Links, extract_memories
-from .injection import format_memories_for_injection
+from .injection import Page, page_of
 from .judge import Expectation, extract_trajectory_artifact, judge_trajectory
 from .log import RLMLogger
 from .loop import rlm_run
@@ -24,7 +25,7 @@ from .ontology import OntologyContext
 from .procedural_memory import Experience, Judgment, MemoryBackend, MemoryItem
 from .prompt import compose_context
 from .recipes import recipes_for
-from .trajectory import Trajectory
+from .trajectory import Trajectory, bounded
 from ..core.clock import Clock
 from ..core.ids import new_id
 from ..core.text import normalise
@@ -79,9 +80,9 @@ def _kind(kind: str) -> str:
 class Learned:
     "A run with all that belongs to it."
 
-    trajectory: Trajectory  # what happened
+    trajectory: Trajectory  # what happened; its usage is that of judge and extraction, too
     judgment: Judgment  # whether it was right
-    retrieved: tuple[tuple[MemoryItem, float], ...]  # what it was given, and how well that fitted
+    retrieved: tuple[tuple[MemoryItem, float], ...]  # what it was given to read, and how well that fitted
     learned: tuple[MemoryItem, ...]  # what it taught
     experience: Experience  # as it is stored
     characters: int = 0  # of context that were injected
@@ -164,6 +165,28 @@ def followed(trajectory: Trajectory,                               # a run
     return named[-1:] if named or trajectory.model == "habit" else None
 
 # %% ../../nbs/40_agent/48j_learning.ipynb #4c5f8ba1
+def _taught(backend: MemoryBackend, task: Task, named: Sequence[Named], experience: Experience, trajectory: Trajectory,
+            critic: Model | None) -> tuple[Experience, list[MemoryItem]]:
+    "What a run taught, and the run as it is kept."
+    links, kinds = links_of(named)
+    judgment = experience.judgment or Judgment(None, "It was not judged.")
+    try:
+        taught = extract_memories(trajectory, judgment, model=critic, links=links, kinds=kinds, known=_trusted(backend))
+    except Exception as e:  # the answer was found and paid for, whatever is wrong with what reads it
+        return replace(experience, notes=f"Nothing was learned from it ({type(e).__name__}): {bounded(str(e), 300)}"), []
+    came = {"run_id": experience.run_id, "trajectory_id": experience.trajectory_id, "curriculum_id": task.curriculum_id}
+    return experience, [replace(i, provenance={**i.provenance, **{k: v for k, v in came.items() if v}}) for i in taught]
+
+# %% ../../nbs/40_agent/48j_learning.ipynb #18e8759a
+def _page(task: Task, backend: MemoryBackend | None, setting: Setting, ontology: OntologyContext | None, named: Sequence[Named]) -> Page:
+    "Retrieve, and what of it there is room for."
+    if backend is None or not setting.memory_k:
+        return page_of([])
+    name = ontology.meta.name if ontology else None
+    masked, kinds = [n.mention.text for n in named], [n.kinds for n in named]
+    return page_of(backend.retrieve(without_name(task.query, name or ""), setting.memory_k, ontology=name, mentions=masked, kinds=kinds))
+
+
 def rlm_run_with_memory(task: Task,                              # what is asked
                         backend: MemoryBackend | None,           # the memory; None: none is read or kept
                         setting: Setting,                        # how
@@ -171,20 +194,15 @@ def rlm_run_with_memory(task: Task,                              # what is asked
                         ) -> Learned:
     "Retrieve, inject, interact, judge, extract, store. Raises `InvalidInput`, and `ModelError` if the model never replied."
     named = named_in(task.query, ontology) if ontology else []
-    masked = [n.mention.text for n in named]
-    name = ontology.meta.name if ontology else None
-    asked = without_name(task.query, name or "")
-    found = (backend.retrieve(asked, setting.memory_k, ontology=name, mentions=masked, kinds=[n.kinds for n in named])
-             if backend and setting.memory_k else [])
-    memories = format_memories_for_injection(found)
-    trajectory = _run(task, setting, ontology, memories)
-    judgment = judge_trajectory(trajectory, task.expect, setting.critic)
+    page = _page(task, backend, setting, ontology, named)
+    budget = Budget(setting.options.get("limits"), setting.options.get("clock"))
+    trajectory = _run(task, setting, ontology, page.text)
+    budget.charge(trajectory.usage)
+    critic = Paid(setting.critic, budget) if setting.critic else None
+    judgment = judge_trajectory(trajectory, task.expect, critic)
     experience, learned = _experience(task, setting, ontology, trajectory, judgment), list[MemoryItem]()
     if setting.extract and backend:
-        links, kinds = links_of(named)
-        taught = extract_memories(trajectory, judgment, model=setting.critic, links=links, kinds=kinds, known=_trusted(backend))
-        came = {"run_id": experience.run_id, "trajectory_id": experience.trajectory_id, "curriculum_id": task.curriculum_id}
-        learned = [replace(i, provenance={**i.provenance, **{k: v for k, v in came.items() if v}}) for i in taught]
+        experience, learned = _taught(backend, task, named, experience, trajectory, critic)
     if backend:
-        backend.save_artifacts(experience, learned, found, followed(trajectory, found))
-    return Learned(trajectory, judgment, tuple(found), tuple(learned), experience, len(memories))
+        backend.save_artifacts(experience, learned, page.shown, followed(trajectory, page.shown))
+    return Learned(replace(trajectory, usage=budget.usage), judgment, page.shown, tuple(learned), experience, len(page.text))

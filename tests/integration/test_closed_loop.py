@@ -12,13 +12,13 @@ from rlm.agent.export_gates import export_pack
 from rlm.agent.habit import HabitModel
 from rlm.agent.injection import format_memories_for_injection
 from rlm.agent.judge import read_expectation
-from rlm.agent.learning import Setting, Task, context_for, rlm_run_with_memory
+from rlm.agent.learning import Learned, Setting, Task, context_for, rlm_run_with_memory
 from rlm.agent.memory_report import memory_report
 from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.models import ScriptedModel
+from rlm.agent.models import ScriptedModel, rough_tokens
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
 from rlm.agent.packs import ensure_packs, read_pack, shipped_pack
-from rlm.agent.procedural_memory import Judgment
+from rlm.agent.procedural_memory import Judgment, make_item
 from rlm.agent.prompt import CONTEXT_LIMIT
 from rlm.core.clock import ManualClock
 
@@ -99,6 +99,59 @@ def test_what_no_file_can_hold_costs_no_run(store: Memory, code: str) -> None:
     [kept] = strategies(store).experiences()
     assert done.trajectory.converged and kept.answer in ("a\ufffdb", "the second", "7" * 5000)
     assert kept.judgment == Judgment(False, "it says \ufffd", "medium", ("\ufffd",))
+
+
+@pytest.mark.parametrize("code", [
+    'import tools\nx = hierarchy("prov:Agent", depth=1)["items"]\nFINAL([i["iri"] for i in x])',
+    'f = hierarchy\nFINAL([i["iri"] for i in f("prov:Agent", depth=1)["items"]])',
+    f'seen = {dict.fromkeys(range(1200))}\nFINAL([i["iri"] for i in hierarchy("prov:Agent", depth=1)["items"]])'])
+def test_a_run_that_makes_no_strategy_is_kept(store: Memory, prov: OntologyContext, code: str) -> None:
+    "No tool called by name, or far too long: nothing to learn, but an answer."
+    task = Task("What is below Agent?", read_expectation({"terms": ["prov:Organization", "prov:Person", "prov:SoftwareAgent"]}))
+    lines = [LOOK, f"```repl\n{code.replace('import tools', '1')}\n```"]
+    done = rlm_run_with_memory(task, strategies(store), Setting(ScriptedModel(lines)), prov)
+    assert done.judgment.success is True and strategies(store).experiences()[0].answer == done.answer
+    assert len(done.learned) <= 1
+
+
+def test_a_fault_in_extraction_costs_no_run(store: Memory, prov: OntologyContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RecursionError("too deep")
+    monkeypatch.setattr("rlm.agent.learning.extract_memories", fail)
+    task = Task("What is below Entity?", read_expectation({"contains": ["prov:Bundle"]}))
+    done = rlm_run_with_memory(task, strategies(store), Setting(ScriptedModel([LOOK, ANSWER])), prov)
+    [kept] = strategies(store).experiences()
+    assert kept == done.experience and kept.judgment == done.judgment and "RecursionError" in (kept.notes or "") and done.learned == ()
+
+
+def test_what_was_not_shown_gets_no_credit(store: Memory, prov: OntologyContext) -> None:
+    backend = strategies(store)
+    examples = ["Which classes are right below {entity}?"]
+    for title in "ab":
+        backend.add(make_item(title=f"Right below {title}", content=f"Do {title}. " + "so " * 1800, examples=examples))
+    task = Task("Which classes are right below Entity?", read_expectation({"contains": ["prov:Bundle"]}))
+    model = ScriptedModel([LOOK, ANSWER])
+    done = rlm_run_with_memory(task, backend, Setting(model, memory_k=3, extract=False), prov)
+    [(shown, _)] = done.retrieved
+    assert "1 more left out" in model.seen[0][1].content
+    assert [n for n, *_ in backend.used()[done.experience.trajectory_id]] == [shown.memory_id]
+    assert {i.memory_id: (i.access_count, i.success_count) for i in backend.items() if i.access_count} == {shown.memory_id: (1, 1)}
+
+
+def test_judge_and_extraction_are_on_the_bill(store: Memory, prov: OntologyContext) -> None:
+    def asked(tokens: int | None) -> tuple[Learned, int, int]:
+        critic, model = ScriptedModel([JUDGED, TAUGHT]), ScriptedModel([LOOK, ANSWER])
+        setting = Setting(model, memory_k=0, critic=critic, options={"limits": RunLimits(tokens=tokens)})
+        done = rlm_run_with_memory(Task("Which classes are right below Entity?"), strategies(store), setting, prov)
+        own, others = (sum(rough_tokens(m.content) for seen in who.seen for m in seen) for who in (model, critic))
+        usage = done.trajectory.usage
+        assert done.trajectory.converged and usage.prompt_tokens == own + others and usage.calls == 2 + len(critic.seen)
+        return done, own, len(critic.seen)
+
+    _, own, judged = asked(None)
+    assert judged == 2 == asked(100_000)[2]
+    done, _, judged = asked(own + 60)
+    assert judged == 0 and done.judgment.success is None and "tokens of this run are spent" in done.judgment.reason
 
 
 def test_the_context_is_bounded_on_a_large_ontology(shared: Path, store: Memory) -> None:
