@@ -6,6 +6,7 @@
 __all__ = ['RESERVED', 'strong_enough', 'admitted', 'Linked', 'link_in', 'surplus', 'prune']
 
 # %% ../../nbs/30_recall/36a_linking.ipynb #59da734d
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 from .graph_view import View, make_view
 from .link_weights import Mixture
 from ..store.database import Database
-from ..store.link_rows import TAG, TIME, USER, WRITE, Links, drop_links, links, put_links, read_links
+from ..store.link_rows import TAG, TIME, USER, WRITE, Links, drop_links, ids_of, links, put_links, read_links
+from ..store.records import Event
+from ..store.sqlite import SQLiteInserts
 
 # %% ../../nbs/30_recall/36a_linking.ipynb #c2fcb74c
 def strong_enough(found: Links,      # candidates
@@ -78,6 +81,10 @@ def link_in(db: Database,        # inside a transaction
     view = make_view(read_links(db, namespace, {seq, *fit.dst.tolist()}))
     put, gone = admitted(view, seq, fit, mixture.kmax)
     drop_links(db, gone)
+    if len(gone):
+        lost = Counter(gone.src.tolist())
+        ids = ids_of(db, namespace, lost.keys())
+        SQLiteInserts(db).log([Event(at, "link", ids[n], namespace, {"dropped": lost[n]}) for n in sorted(ids)])
     return Linked(put, put_links(db, put, at), len(gone))
 
 # %% ../../nbs/30_recall/36a_linking.ipynb #b9566579

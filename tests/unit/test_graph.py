@@ -168,6 +168,29 @@ def test_a_newcomer_is_let_in_by_neighbours_that_are_full(memory: Memory) -> Non
     assert len(memory.graph.neighbors("0", k=99)) == 32
 
 
+def test_a_link_that_made_room_is_gone_from_every_view(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with Memory(path, embedder="none") as m, Memory(path, embedder="none") as other:
+        for n in range(36):
+            m.write(f"note {n}", id=f"n{n}")
+        m.graph.upsert_edges("n0", [(f"n{n}", .4 + n / 100) for n in range(1, 33)])
+        m.anchors.pin("A", "n0")
+
+        def seen(graph: GraphIndex) -> list[Any]:
+            return [graph.edge_count, *(graph.neighbors(f"n{n}", k=99) for n in range(36))]
+
+        assert seen(m.graph) == seen(other.graph)
+        steps = (lambda: m.graph.upsert_edges("n33", [("n0", .9)]),  # the weakest link of n0 goes
+                 lambda: other.write("note", id="near", slot="A", policy="min_w=0", session="n"),
+                 lambda: GraphIndex(m.backend, m.namespace, kmax=4).upsert_edges("n34", [("n0", .5), ("n33", .6)]),
+                 lambda: GraphIndex(m.backend, m.namespace, kmax=4).upsert_edges("n0", [("n35", .36)]))  # nothing comes in, much goes
+        for step in steps:
+            step()
+            anew = GraphIndex(m.backend, m.namespace)
+            assert seen(m.graph) == seen(other.graph) == seen(anew)
+        assert m.graph.neighbors("n1") == [] and len(m.graph.neighbors("n0", k=99)) == 4
+
+
 def test_no_walk_crosses_a_namespace(tmp_path: Path) -> None:
     with opened(tmp_path / "m.db") as ours, opened(tmp_path / "m.db", namespace="theirs") as theirs:
         harbour(ours)
