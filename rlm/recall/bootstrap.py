@@ -20,7 +20,8 @@ from .link_weights import Mixture, similarity
 from .linking import prune, strong_enough
 from .nearest_pairs import Neighbours, Placed, cosines, placed
 from ..store.feed import all_seqs
-from ..store.link_rows import SIM, TAG, TIME, Floats, Ints, Links, Threads, drop_older, last_run, links, put_links, read_threads
+from ..store.link_rows import (SIM, TAG, TIME, Floats, Ints, Links, Threads, drop_older, last_run, links, put_links, read_threads,
+                                 unlinked_since)
 from ..store.meaning import StoredVectors
 from ..store.records import Event
 from ..store.sqlite import SQLiteBackend
@@ -132,9 +133,11 @@ class Running:
         self.clock, self.stamp = clock, read_stamp(backend.db)
         self.about: dict[str, Any] = {"k": k, "model": self.stamp and self.stamp.model, "mixture": [
             mixture.alpha, mixture.beta, mixture.gamma, mixture.theta, mixture.floor, mixture.kmax]}
-        noted, self.changed = last_run(self.db, namespace)
-        same = {name: noted.get(name) for name in self.about} == self.about
-        self.done, self.resumed = same and bool(noted.get("done")), same and not noted.get("done")
+        noted = last_run(self.db, namespace)
+        same, done = {name: noted.get(name) for name in self.about} == self.about, bool(noted.get("done"))
+        self.seen: int = noted.get("seen", 0)  # the last event before the first look; 0: nobody has noted it
+        self.unchanged = same and done and not unlinked_since(self.db, namespace, self.seen)
+        self.resumed = same and not done and not unlinked_since(self.db, namespace, self.seen, noted["upto"])
         self.upto: int = noted["upto"] if self.resumed else 0
         self.began: datetime = from_iso(noted["began"]) if self.resumed else clock.now()
 
@@ -144,11 +147,13 @@ class Running:
              ) -> Event:
         "What the diary says."
         return Event(self.clock.now(), "graph", "bootstrap", self.namespace,
-                     self.about | {"began": to_iso(self.began), "upto": upto, **more})
+                     self.about | {"began": to_iso(self.began), "seen": self.seen, "upto": upto, **more})
 
     def weighing(self) -> Weighing:
-        "All that weights depend on, of one moment."
+        "All that weights depend on, of one moment; unless it goes on with a run, that is its first look."
         with self.backend.snapshot():
+            if not self.resumed:
+                self.seen = self.backend.position()[1]
             where = None if self.stamp is None else placed(StoredVectors(self.backend, self.stamp, self.namespace))
             related = self.stamp.calibration.related if self.stamp else 1.0
             return Weighing(read_threads(self.db, self.namespace), where, related, self.mixture)
@@ -199,7 +204,7 @@ def bootstrap(backend: SQLiteBackend,     # the store
     run = Running(backend, namespace, mixture or Mixture(), k, clock or SystemClock())
     weighing = run.weighing()
     count, added, upto = len(weighing.threads.seqs), 0, run.upto
-    if run.done and not run.changed:
+    if run.unchanged:
         return Bootstrapped(count, 0, 0, False, True)
     with tqdm(total=count, initial=int(np.searchsorted(weighing.threads.seqs, upto, "right")), desc="linking",
               disable=None if progress is None else not progress, leave=False) as bar:

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Ints', 'Floats', 'ORIGINS', 'SIM', 'TIME', 'TAG', 'WRITE', 'USER', 'NEAR', 'bits_of', 'origin_of', 'Links', 'links',
            'read_links', 'put_links', 'drop_links', 'relinked', 'ids_of', 'number_of', 'seq_of', 'Threads',
-           'read_threads', 'threads_to', 'last_run', 'drop_older']
+           'read_threads', 'threads_to', 'last_run', 'unlinked_since', 'drop_older']
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #d42664b3
 import json
@@ -218,15 +218,24 @@ def threads_to(db: Database,    # the store
 # %% ../../nbs/10_store/38_link_rows.ipynb #b3be3dbb
 def last_run(db: Database,    # the store
              namespace: str,  # the partition
-             ) -> tuple[dict[str, Any], bool]:  # what the last bootstrap noted, empty for none; whether memories have changed since
+             ) -> dict[str, Any]:  # what the last bootstrap noted; empty: there was none
     "How far a bootstrap has come."
-    found = db.query("SELECT id, detail_json FROM events WHERE namespace = ? AND kind = 'graph' AND subject = 'bootstrap' "
+    found = db.query("SELECT detail_json FROM events WHERE namespace = ? AND kind = 'graph' AND subject = 'bootstrap' "
                      "ORDER BY id DESC LIMIT 1", (namespace,))
-    if not found:
-        return {}, True
-    since = db.query("SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker', 'link', 'anchor') LIMIT 1",
-                     (namespace, found[0][0]))
-    return json.loads(found[0][1]), bool(since)
+    return dict(json.loads(found[0][0])) if found else {}
+
+
+def unlinked_since(db: Database,    # the store
+                   namespace: str,  # the partition
+                   event: int,      # the last one that a bootstrap knew
+                   upto: int | None = None,  # memories behind this one may be new or different; None: none may
+                   ) -> bool:
+    "Whether memories are new, different or gone since an event; what bootstraps themselves have noted does not count."
+    behind = ("kind NOT IN ('delete', 'erase') AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = e.namespace AND "
+              "m.id = e.subject AND m.seq > ?)")
+    sql = ("SELECT 1 FROM events e WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker', 'link', 'anchor') "
+           f"AND NOT (kind = 'graph' AND subject = 'bootstrap') AND NOT ({behind}) LIMIT 1")
+    return bool(db.query(sql, (namespace, event, upto)))
 
 
 def drop_older(db: Database,    # inside a transaction

@@ -29,12 +29,15 @@ from rlm.recall.graph_view import make_view, pairs
 from rlm.recall.link_weights import Mixture, similarity
 from rlm.recall.near_search import SlotSearch
 from rlm.recall.near_write import NearWrite
-from rlm.recall.snapshots import export_anchors, export_graph, import_anchors, import_graph
+from rlm.recall import bootstrap as module
+from rlm.recall.snapshots import Imported, export_anchors, export_graph, import_anchors, import_graph
 from rlm.recall.walks import walk
 from rlm.service.finding import SurveyingMemory
+from rlm.service.metrics import Attention, AttentionCollector
 from rlm.store.backend import Filters
 from rlm.store.embedding import unit
 from rlm.store.link_rows import SIM, TAG, TIME, Links, links, read_links
+from rlm.store.records import Event
 from rlm.store.sqlite import SQLiteTransaction
 
 WORDS = [w for subject in SUBJECTS for w in subject[:2]]
@@ -312,6 +315,68 @@ def test_a_killed_bootstrap_goes_on_where_it_stopped(tmp_path: Path) -> None:
         whole.bootstrap(progress=False)
         sql = "SELECT src, dst, relation, weight, origin FROM edges ORDER BY 1, 2, 3"
         assert m.backend.db.query(sql) == whole.backend.db.query(sql)
+
+
+def linked_like_anew(m: Memory) -> bool:
+    "Whether the links are those that a bootstrap of a copy makes."
+    sql = "SELECT src, dst, relation, weight, origin FROM edges ORDER BY 1, 2, 3"
+    before = m.backend.db.query(sql)
+    with m.backend.transaction() as tx:
+        tx.log([Event(m.clock.now(), "graph", "bootstrap", m.namespace)])  # nothing is known of earlier runs
+    m.clock.advance(hours=1)  # type: ignore[attr-defined]
+    m.bootstrap(progress=False)
+    return before == m.backend.db.query(sql)
+
+
+def test_what_was_written_during_a_bootstrap_is_linked_by_the_next(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    harbour(memory)
+    memory.write("boat again", session="boat")
+    real = module.batches
+
+    def meanwhile(*given: Any) -> Iterator[Any]:
+        for batch in real(*given):
+            yield batch
+            memory.write("boat while it runs", id="late", session="boat")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "batches", meanwhile)
+        memory.bootstrap(progress=False)
+    assert memory.graph.neighbors("late") == []
+    assert not memory.bootstrap(progress=False).unchanged and len(memory.graph.neighbors("late")) > 1
+    assert memory.bootstrap(progress=False).unchanged and linked_like_anew(memory)
+
+
+def interrupted(m: Memory, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    "A bootstrap that stops after its first batch."
+    real = module.batches
+
+    def stopping(weighing: Any, k: int, after: int) -> Iterator[Any]:
+        yield next(real(weighing, k, after, size))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(module, "batches", stopping)
+        m.bootstrap(progress=False)
+
+
+CHANGES = [(lambda m: None, True), (lambda m: m.write("boat last", session="boat"), True), (lambda m: m.link("cat1", "bread2", "likes"), True),
+           (lambda m: m.update("bread5", text="boat after all"), True), (lambda m: m.update("boat0", text="cat after all"), False),
+           (lambda m: m.delete("boat0"), False), (lambda m: m.delete("cat1", erase=True), False)]
+
+
+@pytest.mark.parametrize(("change", "resumed"), CHANGES)
+def test_what_changed_while_a_bootstrap_was_interrupted_is_linked(memory: Memory, monkeypatch: pytest.MonkeyPatch, change: Any,
+                                                                   resumed: bool) -> None:
+    for n in range(6):
+        for word in ("boat", "cat", "bread"):
+            memory.write(f"{word} number {n}", id=f"{word}{n}", session=word)
+    interrupted(memory, monkeypatch, 10)
+    memory.clock.advance(hours=1)  # type: ignore[attr-defined]
+    change(memory)
+    assert memory.bootstrap(progress=False).resumed == resumed
+    done = memory.bootstrap(progress=False)
+    assert done.unchanged == (not resumed or change is CHANGES[0][0] or change is CHANGES[2][0])
+    assert memory.bootstrap(progress=False).unchanged and linked_like_anew(memory)
 
 
 # ---------------------------------------------------------------- anchors
@@ -729,6 +794,19 @@ def test_a_graph_and_its_anchors_are_carried_to_another_store(memory: Memory, tm
         with pytest.raises(NotFound):
             import_anchors(other.anchors, tmp_path / "a.json")
         assert repr(other.anchors) == before, "all, or nothing"
+
+
+def test_an_import_counts_the_links_that_stay(memory: Memory, tmp_path: Path) -> None:
+    for id in "abcd":
+        memory.write(id, id=id)
+    memory.graph.upsert_edges("c", [("d", .5)])
+    rows = [{"u": "a", "v": "b", "w": .1, "src": ["sim"]}, {"u": "a", "v": "c", "w": .5, "src": ["sim"]},
+            {"u": "d", "v": "c", "w": .6, "src": ["sim"]}, {"u": "a", "v": "gone", "w": .6, "src": ["sim"]}]
+    lines = [{"format": "rlm-graph", "version": 1}, *rows, {"format": "rlm-graph", "lines": len(rows) + 2}]
+    (tmp_path / "g.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    before = memory.graph.added
+    assert import_graph(memory.graph, tmp_path / "g.jsonl") == Imported(2, 1, 1)
+    assert memory.graph.edge_count == 2 and memory.graph.added == before + 1
 
 
 @pytest.mark.parametrize("hops", ["2", [1], 2.5, True, pytest.param(10 ** 400, id="huge")])
