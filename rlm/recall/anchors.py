@@ -61,7 +61,7 @@ class Counts:
     searches: int = 0  # with a slot
     local_hits: int = 0  # that found something near the anchor
     fallbacks: int = 0  # that found nothing near it
-    hops: int = 0  # links to the hits that were found near, in all
+    hops: float = 0.0  # links to the hits that were found near: the mean of each search, summed
     moves: int = 0  # of anchors, to another memory
     switches: int = 0  # from one anchor to another
     unstored: int = 0  # searches whose use could not be stored: others were writing, or no room was left
@@ -160,7 +160,7 @@ class Selecting(Topics):
                 slot: str,              # an anchor
                 ) -> float:             # 1 − cosine, in [0, 2]
         "How new this is to an anchor."
-        return 1 - _cosine(self.rows()[slot], topic)
+        return 1 - _cosine(self.rows()[read_slot(slot)], topic)
 
 # %% ../../nbs/30_recall/39_anchors.ipynb #5d3e0baf
 class Choosing(Selecting):
@@ -256,7 +256,8 @@ class Moving(Using):
                 self._said(slot, "move", ids.get(seq), {"from": ids.get(row.seq or 0), "novelty": round(1 - _cosine(row, topic), 4),
                                                         "fresh": fresh})
                 row = self._moved(row, seq, topic, fresh)
-            failures = 0 if hit or (moved and fresh) else row.failures + 1 if hit is False else row.failures
+            there = seq is not None and seq == row.seq  # it has moved, or what was found is what it stands at
+            failures = 0 if hit or there else row.failures + 1 if hit is False else row.failures
             rows[slot] = replace(row, uses=row.uses + 1, failures=failures, turn=turn, last_used_at=self.clock.now())
         self.counts.switches += switched
         self.counts.moves += moved

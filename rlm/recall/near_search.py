@@ -160,9 +160,9 @@ class Noting(Telling):
         counts.searches += 1
         counts.local_hits += bool(local)
         counts.fallbacks += not local
-        counts.hops += sum(f.hops or 0 for f in local)
-        if not self.index.db.read_only:
-            target = seen.best if local or free else None
+        counts.hops += sum(f.hops or 0 for f in local) / max(1, len(local))
+        target = seen.best if local or free else None
+        if not self.index.db.read_only and not (seen.choice.fresh and target is None):
             fresh, hit = not seen.walked and target is not None, bool(local) if seen.walked else None
             try:
                 with self.index.db.transaction(PATIENCE_S):

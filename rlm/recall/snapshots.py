@@ -23,7 +23,7 @@ from .graph_index import GraphIndex
 from .linking import prune
 from ..store.anchor_rows import write_anchors
 from ..store.embedding import unit
-from ..store.link_rows import USER, bits_of, ids_of, links, number_of, origin_of, put_links, read_links
+from ..store.link_rows import USER, Ints, Links, bits_of, ids_of, links, number_of, origin_of, put_links, read_links
 from ..store.records import Event, read_confidence, read_label
 from ..store.vector_rows import read_stamp
 
@@ -72,7 +72,7 @@ def export_graph(graph: GraphIndex,       # of a namespace
 class Imported:
     "What an import of links did."
 
-    links: int  # that are stored now
+    links: int  # that are stored now; what weighs too little, or is too much for a memory, is not
     added: int  # of them, those that were not there before
     unknown: int  # of memories that are not here
 
@@ -89,12 +89,24 @@ def import_graph(graph: GraphIndex,   # of a namespace
                     known[id] = number_of(graph.db, graph.namespace, id)
         here = [(a, b, row["w"], bits_of("+".join(row["src"]))) for row in rows
                 if (a := known[row["u"]]) is not None and (b := known[row["v"]]) is not None]
-        now = graph.clock.now()
-        added = put_links(graph.db, links(here), now)
+        now, before, new = graph.clock.now(), _made(graph), links(here)
+        put_links(graph.db, new, now)
         prune(graph.db, graph.namespace, graph.mixture)
-        tx.log([Event(now, "graph", "import", graph.namespace, {"edges": len(here)})])
-    graph.count(added)
-    return Imported(len(here), added, len(rows) - len(here))
+        stored = np.intersect1d(_pairs(new), _made(graph))
+        tx.log([Event(now, "graph", "import", graph.namespace, {"edges": len(stored)})])
+    graph.count(added := len(np.setdiff1d(stored, before)))
+    return Imported(len(stored), added, len(rows) - len(here))
+
+
+def _pairs(found: Links) -> Ints:
+    "Who is linked with whom: one number for a pair, whichever end comes first."
+    return np.asarray(np.minimum(found.src, found.dst) << 32 | np.maximum(found.src, found.dst), np.int64)
+
+
+def _made(graph: GraphIndex) -> Ints:
+    "The pairs that the graph has linked, as they are stored."
+    found = read_links(graph.db, graph.namespace)
+    return _pairs(found.only(found.bits != USER))
 
 # %% ../../nbs/30_recall/38_snapshots.ipynb #b6606d9f
 def _checked(lines: list[Any]) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ class Attention:
     searches: int = 0  # near an anchor
     local_hits: int = 0  # of these, answered there
     fallbacks: int = 0  # of these, where no answer lay near the anchor
-    hops: int = 0  # links walked to what was found, summed
+    hops: float = 0.0  # links walked to a hit there: the mean of each search, summed
     moves: int = 0  # of anchors
     switches: int = 0  # of the active anchor
     unstored: int = 0  # times that attention could not be stored after an answer
@@ -89,7 +89,7 @@ class AttentionCollector(Collector):
         gauges = (("anchors_switches_per_min", "Changes of the active anchor a minute", rates[0]),
                   ("local_hit_rate", "Share of searches near an anchor that were answered there", share(found.local_hits, found.searches)),
                   ("fallback_rate", "Share of them where no answer lay near the anchor", share(found.fallbacks, found.searches)),
-                  ("avg_hops", "Links walked for a local answer", share(found.hops, found.local_hits)),
+                  ("avg_hops", "Links walked to a hit of a local answer", share(found.hops, found.local_hits)),
                   ("beam_width", "Memories that a walk keeps at each step", found.beam),
                   ("edge_count", "Links in the store", found.edges),
                   ("edge_growth_rate", "Links that this process added a minute", rates[1]))

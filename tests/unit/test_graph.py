@@ -495,6 +495,57 @@ def test_failures_in_a_row_force_the_whole_index_and_the_anchor_follows(memory: 
     assert str(memory.anchors.state()[0].id).startswith("cat") and memory.anchors.state()[0].failures == 0
 
 
+def test_an_anchor_that_moves_is_asked_again(memory: Memory) -> None:
+    harbour(memory)
+    for slot in "AB":
+        memory.anchors.set(slot, "boat0")
+        for _ in range(PATIENCE):
+            memory.search("cat number", slot=slot, fallback=False)
+        assert memory.anchors.profile(slot).forced
+    memory.write("zebra quartz cat", id="new", slot="A")
+    assert memory.anchors.state()[0].failures == 0, "a write has moved it"
+    assert memory.search("zebra quartz cat", 1, slot="A")[0].layer == "anchor A"
+    assert memory.search("boat number 0", 1, slot="B")[0].id == "boat0"
+    assert memory.anchors.state()[1].failures == 0, "what was found is what it stands at"
+    assert memory.search("boat number 0", 1, slot="B")[0].layer == "anchor B"
+
+
+def test_a_question_that_is_near_to_nothing_uses_no_anchor(memory: Memory) -> None:
+    harbour(memory)
+    for slot, id in zip("ABC", ("boat0", "cat0", "bread0"), strict=True):
+        memory.anchors.set(slot, id)
+    before = memory.anchors.state()
+    for asked in ("piano music", "the train station", "a garden, a tomato"):
+        memory.search(asked, 3, slot="auto")
+        assert memory.anchors.state() == before
+    memory.anchors.set("C", None)
+    before = memory.anchors.state()
+    memory.search("piano music", 3, slot="C")
+    assert memory.anchors.state() == before and before[1].in_use
+
+
+def test_hops_are_those_of_a_hit(memory: Memory) -> None:
+    for n in range(9):
+        memory.write(f"boat number {n}", id=f"boat{n}")
+    memory.graph.upsert_edges("boat0", [(f"boat{n}", .9) for n in range(1, 9)])
+    memory.anchors.pin("A", "boat0")
+    found = [h for h in memory.search("boat", 9, slot="A") if h.layer]
+    assert sorted(h.hops for h in found if h.hops is not None) == [0] + 8 * [1]
+    memory.search("boat number 3", 1, slot="A")
+    c = memory.anchors.counts
+    said = {m.name: m.samples[0].value for m in
+            AttentionCollector(lambda: Attention(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
+    assert said["rlm_avg_hops"] == pytest.approx((8 / 9 + 1) / 2) and c.local_hits == 2
+
+
+def test_novelty_knows_slots_as_everything_does(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    assert memory.anchors.novelty(topic(memory, "boat"), "a") == memory.anchors.novelty(topic(memory, "boat"), "A")
+    with pytest.raises(InvalidInput):
+        memory.anchors.novelty(None, "D")
+
+
 def test_a_pinned_anchor_outlives_failures_and_a_radius_is_walked_whatever_failed(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
