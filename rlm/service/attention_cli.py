@@ -43,7 +43,7 @@ def status_of(attention: SearchCoordinator,  # of a memory
               ) -> dict[str, Any]:
     "For JSON: the slots with their checkpoints, and what the layers did in this process."
     with attention.lock:
-        attention.in_step()
+        attention.look()
         now = attention.clock.now()
         records = attention.records([r.seq for s in attention.slots.slots.values() for r in attention.manager.of(s)])
         slots = [{"slot": s.slot_id, "context": s.context, "strength": round(s.strength(now), 3), "uses": s.uses,

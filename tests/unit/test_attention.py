@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import Toy
@@ -23,11 +24,12 @@ import rlm.store.hybrid as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreError
+from rlm.recall.attention import UNSAVED
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
 from rlm.recall.holders import Holders
 from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
-from rlm.service.attention_cli import status_of
+from rlm.service.attention_cli import attention_group, status_of
 from rlm.store.backend import Filters
 from rlm.store.learning import save_ranker
 from rlm.store.ranked import NONE
@@ -555,6 +557,88 @@ def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
             assert {r.seq for r in again.manager.of(again.slots.slots[name])} == {r.seq for r in held[name]}
         memory.attention.engine.least = -9.0
         assert memory.attention.intelligent_search("boat at sea word6")["source"] == "checkpoint"
+
+
+def in_store(path: Path) -> Any:
+    "What a store keeps of attention."
+    with sqlite3.connect(path) as db:
+        found = [db.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall() for table in ("slots", "slot_refs")]
+    db.close()
+    return found
+
+
+@pytest.mark.parametrize("mode", ["off", "create", "full"])
+def test_to_look_at_attention_keeps_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    with Memory(path, embedder="subjects") as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+    with Memory(path, embedder="subjects") as memory:
+        memory.write("a cat and a kitten", id="meanwhile")
+    monkeypatch.setenv("RLM_CHECKPOINTS", mode)
+    before = in_store(path)
+    said = CliRunner().invoke(attention_group, ["status", "--db", str(path), "--json"], env={"RLM_EMBEDDER": "subjects"})
+    assert said.exit_code == 0 and in_store(path) == before and before[0]
+    shown = [c["id"] for s in json.loads(said.output)["slots"] for c in s["checkpoints"]]
+    assert ("meanwhile" in shown) == (mode != "off"), "what is new is shown, if it would be in mind"
+    with Memory(path, embedder="subjects") as memory:
+        memory.recall("piano music")
+        status_of(memory.attention)
+    assert (in_store(path) == before) == (mode == "off"), "what a question has changed is stored, whoever looks"
+    assert str(memory.settings.checkpoints) == mode
+
+
+@pytest.mark.parametrize("embedder", ["subjects", "none"])
+def test_use_counts_over_processes(path: Path, embedder: str) -> None:
+    with Memory(path, embedder=embedder) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+        memory.recall("piano music")
+    before = {s["slot"]: s for s in shown(path, embedder)}
+    for n in range(3):
+        with Memory(path, embedder=embedder) as memory:
+            memory.attention.engine.least = -9.0
+            said = memory.attention.intelligent_search(f"boat at sea number {n}", top_k=3)
+            assert said["source"] == "checkpoint"
+            led = said["results"][0].source_slot
+        after = {s["slot"]: s for s in shown(path, embedder)}
+        assert after[led]["uses"] == before[led]["uses"] + 1
+        before = after
+
+
+def shown(path: Path, embedder: str) -> list[dict[str, Any]]:
+    "What another process sees in mind."
+    with Memory(path, embedder=embedder) as memory:
+        return list(status_of(memory.attention)["slots"])
+
+
+@pytest.mark.parametrize("embedder", ["subjects", "none"])
+def test_local_answers_seldom_store_attention(path: Path, embedder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(path, embedder=embedder) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+        memory.attention.keep()
+        memory.attention.engine.least, stored = -9.0, []
+        monkeypatch.setattr("rlm.recall.attention.write_slots", lambda *given: stored.append(given))
+        for n in range(2 * UNSAVED):
+            assert memory.attention.intelligent_search(f"boat at sea word{n}", top_k=3)["source"] == "checkpoint"
+        assert not stored and memory.attention.unsaved <= 1
+        memory.attention.keep()
+        assert len(stored) == 1 and not memory.attention.unsaved
+
+
+def test_a_subject_that_comes_up_again_with_nothing_to_learn_was_used(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+        memory.attention.keep()
+        mind = memory.attention
+        (slot_,) = mind.slots.slots.values()
+        mind.engine.relevance = 99.0  # local search declines
+        mind.engine.of(slot_)
+        before = in_store(path)
+        assert mind.intelligent_search("sea, the boat")["source"] == "ltm_fallback" and mind.unsaved == 1
+        assert mind.engine.made(mind.slots.slots[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
+    assert in_store(path) != before
 
 
 def test_what_was_written_meanwhile_is_caught_up_with(path: Path) -> None:
