@@ -6,7 +6,7 @@
 __all__ = ['LinkedMemory', 'AnchoredSearch', 'AnchoredWriting', 'AnchoredMemory']
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #b5ae82da
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +20,8 @@ from ..recall.near_search import SlotSearch
 from ..recall.near_write import NearWrite, Policy, read_policy
 from .finding import SurveyingMemory, read_k
 from .results import Hit, Hits
-from .turns import listed
 from ..store.records import MemoryRecord
+from ..store.store_vectors import Made
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #d4308bc1
 class LinkedMemory(SurveyingMemory):
@@ -68,7 +68,8 @@ class AnchoredSearch(LinkedMemory):
         count = read_k(self.settings.search_k if k is None else k)
         words, chosen = self._asked(query, filters)
         if chosen.as_of is None and not self.index.ready():
-            return super().search(query, k, **filters)
+            self.anchors.radius(self.anchors.choose(None, slot), radius)  # refuses what there is not
+            return super().search(query, k, **filters) if fallback else Hits(query, chosen, (), source="building")
         asked = self._query(query, words, self.index.meaning.model)
         near = SlotSearch(self.index, self.graph, self.anchors, self.settings.anchor_boost)
         found = near.search(asked, count, chosen, slot, radius, fallback)
@@ -90,16 +91,30 @@ class AnchoredWriting(AnchoredSearch):
         "Store one memory. Raises `InvalidInput`; then nothing was stored."
         if slot is None and policy is None:
             return super().write(text, **given)
-        chosen = read_policy(policy)
-        record = self._checked({"text": text, **given}, self.clock.now())
-        made = self.vectors.made([record])
-        self.graph.sync()
+        name, chosen = _read_near(slot or "auto", policy)
+        return self._store_near([self._checked({"text": text, **given}, self.clock.now())], name, chosen)[0]
+
+    def _store_near(self, records: Sequence[MemoryRecord], slot: str, policy: Policy) -> list[MemoryRecord]:
+        "One after the other, each linked before the next, in one transaction."
+        made, near = self.vectors.made(records), NearWrite(self.graph, self.anchors, policy)
+        stored, added = list[MemoryRecord](), 0
         with self.backend.transaction() as tx:
-            stored = tx.insert([record])[0]
-            self.vectors.put(made, [stored])
-            done = NearWrite(self.graph, self.anchors, chosen).attach(tx, stored, slot or "auto", self.clock.now())
-        self.graph.count(done.added)
+            for record in records:
+                stored += tx.insert([record])
+                self.vectors.put(_of_one(made, len(stored) - 1), stored[-1:])
+                added += near.attach(tx, stored[-1], slot, self.clock.now()).added
+        self.graph.count(added)
         return stored
+
+
+def _read_near(slot: str, policy: "Policy | Mapping[str, Any] | str | None") -> tuple[str, Policy]:
+    "Where to write, and how to link. Raises `InvalidInput`."
+    return slot if slot == "auto" else read_slot(slot), read_policy(policy)
+
+
+def _of_one(made: Made, n: int) -> Made:
+    "The vectors of one of several."
+    return made and (made[0], made[1][n:n + 1])
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #ff3123bd
 class AnchoredMemory(AnchoredWriting):
@@ -111,12 +126,5 @@ class AnchoredMemory(AnchoredWriting):
                    policy: "Policy | Mapping[str, Any] | str | None" = None,  # how they are linked
                    ) -> list[MemoryRecord]:
         "Store many near an anchor, in order. Raises `InvalidInput`, naming the item; then nothing was stored."
-        chosen, name = read_policy(policy), slot if slot == "auto" else read_slot(slot)
-        given = list(listed(items, "memories"))
-        stored = self.write_many(given, max(1, len(given)))
-        for record in stored:
-            self.graph.sync()
-            with self.backend.transaction() as tx:
-                done = NearWrite(self.graph, self.anchors, chosen).attach(tx, record, name, self.clock.now())
-            self.graph.count(done.added)
-        return stored
+        name, chosen = _read_near(slot, policy)
+        return self._store_near(self._each_checked(items), name, chosen)

@@ -136,9 +136,10 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
     hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, **chosen(**filters))
     print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace() if trace else hits))
     if hits.source != "index" and hits.filters.as_of is None:
-        click.echo("Found by full text alone: the search index is being built, and this command ends when it is.", err=True)
+        found = "Found by full text alone" if hits.source == "full text" else "Nothing was looked for"
+        click.echo(f"{found}: the search index is being built, and this command ends when it is.", err=True)
 
-
+# %% ../../nbs/70_service/73_memory_cli.ipynb #d72937db
 @memory_group.command("list", epilog=example("rlm memory list -k 5 --tag health"))
 @click.option("-k", type=int, default=10, show_default=True, help="How many at most.")
 @filter_options

@@ -172,7 +172,7 @@ class SearchOut(BaseModel):
 
     query: str  # as it was asked
     namespace: str  # where it was asked
-    source: str  # index, or full text while a large index is being built
+    source: Literal["index", "full text", "building"]  # while a large index is being built, full text; without fallback, building: no hits
     ranked_by: str  # what a learned ranker was trained on; empty for the usual mix
     hits: list[HitOut]  # best first
     search_time_ms: float  # in the store; without the way here and back

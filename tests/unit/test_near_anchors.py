@@ -1,0 +1,169 @@
+"Writing many near an anchor, with others writing to the same store; and searching near one while an index is being built."
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput, StoreBusy
+from rlm.recall.near_write import NearWrite
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "m.db"
+
+
+@pytest.fixture
+def memory(path: Path) -> Iterator[Memory]:
+    with Memory(path, embedder="none", clock=ManualClock("2026-11-21T09:00:00Z"), busy_timeout_s=0.2) as m:
+        yield m
+
+
+def state(m: Memory) -> Any:
+    "All that a write near an anchor may change."
+    tables = ("memories", "memory_tags", "edges", "slots", "events")
+    return {t: m.backend.db.query(f"SELECT * FROM {t} ORDER BY 1, 2") for t in tables}
+
+
+def before_it_begins(monkeypatch: pytest.MonkeyPatch, m: Memory, what: Callable[[], object]) -> None:
+    "Have something done between all that a write prepares and its transaction."
+    begin = m.backend.transaction
+
+    def late(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(m.backend, "transaction", begin)
+        what()
+        return begin(*args, **kwargs)
+    monkeypatch.setattr(m.backend, "transaction", late)
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_many_are_stored_linked_and_attended_to_or_nothing_is(memory: Memory, nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.write("hub", id="hub")
+    memory.anchors.set("A", "hub")
+    before, attach, calls = state(memory), NearWrite.attach, list[int]()
+
+    def busy(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        if len(calls) == nth:
+            raise StoreBusy("It is being written.", "Try again.")
+        return attach(*args, **kwargs)
+    monkeypatch.setattr(NearWrite, "attach", busy)
+    with pytest.raises(StoreBusy):
+        memory.write_near(["one", "two", "three"], "A")
+    assert state(memory) == before
+    monkeypatch.undo()
+    stored = memory.write_near(["one", "two", "three"], "A")
+    assert [r.text for r in memory.recent()] == ["three", "two", "one", "hub"], "again, and once"
+    assert memory.anchors.state()[0].id == stored[-1].id and all(memory.links(r.id) for r in stored)
+
+
+def test_another_writer_who_comes_meanwhile_leaves_nothing_of_it(memory: Memory, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.write("hub", id="hub")
+    memory.anchors.set("A", "hub")
+    before, other = state(memory), sqlite3.connect(path, isolation_level=None)
+    before_it_begins(monkeypatch, memory, lambda: other.execute("BEGIN IMMEDIATE"))
+    with pytest.raises(StoreBusy, match="another process"):
+        memory.write_near(["first note", "second note"], "A")
+    other.rollback()
+    other.close()
+    assert state(memory) == before
+    stored = memory.write_near(["first note", "second note"], "A")
+    assert [r.text for r in memory.recent()] == ["second note", "first note", "hub"] and memory.anchors.state()[0].id == stored[1].id
+
+
+def test_many_are_linked_as_if_each_were_written_by_itself(tmp_path: Path) -> None:
+    said = [{"text": f"note {n} on boats", "id": f"n{n}", "session": "harbour" if n % 3 else None, "tags": ["even"] if n % 2 == 0 else []}
+            for n in range(12)]
+    found = []
+    for together in (True, False):
+        with Memory(tmp_path / f"{together}.db", embedder="none", clock=ManualClock("2026-11-21T09:00:00Z")) as m:
+            m.write("hub", id="hub")
+            m.anchors.set("A", "hub")
+            if together:
+                m.write_near(said, "A", "min_w=0")
+            else:
+                for item in said:
+                    m.write(**item, slot="A", policy="min_w=0")
+            assert m.check() == []
+            records = m.recent(20)
+            edges = sorted((e.src, e.dst, round(e.weight, 4), e.origin) for e in m.backend.edges([r.id for r in records], "default"))
+            found.append((edges, m.anchors.state(), [r.turn for r in records]))
+    assert found[0] == found[1]
+
+
+def test_a_mistake_in_many_is_named_before_anything_is_embedded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.vectors, "made", lambda records: pytest.fail("embedded"))
+    for items, slot, what in [(["fine", ""], "A", "item 1"), (["fine"], "Q", "no slot 'Q'"), (["fine"], "AUTO", "no slot 'AUTO'")]:
+        with pytest.raises(InvalidInput, match=what):
+            memory.write_near(items, slot)
+    with pytest.raises(InvalidInput, match="no slot 'Q'"):
+        memory.write("fine", slot="Q")
+    assert memory.recent() == []
+
+
+@pytest.mark.parametrize("gone", [["near"], ["far"], ["hub"], ["hub", "near", "far"]], ids=" ".join)
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_neighbour_that_another_process_deletes_meanwhile_is_not_linked(memory: Memory, path: Path, gone: list[str], erase: bool,
+                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in ("hub", "near", "far"):
+        memory.write(f"note {i}", id=i)
+    memory.link("hub", "near", "x", .9)
+    memory.link("hub", "far", "x", .9)
+    memory.anchors.set("A", "hub")
+    memory.graph.sync()
+    with Memory(path, embedder="none") as other:
+        before_it_begins(monkeypatch, memory, lambda: other.delete(gone, erase=erase))
+        memory.write("hello", id="new", slot="A", policy="min_w=0")
+    linked = {e.src for e in memory.links("new")} | {e.dst for e in memory.links("new")}
+    assert linked - {"new"} == ({"hub", "near", "far"} - set(gone) if "hub" not in gone else {"near", "far"} - set(gone))
+    assert memory.anchors.state()[0].id == "new" and memory.check() == []
+
+
+def test_what_another_process_has_linked_meanwhile_is_a_neighbour(memory: Memory, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in ("far", "hub", "one", "two"):  # the last two are linked anyway, by time
+        memory.write(f"note {i}", id=i)
+    memory.anchors.set("A", "hub")
+    memory.graph.sync()
+    with Memory(path, embedder="none") as other:
+        before_it_begins(monkeypatch, memory, lambda: other.link("hub", "far", "x", .9))
+        memory.write("hello", id="new", slot="A", policy="min_w=0")
+    assert "far" in dict(memory.graph.neighbors("new"))
+
+
+# ---------------------------------------------------------------- while an index is being built
+
+@pytest.fixture
+def building(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    for id, text in {"hub": "the harbour", "near": "tea in the harbour", "far": "tea in the kitchen"}.items():
+        memory.write(text, id=id, session=id)
+    memory.link("hub", "near")
+    memory.anchors.set("A", "hub")
+    monkeypatch.setattr(memory.index, "ready", lambda: False)
+    return memory
+
+
+def test_only_what_is_near_is_not_all_that_there_is(building: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    hits = building.search("tea", slot="A", fallback=False)
+    assert (list(hits), hits.source) == ([], "building")
+    assert "is being built" in repr(hits) and "is being built" in repr(hits.trace()) and "is being built" in hits._repr_html_()
+    every = building.search("tea", slot="A")
+    assert ({h.id for h in every}, every.source) == ({"near", "far"}, "full text")
+    monkeypatch.undo()
+    assert {h.id for h in building.search("tea", slot="A", fallback=False)} == {"near"}
+
+
+@pytest.mark.parametrize(("given", "what"), [({"slot": "Q"}, "no slot 'Q'"), ({"slot": "A", "radius": -1}, "radius is -1"),
+                                             ({"slot": "A", "radius": 11}, "radius is 11"), ({"slot": "auto", "radius": True}, "radius"),
+                                             ({"slot": "A", "as_of": "2026-01-01"}, "can't look into the past")])
+@pytest.mark.parametrize("fallback", [True, False])
+@pytest.mark.parametrize("ready", [True, False])
+def test_what_is_no_search_near_an_anchor_is_refused_at_any_time(building: Memory, given: dict[str, Any], what: str, fallback: bool,
+                                                                  ready: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if ready:
+        monkeypatch.undo()
+    with pytest.raises(InvalidInput, match=what):
+        building.search("tea", fallback=fallback, **given)
