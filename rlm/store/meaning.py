@@ -276,7 +276,7 @@ class InStep(Opening):
         stamp, here = read_stamp(self.backend.db), self.stamp
         if stamp is None:
             self.stamp = self._index = None
-        elif self._index is None or here is None or (stamp.model, stamp.dim) != (here.model, here.dim) or not self.intact:
+        elif self._index is None or here is None or not stamp.same(here) or not self.intact:
             self._open(stamp)
         else:
             with self._source.told(after, changed):

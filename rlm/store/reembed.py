@@ -52,9 +52,9 @@ def fill_batch(db: Database,          # an open store
     with db.transaction():
         now = dict(db.query("SELECT seq, version FROM memories WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),)))
         same = [row for row in rows if now.get(row[0]) == row[1]]
-        insert_vectors(db, stamp.model, {row[0]: made[row[0]] for row in same})
+        insert_vectors(db, stamp, {row[0]: made[row[0]] for row in same})
         present = read_stamp(db)
-        if present is not None and present.model == stamp.model:  # searches use them from now on: tell the indexes
+        if present is not None and stamp.same(present):  # searches use them from now on: tell the indexes
             SQLiteWrites(db).log([Event(clock.now(), "embed", row[2], row[3], {"model": stamp.model}) for row in same])
     return len(same)
 
@@ -67,8 +67,8 @@ def fill(db: Database,        # an open store
          batch: int = 64,     # memories in one transaction
          ) -> int:            # how many got vectors
     "Embed the memories of a namespace that have no vectors of this model."
-    todo = missing_vectors(db, stamp.model, namespace=namespace)
-    if read_stamp(db) is None and (todo or db.query("SELECT 1 FROM vectors WHERE model = ? LIMIT 1", (stamp.model,))):
+    todo, mine = missing_vectors(db, stamp.model, namespace=namespace, dim=stamp.dim), (stamp.model, stamp.dim)
+    if read_stamp(db) is None and (todo or db.query("SELECT 1 FROM vectors WHERE model = ? AND dim = ? LIMIT 1", mine)):
         with db.transaction():  # vectors may have come with an import: searches use them from now on
             write_stamp(db, stamp)
             SQLiteWrites(db).log([Event(clock.now(), "embed", "", namespace, {"model": stamp.model})])
@@ -88,10 +88,10 @@ def switch(db: Database,       # an open store
            ) -> bool:
     "Let searches use the new vectors, if every memory has them; else change nothing."
     with db.transaction():
-        if missing_vectors(db, stamp.model, limit=1):
+        if missing_vectors(db, stamp.model, limit=1, dim=stamp.dim):
             return False
         present = read_stamp(db)
-        if present is None or present.model != stamp.model:
+        if present is None or not stamp.same(present):
             write_stamp(db, stamp)
             detail = {"model": stamp.model, "previous": present and present.model}
             SQLiteWrites(db).log([Event(clock.now(), "reembed", "", namespace, detail) for namespace in namespaces(db)])
@@ -99,14 +99,15 @@ def switch(db: Database,       # an open store
 
 
 def remove_others(db: Database,  # an open store
-                  model: str,    # whose vectors stay
+                  stamp: ModelStamp,  # whose vectors stay
                   batch: int = 1000,  # memories in one transaction
                   ) -> int:
-    "Remove the vectors of all other models; returns how many."
+    "Remove the vectors of all other models, and those of another size; returns how many."
     removed, last = 0, db.query("SELECT coalesce(max(seq), 0) FROM vectors")[0][0]
     for start in range(0, last, batch):
         with db.transaction():
-            db.query("DELETE FROM vectors WHERE seq > ? AND seq <= ? AND model <> ?", (start, start + batch, model))
+            db.query("DELETE FROM vectors WHERE seq > ? AND seq <= ? AND (model <> ? OR dim <> ?)",
+                     (start, start + batch, stamp.model, stamp.dim))
             removed += int(db.query("SELECT changes()")[0][0])
     return removed
 
@@ -121,11 +122,11 @@ def reembed(db: Database,                 # an open store
         raise StoreReadOnly(f"The store {db.path!r} is open for reading only.", "Open it without read_only.")
     clock, stamp, present = clock or SystemClock(), stamp_of(embedder), read_stamp(db)
     previous = present.model if present else None
-    todo = len(missing_vectors(db, stamp.model))
+    todo = len(missing_vectors(db, stamp.model, dim=stamp.dim))
     embedded = after = 0
     with tqdm(total=todo, desc=f"embedding with {stamp.model}", unit=" memories", disable=None) as progress:
         while True:
-            if seqs := missing_vectors(db, stamp.model, after, batch):
+            if seqs := missing_vectors(db, stamp.model, after, batch, dim=stamp.dim):
                 done = fill_batch(db, embedder, stamp, seqs, clock)
                 embedded, after = embedded + done, seqs[-1]
                 progress.update(done)
@@ -133,4 +134,4 @@ def reembed(db: Database,                 # an open store
                 break
             else:
                 after = 0
-    return ReembedReport(stamp.model, previous, embedded, remove_others(db, stamp.model))
+    return ReembedReport(stamp.model, previous, embedded, remove_others(db, stamp))

@@ -19,7 +19,7 @@ from .embedding import Embedder, QueryVectors, Vectors, embedder
 from .records import MemoryRecord
 from .reembed import fill
 from .sqlite import SQLiteBackend
-from .vector_rows import ModelStamp, drop_vectors, mismatch, passages_of, put_vectors, read_stamp, stamp_of
+from .vector_rows import ModelStamp, check_model, drop_vectors, mismatch, passages_of, put_vectors, read_stamp, stamp_of
 
 # %% ../../nbs/10_store/38_store_vectors.ipynb #4cc12467
 class StoreVectors:
@@ -70,7 +70,9 @@ class AskingVectors(StoreVectors):
             return None
         if model.name != wanted:
             raise mismatch(self.db, wanted, model.name)
-        return self.questions.get(model, text)
+        vector = self.questions.get(model, text)
+        check_model(self.db, model.name, vector.shape[-1])
+        return vector
 
 # %% ../../nbs/10_store/38_store_vectors.ipynb #e818264d
 Made = tuple[ModelStamp, list[Vectors]] | None  # a stamp, and the vectors of each record; None: there is no model

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Batch', 'passages', 'spoken', 'passages_of', 'ModelStamp', 'stamp_of', 'read_stamp', 'write_stamp', 'mismatch',
-           'check_model', 'drop_vectors', 'put_vectors', 'insert_vectors', 'vectors_of', 'fetch_vectors',
+           'in_words', 'check_model', 'drop_vectors', 'put_vectors', 'insert_vectors', 'vectors_of', 'fetch_vectors',
            'vector_batches', 'missing_vectors']
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #18aeb666
@@ -55,6 +55,12 @@ class ModelStamp:
     dim: int  # numbers in a vector
     calibration: Calibration  # where they lie
 
+    def same(self,
+             other: "ModelStamp",  # another
+             ) -> bool:
+        "Whether their vectors can be compared."
+        return (self.model, self.dim) == (other.model, other.dim)
+
     def __repr__(self) -> str:
         return f"ModelStamp({self.model!r}, {self.dim})"
 
@@ -100,6 +106,13 @@ def mismatch(db: Database,  # an open store
                          "or search by words alone with the setting embedder: none.")
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #8fb0fdb8
+def in_words(stored: int,  # numbers in a vector of the store
+             used: int,    # and in one of the model
+             ) -> tuple[str, str]:
+    "Two sizes, for `mismatch`."
+    return f" ({stored} numbers)", f" ({used} numbers)"
+
+
 def check_model(db: Database,  # an open store
                 model: str,  # the stamp of the vectors at hand
                 dim: int,    # numbers in each
@@ -110,8 +123,7 @@ def check_model(db: Database,  # an open store
         return False
     name, size = json.loads(found[0][0])
     if (name, size) != (model, dim):
-        sizes = (f" ({size} numbers)", f" ({dim} numbers)") if name == model else ("", "")
-        raise mismatch(db, name, model, sizes)
+        raise mismatch(db, name, model, in_words(size, dim) if name == model else ("", ""))
     return True
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #c065074a
@@ -134,16 +146,18 @@ def put_vectors(db: Database,  # an open store
     if not check_model(db, stamp.model, stamp.dim):
         write_stamp(db, stamp)
     drop_vectors(db, list(vectors))
-    insert_vectors(db, stamp.model, vectors)
+    insert_vectors(db, stamp, vectors)
 
 
 def insert_vectors(db: Database,  # an open store
-                   model: str,                      # the stamp
+                   stamp: ModelStamp,               # of the model that made them
                    vectors: Mapping[int, Vectors],  # seq → (parts, dim)
                    ) -> None:
-    "Store vectors beside those of other models; for `reembed`."
+    "Store vectors beside those of other models; for `reembed`. Raises `ModelMismatch` for those of another size than the stamp's."
+    if odd := {rows.shape[1] for rows in vectors.values()} - {stamp.dim}:
+        raise mismatch(db, stamp.model, stamp.model, in_words(stamp.dim, min(odd)))
     db.many("INSERT OR REPLACE INTO vectors (seq, model, chunk, dim, vector) VALUES (?, ?, ?, ?, ?)",
-            [(seq, model, chunk, len(row), row.astype("<f2").tobytes()) for seq, rows in vectors.items() for chunk, row in enumerate(rows)])
+            [(seq, stamp.model, chunk, len(row), row.astype("<f2").tobytes()) for seq, rows in vectors.items() for chunk, row in enumerate(rows)])
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #2528ba37
 def _batch(rows: Sequence[tuple[int, int, bytes]], dim: int) -> Batch:
@@ -200,9 +214,11 @@ def missing_vectors(db: Database,  # an open store
                     after: int = 0,          # only memories with a greater number
                     limit: int = -1,         # at most so many
                     namespace: str | None = None,  # only this one; None for the whole store
+                    dim: int | None = None,  # vectors of another size don't count; None: all do
                     ) -> list[int]:
     "The numbers of memories without vectors of a model."
-    only = "" if namespace is None else " AND m.namespace = :namespace"
+    only, sized = "" if namespace is None else " AND m.namespace = :namespace", "" if dim is None else " AND v.dim = :dim"
     sql = (f"SELECT m.seq FROM memories m WHERE m.seq > :after{only} AND NOT EXISTS "
-           "(SELECT 1 FROM vectors v WHERE v.seq = m.seq AND v.model = :model) ORDER BY m.seq LIMIT :limit")
-    return [row[0] for row in db.query(sql, {"after": after, "namespace": namespace, "model": model, "limit": limit})]
+           f"(SELECT 1 FROM vectors v WHERE v.seq = m.seq AND v.model = :model{sized}) ORDER BY m.seq LIMIT :limit")
+    values = {"after": after, "namespace": namespace, "model": model, "limit": limit, "dim": dim}
+    return [row[0] for row in db.query(sql, values)]
