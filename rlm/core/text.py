@@ -148,6 +148,7 @@ _ENDINGS = _finals(
 _JOINED = _finals(("다 다고", [4]), ("까 게 래", [8]), ("니다 니까", [17]))  # 간다, 갈까, 갑니다
 _AFTER_INFINITIVE = frozenset({"요", "서", "서는", "도", "야", "야지"})  # 먹어요, 해서, 마셔야
 _INFINITIVE = frozenset({0, 1, 4, 6, 9, 14})  # its vowels: ㅏ ㅐ ㅓ ㅕ ㅘ ㅝ
+_NO_INFINITIVE = frozenset("과화좌")  # which end no verb: 치과도, 영화도
 _OPEN = {6: 20, 9: 8, 14: 13}  # ㅕ → ㅣ, ㅘ → ㅗ, ㅝ → ㅜ: 마셔 → 마시, 봐 → 보, 배워 → 배우
 _TAIL = re.compile("(?<=.)(?:으시|하시|하|으|어|아|여)$")
 
@@ -171,19 +172,45 @@ def _verb(stem: str,   # what is left of an inflected verb: 마셨, 먹었, 공�
     return _TAIL.sub("", stem)
 
 
-def _stem(word: str) -> str:
-    "Without its particle or verb ending; the longest one wins."
+def _cut(word: str) -> tuple[str, int]:
+    "The stem without particle or verb ending, and how many syllables that has; the longest one wins."
     for n in range(min(4, len(word) - 1), 0, -1):
         end, rest = word[-n:], word[:-n]
         vowel, final = _parts(rest[-1])
         if final in _JOINED.get(end, ()):
-            return _verb(rest[:-1] + chr(ord(rest[-1]) - final))
+            return _verb(rest[:-1] + chr(ord(rest[-1]) - final)), n
         if final in _ENDINGS.get(end, ()) or (end in _AFTER_INFINITIVE and (
-                rest[-1] in "어아여" or (final == 0 and vowel in _INFINITIVE))):
-            return _verb(rest)
+                final == 0 and vowel in _INFINITIVE and rest[-1] not in _NO_INFINITIVE)):
+            return _verb(rest), n
         if final in _PARTICLES.get(end, ()):
-            return rest
-    return word
+            return rest, n
+    return word, 0
+
+
+def _stem(word: str) -> str:
+    "Without its particle or verb ending."
+    return _cut(word)[0]
+
+# %% ../../nbs/00_core/03_text.ipynb #14c47ece
+_PERHAPS_A_NOUN = frozenset("도서야요래로")  # behind one syllable: 태도, 사서 (librarian), 개요, 빨래 (laundry), 철로 (railway)
+_PERHAPS_ITS_OWN = frozenset({"라는", "라고", "서는", "기에", "기로", "다가", "지만", "거나", "나요"})  # 나라+는, 감기+에, 바다+가, 만나+요
+_VERBAL = frozenset("하한져쳐켜셔펴봐줘놔둬춰꿔눠쏴")  # what ends no noun
+_INFINITIVES = frozenset("봐줘놔둬춰꿔눠쏴와")  # that are words of their own, of 보다, 주다 …, 오다
+
+
+def _noun(word: str,  # of Hangul
+          stem: str,  # what `_cut` made of it
+          n: int,     # and how many syllables it took for an ending
+          ) -> str:
+    "The word read as a noun, where the spelling leaves that open; else its stem."
+    end, rest = word[len(word) - n:], word[:len(word) - n]
+    if not n or rest in FUNCTION_WORDS or rest == "해" or rest[-1] in _VERBAL or _parts(rest[-1])[1] == 20:  # 20: 있다, 갔다
+        return stem
+    if end in _PERHAPS_ITS_OWN and (len(rest) == 1 or stem != rest):
+        return word[:-1]
+    if len(rest) > 1:
+        return rest if end == "도" else stem
+    return word if end in _PERHAPS_A_NOUN else stem
 
 # %% ../../nbs/00_core/03_text.ipynb #313afdc2
 _WEAK = _finals(("이 과", _SOME), ("가 와 로 나 랑", _NONE),
@@ -198,7 +225,8 @@ def _pairs(units: Sequence[str],  # syllables, or letters with their marks
 
 def _korean(run: str) -> list[str]:
     "Tokens of one run of Hangul."
-    word = _stem(run)
+    stem, n = _cut(run)
+    word = _noun(run, stem, n)
     found = _pairs(word)
     if len(word) == 2:
         final = _parts(word[1])[1]
@@ -206,7 +234,9 @@ def _korean(run: str) -> list[str]:
             found.append(_verb(word[0]))
         elif final in (4, 8):  # 빌린, 빌릴: perhaps the verb 빌리
             found.append(_verb(word[0] + chr(ord(word[1]) - final)))
-    return found
+    if run in _INFINITIVES:
+        found.append(_verb(run))
+    return found if word == stem else list(dict.fromkeys(found + _pairs(stem)))
 
 # %% ../../nbs/00_core/03_text.ipynb #14b77caa
 _BIGRAM = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
