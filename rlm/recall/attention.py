@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['JOINS', 'UNSAVED', 'LED', 'FEW', 'Watching', 'Noticing', 'Fresh', 'InMind', 'Attending', 'Marking', 'Taking',
-           'CatchingUp', 'Stored', 'Lasting']
+           'CatchingUp', 'Stored', 'Keeping', 'Lasting']
 
 # %% ../../nbs/30_recall/34_attention.ipynb #06408ac3
-import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -42,7 +41,7 @@ class Watching:
                  clock: Clock,        # tells the present
                  ) -> None:
         self.index, self.clock, self.db, self.namespace = index, clock, index.db, index.namespace
-        self.lock, self.position = threading.RLock(), ("", -1)
+        self.lock, self.position = index.db.lock(), ("", -1)
         self.generation, self._behind = 0, True  # the last event that touched a memory; and whether there are others
         self._seen: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()  # what each connection said last
         self._last: tuple[Callable[[], Any], tuple[int, int] | None] = (lambda: None, None)  # the connection asked last, and the same
@@ -63,6 +62,9 @@ class Watching:
         "Keep what a connection said, if what it has read is stored."
         if said is not None:
             self._seen[connection], self._last = said, (ref(connection), said)
+        else:  # what is known from now on may be undone: nobody else goes by it
+            self._seen.clear()
+            self._last = (lambda: None, None)
 
 # %% ../../nbs/30_recall/34_attention.ipynb #f49270d0
 class Noticing(Watching):
@@ -240,12 +242,12 @@ class CatchingUp(Taking):
 
     def _fit(self) -> bool:
         "Whether the slots are of the vectors that the store has now."
-        model = self.model()
-        return all(s.model == model for s in self.slots.slots.values())
+        model, dim = self.model(), 0 if (stamp := self.index.meaning.stamp) is None else stamp.dim
+        return all(s.model == model and (s.embedding is None or len(s.embedding) == dim) for s in self.slots.slots.values())
 
 # %% ../../nbs/30_recall/34_attention.ipynb #42569c8d
 class Stored(CatchingUp):
-    "Attention that is read and stored."
+    "What is in the store of it."
 
     def load(self) -> None:
         "Take over the slots and checkpoints of the store."
@@ -258,6 +260,20 @@ class Stored(CatchingUp):
             self.position = (position[0], min(event, position[1])) if found else position
             self.generation, self._behind = position[1], True
 
+    def _store(self) -> None:
+        "Store what is in mind, unless it may hold what was erased, or what was never stored."
+        line, last = self.index.backend.position()
+        if line != self.position[0] or last < self.position[1] or erased_since(self.db, self.namespace, self.position[1]):
+            self.forget()
+        else:
+            slots = sorted(self.slots.slots.values(), key=lambda s: s.slot_id)
+            write_slots(self.db, self.namespace, slots, self.position[1])
+            write_refs(self.db, self.namespace, slots, self.manager)
+
+# %% ../../nbs/30_recall/34_attention.ipynb #934ce688
+class Keeping(Stored):
+    "Attention that is stored."
+
     def ready(self) -> bool:
         "Whether questions can be answered; a large index that is far behind is being built."
         with self.lock:
@@ -269,18 +285,16 @@ class Stored(CatchingUp):
         "Store slots and checkpoints, if they have changed."
         with self.lock:
             self.settle()
-            if self.unsaved and not self.db.read_only and not self.db.current().inside:
-                slots = sorted(self.slots.slots.values(), key=lambda s: s.slot_id)
-                with self.db.transaction(patience):  # an erasure waits until this is over, and then takes the slots away
-                    if erased_since(self.db, self.namespace, self.position[1]):
-                        self.forget()
-                    else:
-                        write_slots(self.db, self.namespace, slots, self.position[1])
-                        write_refs(self.db, self.namespace, slots, self.manager)
-                self.unsaved = 0.0
+        if self.unsaved and not self.db.read_only and not self.db.current().inside:
+            with self.db.transaction(patience), self.lock:  # in this order: whoever writes may ask something, and wait for the lock
+                due = self.unsaved
+                if due:
+                    self._store()  # an erasure waits until this is over, and then takes the slots away
+            with self.lock:
+                self.unsaved = max(0.0, self.unsaved - due)
 
 # %% ../../nbs/30_recall/34_attention.ipynb #6c89a844
-class Lasting(Stored):
+class Lasting(Keeping):
     "Attention that outlives the process."
 
     unstored = 0  # times that it could not be stored after an answer

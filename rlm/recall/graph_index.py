@@ -6,7 +6,6 @@
 __all__ = ['FOLD', 'InStep', 'Following', 'Reached', 'Asking', 'Walking', 'Changing', 'Surveyed', 'GraphIndex']
 
 # %% ../../nbs/30_recall/36b_graph_index.ipynb #e6f70ca5
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,7 +44,7 @@ class InStep:
                  ) -> None:
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.mixture, self.clock, self.added = Mixture(theta=theta, kmax=kmax), clock or SystemClock(), 0
-        self._view, self._position, self._lock = make_view(links()), ("", 0), threading.RLock()
+        self._view, self._position, self._lock = make_view(links()), ("", 0), backend.db.lock()
 
     def sync(self) -> View:
         "Catch up with the store; returns the graph of this moment. Not for use inside a transaction that has written."

@@ -22,6 +22,7 @@ from .anchors import AnchorManager, read_slot
 from .graph_index import GraphIndex
 from .linking import prune
 from ..store.anchor_rows import write_anchors
+from ..store.connections import identity_of
 from ..store.embedding import unit
 from ..store.link_rows import USER, Ints, Links, bits_of, ids_of, links, number_of, origin_of, put_links, read_links
 from ..store.records import Event, read_confidence, read_label
@@ -52,7 +53,7 @@ def graph_lines(graph: GraphIndex,  # of a namespace
         found = read_links(graph.db, graph.namespace)
         found = found.only(found.bits != USER)
         ids, m = ids_of(graph.db, graph.namespace, set(found.src.tolist()) | set(found.dst.tolist())), graph.mixture
-    head = {"format": FORMAT, "version": VERSION, "namespace": graph.namespace, "store": store, "position": position,
+    head = {"format": FORMAT, "version": VERSION, "namespace": graph.namespace, "store": identity_of(store), "position": position,
             "built_at": to_iso(graph.clock.now()), "nodes": [ids[s] for s in sorted(ids)],
             "params": {"theta": m.theta, "kmax": m.kmax, "alpha": m.alpha, "beta": m.beta, "gamma": m.gamma}}
     rows = [{"u": ids[a], "v": ids[b], "w": round(w, 4), "src": origin_of(o).split("+")} for a, b, w, o in zip(

@@ -8,7 +8,6 @@ __all__ = ['KnownRule', 'known_rules', 'RuleColumns', 'RuleTable', 'smallest', '
 
 # %% ../../nbs/20_rules/20_rule_cache.ipynb #d23315e9
 import math
-import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -240,7 +239,7 @@ class ReadingCache(RuleCache):
                  ) -> None:
         super().__init__()
         self.backend, self.namespace = backend, namespace
-        self._position, self._lock = ("", 0), threading.RLock()
+        self._position, self._lock = ("", 0), backend.db.lock()
 
     def records(self,
                 seqs: Sequence[int],  # numbers of rules

@@ -27,13 +27,13 @@ class Lagging(AnsweringIndex):
                  slow: int = SLOW,        # memories that are not read while somebody waits
                  ) -> None:
         super().__init__(backend, namespace, mix)
-        self.slow, self._starting = slow, threading.Lock()
+        self.slow, self._starting = slow, backend.db.lock()
 
     def behind(self) -> int:
         "How many memories are to be read before it can answer, about; what is in its file is taken from there."
         with self._lock, self.backend.snapshot():
             position = self.backend.position()
-            if not self._position[0]:
+            if self._position[0] != position[0]:
                 self._load(position[0])
             new, values = position[1] - self._position[1], (self.namespace, self._position[1], self.slow + 1)
             if position[0] == self._position[0] and new >= 0 and not (new and self.db.query(_ERASED, values[:2])):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MEMORY_PATH', 'FEW', 'unreadable', 'explain_error', 'explained', 'connect', 'Connections', 'Closable', 'Guarded',
-           'one_of', 'Noticing', 'Queries', 'savepoint', 'begin_writing', 'begin_reading', 'Sessions']
+           'one_of', 'identity_of', 'Noticing', 'Queries', 'savepoint', 'begin_writing', 'begin_reading', 'Sessions']
 
 # %% ../../nbs/10_store/13_connections.ipynb #f7aadc39
 import json
@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -83,7 +83,8 @@ class _Connection(sqlite3.Connection):
 
     inside = False  # is it in a transaction or snapshot of ours?
     spoiled = False  # did a part of that fail?
-    writing = False  # is it a transaction, of which all may be undone?
+    told = False    # did anybody ask where the store stands, while what was written could still be undone?
+    since = 0       # rows that had been changed when that began
 
     patience = 0.0  # seconds that SQLite waits for a lock
 
@@ -99,6 +100,11 @@ class _Connection(sqlite3.Connection):
             with self.turn:
                 self.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
             self.patience = seconds
+
+    @property
+    def unstored(self) -> bool:
+        "Whether something was written that may still be undone."
+        return self.inside and self.total_changes != self.since
 
     def __del__(self) -> None:
         self.close()
@@ -125,7 +131,9 @@ def connect(path: str,                     # absolute, or `MEMORY_PATH`
 #
 # SQLite connections are cheap; sharing one between threads is where programs go wrong. Each thread gets its own, opened
 # when first needed, and a child process after `fork` never touches its parent's. An in-memory store is the exception: it
-# *is* its connection, so all threads take turns with the one. Closing takes turns, too: SQLite crashes the program when a
+# *is* its connection, so all threads take turns with the one. Whatever else threads share, an index say, is guarded by a lock
+# from `lock`: in memory that is the turn itself, since with a second lock one thread would sooner or later hold the one and wait
+# for the other while another thread holds the other. Closing takes turns, too: SQLite crashes the program when a
 # connection is closed in the middle of a statement, so `close` waits for what is under way and refuses what comes after.
 
 # %% ../../nbs/10_store/13_connections.ipynb #b94680af
@@ -164,6 +172,11 @@ class Connections:
         return found
 
 
+    def lock(self) -> AbstractContextManager[bool]:
+        "For what is made of this store and shared by threads. One that holds it may ask the store; one in a transaction may take it."
+        return threading.RLock() if self._shared is None else self._shared.turn
+
+
 def _gone(path: str) -> StoreError:
     return StoreError(f"The store {path!r} is closed.", "Open it again.")
 
@@ -188,10 +201,27 @@ class Closable(Connections):
 class Guarded(Closable):
     "Connections that know whether their transaction can still be committed."
 
+    undone = 0  # transactions, and parts of them, that were undone after somebody had asked where the store stood in them
+
+    def _undo(self, connection: _Connection) -> None:
+        "A transaction or a part of it is undone: the next events get the numbers of its own."
+        if connection.told:
+            self.undone, connection.told = self.undone + 1, False
+
+    @contextmanager
+    def _undoing(self, connection: _Connection) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._undo(connection)
+            raise
+
     def spoil(self) -> None:
         "Something failed half-way: the transaction that it was part of, if there is one, must not be committed."
         if not self._closed and (connection := self.current()).inside:
             connection.spoiled = True
+            if not connection.in_transaction:
+                self._undo(connection)
 
     def _failed(self, error: sqlite3.Error) -> StoreError:
         "A statement failed; the error to raise."
@@ -224,6 +254,15 @@ def one_of(numbers: Sequence[int],  # to be looked up
     return "(SELECT value FROM json_each(?))", (json.dumps(list(map(int, numbers))),)
 
 # %% ../../nbs/10_store/13_connections.ipynb #48fb024d
+_UNDONE = "~"
+
+
+def identity_of(line: str,  # as `Noticing.line` gave it
+                ) -> str:   # as files name it
+    "Which store it is, whatever was undone there."
+    return line.partition(_UNDONE)[0]
+
+
 class Noticing(Guarded):
     "Notices whether anybody has written."
 
@@ -233,9 +272,19 @@ class Noticing(Guarded):
         "What is the same for as long as nobody writes to the store; None in a transaction, whose writes may be undone."
         try:
             with (connection := own or self.current()).turn:
-                return None if connection.writing else (connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes)
+                if connection.inside and connection.unstored:
+                    return None
+                return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
         except sqlite3.Error as e:
             raise self._failed(e) from e
+
+    def line(self,
+             identity: str,  # of the store
+             ) -> str:       # the identity, for as long as nothing was undone that somebody knew of
+        "The store as its events are numbered: another one once numbers that somebody knows are given again. Asked after the events."
+        connection = self.current()
+        connection.told = connection.told or connection.unstored
+        return f"{identity}{_UNDONE}{self.undone}" if self.undone else identity
 
 # %% ../../nbs/10_store/13_connections.ipynb #94a080eb
 class Queries(Noticing):
@@ -304,7 +353,6 @@ def begin_writing(connection: _Connection,  # in no transaction
     while True:
         try:
             connection.execute("BEGIN IMMEDIATE")
-            connection.writing = True
             return
         except sqlite3.OperationalError as e:
             if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
@@ -330,23 +378,24 @@ class Sessions(Queries):
         with connection.turn:
             if connection.inside:
                 try:
-                    with savepoint(self._ready(), self.path):
+                    with self._undoing(connection), savepoint(self._ready(), self.path):
                         yield
                 except sqlite3.Error as e:
                     raise self._failed(e) from e
                 return
-            connection.inside = True
+            connection.inside, connection.since = True, connection.total_changes
             try:
                 begin(connection, self.busy_timeout_s)
                 try:
-                    yield
-                    if connection.spoiled:
-                        raise _half(self.path)
-                    connection.execute("COMMIT")
+                    with self._undoing(connection):  # before others can write: they are given the same numbers
+                        yield
+                        if connection.spoiled:
+                            raise _half(self.path)
+                        connection.execute("COMMIT")
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
             except sqlite3.Error as e:
                 raise self._explain(e) from e
             finally:
-                connection.inside = connection.spoiled = connection.writing = False
+                connection.inside = connection.spoiled = connection.told = False

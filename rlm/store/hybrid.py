@@ -8,7 +8,6 @@ __all__ = ['KEPT', 'GAPS', 'POOL', 'SHARE', 'EVERYTHING', 'OnFile', 'Kept', 'Rea
            'Choosing', 'Finding', 'HybridIndex']
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #f1044f26
-import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION, tokens
 from .backend import MAX_TERMS, Filters, rarest
 from .catalogue import Catalogue, Values, catalogue_arrays, catalogue_from
+from .connections import identity_of
 from .cues import Cues
 from .embedding import Vectors
 from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
@@ -46,6 +46,8 @@ GAPS = 1000  # numbers without a memory, beyond as many as there are memories, a
 class OnFile(Ranking):
     "An index that may be kept in a file."
 
+    numbering = 0  # goes up when memories get other numbers: whoever has copied numbers must look them up again
+
     def __init__(self,
                  backend: SQLiteBackend,  # the store
                  namespace: str,          # the partition to index
@@ -55,11 +57,11 @@ class OnFile(Ranking):
         self._fixed, self._snapshot = mix is not None, ""
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.lexical, self.meaning = LexicalIndex(), Meaning(backend, namespace)
-        self._position, self._whole, self._unkept, self._lock = ("", 0), False, 0, threading.RLock()
+        self._position, self._whole, self._unkept, self._lock = ("", 0), False, 0, backend.db.lock()
         self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int], tuple[str, int]]]()  # connection → in step at that moment
 
     def _stamp(self, identity: str) -> dict[str, Any]:
-        return {"store": identity, "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
+        return {"store": identity_of(identity), "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
 
     def _load(self, identity: str) -> None:
         "Take the index out of its file, if that fits this store."
@@ -68,6 +70,7 @@ class OnFile(Ranking):
         if found:
             self.lexical, self.catalogue = from_arrays(found[1]), catalogue_from(found[1])
             self._position, self._whole = (identity, found[0]["position"]), False
+            self.numbering += 1
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #0b35936e
 class Kept(OnFile):
@@ -78,6 +81,9 @@ class Kept(OnFile):
         if max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().inside or (folder := index_folder(self.db)) is None:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
+            line, last = self.backend.position()
+            if line != self._position[0] or last < self._position[1]:  # it knows what a transaction of another thread may undo
+                return
             if self._unkept >= KEPT:
                 self._unkept, (identity, last) = 0, self._position
                 self.lexical.compact()
@@ -129,8 +135,6 @@ class Taking(Reading):
 # %% ../../nbs/10_store/33_hybrid.ipynb #9e6335cb
 class Renewing(Taking):
     "Reads anew."
-
-    numbering = 0  # goes up when memories get other numbers: whoever has copied numbers must look them up again
 
     @property
     def position(self) -> tuple[str, int]:
@@ -186,7 +190,7 @@ class InStep(Renewing):
 
     def _changed(self, position: tuple[str, int]) -> Changes | None:
         "What is to be read again; None: everything, into a new index."
-        if not self._position[0]:
+        if self._position[0] != position[0]:
             self._load(position[0])
         known = position[0] == self._position[0] and position[1] >= self._position[1]
         return changed_seqs(self.db, self.namespace, self._position[1]) if known else None

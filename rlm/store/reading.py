@@ -186,7 +186,7 @@ class SQLiteHistory(SQLiteSearch):
         "The store's identity and the number of its last event."
         row = self.db.query("SELECT (SELECT value FROM meta WHERE key = 'database_id'), "
                             "(SELECT seq FROM sqlite_sequence WHERE name = 'events')")[0]
-        return str(row[0]), int(row[1] or 0)
+        return self.db.line(str(row[0])), int(row[1] or 0)
 
 # %% ../../nbs/10_store/15_reading.ipynb #6ef7d1f6
 class SQLiteInsight(SQLiteHistory):

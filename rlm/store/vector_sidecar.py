@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .connections import identity_of
 from .index_file import marked
 from ..core.whole_file import discard, written
 from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, encode
@@ -88,7 +89,7 @@ class Stamp:
            mean: Floats,               # (dim,) of the model
            ) -> "Stamp":
         "For an index at a position."
-        return cls(*position, namespace, model, len(mean), zlib.crc32(mean.astype("<f4").tobytes()))
+        return cls(identity_of(position[0]), position[1], namespace, model, len(mean), zlib.crc32(mean.astype("<f4").tobytes()))
 
 
 def sidecar_path(database: "str | Path",  # the file of the store
