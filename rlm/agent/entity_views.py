@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from .bounds import cut, page
+from .bounds import brief, cut, page
 from .hierarchy import Hierarchies
 from .term_search import TermHit, TermSearch
 from .triples import OWL, RDF, RDFS, Text, is_iri
@@ -29,7 +29,7 @@ def named(choice: str | None,       # what the model passed
     "One of a few words, plural or not. Raises `InvalidInput` with the nearest."
     if choice is None:
         return None
-    wanted = str(choice).strip().lower().replace("_", " ")
+    wanted = brief(choice, what).strip().lower().replace("_", " ")
     for word in (wanted, wanted.removesuffix("es"), wanted.removesuffix("s"), wanted.removesuffix("ies") + "y"):
         if word in known:
             return word
@@ -99,7 +99,8 @@ class SearchingViews(Base):
         "Terms that fit the words, the best first. kind: class, property, object property, individual, concept …"
         chosen = named(kind, KINDS, "kind")
         kinds = [k for k in KINDS if k == chosen or (chosen == "property" and k.endswith("property"))] if chosen else []
-        hits = self.index.search(str(query), kinds)
+        words = brief(query, "query")
+        hits = self.index.search(words, kinds)
 
         def item(hit: TermHit) -> dict[str, Any]:
             about = next((cut(s.text, 120) for s in self.ontology.definitions(hit.iri)), "")
@@ -112,7 +113,7 @@ class SearchingViews(Base):
             }
             return {k: v for k, v in made.items() if v != ""}
         tail = f", kind={chosen!r}" if chosen else ""
-        return page(hits, item, f"search_entity({str(query)!r}{tail}", {"query": str(query)}, offset, limit)
+        return page(hits, item, f"search_entity({words!r}{tail}", {"query": words}, offset, limit)
 
 # %% ../../nbs/40_agent/42_term_views.ipynb #f68defdd
 class ListingViews(SearchingViews):
@@ -141,14 +142,16 @@ class ListingViews(SearchingViews):
                    offset: int = 0,      # items before this page
                    ) -> View:
         "Whether each name is a term of this ontology; names are taken literally, labels don't count."
-        asked = [iris] if isinstance(iris, str) else [str(i) for i in iris]
+        asked = [brief(name, "name") for name in ([iris] if isinstance(iris, str) else iris)]
+
+        def there(name: str) -> bool:
+            iri = self.ontology.names.expand(name)
+            return iri is not None and iri in self.ontology.triples
 
         def item(name: str) -> dict[str, Any]:
-            iri = self.ontology.names.expand(name)
-            there = iri is not None and iri in self.ontology.triples
-            near = [] if there else [self.ontology.names.curie(h.iri) for h in self.index.search(name)[:2]]
-            return {"iri": name, "exists": there, **({"near": near} if near else {})}
-        missing = sum(not item(name)["exists"] for name in asked)
+            near = [] if there(name) else [self.ontology.names.curie(h.iri) for h in self.index.search(name)[:2]]
+            return {"iri": name, "exists": there(name), **({"near": near} if near else {})}
+        missing = sum(not there(name) for name in asked)
         return page(asked, item, f"check_iris({asked!r}"[:120], {"missing": missing}, offset, limit)
 
 # %% ../../nbs/40_agent/42_term_views.ipynb #6024a072
@@ -202,7 +205,8 @@ class Links(Base):
         heads = [o for s, o in t.pairs(OWL + "members") if OWL + "AllDisjointClasses" in t.resources(s, RDF + "type")]
         heads += [o for _, o in t.pairs(OWL + "disjointUnionOf")]
         lists = [frozenset(m for m in t.list(h) if isinstance(m, str)) for h in dict.fromkeys(heads) if isinstance(h, str)]
-        groups = [g for g in lists if len(g) > 1] + [frozenset((s, o)) for p in ("disjointWith", "propertyDisjointWith") for s, o in t.pairs(OWL + p) if isinstance(o, str)]
+        groups = [g for g in lists if len(g) > 1]
+        groups += [frozenset((s, o)) for p in ("disjointWith", "propertyDisjointWith") for s, o in t.pairs(OWL + p) if isinstance(o, str)]
         for group in dict.fromkeys(groups):
             for member in group:
                 found.setdefault(member, []).append(group)

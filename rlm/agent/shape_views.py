@@ -9,7 +9,7 @@ __all__ = ['ExampleViews', 'ShapeTexts', 'ShapeList', 'ShapeViews']
 from functools import cached_property
 from typing import Any
 
-from .bounds import VIEW_CHARACTERS, cut, page
+from .bounds import VIEW_CHARACTERS, brief, cut, page
 from .class_views import ClassViews
 from .entity_views import View
 from .triples import RDF, RDFS, SH, Text, is_iri
@@ -41,7 +41,7 @@ class ExampleViews(ClassViews):
                         offset: int = 0,  # items before this page
                         ) -> View:
         "SPARQL queries that come with the graph, those that fit the words first. Give an example's name to see it in full."
-        asked = set(tokens(query)) if query.strip() else set()
+        asked = set(tokens(brief(query, "query"))) if query.strip() else set()
         whole = [e for e in self.examples if e[0] and query.strip() == e[0]]
         scored = [(len(asked & set(tokens(f"{e[1]} {local_name(e[0])}"))), e) for e in self.examples]
         found = whole or [e for score, e in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if score or not asked]

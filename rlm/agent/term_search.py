@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .triples import OWL, RDFS
-from .vocabulary import Ontology, local_name, split_name
+from .vocabulary import LONGEST, Ontology, local_name, split_name
 from ..core.text import normalise, tokens
 
 # %% ../../nbs/40_agent/42_term_search.ipynb #b42d7a09
@@ -57,7 +57,7 @@ class Nearest:
            least: float = 0.75,  # how alike, from 0 to 1
            ) -> list[tuple[str, float]]:  # words, and how alike they are
         "What a misspelt word may have been: the three nearest, by shared pairs of letters, then by matching blocks."
-        if len(word) < 4:
+        if not 4 <= len(word) <= LONGEST:
             return []
         shared = Counter(other for gram in _grams(word) for other in self._grams.get(gram, ()))
         near = sorted(shared, key=lambda w: (-shared[w] / (len(w) + 1), w))[:20]

@@ -230,9 +230,10 @@ def choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs a
         wanted = USUAL.get(namespace) or (re.sub(r"[^\w]", "", name) if namespace == top else "")
         if not wanted and uses <= 2:
             continue
-        made = wanted if wanted and wanted not in taken and wanted not in given else next(p for n in numbers if (p := f"ns{n}") not in taken)
-        chosen[namespace] = made
-        taken.add(made)
+        if not wanted or wanted in taken or wanted in given:
+            wanted = next(p for n in numbers if (p := f"ns{n}") not in taken)
+        chosen[namespace] = wanted
+        taken.add(wanted)
         covered.update(known.outer(namespace))
     return chosen
 

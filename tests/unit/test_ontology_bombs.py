@@ -1,4 +1,5 @@
 "Small files and calls that would take very long or very much memory: each comes back at once."
+import re
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -13,8 +14,10 @@ from rlm.agent.bounds import VIEW_CHARACTERS, characters
 from rlm.agent.hierarchy import Hierarchies, Hierarchy, common
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.shape_views import ShapeViews
+from rlm.agent.sparql import ResultHandle
 from rlm.agent.triples import OWL, RDF, RDFS, SH, Names, Namespaces, Term, Text, Triples
-from rlm.agent.vocabulary import Ontology
+from rlm.agent.vocabulary import Ontology, split_name
+from rlm.core.errors import InvalidInput, NotFound
 
 E = "http://example.org/x#"
 
@@ -70,7 +73,8 @@ def test_namespaces_within_namespaces_take_no_time() -> None:
 @given(st.lists(st.text("ab/-", max_size=6), max_size=12), st.text("ab/-.", max_size=9))
 def test_the_longest_namespace_that_leaves_a_name_is_found(namespaces: list[str], iri: str) -> None:
     known, good = Namespaces(namespaces), "ab"
-    fits = [n for n in namespaces if iri.startswith(n) and (rest := iri[len(n):]) and rest[0] in good and rest[-1] in good + "-" and "/" not in rest]
+    fits = [n for n in namespaces if iri.startswith(n) and (rest := iri[len(n):]) and rest[0] in good and rest[-1] in good + "-"
+            and "/" not in rest]
     assert known.of(iri) == max(fits, key=len, default=None)
     for n in namespaces:
         assert list(known.outer(n)) == sorted({m for m in namespaces if n.startswith(m) and n != m}, key=len, reverse=True)
@@ -154,3 +158,67 @@ def test_a_constraint_that_many_shapes_share_is_written_once() -> None:
     with at_once(), little_memory():
         assert views.shapes()["total"] == 1000
 
+
+
+# ---------------------------------------------------------------- what a tool is asked with
+
+def wide_row() -> ResultHandle:
+    return ResultHandle(["x"], [("a" * 40,), ("b" * 1000,), ("AbC\nd",)], 3)
+
+
+def test_a_pattern_with_many_stars_takes_no_time() -> None:
+    with at_once():
+        assert wide_row().where("x", "*a" * 8 + "*b")["total"] == 0 and wide_row().where("x", "*a" * 30 + "*")["total"] == 1
+        assert ResultHandle(["x"], [("a" * 1_000_000,)], 1).where("x", "*" + "a" * 900 + "b*")["total"] == 0
+
+
+@given(st.text("aAbB*\n.?", max_size=7), st.text("aAbB\n.?*", max_size=8))
+def test_a_pattern_means_what_it_means_as_a_regular_expression(pattern: str, text: str) -> None:
+    means = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.I | re.S)
+    assert ResultHandle(["x"], [(text,)], 1).where("x", pattern)["total"] == bool(means.fullmatch(text))
+
+
+@given(st.text("aAB1_ é-", max_size=12))
+def test_names_are_split_where_two_kinds_of_letters_meet(name: str) -> None:
+    spaced = re.sub(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])", lambda m: f"{m[1] or m[3]} {m[2] or m[4]}", name)
+    assert split_name(name) == " ".join(re.split(r"[\s_.-]+", spaced)).strip()
+
+
+def test_what_is_too_long_to_be_looked_for_is_refused() -> None:
+    views = views_of([(E + "Agent", RDF + "type", OWL + "Class"), (E + "S", SH + "select", Text("ASK {}"))])
+    long = "A" * 200_000
+    with at_once():
+        assert len(split_name(long)) == len(long)
+        for call in (lambda: views.search_entity(long), lambda: views.describe_entity(long), lambda: views.check_iris(["x", long]),
+                     lambda: views.describe_entity("Agent", fact=long), lambda: views.list_entities(long),
+                     lambda: views.sparql_examples(long), lambda: wide_row().where(long, "x"), lambda: wide_row().group(long)):
+            with pytest.raises(InvalidInput, match=r"has 200,000 characters\. Give at most 1,000"):
+                call()
+        assert views.check_iris(["Agnt"] * 50_000, limit=3)["missing"] == 50_000
+
+
+def test_names_that_are_nearly_alike_are_not_all_compared() -> None:
+    labels = [("aabb" * 20)[:n] for n in range(40, 60)]
+    views = views_of([(f"{E}C{n}", RDFS + "label", Text(f"{labels[n % 20]}{n}")) for n in range(1000)])
+    with at_once(), pytest.raises(NotFound):
+        views.describe_entity("ab" * 30)
+    with at_once():
+        views.search_entity("ab" * 30)
+
+
+# ---------------------------------------------------------------- pages
+
+@given(st.integers(1, 90), st.integers(1, 120), st.text(max_size=40), st.integers(1, 5))
+def test_every_page_of_wide_rows_holds_at_least_one(columns: int, letters: int, cell: str, rows: int) -> None:
+    names = [f"{n}{'c' * letters}" for n in range(columns)]
+    handle, seen = ResultHandle(names, [(cell,) * columns] * rows, rows), 0
+    while seen < rows:
+        view = handle.page(offset=seen)
+        assert view["items"] and characters(view) <= VIEW_CHARACTERS and view["truncated"] == bool(view["more"])
+        seen += len(view["items"])
+    assert not view["truncated"]
+
+
+def test_what_is_left_out_of_a_wide_row_is_counted() -> None:
+    row = ResultHandle([f"c{n}" for n in range(60)], [("x" * 30,) * 60], 1).page()["items"][0]
+    assert row["…"] == f"[+{60 - len(row) + 1}]" and list(row)[:2] == ["c0", "c1"]
