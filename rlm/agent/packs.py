@@ -112,7 +112,7 @@ def read_text(path: "str | Path",  # of a file
         raise InvalidInput(f"The {what} {str(path)!r} has more than {MOST_CHARACTERS:,} characters.", "Make several files of it.")
     return text
 
-
+# %% ../../nbs/40_agent/48e_packs.ipynb #f8cd6e8c
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _DIGITS = 400  # characters of a number at most
 
@@ -262,7 +262,7 @@ def _bring(backend: MemoryBackend, old: MemoryItem | None, new: MemoryItem, revi
     told = _retold(old, new, reviewed)
     return "updated" if told != old and backend.update(told) else "unchanged", ""
 
-
+# %% ../../nbs/40_agent/48e_packs.ipynb #73f99f4b
 def import_items(backend: MemoryBackend,        # where to
                  items: Sequence[MemoryItem],   # strategies, checked
                  *,

@@ -13,9 +13,26 @@ from rlm.agent.curriculum import promote
 from rlm.agent.export_gates import candidates, export_pack, refusal
 from rlm.agent.memory_file import MemoryStore, open_memory
 from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.packs import ensure_packs, import_items, pack_text, pack_version, read_authored, read_pack, read_strategies, read_yaml
-from rlm.agent.packs import shipped_pack
-from rlm.agent.procedural_memory import CONTENT_LIMIT, Experience, Judgment, MemoryBackend, MemoryItem, make_item, safe_item
+from rlm.agent.packs import (
+    ensure_packs,
+    import_items,
+    pack_text,
+    pack_version,
+    read_authored,
+    read_pack,
+    read_strategies,
+    read_yaml,
+    shipped_pack,
+)
+from rlm.agent.procedural_memory import (
+    CONTENT_LIMIT,
+    Experience,
+    Judgment,
+    MemoryBackend,
+    MemoryItem,
+    make_item,
+    safe_item,
+)
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import Gate
 from rlm.store.database import Database
@@ -67,16 +84,17 @@ def test_versions_are_compared_within_one_pack_only(backend: MemoryBackend) -> N
     assert [told(p) for p in ("core_v2", "mine_v9", "core_v1", "core_v2", "core_v3", "mine_v9", "mine_v10", "core_v3")] == [
         "by core_v2", "by mine_v9", "by mine_v9", "by mine_v9", "by core_v3", "by core_v3", "by mine_v10", "by mine_v10"]
     before = backend.items()
-    assert all(import_items(backend, read_pack(line(replace(item, description=f"by {p}"), p))).unchanged for p in ("core_v3", "mine_v10"))
+    assert told("core_v3") == told("mine_v10") == "by mine_v10"
     assert backend.items() == before, "import is idempotent"
 
 
 # ---------------------------------------------------------------- what a pack may say
 
 def test_a_pack_brings_no_counters_and_no_runs(backend: MemoryBackend) -> None:
-    odd = line(make_item(title="t", content="c", source_type="success"), access_count=500, success_count=500, failure_count=2, status="held",
-               task_query="whose?", provenance={"source": "extracted", "run_id": "r-1", "trajectory_id": "t-1", "confidence": "high",
-                                                "earlier": ["mine_v3"], "curriculum_id": "prov_v1"})
+    claims = {"source": "extracted", "run_id": "r-1", "trajectory_id": "t-1", "confidence": "high",
+              "earlier": ["mine_v3"], "curriculum_id": "prov_v1"}
+    counts = {"access_count": 500, "success_count": 500, "failure_count": 2}
+    odd = line(make_item(title="t", content="c", source_type="success"), **counts, status="held", task_query="whose?", provenance=claims)
     import_items(backend, read_pack(odd))
     kept = only(backend)
     assert (kept.access_count, kept.success_count, kept.failure_count, kept.status, kept.task_query) == (0, 0, 0, "ltm", None)
@@ -116,7 +134,8 @@ def test_a_review_counts_and_keeps_what_taught_it(backend: MemoryBackend, tmp_pa
     item = learned(backend)
     now = reviewed(backend, tmp_path, **edits)
     assert now.memory_id == item.memory_id and now.status == "ltm" and refusal(now) == ""
-    assert now.description == edits.get("description", item.description) and now.content == edits.get("content", item.content).strip() + "\n"
+    assert now.description == edits.get("description", item.description)
+    assert now.content == edits.get("content", item.content).strip() + "\n"
     assert {k: now.provenance[k] for k in item.provenance} == dict(item.provenance), "the run that taught it"
     backend.save_artifacts(Experience("r-2", "t-2", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
     backend.save_artifacts(Experience("r-3", "t-3", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
