@@ -179,10 +179,11 @@ def train(curriculum: Curriculum,      # the questions
     for arm, number, task in tqdm(jobs, f"training {curriculum.id}", unit="run", disable=None):
         if arm == "memory" and done[task.id] >= number:
             skipped += 1
-            continue
-        asked = Task(task.query, task.expect, curriculum.id, task.id)
-        run = rlm_run_with_memory(asked, backend if arm == "memory" else None, setting, context)
-        results.append(Result(task.id, arm, number, run.judgment.verdict, run.trajectory.iterations, run.characters, len(run.learned)))
+        else:
+            asked = Task(task.query, task.expect, curriculum.id, task.id)
+            run = rlm_run_with_memory(asked, backend if arm == "memory" else None, setting, context)
+            verdict = run.judgment.verdict
+            results.append(Result(task.id, arm, number, verdict, run.trajectory.iterations, run.characters, len(run.learned)))
         if arm == "memory" and task is curriculum.tasks[-1]:
             promoted |= promote(backend, gate or Gate())
     return Training(curriculum.id, tuple(results), skipped, promoted)
