@@ -146,11 +146,11 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 def decode(value: Any,  # from `json.loads`
            ) -> Any:    # plain data and `Ref`s
     "What `encode` was given. Raises `ValueError` for anything that it does not make."
-    if isinstance(value, list):
-        return [decode(v) for v in value]
-    if not isinstance(value, dict):
+    if not isinstance(value, list | dict):
         return value
     try:
+        if isinstance(value, list):
+            return [decode(v) for v in value]
         (name, held), = value.items()
         return _READ[name](held)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as e:

@@ -110,7 +110,7 @@ def read_log(path: str | Path,             # a log
             if not isinstance(entry, dict) or "kind" not in entry:
                 raise ValueError("no kind")
             _tried(entry)
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             if number == len(lines) and number > 1:
                 return
             raise InvalidInput(f"Line {number} of {str(path)!r} is no line of a run's log.", "Is it the right file?") from None

@@ -131,7 +131,7 @@ def read_script(path: Path,          # JSON, or replies parted by lines of three
         return ScriptedModel([part.strip() for part in ("\n" + text + "\n").split("\n---\n")], f"scripted:{path.name}")
     try:
         lines = json.loads(text)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise InvalidInput(f"The script {str(path)!r} is not JSON ({e}).", "Write a list of texts.") from None
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise InvalidInput(f"The script {str(path)!r} is no list of texts.", "Write a JSON list of texts.")

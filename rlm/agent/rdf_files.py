@@ -161,10 +161,13 @@ def read_source(path: str | Path,        # a file, or a bundled ontology's name
                 ) -> Source:
     "Read a file, or refuse it: too large, not text, no RDF, a bomb. Raises `NotFound`, `OntologyError`."
     file = find_ontology(path)
-    size = file.stat().st_size
-    if size > limit:
-        raise OntologyError(f"{file.name!r} has {size:,} bytes; {limit:,} are allowed.", "Raise max_bytes if you trust it.")
-    data = file.read_bytes()
+    try:
+        size = file.stat().st_size
+        if size > limit:
+            raise OntologyError(f"{file.name!r} has {size:,} bytes; {limit:,} are allowed.", "Raise max_bytes if you trust it.")
+        data = file.read_bytes()
+    except OSError as e:
+        raise OntologyError(f"{str(path)!r} can't be read ({e.strerror}).", "Check what you may do there.") from None
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:4096]:
         raise OntologyError(f"{file.name!r} is no UTF-8 text.", "Save it as UTF-8.")
     data = data.removeprefix(b"\xef\xbb\xbf")

@@ -6,6 +6,7 @@
 __all__ = ['HABIT_K', 'READER_K', 'Outcome', 'log_folder', 'setting_for', 'run']
 
 # %% ../../nbs/40_agent/49d_runner.ipynb #7011b9ad
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Outcome(Mapping[str, Any]):
         trajectory, experience = self.learned.trajectory, self.learned.experience
         used = [{"memory_id": item.memory_id, "rank": rank, "score": round(score, 6), "title": item.title}
                 for rank, (item, score) in enumerate(self.learned.retrieved, start=1)]
-        return {"answer": trajectory.answer, "value": trajectory.value, "iterations": trajectory.iterations,
+        return {"answer": trajectory.answer, "value": trajectory.as_dict(sys.maxsize)["value"], "iterations": trajectory.iterations,
                 "converged": trajectory.converged, "stopped": trajectory.stopped, "judgment": self.learned.judgment.verdict,
                 "run_id": experience.run_id, "trajectory_id": experience.trajectory_id,
                 "log_path": str(trajectory.log_path) if trajectory.log_path else None, "memories_used": used,

@@ -7,6 +7,7 @@ __all__ = ['NONE', 'STOPPED', 'bounded', 'ToolCall', 'Step', 'Trajectory', 'step
            'transcript', 'as_html', 'Usage']
 
 # %% ../../nbs/40_agent/46_trajectory.ipynb #72fcac26
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -160,7 +161,9 @@ def _bounded(value: Any, limit: int, redact: bool) -> Any:
         return {screen(str(k)).text if redact else str(k): _bounded(v, limit, redact) for k, v in value.items()}
     if isinstance(value, Iterable):
         return [_bounded(v, limit, redact) for v in value]
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    return value if isinstance(value, float) and math.isfinite(value) else str(value)  # JSON has no word for infinity
 
 # %% ../../nbs/40_agent/46_trajectory.ipynb #a95066d3
 def _known(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
