@@ -9,7 +9,7 @@ __all__ = ['ARTIFACT_LIMIT', 'FORMS', 'SCHEMA', 'ASKED', 'extract_trajectory_art
 # %% ../../nbs/40_agent/48h_judge.ipynb #e7073f75
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +58,9 @@ _ADMITS = re.compile(
 _ADMITS_KOREAN = re.compile(r"모르겠|모릅니다|(?:모른다|몰라요?)(?![가-힣])|알지\s*못(?:합|한다|했)|확실하지\s*않[습다아음]"
                             r"|(?:알|답할|판단할|확인할)\s*수\s*(?:가\s*)?없[습다어었음]")
 _FIRST = re.compile(r"[\s\"'*_(]*(?:(?:sorry|unfortunately|well)\W+)?(.*?)(?:[.!?]\s|\n|$)")
-_DENIES = re.compile(r"\b(?:not|\w+n['’]t) (?:found|find|exist|in this ontology)\b|\bthere (?:is|are) no\b|"
-                     r"\bno (?:such )?(?:term|class|property|match)|없습니다|없다|존재하지 않|찾을 수 없|찾지 못")
+_DENIES = re.compile(r"\b(?:not|\w+n['’]t) (?:found|find|exist|in this ontology)\b|\bno (?:such )?(?:term|class|property|match)|"
+                     r"\bthere (?:is|are) no\b(?! (?:problem|doubt|issue|question|exception|other|more|further))|"
+                     r"(?<!문제)(?<!문제 )(?<!문제[가는] )없(?:습니다|다)|존재하지 않|찾을 수 없|찾지 못")
 
 
 def admits(answer: str,  # of a run
@@ -70,15 +71,42 @@ def admits(answer: str,  # of a run
 
 # %% ../../nbs/40_agent/48h_judge.ipynb #3ef048f9
 FORMS = ("terms", "number", "truth", "text", "contains", "refuses")  # what can be expected
-_YES = re.compile(r"\W*(?:(?:yes|yeah|true|correct)\b|(?:네|예|참)(?:입니다|이다|이에요|요)?(?![가-힣])"
-                  r"|(?:맞|그렇|옳)(?:습니다|다|음|네요|죠|지요)(?![가-힣])|(?:맞아|그래)요?(?![가-힣]))")
+_COUNTER = r"(?:개|가지|명|번|종류?|곳|사람|마리|권|쌍|건|단계|층|항목|군데)(?=입니다|[의이가은는을를로와과도만씩뿐예다라나]|[^가-힣]|$)"
+_YES = re.compile(rf"\W*(?:(?:yes|yeah|true|correct)\b|(?:네(?!\s+(?:번째|{_COUNTER}))|예|참)(?:입니다|이다|이에요|요)?(?![가-힣])"
+                  r"|(?:it|they|this|that|there) (?:is|are|does|do|has|have)(?=[^\S\n]*(?:[.!]|\n|$))"
+                  r"|(?:맞|그렇|옳|있)(?:습니다|다|음|네요|죠|지요)(?![가-힣])|(?:맞아|그래|있어)요?(?![가-힣]))")
 _NO = re.compile(r"\W*(?:no(?=[^\S\n]*(?:[^\w\s]|\n|$)|\s+(?:it|they|this|that|there|because)\b)|(?:nope|false|incorrect)\b"
-                 r"|아니|아닙|아닌|아님|아뇨|(?:맞지|그렇지|옳지)\s*(?:는\s*)?않|거짓(?:입니다|이다)?(?![가-힣]))")
-_DIGITS = re.compile(r"(?<![\w.:#/])(?<![^\W\d]-)[-−]?(?:\d{1,3}(?:,\d{3}){1,12}|\d{1,40})(?![^\W가-힣]|[./:]\d)")
+                 r"|(?:it|they|this|that|there) (?:is|are|does|do|has|have)(?:n['’]t| not)(?=[^\S\n]*(?:[.!]|\n|$)| (?:an?|the) )"
+                 r"|아니|아닙|아닌|아님|아뇨|(?:맞지|그렇지|옳지)\s*(?:는\s*)?않|거짓(?:입니다|이다)?(?![가-힣])"
+                 r"|없(?:습니다|다|음|네요|죠|지요|어요?)(?![가-힣]))")
+_DIGITS = re.compile(r"(?<![\w.:#/])(?<![^\W\d]-)([-−]?(?:\d{1,3}(?:,\d{3}){1,12}|\d{1,40}))(?:\.0{1,40})?(?![^\W가-힣]|[./:]\d)")
 _PARTED = re.compile(r"[,;\n]+|\s>\s|\b(?:and|및|그리고)\b|(?<=[!-~])(?:와|과|및)\s|(?<=[가-힣])[와과]\s+(?=\S*:)"
-                     r"|(?<=[!-~])(?:입니다|이다)")
+                     r"|(?<=[!-~])(?:입니다|이다|이에요|예요)")
+_TERM = re.compile(r"https?://[^\s<>\"'`]+|(?<![\w:/#.])(?:[A-Za-z][\w.-]*)?:[^\W\d][\w-]*")
+
+# %% ../../nbs/40_agent/48h_judge.ipynb #1e05db2c
+_ENGLISH = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+            "eleven": 11, "twelve": 12}
+_KOREAN = {"하나": 1, "한": 1, "둘": 2, "두": 2, "셋": 3, "세": 3, "넷": 4, "네": 4, "다섯": 5, "여섯": 6, "일곱": 7, "여덟": 8, "아홉": 9,
+           "열": 10, "열하나": 11, "열한": 11, "열둘": 12, "열두": 12}
+_WRITTEN = re.compile(r"\W*(?:(?:there (?:is|are)|it (?:is|has)|they are|the (?:answer|number|total) is|exactly|only|just)[\s:]+)*"
+                      rf"({'|'.join(_ENGLISH)})(?![\w-])(?<!\bone)(?!\s+(?:and a|of|hundred|thousand|million|dozen|times|percent)\b)"
+                      rf"(?:\s+(?:or|to|and)\s+({'|'.join(_ENGLISH)})\b)?")
+_ALONE = re.compile(r"\W*(?:(?:there is|it is|it has|the (?:answer|number|total) is|exactly|only|just)[\s:]+)*one[^\S\n]*(?:[.!:]|\n|$)")
+_NATIVE = re.compile(rf"(?<!\w)(?!한\s*번)({'|'.join(sorted(_KOREAN, key=len, reverse=True))})"
+                     rf"(?:\s*{_COUNTER}(?!\s*(?:이상|이하|초과|미만))"
+                     r"|(?<![한두세네])(?<!중 .)(?<!중 ..)(?<!중[의에] .)(?<!중[의에] ..)(?:뿐)?"
+                     r"(?:입니다|이다|이에요|예요|이요|요)?(?=[.!\s]*$))")
 
 
+def _numbers(answer: str) -> set[int]:
+    "The whole numbers in an answer, in digits or written out."
+    told = normalise(answer)
+    found = {int(n.replace(",", "").replace("−", "-")) for n in _DIGITS.findall(told)} | {_KOREAN[n] for n in _NATIVE.findall(told)}
+    said = _WRITTEN.match(told)
+    return found | ({_ENGLISH[word] for word in said.groups() if word} if said else {1} if _ALONE.match(told) else set())
+
+# %% ../../nbs/40_agent/48h_judge.ipynb #620eee3c
 @dataclass(frozen=True, slots=True)
 class Expectation:
     "What an answer must be: one of `FORMS`, and a value."
@@ -98,7 +126,14 @@ def read_expectation(given: Mapping[str, Any],  # such as {"terms": ["prov:Plan"
     kind = {"terms": list, "contains": list, "number": int, "truth": bool, "refuses": bool, "text": str}[form]
     if not isinstance(value, kind) or (form == "number" and isinstance(value, bool)):
         raise InvalidInput(f"The expectation {form} is {value!r}.", f"Give a {kind.__name__}.")
+    texts = [given[form]] if form == "text" else given[form]
+    if form in ("text", "contains") and not (texts and all(_squeezed(str(t)) for t in texts)):
+        raise InvalidInput(f"The expectation {form} is {value!r}: any answer would do.", "Say what must stand in the answer.")
     return Expectation(form, value)
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(normalise(text).split())
 
 
 def _name(term: object) -> str:
@@ -108,38 +143,55 @@ def _name(term: object) -> str:
     return normalise(found[1] if found else text)
 
 
+def _parts(trajectory: Trajectory) -> list[object]:
+    "The members of an answer, one if it is no list."
+    return list(trajectory.value) if isinstance(trajectory.value, list | tuple) else [*_PARTED.split(trajectory.answer)]
+
+
 def _named(trajectory: Trajectory) -> list[str]:
     "The terms of an answer."
-    given = trajectory.value if isinstance(trajectory.value, list | tuple) else trajectory.answer
-    parts: Iterable[object] = given if not isinstance(given, str) else _PARTED.split(given)
-    return [n for p in parts if (n := _name(p)) not in ("", "none", "없음", "없습니다")]
+    return [n for p in _parts(trajectory) if (n := _name(p)) not in ("", "none", "없음", "없습니다")]
 
-# %% ../../nbs/40_agent/48h_judge.ipynb #1e05db2c
-def verify(trajectory: Trajectory,      # a run that answered
-           expected: Expectation,        # what the answer must be
-           ) -> Judgment:
-    "Whether the answer is what was expected. Certain, where it can be read at all."
-    answer, value = trajectory.answer, trajectory.value
-    if expected.form == "refuses":
-        told = normalise(answer)
-        refused = any(pattern.search(told) for pattern in (_ADMITS, _ADMITS_KOREAN, _DENIES))
-        return Judgment(refused is expected.value, f"It {'admits' if refused else 'does not admit'} that there is no answer.", "high")
-    if expected.form == "terms":
-        wanted, got = {_name(t): str(t) for t in expected.value}, set(_named(trajectory))
-        missing, extra = sorted(wanted[n] for n in wanted.keys() - got), sorted(got - wanted.keys())
-        said = f"{len(wanted) - len(missing)} of {len(wanted)} terms, {len(extra)} that do not belong."
-        return Judgment(not missing and not extra, said, "high", tuple(missing))
-    if expected.form in ("text", "contains"):
-        wanted_texts = [expected.value] if expected.form == "text" else [str(v) for v in expected.value]
-        missing = [t for t in wanted_texts if " ".join(normalise(t).split()) not in " ".join(normalise(answer).split())]
-        said = "It does not say what it should." if missing else "It says what it should."
-        return Judgment(not missing, said, "high", tuple(missing))
-    got_one = _truth(answer, value) if expected.form == "truth" else _number(answer, value)
-    if got_one is None:
-        what = "yes or no" if expected.form == "truth" else "single number"
-        return Judgment(False, f"It gives no {what}.", "high", (str(expected.value),))
-    right = got_one == expected.value
-    return Judgment(right, f"It says {got_one}.", "high", () if right else (str(expected.value),))
+# %% ../../nbs/40_agent/48h_judge.ipynb #f20c862f
+_OBJECT = re.compile(rf"(?: (?:such|class|term|property|individual|entity|called|named))* (?:{_TERM.pattern})")  # of a denial
+
+
+def _names_others(text: str, task: str) -> bool:
+    "Whether a text names a term that the question does not."
+    names = [_name(re.sub(r"(?<=[!-~])[가-힣]+$", "", t)) for t in _TERM.findall(text)]
+    return any(not re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", normalise(task)) for name in names)
+
+
+def _refused(trajectory: Trajectory) -> bool | None:
+    "Whether an answer says that there is none; None where it may be an answer, too."
+    told, task = normalise(trajectory.answer), trajectory.task
+    if admits(trajectory.answer):
+        return True
+    first = _FIRST.match(told)
+    if first and (denial := _DENIES.search(first[1])):
+        rest = told[first.start(1) + denial.end():]
+        return None if _names_others(_OBJECT.sub("", rest, count=1) if _OBJECT.match(rest) else rest, task) else True
+    later = any(pattern.search(told) for pattern in (_ADMITS, _ADMITS_KOREAN, _DENIES))
+    return None if later and not _names_others(told, task) else False
+
+
+def _verify_refusal(trajectory: Trajectory, expected: bool) -> Judgment:
+    refused = _refused(trajectory)
+    if refused is None:
+        return Judgment(None, "It can't be told whether it admits that there is no answer.")
+    return Judgment(refused is expected, f"It {'admits' if refused else 'does not admit'} that there is no answer.", "high")
+
+# %% ../../nbs/40_agent/48h_judge.ipynb #95a260f8
+def _verify_terms(trajectory: Trajectory, expected: Sequence[object]) -> Judgment:
+    wanted, got = {_name(t): str(t) for t in expected}, set(_named(trajectory))
+    missing, extra = sorted(wanted[n] for n in wanted.keys() - got), sorted(got - wanted.keys())
+    said = f"{len(wanted) - len(missing)} of {len(wanted)} terms, {len(extra)} that do not belong."
+    return Judgment(not missing and not extra, said, "high", tuple(missing))
+
+
+def _verify_texts(trajectory: Trajectory, expected: Sequence[str]) -> Judgment:
+    missing = tuple(t for t in expected if _squeezed(t) not in _squeezed(trajectory.answer))
+    return Judgment(not missing, "It does not say what it should." if missing else "It says what it should.", "high", missing)
 
 
 def _truth(answer: str, value: object) -> bool | None:
@@ -148,12 +200,52 @@ def _truth(answer: str, value: object) -> bool | None:
     yes, no = bool(_YES.match(normalise(answer))), bool(_NO.match(normalise(answer)))
     return yes if yes != no else None
 
-# %% ../../nbs/40_agent/48h_judge.ipynb #ac36348c
+
 def _number(answer: str, value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    found = {int(n.replace(",", "").replace("−", "-")) for n in _DIGITS.findall(normalise(answer))}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value) if isinstance(value, int) or value.is_integer() else None
+    found = _numbers(answer)
     return found.pop() if len(found) == 1 else None
+
+# %% ../../nbs/40_agent/48h_judge.ipynb #f1a3b827
+_BEING = re.compile(r"\W*[있없]")  # yes or no, but also some or none
+
+
+def _otherwise(trajectory: Trajectory, form: str) -> bool:
+    "Whether an answer can be read, but not as yes or no, or as one number: a list, terms, several numbers, a yes for a number."
+    answer, value = trajectory.answer, trajectory.value
+    if value is not None and not isinstance(value, str):
+        return True
+    parts = [p for part in _parts(trajectory) if (p := str(part).strip(" \t<>\"'`."))]
+    if parts and all(_TERM.fullmatch(p) or (form == "truth" and _DIGITS.fullmatch(p)) for p in parts):
+        return True
+    if form == "truth":
+        return False
+    return bool(re.search(r"\d", answer) or _numbers(answer)) or (_truth(answer, value) is not None and not _BEING.match(answer))
+
+
+def _verify_one(trajectory: Trajectory, expected: bool | int) -> Judgment:
+    "Yes or no, or a number."
+    form, what = ("truth", "yes or no") if isinstance(expected, bool) else ("number", "single number")
+    got = (_truth if form == "truth" else _number)(trajectory.answer, trajectory.value)
+    if got is not None:
+        return Judgment(got == expected, f"It says {got}.", "high", () if got == expected else (str(expected),))
+    if _otherwise(trajectory, form):
+        return Judgment(False, f"It gives no {what}.", "high", (str(expected),))
+    return Judgment(None, f"No {what} can be read in it.")
+
+
+def verify(trajectory: Trajectory,      # a run that answered
+           expected: Expectation,        # what the answer must be
+           ) -> Judgment:
+    "Whether the answer is what was expected. Certain where it can be read, unknown where it can't."
+    if expected.form == "refuses":
+        return _verify_refusal(trajectory, expected.value)
+    if expected.form == "terms":
+        return _verify_terms(trajectory, expected.value)
+    if expected.form in ("text", "contains"):
+        return _verify_texts(trajectory, [expected.value] if expected.form == "text" else [str(v) for v in expected.value])
+    return _verify_one(trajectory, expected.value)
 
 # %% ../../nbs/40_agent/48h_judge.ipynb #ff42e864
 SCHEMA: Mapping[str, Any] = {
