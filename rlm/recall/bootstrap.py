@@ -118,7 +118,7 @@ class Bootstrapped:
     resumed: bool  # it went on where another had stopped
     unchanged: bool  # nothing was to be done
 
-
+# %% ../../nbs/30_recall/37b_bootstrap.ipynb #79b62f0d
 class Running:
     "One run over a namespace."
 
