@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['Scope', 'Message', 'Receive', 'Send', 'App', 'TITLES', 'BURST_S', 'BODIES', 'CONNECTIONS', 'PATIENCE_S', 'OPEN',
-           'ALWAYS', 'LONGEST_PATH', 'log', 'Watch', 'Problem', 'problem_of', 'Buckets', 'Doors', 'header', 'loopback',
-           'host_of', 'check_names', 'caller_of', 'whole_body', 'replayed', 'Exchange', 'admitted', 'logged', 'Gate']
+           'ALWAYS', 'LONGEST_PATH', 'log', 'Watch', 'Problem', 'short_of_files', 'problem_of', 'Buckets', 'Doors',
+           'header', 'loopback', 'host_of', 'check_names', 'caller_of', 'whole_body', 'replayed', 'Exchange',
+           'admitted', 'logged', 'Gate']
 
 # %% ../../nbs/70_service/78b_gate.ipynb #22d85ef9
 import asyncio
+import errno
 import ipaddress
 import json
 import logging
@@ -63,11 +65,25 @@ _OURS: dict[type[RlmError], tuple[int, str]] = {
     StoreFull: (507, "Nothing was stored.")}
 
 
-def problem_of(error: RlmError,  # as `rlm` raised it
+def short_of_files(error: BaseException | None,  # whatever went wrong
+                   ) -> bool:
+    "Whether it was that one file more could not be opened: the process, or the machine, has as many as it may."
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return True
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_CANTOPEN":  # which does not say why
+            return True
+        error = error.__cause__
+    return False
+
+
+def problem_of(error: Exception,  # whatever went wrong with a request
                ) -> Problem:
-    "The answer for one of our errors. What may name a file is said in general words."
+    "The answer for an error. What may name a file is said in general words."
     if isinstance(error, InvalidInput | NotFound):
         return Problem(404 if isinstance(error, NotFound) else 422, error.message, error.hint)
+    if short_of_files(error):
+        return Problem(503, "The server has no room for one open file more.", "Try again a little later.", {"Retry-After": "1"})
     status, said = next((answer for kind, answer in _OURS.items() if isinstance(error, kind)), (500, "Its log says more."))
     return Problem(status, said, headers={"Retry-After": "1"} if status == 503 else None)
 
@@ -269,11 +285,10 @@ def logged(error: Exception,  # whatever went wrong with a request
     "The answer for an error; what is not the caller's doing goes into the log."
     if isinstance(error, Problem):
         return error
-    if isinstance(error, RlmError):
-        log.error("%s", error)
-        return problem_of(error)
-    log.error("A request failed.", exc_info=error)
-    return Problem(500, "Its log says more.")
+    problem = problem_of(error)
+    if problem.status >= 500:
+        log.error("%s", error, exc_info=None if isinstance(error, RlmError) else error)
+    return problem
 
 # %% ../../nbs/70_service/78b_gate.ipynb #5662a6a3
 class Gate:

@@ -66,7 +66,7 @@ def application_of(settings: Settings,          # of the server
         raise MissingExtra(f"The server needs {e.name}, which is not installed.", "Install it with: pip install 'rlm[serve]'") from None
     service = Service(settings, config=config)
     prepare()  # compiled loops, the index and the model are there before anyone waits for them
-    service.rooms.of(settings.namespace).search("ready", 1)
+    service.rooms.store().search("ready", 1)
     return guarded_application(service, keeper)
 
 

@@ -1,4 +1,5 @@
 "The REST server over real sockets: what it does, whom it lets in, and what it keeps to itself."
+import errno
 import json
 import socket
 import sqlite3
@@ -16,6 +17,7 @@ import pytest
 from serving import Running, problem, request, serving
 
 from rlm import Memory
+from rlm.core.errors import StoreCorrupt
 from rlm.recall.near_search import BEAM
 from rlm.service.rest import Service
 from rlm.service.tokens import TokenFile
@@ -102,7 +104,7 @@ def test_filters_do_what_they_do_everywhere(client: httpx.Client) -> None:
 def test_the_neighbourhood_of_a_memory(client: httpx.Client, open_server: Running) -> None:
     for n in range(6):
         write(client, f"memory {n}", id=f"m{n}")
-    memory = open_server.service.rooms.of("default")
+    memory = open_server.service.rooms.store()
     for a, b, weight in [("m0", "m1", .9), ("m0", "m2", .5), ("m2", "m3", .7), ("m3", "m4", .6), ("m4", "m0", .1)]:
         memory.link(a, b, "similar", weight)
     def around(radius: int, limit: int = 60) -> dict[str, Any]:
@@ -130,7 +132,7 @@ def test_whatever_a_memory_is_called_it_is_read_back(client: httpx.Client, id: s
 def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, open_server: Running) -> None:
     for n, text in enumerate(["The boat is in the harbour.", "The harbour has a blue restaurant.", "Cats like salmon."]):
         write(client, text, id=f"m{n}")
-    memory = open_server.service.rooms.of("default")
+    memory = open_server.service.rooms.store()
     memory.link("m0", "m1", "similar", 0.8)
     free = client.get("/v1/anchors").json()["slots"]
     assert [(a["slot"], a["anchor_block_id"], a["pinned"]) for a in free] == [(s, None, False) for s in "ABC"]
@@ -166,7 +168,7 @@ def test_an_anchor_that_can_not_be_changed_stays(client: httpx.Client, slot: str
 def test_a_change_of_an_anchor_is_whole_or_not_at_all(client: httpx.Client, open_server: Running,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     write(client, "a memory", id="m")
-    memory = open_server.service.rooms.of("default")
+    memory = open_server.service.rooms.store()
     monkeypatch.setattr(memory.anchors, "pin", lambda slot: 1 / 0)
     assert client.patch("/v1/anchors/A", json={"anchor_block_id": "m", "pinned": True}).status_code == 500
     assert client.get("/v1/anchors").json()["slots"][0]["anchor_block_id"] is None
@@ -199,10 +201,42 @@ def test_the_contract_is_typed_and_names_its_errors(client: httpx.Client) -> Non
 
 def test_health_tells_whether_the_store_answers(client: httpx.Client, open_server: Running) -> None:
     assert client.get("/health").json() == {"live": True, "ready": True}
-    open_server.service.rooms.of("default").close()
+    open_server.service.rooms.store().close()
     answer = client.get("/health")
     assert (answer.status_code, answer.json()) == (503, {"live": True, "ready": False})
     assert client.get("/health/live").json() == {"live": True}
+
+
+@pytest.mark.parametrize("trouble", ["sqlite", "system"])
+def test_a_lack_of_open_files_is_said_to_pass(client: httpx.Client, open_server: Running, trouble: str, tmp_path: Path,
+                                              monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def failing(*_args: Any, **_more: Any) -> Any:
+        if trouble == "system":
+            raise OSError(errno.EMFILE, "Too many open files")
+        sqlite3.connect(tmp_path / "no folder" / "m.db")
+    store = open_server.service.rooms.store()
+    monkeypatch.setattr(store.backend, "position", failing)
+    monkeypatch.setattr(store, "search", failing)
+    answer = client.post("/v1/search", json={"q": "x"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1") and "open file" in problem(answer)["detail"]
+    deadline = time.monotonic() + 10
+    while "open" not in caplog.text and time.monotonic() < deadline:  # it is written when the answer has been sent
+        time.sleep(0.01)
+    assert "open" in caplog.text
+    assert client.get("/health").json() == {"live": True, "ready": False}
+    monkeypatch.undo()
+    assert client.post("/v1/search", json={"q": "x"}).status_code == 200 and client.get("/health").json()["ready"]
+
+
+def test_what_went_wrong_inside_is_in_the_log(client: httpx.Client, open_server: Running, monkeypatch: pytest.MonkeyPatch,
+                                              caplog: pytest.LogCaptureFixture) -> None:
+    def failing(*_args: Any, **_more: Any) -> Any:
+        raise StoreCorrupt("The store '/home/somebody/m.db' is damaged.", "Restore a backup.")
+    monkeypatch.setattr(open_server.service.rooms.store(), "search", failing)
+    answer = client.post("/v1/search", json={"q": "x"})
+    assert answer.status_code == 500 and "somebody" not in answer.text and "somebody" in caplog.text
+    caplog.clear()
+    assert client.post("/v1/write", json={"text": "x", "reply_to": "nobody"}).status_code == 422 and not caplog.records
 
 
 # ---------------------------------------------------------------- what it refuses
@@ -238,12 +272,12 @@ WRONG: list[tuple[str, str, Any, int]] = [
                          ids=[f"{m} {p[:40]} {json.dumps(b)[:50]}" for m, p, b, _ in WRONG])
 def test_what_is_wrong_is_refused_plainly(client: httpx.Client, open_server: Running, place: str, method: str, body: Any,
                                           status: int) -> None:
-    before = open_server.service.rooms.of("default").backend.position()
+    before = open_server.service.rooms.store().backend.position()
     answer = client.request(method, place, **({} if method == "GET" else {"json": body}))
     assert answer.status_code == status, answer.text
     said = json.dumps(problem(answer))
     assert "Traceback" not in said and ".py" not in said and "memory.db" not in said
-    assert open_server.service.rooms.of("default").backend.position() == before
+    assert open_server.service.rooms.store().backend.position() == before
 
 
 @pytest.mark.parametrize("body",
@@ -419,7 +453,7 @@ def test_a_failure_inside_is_told_to_the_log_alone(open_server: Running, client:
                                                    caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("/etc/secret is not there")
-    memory = open_server.service.rooms.of("default")
+    memory = open_server.service.rooms.store()
     monkeypatch.setattr(memory, "search", fail)
     answer = client.post("/v1/search", json={"q": "x"})
     assert problem(answer) == {"title": "The server failed", "status": 500, "detail": "Its log says more."}
