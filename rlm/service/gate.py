@@ -57,7 +57,7 @@ class Problem(Exception):
         "As JSON. Half characters, which UTF-8 does not have, become question marks."
         return json.dumps(self.content, ensure_ascii=False).encode("utf-8", "replace")
 
-
+# %% ../../nbs/70_service/78b_gate.ipynb #a6ffa3fd
 _OURS: dict[type[RlmError], tuple[int, str]] = {
     StoreBusy: (503, "Another process is writing to the store; nothing was stored."),
     StoreClash: (409, "An id is taken, or a memory that is named is not there; nothing was stored."),

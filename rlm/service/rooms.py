@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['THREADS', 'OTHERS', 'EACH', 'MOST', 'open_at_once', 'file_limit', 'Lent', 'Room', 'Place', 'counted', 'OpenRooms',
-           'ready', 'LendingRooms', 'Rooms']
+           'ready', 'ListedRooms', 'LendingRooms', 'ClosingRooms', 'Rooms']
 
 # %% ../../nbs/70_service/78eb_rooms.ipynb #a4844ef0
 import threading
@@ -116,8 +116,26 @@ def ready(memory: Memory,  # just opened
     _ = memory.graph, memory.anchors, memory.attention
     return memory
 
+# %% ../../nbs/70_service/78eb_rooms.ipynb #985884c9
+class ListedRooms(OpenRooms):
+    "What is open, and what was counted."
+
+    def all(self) -> list[Memory]:
+        "Those that are open."
+        with self._lock:
+            return self._all()
+
+    def counted(self) -> Attention:
+        "What anchors and graph have counted, in all namespaces since the server began; and the links in those that are open."
+        with self._lock:
+            past, memories = self._past, self._all()
+        return sum((counted(m) + Attention(edges=m.graph.edge_count) for m in memories), past)
+
+    def _all(self) -> list[Memory]:
+        return [m for m in (self._store, *(p.memory for p in self._places.values())) if m is not None]
+
 # %% ../../nbs/70_service/78eb_rooms.ipynb #c454b844
-class LendingRooms(OpenRooms):
+class LendingRooms(ListedRooms):
     "Places, taken and left."
 
     def _enter(self, namespace: str) -> tuple[Place, list[Place]]:
@@ -145,6 +163,10 @@ class LendingRooms(OpenRooms):
             if not place.users and place.memory is None:
                 del self._places[place.namespace]
 
+# %% ../../nbs/70_service/78eb_rooms.ipynb #1a1d8824
+class ClosingRooms(LendingRooms):
+    "Rooms that make room for others."
+
     def _shut(self, place: Place) -> None:
         "Close a room in which nobody is."
         try:
@@ -158,8 +180,8 @@ class LendingRooms(OpenRooms):
                 self._closing -= 1
             self._leave(place)
 
-# %% ../../nbs/70_service/78eb_rooms.ipynb #1a1d8824
-class Rooms(LendingRooms):
+# %% ../../nbs/70_service/78eb_rooms.ipynb #74048a3b
+class Rooms(ClosingRooms):
     "The memories of a server, by namespace. Threads may share it."
 
     @contextmanager
@@ -183,17 +205,6 @@ class Rooms(LendingRooms):
             yield memory
         finally:
             self._leave(place)
-
-    def all(self) -> list[Memory]:
-        "Those that are open."
-        with self._lock:
-            return [m for m in (self._store, *(p.memory for p in self._places.values())) if m is not None]
-
-    def counted(self) -> Attention:
-        "What anchors and graph have counted, in all namespaces since the server began; and the links in those that are open."
-        with self._lock:
-            past, memories = self._past, [m for m in (self._store, *(p.memory for p in self._places.values())) if m is not None]
-        return sum((counted(m) + Attention(edges=m.graph.edge_count) for m in memories), past)
 
     def close(self) -> None:
         "Close all of them, and the store."

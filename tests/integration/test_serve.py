@@ -231,10 +231,10 @@ def test_a_lack_of_open_files_is_said_to_pass(client: httpx.Client, open_server:
 def test_what_went_wrong_inside_is_in_the_log(client: httpx.Client, open_server: Running, monkeypatch: pytest.MonkeyPatch,
                                               caplog: pytest.LogCaptureFixture) -> None:
     def failing(*_args: Any, **_more: Any) -> Any:
-        raise StoreCorrupt("The store '/home/somebody/m.db' is damaged.", "Restore a backup.")
+        raise StoreCorrupt("The store '/home/user/m.db' is damaged.", "Restore a backup.")
     monkeypatch.setattr(open_server.service.rooms.store(), "search", failing)
     answer = client.post("/v1/search", json={"q": "x"})
-    assert answer.status_code == 500 and "somebody" not in answer.text and "somebody" in caplog.text
+    assert answer.status_code == 500 and "m.db" not in answer.text and "m.db" in caplog.text
     caplog.clear()
     assert client.post("/v1/write", json={"text": "x", "reply_to": "nobody"}).status_code == 422 and not caplog.records
 
