@@ -91,7 +91,7 @@ class CountedRules(ApplyingRules):
     def _count(self, tx: Writes, record: MemoryRecord, counts: Mapping[str, int], at: datetime, now: datetime, why: str,
                **detail: Any) -> MemoryRecord:
         "Add to the counters, write it down, and hold the rule if it failed too often; inside a transaction."
-        tx.count(record.id, self.namespace, at, access=1, success=counts["success"], failure=counts["failure"])
+        tx.count(record.id, self.namespace, at, access=counts.get("access", 1), success=counts["success"], failure=counts["failure"])
         when = {} if at == now else {"at": to_iso(at)}
         tx.log([Event(now, why, record.id, self.namespace, {**counts, **when, **detail})])
         [record] = self.backend.get([record.id], self.namespace)
@@ -123,6 +123,16 @@ class UsedRules(CountedRules):
                 raise InvalidInput(f"The rule {record.id!r} was made at {to_iso(record.created_at)}, later than {to_iso(at)}.",
                                    "Check the clock.")
             return Rule.of(self._count(tx, record, counts, at, now, "use"))
+
+    def count_use(self,
+                  rule_id: str,              # of a rule
+                  counts: Mapping[str, int],  # success, failure and access, from 0
+                  query: str | None = None,  # the question it was found for, guarded
+                  ) -> Rule:                 # as it stands afterwards
+        "Report a use as `Memory.record_usage` is told of it. Raises `NotFound`."
+        now, asked = self.clock.now(), {} if query is None else {"query": query}
+        with self.backend.transaction() as tx:
+            return Rule.of(self._count(tx, self._record(rule_id), counts, now, now, "use", **asked))
 
 # %% ../../nbs/20_rules/21_lifecycle.ipynb #8206f164
 _FROM = {"promote": ("hot", "held"), "hold": ("hot", "ltm"), "release": ("held", "archived"), "archive": ("hot", "ltm", "held")}

@@ -133,17 +133,22 @@ class CountingMemory(ChangingMemory):
                      access: int = 1,   # how often it was used
                      query: str | None = None,  # the question it was found for: what `rlm train-ranker` learns from
                      ) -> None:
-        "Say that a memory was used, and how it went. Counters are added to atomically. Raises `NotFound`."
+        "Say that a memory was used, and how it went. Counters are added to atomically; a rule may be held for it. Raises `NotFound`."
         asked = None if query is None else valid_text(query, "query", self.settings.max_text_chars)
         if asked is not None:  # it is stored like any text
             asked = guarded({"text": asked}, self.settings.secrets)["text"]
         amounts = {"success": success, "failure": failure, "access": access}
         checked, known = {name: read_count(n, name) for name, n in amounts.items()}, stored_id(id)
         with self.backend.transaction() as tx:
-            tx.count(known, self.namespace, self.clock.now(), **checked)
-            if asked is not None:
-                detail = {"query": asked, "success": checked["success"], "failure": checked["failure"]}
-                tx.log([Event(self.clock.now(), "use", known, self.namespace, detail)])
+            if any(r.kind == "rule" for r in self.backend.get([known], self.namespace)):
+                return self._rule_used(known, checked, asked)
+            tx.count(known, self.namespace, now := self.clock.now(), **checked)
+            said = {} if asked is None else {"query": asked}
+            tx.log([Event(now, "use", known, self.namespace, {**said, "success": checked["success"], "failure": checked["failure"]})])
+
+    def _rule_used(self, rule_id: str, counts: Mapping[str, int], query: str | None) -> None:
+        from rlm.rules.lifecycle import UsedRules  # only whoever has rules needs their room
+        UsedRules.within(self).count_use(rule_id, counts, query)
 
 # %% ../../nbs/70_service/72_memory.ipynb #d22dfd80
 def link_event(edge: Edge,       # as it was stored

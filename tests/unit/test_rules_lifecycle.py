@@ -267,3 +267,23 @@ def test_rules_and_memories_share_a_store(bare: Path, tmp_path: Path) -> None:
         assert store.apply({"hour": 9}).fired == () and "character" in store.cache.problems["tea"]
         memory.delete("tea", erase=True)
         assert store.get_rules("any").rules == () and store.cache.problems == {}
+
+
+def test_a_use_that_a_memory_reports_counts_like_any(bare: Path, clock: ManualClock) -> None:
+    with Memory(":memory:", clock=clock) as memory:
+        store = RuleStore.within(memory)
+        for name in ("a", "b"):
+            store.add_rule(f"rule {name}", rule_id=name, status="ltm")
+        assert len(store.get_rules()) == 2
+        memory.record_usage("b", success=9)
+        assert [r.rule_id for r in store.get_rules(limit=1)] == ["b"] and store.get("b").success == 9
+        memory.record_usage("b", success=1, access=3, query="what about b?")
+        assert memory.get("b").access_count == 4
+        assert [(p.event, p.success) for p in store.history("b").points] == [("write", 0), ("use", 9), ("use", 10)]
+        assert memory.backend.events("default", "b")[-1].detail["query"] == "what about b?"
+        for _ in range(9):
+            memory.record_usage("a", failure=1)
+        assert store.get("a").status == "held" and [r.rule_id for r in store.get_rules()] == ["b"]
+        note = memory.write("green tea")
+        memory.record_usage(note.id, success=2)
+        assert memory.backend.events("default", note.id)[-1].detail == {"success": 2, "failure": 0}
