@@ -17,6 +17,7 @@ import yaml
 from tabulate import tabulate
 
 from .errors import InvalidInput, SettingsError, suggest
+from .files import read_path
 from .text import valid_label
 
 # %% ../../nbs/00_core/05_settings.ipynb #c30c680a
@@ -54,11 +55,10 @@ def _path(value: Any) -> Path:
     "A path as the file system spells one."
     try:
         path = Path(_word(str(value) if isinstance(value, Path) else value))
-        if b"\0" not in os.fsencode(path):
-            return path
-    except ValueError:
-        pass
-    raise ValueError("it must be a path")
+        read_path(path)  # what is shown is as it was written
+        return path
+    except (ValueError, InvalidInput) as e:
+        raise ValueError(f"it must be a path ({e.message})" if isinstance(e, InvalidInput) else "it must be a path") from None
 
 
 def _url(value: Any) -> str:
@@ -214,8 +214,11 @@ def find_file(named: "str | Path | None",      # from an argument
               ) -> Path | None:
     "The settings file to read. One that is named must be there, which reading it will tell."
     if chosen := named or environment.get("RLM_CONFIG"):
-        return Path(chosen).expanduser()
+        return read_path(chosen)
     return next((p for p in (Path(f).expanduser() for f in FILES) if os.path.isfile(p)), None)
+
+
+_NO_YAML = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)  # 2026-02-30, !!int x …
 
 
 def from_file(path: Path,           # a YAML file
@@ -225,7 +228,7 @@ def from_file(path: Path,           # a YAML file
     try:
         text = path.read_text(encoding="utf-8")
         found, keys = yaml.safe_load(text), _keys(text)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
+    except _NO_YAML as e:
         raise SettingsError(f"{where} is not YAML ({' '.join(str(e).split())}).", write) from None
     except OSError as e:
         raise SettingsError(f"{where} can't be read ({e.strerror}).", "Check the path given by --config or RLM_CONFIG.") from None

@@ -17,14 +17,14 @@ from typing import Any
 
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
-from ..core.files import replace_file
+from ..core.files import read_path, replace_file
 from ..core.ids import canonical_json
 from .history import RememberedRules
 from .lifecycle import SLACK
 from .rule import NAMES
 from ..store.backend import Filters
 from ..store.records import STATUSES, MemoryRecord, check_order, dump_json, read_count, read_fields
-from ..store.transfer import ImportReport
+from ..store.transfer import DELETED, ImportReport, removed
 
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #a33525d6
 PLAIN = ("rule_id", "expr", "formal", "tags", "version", "status", "success", "fail", "last_used", "created_at")  # always there
@@ -167,13 +167,15 @@ class ImportedRules(ReadRules):
         wanted = self._read_all((n, line) for n, line in enumerate(lines, start=1) if line.strip())
         with self.backend.transaction() as tx:
             here = {r.id: r for r in self.backend.get([*wanted], self.namespace)}
-            new = [r for _, r in wanted.values() if r.id not in here]
+            gone = removed(self.backend.db, self.namespace, [i for i in wanted if i not in here])
+            new = [r for _, r in wanted.values() if r.id not in here and r.id not in gone]
             if new:
                 tx.insert(new)
         if new:
             self.vectors.fill(self.namespace, self.clock)
-        refused = {i: "differs from the rule here" for i, r in here.items() if not same(*wanted[i], r)}
-        return ImportReport(len(new), len(here) - len(refused), refused, {"memories": len(new)} if new else {})
+        other = {i: "differs from the rule here" for i, r in here.items() if not same(*wanted[i], r)}
+        refused = other | dict.fromkeys(sorted(gone), DELETED)
+        return ImportReport(len(new), len(here) - len(other), refused, {"memories": len(new)} if new else {})
 
 # %% ../../nbs/20_rules/21_rule_transfer.ipynb #a765104f
 class RuleStore(ImportedRules):
@@ -184,7 +186,7 @@ class RuleStore(ImportedRules):
                      ) -> ImportReport:
         "Take rules in from a file. Raises `NotFound`, `InvalidInput`."
         try:
-            text = Path(path).expanduser().read_text(encoding="utf-8")
+            text = read_path(path).read_text(encoding="utf-8")
         except OSError as e:
             raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
         except UnicodeDecodeError as e:

@@ -49,11 +49,12 @@ def backup(memory: Memory, target: Path, as_json: bool) -> None:
 @json_option
 def restore_(source: Path, yes: bool, db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     "Put the backup SOURCE in the place of the store. What was there is kept beside it."
-    path = load_settings(config, db_path=db, namespace=namespace).db_path.expanduser()
+    settings = load_settings(config, db_path=db, namespace=namespace)
+    path = settings.db_path.expanduser()
     examine(source)
     if os.path.exists(path) and not yes:
         click.confirm(f"Replace {path} with {source}?", abort=True, err=True)
-    kept = restore(source, path, SystemClock().now())
+    kept = restore(source, path, SystemClock().now(), settings.busy_timeout_s)
     if as_json:
         print_json({"restored": str(path), "kept": kept and str(kept)})
     else:

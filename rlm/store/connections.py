@@ -172,6 +172,12 @@ class Connections:
         return found
 
 
+    @property
+    def inside(self) -> bool:
+        "Whether this thread is in a transaction or snapshot. In memory it waits for its turn: another thread may be in one."
+        with (connection := self.current()).turn:
+            return connection.inside
+
     def lock(self) -> AbstractContextManager[bool]:
         "For what is made of this store and shared by threads. One that holds it may ask the store; one in a transaction may take it."
         return threading.RLock() if self._shared is None else self._shared.turn

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.errors import EmbeddingError, InvalidInput, suggest
+from ..core.files import read_path
 from ..core.sentences import sentence_spans
 from ..core.settings import Settings
 
@@ -269,5 +270,5 @@ def cache_folder(settings: Settings,  # its `cache`
     "Where files that can be made again are kept."
     above = os.environ.get("XDG_CACHE_HOME")
     if above and "cache" not in settings.sources and settings.cache == Settings().cache:
-        return Path(above).expanduser() / "rlm"
+        return read_path(above) / "rlm"
     return settings.cache.expanduser()

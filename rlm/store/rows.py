@@ -17,6 +17,7 @@ from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput
 from ..core.text import valid_text
 from .database import Database
+from .run_rows import RUN_TABLES, storable
 from .records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, from_row, read_label, read_mapping
 
 # %% ../../nbs/10_store/18_rows.ipynb #155ced25
@@ -126,6 +127,8 @@ def read_row(table: str,              # its table
             raise ValueError(f"{table} has no column {min(odd)[:40]!r}")
         if missing := [name for name, (_, needed) in columns.items() if needed and row.get(name) is None]:
             raise ValueError(f"{table} needs {missing[0]!r}")
+        if table in RUN_TABLES:  # earlier versions stored what models said as they said it
+            row = {name: storable(value) if isinstance(value, str) else value for name, value in row.items()}
         ready = {name: read_value(name, columns[name][0], value) for name, value in row.items() if name != "table" and value is not None}
         _TOGETHER.get(table, dict)(ready)
         return ready

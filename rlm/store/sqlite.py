@@ -18,13 +18,14 @@ from typing import Any
 
 from ..core.clock import from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreBusy, StoreClash, StoreError
-from .database import Database, copy_database
+from .database import Database
 from .fulltext import (adjacent, concerned, ids_by_namespace, in_step, index_alone, is_stale, rebuild, replies,
                                 stands_alone)
 from .index_file import drop_indexes
 from .reading import MEMORY_FIELDS, TAGS_OF, SQLiteInsight
 from .records import COLUMNS, Edge, Event, MemoryRecord, check_edge, dump_json, to_row
 from .run_traces import forget_runs, remove_logs
+from .upkeep import backup
 
 # %% ../../nbs/10_store/16_sqlite.ipynb #149438c2
 _SEEN_ONE = "SELECT 1 FROM events WHERE namespace = ? AND subject = ? LIMIT 1"
@@ -299,11 +300,12 @@ class SQLiteErasing(SQLiteSessions):
 
     def erase(self, memory_ids: Sequence[str], namespace: str, at: datetime) -> int:
         "Remove memories whole. Returns how many there were."
-        if self.db.current().inside:
+        if self.db.inside:
             raise StoreError("An erasure rewrites the whole file, so it can't be part of a transaction or snapshot.",
                              "Erase after its end.")
         with self.transaction() as tx:
-            logs = forget_runs(self.db, self.latest(memory_ids, namespace), namespace)
+            every = [version for i in memory_ids for version in self.versions(i, namespace)]
+            logs = forget_runs(self.db, every, namespace)
             count = erase(tx, memory_ids, namespace, at)
         try:
             if count:
@@ -327,8 +329,8 @@ class SQLiteBackend(SQLiteErasing):
             self._rebuild()
 
     def backup(self, target: Path) -> Path:
-        "A consistent copy, taken while others read and write."
-        return copy_database(self.db.current(), target)
+        "A consistent copy, taken while others read and write. Raises `StoreError`."
+        return backup(self.db, target)
 
     def repair(self) -> None:
         "Rebuild everything that is derived from the rows, and leave no freed byte behind."

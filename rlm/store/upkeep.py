@@ -17,9 +17,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..core.errors import NotFound, StoreCorrupt, StoreError, StoreForeign
+from ..core.files import read_path
 from .backend import TEXT_COLUMNS
 from .connections import connect, explained
-from .database import Database, copy_database, inspect_file, read_version
+from .database import Database, copy_database, copy_pages, inspect_file, read_version
 from .fulltext import all_docids, documents, is_stale
 from .reading import MEMORY_FIELDS, to_record
 from .schema import SCHEMA_VERSION
@@ -147,16 +148,20 @@ def backup(db: Database,           # a live store
            target: "str | Path",   # a file that does not exist yet; its folder is made
            ) -> Path:              # the same, absolute
     "Copy a live store to a file that must not exist yet. Raises `StoreError` when it does or can't be made."
-    path = Path(target).expanduser().absolute()
+    path = read_path(target).absolute()
     if os.path.exists(path):
         raise StoreError(f"The backup {str(path)!r} exists already.", "Give another name; backups are never overwritten.")
-    with explained(str(path)):
-        return copy_database(db.current(), path)
+    if db.inside:
+        raise StoreError("A backup holds what is stored, so it can't be made in a transaction or snapshot.", "Make it after its end.")
+    connection = db.current()
+    with connection.turn, explained(str(path)):
+        return copy_database(connection, path, db.path, db.busy_timeout_s)
 
 
 def examine(source: Path,  # a backup
             ) -> None:
     "Refuse a backup that is missing, no store, too new, or damaged."
+    source = read_path(source)
     try:
         inspect_file(str(source))
     except OSError as e:
@@ -175,26 +180,28 @@ def examine(source: Path,  # a backup
 def restore(source: "str | Path",   # a backup
             target: "str | Path",   # the store to replace; need not exist
             now: datetime,          # names the copy of what is replaced
+            busy_timeout_s: float = 30.0,  # how long to wait for whoever writes to it
             ) -> Path | None:       # that copy, if there was anything to replace
-    "Put a backup in the place of a store. What was there is kept beside it."
-    origin, path = Path(source).expanduser().absolute(), Path(os.path.realpath(Path(target).expanduser()))
+    "Put a backup in the place of a store. What was there is kept beside it. Raises `StoreBusy` while another process writes to it."
+    origin, path = read_path(source).absolute(), Path(os.path.realpath(read_path(target)))
     examine(origin)
     stamp = now.strftime("%Y%m%dT%H%M%S%fZ")
     try:
-        kept = _set_aside(path, stamp) if os.path.exists(path) and path.stat().st_size else None
+        kept = _set_aside(path, stamp, busy_timeout_s) if os.path.exists(path) and path.stat().st_size else None
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as e:
         raise StoreError(f"The store {str(path)!r} can't be replaced ({e.strerror}).", "Give a path that you may write to.") from e
-    with explained(str(path)), closing(connect(str(origin), "ro")) as old, closing(connect(str(path))) as new:
-        old.backup(new)
+    with explained(str(path)), closing(connect(str(origin), "ro")) as old, closing(connect(str(path), busy_timeout_s=0.05)) as new:
+        copy_pages(old, new, str(path), busy_timeout_s)
+        new.wait(busy_timeout_s)
         new.execute("UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'database_id'")
         new.execute("PRAGMA journal_mode = WAL")
     Database(path).close()  # brings an older schema up to date
     return kept
 
 # %% ../../nbs/10_store/17_upkeep.ipynb #d9b432ce
-def _set_aside(path: Path, stamp: str) -> Path:
+def _set_aside(path: Path, stamp: str, patience_s: float) -> Path:
     "Copy a sound store, move away a damaged one; refuse to replace what is no store of ours."
     try:
         inspect_file(str(path))
@@ -202,7 +209,7 @@ def _set_aside(path: Path, stamp: str) -> Path:
             read_version(connection, str(path), SCHEMA_VERSION)
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise StoreCorrupt(f"The store {str(path)!r} is damaged.")
-            return copy_database(connection, path.with_name(f"{path.name}.replaced-{stamp}"))
+            return copy_database(connection, path.with_name(f"{path.name}.replaced-{stamp}"), str(path), patience_s)
     except StoreCorrupt:
         aside = path.with_name(f"{path.name}.damaged-{stamp}")
         for end in ("-wal", "-shm", ""):

@@ -157,7 +157,8 @@ def insert_vectors(db: Database,  # an open store
     if odd := {rows.shape[1] for rows in vectors.values()} - {stamp.dim}:
         raise mismatch(db, stamp.model, stamp.model, in_words(stamp.dim, min(odd)))
     db.many("INSERT OR REPLACE INTO vectors (seq, model, chunk, dim, vector) VALUES (?, ?, ?, ?, ?)",
-            [(seq, stamp.model, chunk, len(row), row.astype("<f2").tobytes()) for seq, rows in vectors.items() for chunk, row in enumerate(rows)])
+            [(seq, stamp.model, chunk, len(row), row.astype("<f2").tobytes())
+             for seq, rows in vectors.items() for chunk, row in enumerate(rows)])
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #2528ba37
 def _batch(rows: Sequence[tuple[int, int, bytes]], dim: int) -> Batch:

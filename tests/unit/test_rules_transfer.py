@@ -150,3 +150,16 @@ def test_a_confidence_that_was_computed_is_passed_over() -> None:
         shown = rules.add_rule("Tea").as_dict()
         there.import_lines([json.dumps(shown)])
         assert there.get(shown["rule_id"]).as_dict() == shown and records(there) == records(rules)
+
+
+@pytest.mark.parametrize("erase", [True, False])
+def test_a_rule_that_was_deleted_here_does_not_come_back(erase: bool) -> None:
+    with Memory(":memory:", clock=ManualClock("2026-01-01")) as memory:
+        rules = RuleStore.within(memory)
+        rules.add_rule("Tea", rule_id="a")
+        rules.add_rule("Cocoa", rule_id="b")
+        lines = [*rules.export_lines()]
+        memory.delete("a", erase=erase)
+        report = rules.import_lines(lines)
+        assert (report.added, report.unchanged, report.refused) == (0, 1, {"a": "was deleted here"})
+        assert [r.id for r in records(rules)] == ["b"]

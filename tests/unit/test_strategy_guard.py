@@ -27,6 +27,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.store.database import Database
 from rlm.store.sqlite import SQLiteBackend
+from rlm.store.transfer import export_file, import_file
 
 pytestmark = pytest.mark.usefixtures("bare")
 KEY = "sk-" + "a1B2c3D4e5F6g7H8" * 2
@@ -216,3 +217,18 @@ def test_a_run_with_half_a_surrogate_pair_is_kept(name: str, mode: str, tmp_path
         backend.close()
     assert kept.answer == kept.notes == "a\ufffdb" and kept.artifact == {"steps": [{"code": "a\ufffdb", "a\ufffdb": 1}]}
     assert kept.judgment == Judgment(False, "a\ufffdb", "low", ("a\ufffdb",))
+
+
+@pytest.mark.parametrize("mode", ["redact", "allow"])
+def test_a_run_with_a_nul_can_be_exported_and_imported(mode: str, tmp_path: Path) -> None:
+    run = Experience("r-1", "t-1", "q\0", "a\0b", 1, True, {"steps": [{"code": "a\0b"}]}, Judgment(False, "a\0b", "low", ("a\0b",)),
+                     notes="a\0b")
+    with closing(open_memory(tmp_path / "memory.db", settings=Settings(secrets=mode))) as backend:
+        backend.save_artifacts(run)
+        [kept] = backend.experiences()
+        assert kept.answer == kept.notes == "a\ufffdb" and kept.task == "q\ufffd"
+        backend.store.db.query("UPDATE trajectories SET final_answer = ?", ("a\0b",))  # as an earlier version stored it
+        export_file(backend.store.db, tmp_path / "all.jsonl", ManualClock().now())
+    with closing(open_memory(tmp_path / "other.db")) as there:
+        assert import_file(there.store.db, tmp_path / "all.jsonl").rows["trajectories"] == 1
+        assert [e.answer for e in there.experiences()] == ["a\ufffdb"]
