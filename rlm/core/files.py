@@ -30,7 +30,7 @@ def read_path(path: "str | Path",  # as somebody gave it
         why, hint = "names a home directory that is not there", "Write the path without ~, or set HOME."
     raise InvalidInput(f"The path {str(path)!r} {why}.", hint)
 
-
+# %% ../../nbs/00_core/09_files.ipynb #9a5abde7
 def _store_of(target: Path,  # links followed
               ) -> str:      # the database that it is or that it belongs to; empty: none
     "Whether a file is part of a store."
