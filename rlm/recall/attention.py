@@ -303,7 +303,8 @@ class Lasting(Keeping):
         "After an answer: store what has gathered, unless that has to wait."
         if self.unsaved >= UNSAVED:
             try:
-                self.keep(0.0)
+                with self.lock:  # first, where it does not wait: or writers would, while somebody's question is embedded
+                    self.keep(0.0)
             except (StoreBusy, StoreFull):
                 self.unstored += 1
 
