@@ -14,8 +14,8 @@ from typing import Any
 from .errors import InvalidInput
 from .text import composed
 
-_PRIVATE = (r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----.{0,20000}?"
-            r"(?:-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----|\Z)")
+_PEM = r"(?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+_PRIVATE = rf"-----BEGIN {_PEM}.{{0,20000}}?(?:-----END {_PEM}|(?=-----BEGIN {_PEM})|\Z)"  # without its end, up to the next one
 _TOKEN = (r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[0-9A-Z]{16}(?![A-Za-z0-9])|gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255}|"
           r"glpat-[\w-]{20,64}|sk-(?=[\w-]{0,80}\d)[\w-]{20,255}|[srp]k_(?:live|test)_[A-Za-z0-9]{16,255}|"
           r"xox[abeoprs]-(?=[\w-]{0,60}\d)[A-Za-z0-9-]{16,255}|AIza[\w-]{35}|ya29\.[\w-]{20,255}|hf_[A-Za-z]{30,64}|"

@@ -23,6 +23,13 @@ _SHORT = frozenset(_SOMETIMES.split())   # a sentence may end here, unless a sma
 _KOREAN_END = frozenset("다요까죠네지군음함임됨오자라")  # 갔다.그리고: no space needed
 
 # %% ../../nbs/00_core/04_sentences.ipynb #4937c9cc
+def _begins_line(text: str, at: int) -> bool:
+    "Whether nothing but white space stands before a place in its line."
+    while at and text[at - 1] != "\n" and text[at - 1].isspace():
+        at -= 1
+    return not at or text[at - 1] == "\n"
+
+
 def _ends(text: str, start: int, end: int) -> bool:
     "Whether the stop at `text[start:end]` ends a sentence."
     if end == len(text):
@@ -40,7 +47,7 @@ def _ends(text: str, start: int, end: int) -> bool:
     word = before[0] if before else ""
     if word.lower() in _TITLES or (len(word) == 1 and word.isupper() and word != "I"):
         return False  # Dr. Kim, J. R. R. Tolkien
-    if word.isdigit() and not text[text.rfind("\n", 0, start) + 1:start - len(word)].strip():
+    if word.isdigit() and _begins_line(text, start - len(word)):
         return False  # 1. the number of a list item
     if word.lower() in _SHORT or "." in word:
         return not (after.islower() or after.isdigit())

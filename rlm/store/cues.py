@@ -27,6 +27,7 @@ _KOREAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\
 _YEAR = re.compile(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
 _PERHAPS = re.compile("|".join(m[:3] for m in _MONTHS) + r"|(?:19|20)\d\d|\d월")  # in whatever names a date, folded
 _BEFORE_MAY = re.compile(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
+_BACK = 32  # characters before *may* that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def _dates(text: str) -> tuple[Date, ...]:
     found: list[tuple[int, Date]] = []
     for m in _DATED.finditer(text):
         named, day = m["m"].casefold(), _whole(m["d1"] or m["d2"])
-        if named == "may" and not (day or m["y"]) and not _BEFORE_MAY.search(text[:m.start()]):
+        if named == "may" and not (day or m["y"]) and not _BEFORE_MAY.search(text, max(0, m.start() - _BACK), m.start()):
             continue
         month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(named))
         found.append((m.start(), Date(_whole(m["y"]), month, day)))
@@ -77,7 +78,7 @@ _TELLS_TIME = re.compile(
     r"\b(yesterday|today|tomorrow|tonight|last|next|ago|since|recently|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     rf"weeks?|weekend|months?|years?|days?|morning|evening|{_MONTH}|(?:19|20)\d\d)\b|"
     r"어제|오늘|내일|모레|그제|지난|다음\s?(?:주|달)|이번|작년|올해|내년|[월화수목금토일]요일|"
-    r"\d+\s?(?:년|월|일|시|주|개월)|아침|저녁|주말", re.I)
+    r"\d\s?(?:년|월|일|시|주|개월)|아침|저녁|주말", re.I)
 
 
 def asks_when(query: str,  # a question, in English or Korean
@@ -92,13 +93,14 @@ def tells_time(text: str,  # a memory's, in English or Korean
     return bool(_TELLS_TIME.search(text))
 
 # %% ../../nbs/10_store/25_cues.ipynb #fb6e16bf
-_ENDS_ASKING = re.compile(r"[?？؟]\W*\Z")
+_SAYS = re.compile(r"[\w?？؟]")  # a letter, or a mark that asks
 
 
 def asking(text: str,  # a memory's
            ) -> int:   # 0: it asks nothing; 1: it asks somewhere; 2: it ends with a question
     "Whether a text asks something."
-    return 2 if _ENDS_ASKING.search(text) else int(any(mark in text for mark in "?？؟"))
+    last = _SAYS.search(text[::-1])
+    return 2 if last and last[0] in "?？؟" else int(any(mark in text for mark in "?？؟"))
 
 
 def name_parts(name: str,  # of a speaker
