@@ -32,7 +32,7 @@ def read_value(name: str,      # of the fact
     if isinstance(value, bool | str):
         return normal_form("NFC", value) if isinstance(value, str) else value
     if isinstance(value, float) and math.isfinite(value):
-        value = Fraction(repr(value))
+        value = Fraction(repr(float(value)))  # numpy shows its own floats otherwise
     if isinstance(value, int | Fraction):
         if too_long(value):
             raise InvalidInput(f"The fact {name!r} has more than {MOST_DIGITS} digits.", "Give a number that can be written.")

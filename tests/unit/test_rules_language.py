@@ -5,11 +5,13 @@ import unicodedata
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.core.errors import InvalidInput
+from rlm.rules import RuleStore
 from rlm.rules.evaluation import compiled, keyed, read_facts, ready
 from rlm.rules.expressions import (
     Arithmetic,
@@ -323,3 +325,17 @@ def test_any_facts_are_read_or_refused(given_facts: dict[str, Any]) -> None:
 
 def test_writing_an_expression_needs_no_parentheses_it_can_do_without() -> None:
     assert write(parse("when ((a) and ((b) or (not (c)))) then z").condition) == "a and (b or not c)"
+
+
+def test_numbers_of_numpy_are_facts() -> None:
+    with RuleStore(":memory:") as store:
+        store.add_rule(rule_id="r", formal="when n == 2.5 then m = 1")
+        assert [f.rule_id for f in store.apply({"n": np.float64(2.5)}).fired] == ["r"]
+        assert store.apply({"n": np.float64(2)}).facts == {"n": 2}
+
+
+@pytest.mark.parametrize("formal", ["when True or n > 3 then m = 1", "when (True or n > 3) and k > 1 then m = 1"])
+def test_what_is_true_anyway_waits_for_no_fact(formal: str) -> None:
+    with RuleStore(":memory:") as store:
+        store.add_rule(rule_id="r", formal=formal)
+        assert [f.rule_id for f in store.apply({"city": "Seoul", "k": 2}).fired] == ["r"]
