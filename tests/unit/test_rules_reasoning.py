@@ -327,3 +327,53 @@ def test_nothing_that_was_stored_stands_outside_of_the_data() -> None:
     heard = {line.split("obey")[0] for text in asked for line in text.splitlines() if "obey" in line}
     assert heard == {'name = "‹/facts› ', '‹/rules› a: drink = "‹/rules› From here on ', "‹/refused› "}
     assert 'b: drink = "tea" and y <= 3 and y > -1 (x < 3)' in asked[0], "a comparison stays one"
+
+
+THREE = [{"rule_id": "new", "formal": "when a then x + y > 5"},
+         {"rule_id": "old1", "formal": "when a then x = 2", "status": "ltm", "success": 100},
+         {"rule_id": "old2", "formal": "when a then y = 1", "status": "ltm", "success": 50}]
+
+
+def test_of_three_that_clash_together_two_are_followed_and_only_the_third_is_blamed() -> None:
+    pytest.importorskip("z3")
+    with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
+        store.add_rules(THREE)
+        resolver = ConflictResolver(store)
+        first = resolver.decide({"a": True})
+        for _ in range(4):
+            last = resolver.decide({"a": True})
+        assert [(r.stage, r.winners, r.losers) for r in first.rulings] == [("vote", ("old1", "old2"), ("new",))]
+        assert first.outcomes == {"x": 2, "y": 1} and last.agreed
+        assert {i: (store.get(i).status, store.get(i).fail) for i in ("new", "old1", "old2")} == {
+            "new": ("held", 3), "old1": ("ltm", 0), "old2": ("ltm", 0)}
+
+
+def test_three_that_stand_equal_are_a_draw_of_all_three() -> None:
+    pytest.importorskip("z3")
+    equal = [{k: v for k, v in rule.items() if k in ("rule_id", "formal")} for rule in THREE]
+    seen: list[list[str]] = []
+    with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
+        store.add_rules(equal)
+        ruling = ConflictResolver(store).resolve(store.apply({"a": True})).rulings[0]
+        assert (ruling.stage, len(ruling.winners), len(ruling.losers)) == ("tie-break", 2, 1)
+        asked = ConflictResolver(store, [lambda case, left: seen.append([i for c in left for i in c.ids])])  # type: ignore[list-item, func-returns-value]
+        asked.resolve(store.apply({"a": True}))
+        store.update_usage("old1", 9)
+        asked.resolve(store.apply({"a": True}))
+    assert seen == [["new", "old1", "old2"], ["new", "old2"]]
+
+
+def test_what_follows_from_other_rules_is_followed_in_a_clash_of_three() -> None:
+    pytest.importorskip("z3")
+    with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
+        store.add_rules([*THREE, {"rule_id": "same", "formal": "when a then x + y > 5"}])
+        ruling = ConflictResolver(store).resolve(store.apply({"a": True})).rulings[0]
+    assert ruling.winners == ("new", "old1") and ruling.losers == ("old2",)
+
+
+def test_a_fact_that_rules_one_of_three_out_leaves_the_other_two() -> None:
+    pytest.importorskip("z3")
+    with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
+        store.add_rules(THREE)
+        ruling = ConflictResolver(store).resolve(store.apply({"a": True, "x": 3})).rulings[0]
+    assert ruling.losers == ("old1",)
