@@ -71,7 +71,7 @@ class MemoryItem:
     tags: tuple[str, ...] = ()  # sorted, unique
     examples: tuple[str, ...] = ()  # ways of asking, with slots, in any language
     scope: Mapping[str, Any] = field(default_factory=dict)  # ontology, task_types, tools, slots, transferable
-    provenance: Mapping[str, Any] = field(default_factory=dict)  # source, pack, curriculum_id, trajectory_id, run_id
+    provenance: Mapping[str, Any] = field(default_factory=dict)  # source, pack, earlier packs, curriculum_id, trajectory_id, run_id
     task_query: str | None = None  # the question that it was learned from
     status: str = "hot"  # hot until it has proved itself, then ltm
     created_at: datetime | None = None  # when the store first had it
