@@ -218,12 +218,16 @@ class Labelled(Vocabulary):
 class Readable(Labelled):
     "What people read: labels and definitions."
 
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        return {p: n for n, p in enumerate(self.defining)}
+
     def definitions(self,
                     iri: str,  # of a term
                     ) -> list[Said]:
         "Everything that defines or describes it, the most specific predicate first, English first."
-        order = {"en": 0, "": 1}
-        return sorted(self.texts(iri, self.defining), key=lambda s: (self.defining.index(s.predicate), order.get(s.lang[:2], 2), s.lang))
+        order, used = {"en": 0, "": 1}, [p for p in self.triples.by_subject.get(iri, {}) if p in self._ranks]
+        return sorted(self.texts(iri, used), key=lambda s: (self._ranks[s.predicate], order.get(s.lang[:2], 2), s.lang))
 
     @cached_property
     def languages(self) -> dict[str, int]:
@@ -314,20 +318,22 @@ class Expressive(Readable):
 class Ends(Expressive):
     "Which classes a domain or range means."
 
+    @cached_property
+    def _members(self) -> dict[str, list[str]]:
+        return {}
+
     def members(self,
                 node: str,  # a class: its IRI, or a blank node that is a union of classes
                 ) -> list[str]:
         "The named classes of a union, through nested unions; a named class is its own only member."
-        found, waiting, seen = list[str](), [node], set[str]()
-        while waiting:
-            here = waiting.pop(0)
-            if here in seen:
-                continue
-            seen.add(here)
-            if is_iri(here):
-                found.append(here)
-            waiting += [t for h in self.triples.resources(here, OWL + "unionOf") for t in self.triples.list(h) if isinstance(t, str)]
-        return list(dict.fromkeys(found))
+        if node not in self._members:
+            waiting = {node: None}  # in order, each once
+            for here in (queue := [node]):  # grows on the way
+                inner = [t for h in self.triples.resources(here, OWL + "unionOf") for t in self.triples.list(h) if isinstance(t, str)]
+                queue += [t for t in dict.fromkeys(inner) if t not in waiting]
+                waiting |= dict.fromkeys(inner)
+            self._members[node] = [t for t in waiting if is_iri(t)]
+        return self._members[node]
 
     def ends(self,
              prop: str,   # a property

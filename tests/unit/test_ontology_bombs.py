@@ -15,7 +15,7 @@ from rlm.agent.hierarchy import Hierarchies, Hierarchy, common
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.shape_views import ShapeViews
 from rlm.agent.sparql import ResultHandle
-from rlm.agent.triples import OWL, RDF, RDFS, SH, Names, Namespaces, Term, Text, Triples
+from rlm.agent.triples import OWL, RDF, RDFS, SH, SHARED, Names, Namespaces, Term, Text, Triples
 from rlm.agent.vocabulary import Ontology, split_name
 from rlm.core.errors import InvalidInput, NotFound
 
@@ -158,6 +158,47 @@ def test_a_constraint_that_many_shapes_share_is_written_once() -> None:
     with at_once(), little_memory():
         assert views.shapes()["total"] == 1000
 
+
+
+def test_lists_that_share_their_ends_are_not_all_read() -> None:
+    classes = [f"{E}c{n}" for n in range(1000)]
+    kept: list[tuple[str, str, Term]] = [*((c, RDF + "type", OWL + "Class") for c in classes), *listed("l", classes)]
+    for n in range(1000):
+        kept += [(f"_:d{n}", RDF + "type", OWL + "AllDisjointClasses"), (f"_:d{n}", OWL + "members", f"_:l{n}"),
+                 (f"{E}p{n}", RDFS + "domain", f"_:u{n}"), (f"_:u{n}", OWL + "unionOf", f"_:l{n}"),
+                 (E + "S", SH + "property", f"_:s{n}"), (f"_:s{n}", SH + "in", f"_:l{n}")]
+    views = views_of(kept)
+    with at_once():
+        assert views.describe_entity("c5", "disjoint with")["total"] == 104 and views.class_properties("c5")["total"] == 6
+        assert views.shapes()["total"] == 1000
+    assert len(views.ontology.triples.list("_:l5")) == SHARED and len(Triples(listed("l", classes)).list("_:l0")) == 1000
+
+
+def test_a_domain_that_many_properties_share_is_read_once() -> None:
+    classes = [f"{E}c{n}" for n in range(1000)]
+    kept: list[tuple[str, str, Term]] = [*((f"{E}p{n}", RDFS + "domain", "_:u") for n in range(1000)), ("_:u", OWL + "unionOf", "_:l0")]
+    views = views_of([*kept, *listed("l", classes)])
+    with at_once():
+        assert views.class_properties("x:c5")["total"] == 1000
+
+
+def test_very_many_ways_between_two_classes_are_not_all_walked() -> None:
+    kept: list[tuple[str, str, Term]] = [(E + c, RDF + "type", OWL + "Class") for c in "ABM"]
+    for n in range(1000):
+        kept += [(f"{E}p{n}", RDFS + "domain", E + "A"), (f"{E}p{n}", RDFS + "range", E + "M"),
+                 (f"{E}q{n}", RDFS + "domain", E + "M"), (f"{E}q{n}", RDFS + "range", E + "B")]
+    with at_once(), little_memory():
+        related = views_of(kept).relate("A", "B")
+    assert related["total"] == 1000 and "only the 1,000" in related["note"]
+    assert related["items"][1]["path"] == "x:A –x:p0→ x:M –x:q1→ x:B"
+    few = views_of([t for t in kept if t[0][-2:] in ("p1", "q1", "q2", "#A", "#B", "#M")]).relate("A", "B")
+    assert few["total"] == 2 and "note" not in few
+
+
+def test_a_graph_with_a_thousand_ways_to_define_is_searched_at_once() -> None:
+    views = views_of([(f"{E}c{n}", f"{E}a{n}_description", Text("said")) for n in range(3000)])
+    with at_once():
+        assert views.search_entity("said", limit=1)["total"] == 3000
 
 
 # ---------------------------------------------------------------- what a tool is asked with
