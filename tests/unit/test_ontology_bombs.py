@@ -100,7 +100,7 @@ def test_what_is_kept_of_a_hierarchy_is_bounded(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("rlm.agent.hierarchy.KEPT", 5000)
     h = Hierarchy(SHAPES["chain"](300))
     for _ in range(2):
-        assert sum(len(h.above(n)) for n in h.nodes) == 300 * 301 // 2 and sum(map(len, h._known.values())) <= 5000
+        assert sum(len(h.above(n)) for n in h.nodes) == 300 * 301 // 2 and sum(map(len, h._up._kept.values())) <= 5000
 
 
 def test_two_classes_with_very_many_common_ancestors_are_compared_at_once() -> None:
