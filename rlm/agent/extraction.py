@@ -37,14 +37,15 @@ def spelt(text: str,  # a name, an IRI, a prefixed name
 def slot_for(value: object,      # a literal
              task: str,          # the question
              links: Links,       # what it names
-             given: bool = True,  # whether a tool is given it; else only what spells a term in full counts
+             given: bool = True,  # whether a tool is given it; else only what can mean nothing else counts
              ) -> str:           # empty when it stays as it is
     "The slot that takes the place of a literal."
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "" or not (given or isinstance(value, str)):
         return ""
     if isinstance(value, int):
         return "number" if re.search(rf"(?<![\w.]){value}(?![\w.])", task) else ""
-    if given and value.strip() == task.strip():
+    sure = given or " " in value.strip()
+    if sure and value.strip() == task.strip():
         return "question"
     full = re.search(r"[:#/]", value) is not None  # with its namespace: the same letters in another one are another term
     for n, (mention, names) in enumerate(links[:2]):
@@ -52,7 +53,7 @@ def slot_for(value: object,      # a literal
         if value.strip().strip("<>") in spellings if full else given and spelt(value) in {spelt(x) for x in spellings} - {""}:
             return ("entity", "entity2")[n]
     quoted = re.findall(r"[\"“‘'「]([^\"”’'」]{3,})[\"”’'」]", task) + re.findall(r": (\S.{10,})$", task)
-    return "text" if given and value in [q.strip() for q in quoted] else ""
+    return "text" if sure and value in [q.strip() for q in quoted] else ""
 
 # %% ../../nbs/40_agent/48i_extraction.ipynb #38785ea6
 def _written(value: ast.AST) -> Iterator[ast.AST]:

@@ -330,6 +330,15 @@ def test_code_is_generalised_where_it_names_and_nowhere_else(code: str, general:
     assert generalise(code, "List 2 levels of prov:value below Agent", NAMES) == general
 
 
+@pytest.mark.parametrize("name", shipped_packs())
+def test_what_a_shipped_strategy_did_is_that_strategy_again(name: str) -> None:
+    task = 'Is Alpha above Beta 7 or "a set of long steps"?'
+    links = [("Alpha", ["ex:Alpha", "http://e.org/ns#Alpha"]), ("Beta", ["ex:Beta", "http://e.org/ns#Beta"])]
+    values = {"entity": "http://e.org/ns#Alpha", "entity2": "ex:Beta", "number": 7, "text": "a set of long steps", "question": task}
+    for item in shipped_pack(name):
+        assert generalise(fill_slots(item.procedure, values), task, links) == ast.unparse(ast.parse(item.procedure)), item.title
+
+
 FORMS = ("f({})", "x = {}\nf(x)", "f([{}, 'prov:value'])", "{{{}: 1}}", "x[{}]", "{} in f('Agent')", "match x:\n    case {}:\n        f(x)")
 
 
