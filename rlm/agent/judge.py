@@ -209,6 +209,14 @@ def _number(answer: str, value: object) -> int | None:
 
 # %% ../../nbs/40_agent/48h_judge.ipynb #f1a3b827
 _BEING = re.compile(r"\W*[있없]")  # yes or no, but also some or none
+_STANCE = re.compile(r"\b(?:yes|no|not|nor|never|is|are|was|were|do|does|has|have|can|may|might|maybe|perhaps|true|false|so)\b|n['’]t\b"
+                     r"|[네예않없있맞참]|아[니마]|그렇|입니다|이다|거짓|모[르릅]")
+
+
+def _of_something_else(answer: str, task: str) -> bool:
+    "Whether an answer is a sentence, five words or more, that neither affirms nor denies and has no word of the question."
+    told, asked = normalise(answer), set(re.findall(r"\w{4,}", normalise(task)))
+    return len(told.split()) >= 5 and not _STANCE.search(told) and not asked & set(re.findall(r"\w{4,}", told))
 
 
 def _otherwise(trajectory: Trajectory, form: str) -> bool:
@@ -220,7 +228,7 @@ def _otherwise(trajectory: Trajectory, form: str) -> bool:
     if parts and all(_TERM.fullmatch(p) or (form == "truth" and _DIGITS.fullmatch(p)) for p in parts):
         return True
     if form == "truth":
-        return False
+        return _of_something_else(answer, trajectory.task)
     return bool(re.search(r"\d", answer) or _numbers(answer)) or (_truth(answer, value) is not None and not _BEING.match(answer))
 
 

@@ -48,6 +48,14 @@ def test_what_can_not_be_read_is_unknown(given: object, truth: bool) -> None:
     assert verdict(given, {"truth": truth}) is None
 
 
+@pytest.mark.parametrize(("given", "success"), [
+    ("Leads from a concept to any above it, however many steps away", False), ("A property of broader, for all that I see", None),
+    ("As far as I see, it is so", None), ("한 개념에서 그 위에 놓인 모든 개념으로 이어진다", False)])
+def test_a_sentence_about_something_else_is_no_answer(given: str, success: bool | None) -> None:
+    judged = judge_trajectory(replace(run(given), task="Is broader transitive?"), read_expectation({"truth": True}))
+    assert judged.success is success
+
+
 @pytest.mark.parametrize("given", ["네 대부분입니다", "네 개념입니다", "네 번역입니다", "네 명사입니다", "네 가지고 있습니다",
                                    "네 분류입니다", "네 종속됩니다"])
 def test_a_yes_before_a_noun_is_no_four(given: str) -> None:
