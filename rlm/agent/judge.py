@@ -231,7 +231,7 @@ def _otherwise(trajectory: Trajectory, form: str) -> bool:
         return _of_something_else(answer, trajectory.task)
     return bool(re.search(r"\d", answer) or _numbers(answer)) or (_truth(answer, value) is not None and not _BEING.match(answer))
 
-
+# %% ../../nbs/40_agent/48h_judge.ipynb #11658b9a
 def _verify_one(trajectory: Trajectory, expected: bool | int) -> Judgment:
     "Yes or no, or a number."
     form, what = ("truth", "yes or no") if isinstance(expected, bool) else ("number", "single number")
