@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 
 from ..recall.snapshots import anchors_dict, anchors_line, import_anchors
-from .console import Group, example, json_option, print_json, print_table, put_lines, with_memory
+from .console import Group, example, json_option, print_json, print_table, put_export, put_lines, with_memory
 from .memory import Memory
+from ..store.anchor_rows import SLOTS
 from ..store.records import read_count
 
 # %% ../../nbs/70_service/74_anchors_cli.ipynb #2a0efe1a
@@ -94,11 +95,11 @@ def unpin(memory: Memory, slot: str, as_json: bool) -> None:
 @anchors_group.command("export", epilog=example("rlm anchors export anchors.json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_memory()
-def export_(memory: Memory, path: Path) -> None:
+@json_option
+def export_(memory: Memory, path: Path, as_json: bool) -> None:
     "Write the anchors to the file PATH; - for standard output."
     put_lines(path, [anchors_line(memory.anchors)])
-    if str(path) != "-":
-        click.echo(f"3 slots written to {path}.")
+    put_export(path, len(SLOTS), "slots", as_json)
 
 
 @anchors_group.command("import", epilog=example("rlm anchors import anchors.json"))

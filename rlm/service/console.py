@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Decorator', 'store_options', 'json_option', 'Trouble', 'fit_streams', 'from_system', 'Group', 'options',
-           'with_memory', 'print_json', 'print_table', 'put_import', 'put_lines', 'example', 'version']
+           'with_memory', 'print_json', 'print_table', 'put_import', 'put_lines', 'put_export', 'example', 'version']
 
 # %% ../../nbs/70_service/72_console.ipynb #8013a1fd
 import codecs
@@ -183,6 +183,19 @@ def put_lines(target: "str | Path",  # a file, or - for the standard output
         click.echo(line.encode())
         count += 1
     return count
+
+
+def put_export(target: "str | Path",  # a file, or - for the standard output
+               count: int,            # how much was written there
+               what: str,             # of what: lines, links, rules …
+               as_json: bool,         # is it told as JSON?
+               ) -> None:
+    "What an export did, beside what it wrote."
+    streamed = str(target) == "-"
+    if as_json:
+        print_json({what: count, "path": str(target)}, err=streamed)
+    elif not streamed:
+        click.echo(f"{count:,} {what} written to {target}.")
 
 
 def example(*lines: str,  # commands as one types them

@@ -17,7 +17,7 @@ import click
 from ..core.clock import SystemClock
 from ..core.settings import load_settings
 from ..core.text import valid_label
-from .console import Group, example, json_option, print_json, put_import, put_lines, store_options, with_memory
+from .console import Group, example, json_option, print_json, put_export, put_import, put_lines, store_options, with_memory
 from .memory import Memory
 from .turns import checking
 from ..store.reembed import namespaces
@@ -89,13 +89,13 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
 @click.argument("target")
 @click.option("--only", help="Only this namespace. Default: the whole store.")
 @with_memory()
-def export_(memory: Memory, target: str, only: str | None) -> None:
+@json_option
+def export_(memory: Memory, target: str, only: str | None, as_json: bool) -> None:
     "Write the store as JSON Lines to the file TARGET, or - for standard output."
     only = only and valid_label(only, "namespace")
     with closing(export_lines(memory.backend.db, memory.clock.now(), only)) as lines:
         count = put_lines(target, lines)
-    if target != "-":
-        click.echo(f"{count:,} lines written to {target}.")
+    put_export(target, count, "lines", as_json)
 
 
 @db_group.command("import", epilog=example("rlm db import store.jsonl --db copy.db"))

@@ -12,17 +12,18 @@ import click
 
 from ..agent.rdf_export import rdf_blocks
 from ..core.errors import InvalidInput
-from .console import example, put_lines, with_memory
+from .console import example, json_option, put_export, put_lines, with_memory
 from .memory import Memory
 
 # %% ../../nbs/70_service/74_export_cli.ipynb #7d96674f
-@click.command("export", epilog=example("rlm export --rdf", "rlm export --rdf memory.ttl --only default --no-text"))
+@click.command("export", epilog=example("rlm export --rdf memory.ttl --only default --no-text", "rlm export --rdf"))
 @click.argument("target", default="-")
 @click.option("--rdf", is_flag=True, help="As Turtle, in the vocabulary of PROV-O and rlm.ttl.")
 @click.option("--only", help="Only this namespace. Default: the whole store.")
 @click.option("--text/--no-text", "words", default=True, help="With what memories, tasks and answers say, or without.")
 @with_memory()
-def export_command(memory: Memory, target: str, rdf: bool, only: str | None, words: bool) -> None:
+@json_option
+def export_command(memory: Memory, target: str, rdf: bool, only: str | None, words: bool, as_json: bool) -> None:
     "Write where memories come from to the file TARGET, or - for standard output."
     if not rdf:
         raise InvalidInput(
@@ -30,5 +31,4 @@ def export_command(memory: Memory, target: str, rdf: bool, only: str | None, wor
         )
     with closing(rdf_blocks(memory.backend.db, only, words)) as blocks:
         count = put_lines(target, blocks)
-    if target != "-":
-        click.echo(f"{count:,} paragraphs written to {target}.")
+    put_export(target, count, "paragraphs", as_json)

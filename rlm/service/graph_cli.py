@@ -17,7 +17,7 @@ from ..core.files import replacing
 from ..core.text import clip
 from ..recall.link_weights import Mixture
 from ..recall.snapshots import graph_lines, import_graph
-from .console import Group, example, json_option, options, print_json, print_table, put_lines, with_memory
+from .console import Group, example, json_option, options, print_json, print_table, put_export, put_lines, with_memory
 from .memory import Memory
 
 # %% ../../nbs/70_service/74_graph_cli.ipynb #8b9b42d6
@@ -90,11 +90,11 @@ def show(memory: Memory, id: str, radius: int, beam: int, plot: Path | None, as_
 @graph_group.command("export", epilog=example("rlm graph export graph.jsonl"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_memory()
-def export_(memory: Memory, path: Path) -> None:
+@json_option
+def export_(memory: Memory, path: Path, as_json: bool) -> None:
     "Write the links that the graph has made to the file PATH, as JSON Lines; - for standard output."
     count = put_lines(path, graph_lines(memory.graph)) - 2  # the first line says what follows, the last how much
-    if str(path) != "-":
-        click.echo(f"{count:,} links written to {path}.")
+    put_export(path, count, "links", as_json)
 
 
 @graph_group.command("import", epilog=example("rlm graph import graph.jsonl"))

@@ -25,7 +25,7 @@ from ..rules.lifecycle import DueReport
 from ..rules.rule import Rule
 from ..rules.rule_transfer import RuleStore
 from ..rules.scheduler import next_runs, scheduler
-from .console import Group, example, json_option, options, print_json, print_table, put_import, put_lines, with_memory
+from .console import Group, example, json_option, options, print_json, print_table, put_export, put_import, put_lines, with_memory
 from .memory import Memory
 from .memory_cli import given
 from ..store.records import STATUSES, read_count
@@ -281,10 +281,7 @@ def audit(rules: RuleStore, status: tuple[str, ...], strict: bool, as_json: bool
 @json_option
 def export_(rules: RuleStore, path: Path, as_json: bool) -> None:
     "Write all rules to PATH, a line of JSON each; - for standard output."
-    count = put_lines(path, rules.export_lines())
-    if str(path) == "-":
-        return
-    print_json({"rules": count, "path": str(path)}) if as_json else click.echo(f"{count:,} rules written to {path}.")
+    put_export(path, put_lines(path, rules.export_lines()), "rules", as_json)
 
 # %% ../../nbs/70_service/74_rules_cli.ipynb #4470d000
 @rules_group.command("import", epilog=example("rlm rules import rules.jsonl", "rlm rules export - | rlm rules import - -n other --json"))

@@ -18,6 +18,7 @@ import click
 from ..core.compiled import prepare
 from ..core.errors import MissingExtra, SettingsError
 from ..core.settings import Settings, load_settings
+from ..core.text import clip
 from .console import Group, example, json_option, options, print_json, print_table, store_options
 from .gate import CONNECTIONS, loopback
 from .tokens import RIGHTS, Token, TokenFile
@@ -50,6 +51,8 @@ def listening(host: str,  # a name or an address
         made.bind(place)
         made.listen(CONNECTIONS)  # who comes from now on waits until the server has started
         return made
+    except ValueError:  # as the codec of internet names says of labels that are empty or too long
+        raise SettingsError(f"{clip(host)!r}, port {port}: that is no host.", "Give the name or the address of this machine.") from None
     except OSError as e:
         raise SettingsError(f"{host}, port {port}, can't be listened on ({e.strerror or e}).",
                             "Is a server running there? Another port is given with --port; 0 takes any that is free.") from None

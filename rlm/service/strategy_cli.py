@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import yaml
 
 from .console import example, json_option, print_json, put_import, put_lines, with_memory
 from .memory import Memory
@@ -70,14 +71,18 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
 @click.option("--pack", default="mine_v1", show_default=True, help="The name of the pack they are meant for.")
 @click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
 @with_memory()
-def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None) -> None:
+@json_option
+def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None, as_json: bool) -> None:
     "What was learned, as YAML to read and edit; what the gates refuse has 'keep: false'."
     from rlm.agent.export_gates import candidates
     from rlm.core.promotion import Gate
     items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
     text = candidates(items, pack, ontology, Gate.of(memory.settings))
-    put_lines(out, text.split("\n")[:-1])
-    if str(out) != "-":
+    if not as_json or str(out) != "-":
+        put_lines(out, text.split("\n")[:-1])
+    if as_json:
+        print_json(yaml.safe_load(text)["strategies"])
+    elif str(out) != "-":
         click.echo(f"{len(items)} candidates written to {out}. Edit them, then: rlm memory import {out}")
 
 

@@ -17,12 +17,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rlm import Memory
+from rlm.agent.procedural_memory import MemoryItem
 from rlm.agent.rdf_files import find_ontology
 from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
+from rlm.service.strategy_cli import strategies_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RLM = Path(sys.executable).with_name("rlm")
@@ -510,6 +512,31 @@ def test_an_export_is_a_whole_private_file_or_goes_to_the_standard_output(line: 
     told, when = call(line.format("-")), rb'"(?:exported|built|updated)_at": ?"[^"]+"'
     assert told.exit_code == 0 and re.sub(when, b"", told.stdout_bytes) == re.sub(when, b"", Path("out").read_bytes())
     assert not Path("-").exists() and not list(near.glob("*.part"))
+
+
+@pytest.mark.parametrize(("line", "what"), [("db export {}", "lines"), ("graph export {}", "links"), ("anchors export {}", "slots"),
+                                            ("export --rdf {}", "paragraphs"), ("rules export {}", "rules")])
+def test_an_export_tells_a_program_where_and_how_much(line: str, what: str, near: Path) -> None:
+    call("memory write 'a note' --slot A")
+    call("graph bootstrap")
+    done = call(f"{line.format('out')} --json")
+    told = json.loads(done.stdout)
+    assert done.exit_code == 0 and told.keys() == {what, "path"} and told["path"] == "out" and not done.stderr
+    assert f"{told[what]:,} {what} written to out." in call(line.format("out")).stdout
+    streamed = call(f"{line.format('-')} --json")
+    assert json.loads(streamed.stderr) == told | {"path": "-"}
+    assert len(streamed.stdout.splitlines()) == len(Path("out").read_text().splitlines()), "beside the export itself"
+
+
+def test_candidates_are_told_as_rows(near: Path) -> None:
+    assert json.loads(call("memory candidates --json").stdout) == []
+    with Memory(near / STORE, embedder="none") as memory:
+        strategies_of(memory).add(MemoryItem(title="Count subclasses", description="How many subclasses a class has.", content="Count them.",
+                                             source_type="success"))
+    (row,) = json.loads((done := call("memory candidates --json")).stdout)
+    assert (row["title"], row["keep"], row["tags"]) == ("Count subclasses", False, []) and not done.stderr
+    assert json.loads(call("memory candidates --json --out mine.yaml").stdout) == [row]
+    assert Path("mine.yaml").read_text() == call("memory candidates").stdout
 
 
 def test_an_export_that_fails_leaves_the_earlier_one(near: Path) -> None:

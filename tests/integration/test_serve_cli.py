@@ -108,6 +108,10 @@ def test_a_port_that_is_taken_and_a_store_that_is_none_are_said_in_a_sentence(tm
     (tmp_path / "picture.png").write_bytes(b"\x89PNG" * 1000)
     assert "no SQLite database" in fails("--db", "picture.png")
     assert "no token file" in fails("--token-file", "typo")
+    TokenFile(tmp_path / "keys").add("default")
+    for host in ("..", "a..b", "x" * 64, f"{'x' * 64}.example", "한" * 60, ".", "no such host", "256.1.1.1"):
+        said = fails("--host", host, "--token-file", "keys")
+        assert "UTF-8" not in said and "port 0" in said and ("is no host" in said or "can't be listened on" in said), (host, said)
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
