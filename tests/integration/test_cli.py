@@ -531,7 +531,7 @@ def test_an_export_tells_a_program_where_and_how_much(line: str, what: str, near
 def test_candidates_are_told_as_rows(near: Path) -> None:
     assert json.loads(call("memory candidates --json").stdout) == []
     with Memory(near / STORE, embedder="none") as memory:
-        strategies_of(memory).add(MemoryItem(title="Count subclasses", description="How many subclasses a class has.", content="Count them.",
+        strategies_of(memory).add(MemoryItem(title="Count subclasses", description="How many subclasses it has.", content="Count them.",
                                              source_type="success"))
     (row,) = json.loads((done := call("memory candidates --json")).stdout)
     assert (row["title"], row["keep"], row["tags"]) == ("Count subclasses", False, []) and not done.stderr
