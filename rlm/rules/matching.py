@@ -47,9 +47,8 @@ class FiledRules:
             ) -> None:
         "File a rule."
         self.remove(rule_id)
-        parts = zip(conjuncts(rule.formal.condition), rule.tests, strict=True)
-        open_ = (handles(p, rule.formal.sorts) for p, test in parts if test({}) is not True)  # what is true anyway, waits for no fact
-        where = min(open_, key=self._crowd, default=(("always",),))
+        parts = (p for p, test in zip(conjuncts(rule.formal.condition), rule.tests, strict=True) if test({}) is not True)
+        where = min((handles(p, rule.formal.sorts) for p in parts), key=self._crowd, default=(("always",),))
         self._rules[rule_id], self._filed[rule_id] = rule, where
         for handle in where:
             self._under.setdefault(handle, {})[rule_id] = rule
