@@ -290,8 +290,11 @@ class Noticing(Guarded):
              identity: str,  # of the store
              ) -> str:       # the identity, for as long as nothing was undone that somebody knew of
         "The store as its events are numbered: another one once numbers that somebody knows are given again. Asked after the events."
-        connection = self.current()
-        connection.told = connection.told or connection.unstored
+        try:
+            with (connection := self.current()).turn:
+                connection.told = connection.told or connection.unstored
+        except sqlite3.Error as e:
+            raise self._failed(e) from e
         return f"{identity}{_UNDONE}{self.undone}" if self.undone else identity
 
 # %% ../../nbs/10_store/13_connections.ipynb #94a080eb
@@ -391,8 +394,9 @@ class Sessions(Queries):
                 except sqlite3.Error as e:
                     raise self._failed(e) from e
                 return
-            connection.inside, connection.since = True, connection.total_changes
+            connection.inside = True
             try:
+                connection.since = connection.total_changes
                 begin(connection, self.busy_timeout_s)
                 try:
                     with self._undoing(connection):  # before others can write: they are given the same numbers
