@@ -21,6 +21,7 @@ from .ontology import OntologyContext
 from .packs import read_text, read_yaml
 from .procedural_memory import MemoryBackend
 from ..core.errors import InvalidInput, NotFound
+from ..core.files import read_path
 from ..core.promotion import Evidence, Gate, judge
 from ..core.text import valid_label, valid_text
 
@@ -84,12 +85,12 @@ def read_curriculum(path: "str | Path",  # a YAML file
     if twice := [i for i, n in Counter(t.id for t in tasks).items() if n > 1]:
         raise InvalidInput(f"The task {twice[0]!r} is in {str(path)!r} twice.", "Give each an id of its own.")
     name, where = valid_label(about.get("name"), "name of the ontology"), valid_text(about.get("path"), "path of the ontology", 4096)
-    return Curriculum(valid_label(given.get("id"), "id"), name, _find(where, Path(path).expanduser().resolve()), tasks)
+    return Curriculum(valid_label(given.get("id"), "id"), name, _find(where, read_path(path).resolve()), tasks)
 
 
 def _find(where: str, curriculum: Path) -> Path:
     "A file, from the working folder or from a folder above the curriculum."
-    tried = [Path(where).expanduser(), *(above / where for above in curriculum.parents)]
+    tried = [read_path(where), *(above / where for above in curriculum.parents)]
     found = next((p for p in tried if p.is_file()), None)
     if found is None:
         raise NotFound(f"There is no ontology {where!r}.", "Give its path from the working folder, or from a folder above the curriculum.")

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from .trajectory import Step, Trajectory, bounded, trajectory_from, transcript
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
+from ..core.files import read_path
 from ..core.guard import screen
 from ..core.ids import new_id
 
@@ -29,7 +30,7 @@ class RLMLogger:
                  id: str | None = None,       # the last part of the file's name; a new random id if None
                  ) -> None:
         self.clock = clock or SystemClock()
-        self.path = Path(log_dir).expanduser() / f"rlm_{self.clock.now():%Y%m%dT%H%M%S}_{id or new_id()}.jsonl"
+        self.path = read_path(log_dir) / f"rlm_{self.clock.now():%Y%m%dT%H%M%S}_{id or new_id()}.jsonl"
         self._file: TextIO | None = None
         self._lock = threading.Lock()
 

@@ -20,7 +20,7 @@ from .procedural_memory import safe_experience, safe_item
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreError
-from ..core.files import replace_file
+from ..core.files import read_path, replace_file
 from ..core.settings import Settings
 from ..core.text import tokens
 from ..store.records import STATUSES, Reader, read_choice, read_count, read_mapping
@@ -86,7 +86,7 @@ class ReadFile:
                  clock: Clock | None = None,    # None: the machine's
                  secrets: str = "redact",       # what becomes of credentials in strategies and runs: as the setting
                  ) -> None:
-        self.path, self.clock, self.secrets = Path(path).expanduser(), clock or SystemClock(), secrets
+        self.path, self.clock, self.secrets = read_path(path), clock or SystemClock(), secrets
         self._items: dict[str, MemoryItem] = {}
         self._runs: list[Experience] = []
         self._used: dict[str, list[tuple[str, int, float]]] = {}

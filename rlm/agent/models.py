@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from .crossing import well_formed
 from ..core.errors import InvalidInput, NotFound, RlmError, suggest
+from ..core.files import read_path
 from ..core.settings import Settings, load_settings
 
 # %% ../../nbs/40_agent/45_models.ipynb #b094de1c
@@ -151,7 +152,7 @@ def open_model(name: str | None = None,           # `habit`, `openai:NAME`, `ant
         from rlm.agent.habit import HabitModel
         return HabitModel()
     if kind == "scripted":
-        return read_script(Path(rest).expanduser())
+        return read_script(read_path(rest))
     if kind not in ("openai", "anthropic"):
         raise InvalidInput(f"There is no model {name or settings.model!r}.", f"Write it like openai:NAME. {suggest(kind, KINDS)}")
     from rlm.agent.servers import AnthropicModel, OpenAIModel, Patience, read_prices

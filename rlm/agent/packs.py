@@ -20,6 +20,7 @@ import yaml
 
 from .procedural_memory import SCOPE_KEYS, SLOTS, MemoryBackend, MemoryItem, make_item
 from ..core.errors import InvalidInput, NotFound
+from ..core.files import read_path
 from ..store.records import dump_json
 
 # %% ../../nbs/40_agent/48e_packs.ipynb #60299a87
@@ -102,7 +103,7 @@ def read_text(path: "str | Path",  # of a file
               ) -> str:
     "The text of a file. Raises `NotFound`, and `InvalidInput` where it is no text or too long."
     try:
-        with Path(path).expanduser().open(encoding="utf-8") as f:
+        with read_path(path).open(encoding="utf-8") as f:
             text = f.read(MOST_CHARACTERS + 1)
     except OSError as e:
         raise NotFound(f"The {what} {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from None

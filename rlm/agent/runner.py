@@ -21,6 +21,7 @@ from .ontology import setup_ontology_context
 from .packs import ensure_packs
 from .sandbox import Sandbox
 from ..core.clock import Clock
+from ..core.files import read_path
 from ..core.settings import Settings, load_settings
 from ..core.text import valid_text
 from ..store.database import Database
@@ -80,8 +81,8 @@ def log_folder(log_dir: str | Path | None,  # as it was asked for
                ) -> Path | None:
     "Where logs go: where they were asked to, else into `logs` beside the store; nowhere for a store that vanishes."
     if log_dir is not None:
-        return Path(log_dir).expanduser()
-    return None if str(settings.db_path) == ":memory:" else settings.db_path.expanduser().parent / "logs"
+        return read_path(log_dir)
+    return None if str(settings.db_path) == ":memory:" else read_path(settings.db_path).parent / "logs"
 
 
 def setting_for(model: Model,                # who answers

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.clock import to_iso
 from ..core.errors import InvalidInput, NotFound
-from ..core.files import replace_file
+from ..core.files import read_path, replace_file
 from .anchors import AnchorManager, read_slot
 from .graph_index import GraphIndex
 from .linking import prune
@@ -37,7 +37,7 @@ def read_file(path: "str | Path",  # of a snapshot
               ) -> list[Any]:      # the value of each line
     "The lines of a file. Raises `NotFound`, `InvalidInput`."
     try:
-        texts = Path(path).expanduser().read_text(encoding="utf-8").split("\n")  # what else ends a line may stand in a text
+        texts = read_path(path).read_text(encoding="utf-8").split("\n")  # what else ends a line may stand in a text
         return [json.loads(text) for text in texts if text.strip()]
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e

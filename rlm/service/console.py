@@ -22,7 +22,7 @@ import click
 from tabulate import tabulate
 
 from ..core.errors import InvalidInput, NotFound, RlmError, StoreError
-from ..core.files import replace_file
+from ..core.files import read_path, replace_file
 from ..core.settings import load_settings
 from .memory import Memory
 
@@ -98,10 +98,6 @@ class Group(click.Group):
             if e.errno == errno.EPIPE:  # a reader that has seen enough, which click knows
                 raise
             raise Trouble(from_system(e)) from e
-        except RuntimeError as e:
-            if "home directory" not in str(e):  # as `Path.expanduser` says of ~nobody
-                raise
-            raise Trouble(InvalidInput(f"{str(e).rstrip('.')}.", "Write the path without ~, or set HOME.")) from e
 
 # %% ../../nbs/70_service/72_console.ipynb #730c383a
 Decorator = Callable[[Any], Any]
@@ -133,7 +129,7 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
         @store_options
         @wraps(command)
         def run(*args: Any, db: Path | None, namespace: str | None, config: Path | None, **kwargs: Any) -> None:
-            path = load_settings(config, db_path=db).db_path.expanduser()
+            path = read_path(load_settings(config, db_path=db).db_path)
             if not makes and not os.path.exists(path):
                 raise NotFound(f"There is no store at {str(path)!r}.",
                                "Write a memory first, or give the right file with --db.")

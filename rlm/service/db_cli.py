@@ -15,6 +15,7 @@ from typing import IO
 import click
 
 from ..core.clock import SystemClock
+from ..core.files import read_path
 from ..core.settings import load_settings
 from ..core.text import valid_label
 from .console import Group, example, json_option, print_json, put_export, put_import, put_lines, store_options, with_memory
@@ -50,7 +51,7 @@ def backup(memory: Memory, target: Path, as_json: bool) -> None:
 def restore_(source: Path, yes: bool, db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     "Put the backup SOURCE in the place of the store. What was there is kept beside it."
     settings = load_settings(config, db_path=db, namespace=namespace)
-    path = settings.db_path.expanduser()
+    path = read_path(settings.db_path)
     examine(source)
     if os.path.exists(path) and not yes:
         click.confirm(f"Replace {path} with {source}?", abort=True, err=True)

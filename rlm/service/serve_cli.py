@@ -17,6 +17,7 @@ import click
 
 from ..core.compiled import prepare
 from ..core.errors import MissingExtra, SettingsError
+from ..core.files import read_path
 from ..core.settings import Settings, load_settings
 from ..core.text import clip
 from .console import Group, example, json_option, options, print_json, print_table, store_options
@@ -86,7 +87,7 @@ def serve(settings: Settings,          # where, what, for whom
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
-                click.echo(f"Serving {settings.db_path.expanduser()} for {who} at http://{place}/")
+                click.echo(f"Serving {read_path(settings.db_path)} for {who} at http://{place}/")
 
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         host, port = here.getsockname()[:2]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import InvalidInput, NotFound, RlmError, SettingsError
+from ..core.files import read_path
 from ..core.text import valid_label
 
 # %% ../../nbs/70_service/78a_tokens.ipynb #f4753c9e
@@ -75,7 +76,7 @@ class ReadTokens:
     def __init__(self,
                  path: Path,  # need not be there
                  ) -> None:
-        self.path = path.expanduser()
+        self.path = read_path(path)
         self._seen: tuple[int, ...] | None = None
         self._tokens: tuple[Token, ...] = ()
 

@@ -271,4 +271,4 @@ def cache_folder(settings: Settings,  # its `cache`
     above = os.environ.get("XDG_CACHE_HOME")
     if above and "cache" not in settings.sources and settings.cache == Settings().cache:
         return read_path(above) / "rlm"
-    return settings.cache.expanduser()
+    return read_path(settings.cache)

@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 
 from rlm import Memory
+from rlm.agent.curriculum import read_curriculum
+from rlm.agent.log import RLMLogger
+from rlm.agent.memory_file import open_memory
+from rlm.agent.models import open_model
+from rlm.agent.packs import read_strategies
 from rlm.core.clock import SystemClock
 from rlm.core.errors import InvalidInput, RlmError, SettingsError, StoreBusy, StoreError
 from rlm.core.files import read_path, replace_file
 from rlm.core.settings import load_settings
+from rlm.recall.snapshots import import_graph
 from rlm.rules import RuleStore
+from rlm.service.tokens import TokenFile
 from rlm.store.database import Database
 from rlm.store.upkeep import backup, restore
 
@@ -29,7 +36,9 @@ def test_what_is_no_path_is_refused_everywhere(odd: str, memory: Memory, tmp_pat
         lambda: Memory(odd), lambda: Memory(Path(odd)), lambda: Database(odd), lambda: memory.export_jsonl(odd),
         lambda: memory.import_jsonl(odd), lambda: memory.backup(odd), lambda: restore(odd, tmp_path / "x.db", now),
         lambda: restore(good, odd, now), lambda: replace_file(odd, []), lambda: RuleStore.within(memory).import_jsonl(odd),
-        lambda: RuleStore.within(memory).export_jsonl(odd), lambda: Memory(config=odd), lambda: memory.backend.backup(Path(odd))]
+        lambda: RuleStore.within(memory).export_jsonl(odd), lambda: Memory(config=odd), lambda: memory.backend.backup(Path(odd)),
+        lambda: memory.graph and import_graph(memory.graph, odd), lambda: read_strategies(odd), lambda: read_curriculum(odd),
+        lambda: open_memory(f"{odd}.json"), lambda: open_model(f"scripted:{odd}"), lambda: RLMLogger(odd), lambda: TokenFile(Path(odd))]
     for act in acts:
         with pytest.raises((InvalidInput, SettingsError)) as caught:
             act()
