@@ -717,6 +717,7 @@ class StoreLife(RuleBasedStateMachine):
         if id in self.present:
             self.memory.record_usage(id)
             self.uses[id] += 1
+            self.events[id].append("use")
 
     @rule(a=ids, b=ids)
     def link(self, a: str, b: str) -> None:
