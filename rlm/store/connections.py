@@ -89,9 +89,11 @@ class _Connection(sqlite3.Connection):
 
     patience = 0.0  # seconds that SQLite waits for a lock
 
+    begun = False  # could it be opened?
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.turn = threading.RLock()  # held while it is used, so that nobody closes it meanwhile
+        self.turn, self.begun = threading.RLock(), True  # held while it is used, so that nobody closes it meanwhile
 
     def wait(self,
              seconds: float,  # for a lock, from now on
@@ -108,7 +110,8 @@ class _Connection(sqlite3.Connection):
         return self.inside and self.total_changes != self.since
 
     def __del__(self) -> None:
-        self.close()
+        if self.begun:
+            self.close()
 
 # %% ../../nbs/10_store/13_connections.ipynb #d6a7dce0
 def connect(path: str,                     # absolute, or `MEMORY_PATH`
@@ -126,14 +129,6 @@ def connect(path: str,                     # absolute, or `MEMORY_PATH`
                    "cache_size = -16000", "wal_autocheckpoint = 4000"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
-
-
-# ## A connection for every thread
-#
-# SQLite connections are cheap; sharing one between threads is where programs go wrong. Each thread gets its own, opened
-# when first needed, and a child process after `fork` never touches its parent's. An in-memory store is the exception: it
-# *is* its connection, so all threads take turns with the one. Closing takes turns, too: SQLite crashes the program when a
-# connection is closed in the middle of a statement, so `close` waits for what is under way and refuses what comes after.
 
 # %% ../../nbs/10_store/13_connections.ipynb #b94680af
 _inherited: list[sqlite3.Connection] = []  # a parent's connections: kept, so that a forked child never closes them
@@ -154,7 +149,8 @@ class Connections:
         self._shared = self._new() if path == MEMORY_PATH else None
 
     def _new(self) -> _Connection:
-        connection = connect(self.path, self._mode, self._synchronous, self.busy_timeout_s)
+        with explained(self.path):
+            connection = connect(self.path, self._mode, self._synchronous, self.busy_timeout_s)
         self._all.add(connection)
         return connection
 

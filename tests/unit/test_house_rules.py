@@ -106,6 +106,11 @@ def test_normal_forms_are_made_in_one_place() -> None:
     assert found == ["rlm/core/normal_form.py"]
 
 
+def test_no_heading_was_taken_for_code() -> None:
+    "A chapter's prose that lost its cell would be exported as comments."
+    assert not [name_of(m) for m in MODULES if re.search(r"^# #", m.read_text(encoding="utf-8"), re.MULTILINE)]
+
+
 def docstring_lines(tree: ast.AST) -> set[int]:
     "The lines that docstrings take."
     homes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)]

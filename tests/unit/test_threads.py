@@ -1,4 +1,5 @@
 "Threads that share one store: nobody waits for ever, and nobody goes by what was undone."
+import gc
 import sys
 import threading
 import time
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from rlm import Memory
+from rlm.core.errors import StoreError
 from rlm.rules import RuleStore
 from rlm.store import connections, hybrid
 
@@ -219,3 +221,24 @@ def test_only_what_somebody_knows_of_makes_anything_begin_anew(memory: Memory) -
     undo(memory, lambda: (memory.write("secret coffee"), memory.search("tea")))
     assert memory.backend.position() != before
     assert connections.identity_of(memory.backend.position()[0]) == before[0]
+
+
+def test_a_thread_whose_connection_cannot_be_opened_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost, said = list[Any](), list[BaseException]()
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    (tmp_path / "here").mkdir()
+    with Memory(tmp_path / "here" / "m.db", embedder="none") as memory:
+        memory.write("tea", id="t")
+        (tmp_path / "here").rename(tmp_path / "there")
+
+        def ask() -> None:
+            try:
+                memory.backend.position()
+            except BaseException as e:
+                said.append(e)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join(30)
+        gc.collect()
+        assert [type(e) for e in said] == [StoreError] and "can't be opened" in str(said[0]) and not lost
+        assert memory.get("t").text == "tea"  # who has a connection goes on
