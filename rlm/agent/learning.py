@@ -6,6 +6,7 @@
 __all__ = ['Named', 'named_in', 'links_of', 'Learned', 'Task', 'Setting', 'context_for', 'followed', 'rlm_run_with_memory']
 
 # %% ../../nbs/40_agent/48j_learning.ipynb #c49442bd
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -172,7 +173,8 @@ def _taught(backend: MemoryBackend, task: Task, named: Sequence[Named], experien
     judgment = experience.judgment or Judgment(None, "It was not judged.")
     try:
         taught = extract_memories(trajectory, judgment, model=critic, links=links, kinds=kinds, known=_trusted(backend))
-    except Exception as e:  # the answer was found and paid for, whatever is wrong with what reads it
+    except Exception as e:  # the answer was found and paid for, whatever is wrong with what reads it: that is in the log
+        logging.getLogger("rlm").exception("Nothing was learned from the run %s.", experience.run_id)
         return replace(experience, notes=f"Nothing was learned from it ({type(e).__name__}): {bounded(str(e), 300)}"), []
     came = {"run_id": experience.run_id, "trajectory_id": experience.trajectory_id, "curriculum_id": task.curriculum_id}
     return experience, [replace(i, provenance={**i.provenance, **{k: v for k, v in came.items() if v}}) for i in taught]

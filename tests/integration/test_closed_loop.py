@@ -111,10 +111,11 @@ def test_a_run_that_makes_no_strategy_is_kept(store: Memory, prov: OntologyConte
     lines = [LOOK, f"```repl\n{code.replace('import tools', '1')}\n```"]
     done = rlm_run_with_memory(task, strategies(store), Setting(ScriptedModel(lines)), prov)
     assert done.judgment.success is True and strategies(store).experiences()[0].answer == done.answer
-    assert len(done.learned) <= 1
+    assert [i.title for i in done.learned] == (["hierarchy({entity}, depth=1)"] if code.startswith("import") else [])
 
 
-def test_a_fault_in_extraction_costs_no_run(store: Memory, prov: OntologyContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_extraction_costs_no_run(store: Memory, prov: OntologyContext, monkeypatch: pytest.MonkeyPatch,
+                                            caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RecursionError("too deep")
     monkeypatch.setattr("rlm.agent.learning.extract_memories", fail)
@@ -122,6 +123,8 @@ def test_a_fault_in_extraction_costs_no_run(store: Memory, prov: OntologyContext
     done = rlm_run_with_memory(task, strategies(store), Setting(ScriptedModel([LOOK, ANSWER])), prov)
     [kept] = strategies(store).experiences()
     assert kept == done.experience and kept.judgment == done.judgment and "RecursionError" in (kept.notes or "") and done.learned == ()
+    [said] = caplog.records
+    assert said.exc_info and kept.run_id in said.getMessage()
 
 
 def test_what_was_not_shown_gets_no_credit(store: Memory, prov: OntologyContext) -> None:

@@ -78,7 +78,7 @@ def anthropic(count: Any) -> Reply:
 @pytest.mark.parametrize("read", [openai, anthropic])
 def test_a_count_of_tokens_is_a_count(read: Callable[[Any], Reply]) -> None:
     for odd in ("1e999", "-1e999", "NaN", "1" * 400, "1e300", '"many"', "[1]"):
-        with pytest.raises(ValueError, match=r"token|int|no text in it"):
+        with pytest.raises(ValueError, match=r"is no number of tokens$|^cannot convert float NaN|^invalid literal for int|no text in it"):
             print(odd, read(json.loads(odd)))
     assert [read(json.loads(n)).usage.prompt_tokens for n in ("7", "7.0", '"7"', "null", "-3")] == [7, 7, 7, 0, 0]
 
@@ -110,10 +110,9 @@ def test_a_forged_answer_of_the_guest_is_an_error_of_ours(reply: str, make: Call
         box.start({"search": lambda word: []}, {}, Limits(seconds=5))
         box.run("answer = 1")
         box.run(FORGED.format(reply).replace('answer["ready"] = True', ""))
-        try:
-            assert box.get("answer") == 1  # it was begun anew
-        except (InvalidInput, LookupError):
-            assert box.run("1 + 1").value == "2", "the sandbox goes on"
+        with pytest.raises(InvalidInput, match="answer can't be read"):
+            box.get("answer")
+        assert box.run("1 + 1").value == "2", "the sandbox goes on"
 
 
 @pytest.mark.usefixtures("guest")
@@ -124,7 +123,7 @@ def test_a_run_goes_on_after_a_forged_answer(kind: str) -> None:
     for reply in ("{'size': 'x'}", f"{{'value': {DEEPLY}}}"):
         lines = [f"```repl\n{FORGED.format(reply)}\n```", "```repl\nsearch('x')\n```", "```repl\nFINAL('done')\n```"]
         done = rlm_run("q", model=ScriptedModel(lines), tools={"search": lambda word: []}, sandbox=kind)
-        assert done.stopped in ("answered", "errors", "failed")
+        assert (done.stopped, done.answer) == ("answered", "done")
 
 
 def test_what_is_no_question_gets_no_answer() -> None:
