@@ -229,7 +229,7 @@ def warm(c: Conversation,      # to be asked about
                 seqs = np.array(numbers[where])
                 unit = centre_of(attention.engine, seqs)
                 slot = attention.slots.begin(f"session {where}", attention.model(), unit, attention.clock.now())
-                attention.checkpoint(slot, [(int(s), 1.0) for s in seqs[-5:]], 0.0)
+                attention.checkpoint(slot, [(int(s), 1.0) for s in seqs[-5:]], 0.0, attention.clock.now())
             said = memory.intelligent_search(q.text, 10)
             yield q, [h.id for h in said["results"]], said["source"]
 

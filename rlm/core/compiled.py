@@ -62,6 +62,11 @@ def loop(takes: str,             # a word for each argument: f4, f4* to read, f4
     return made
 
 # %% ../../nbs/00_core/07_compiled.ipynb #ff3990c1
+@cache
+def _types(kinds: str) -> tuple[np.dtype[Any], ...]:
+    return tuple(np.dtype(kind) for kind in kinds.split())
+
+
 class Table:
     "Where some arrays lie."
 
@@ -70,10 +75,10 @@ class Table:
                  arrays: Sequence[Any],  # C-contiguous, of one dimension or two
                  ) -> None:
         self.arrays = tuple(arrays)
-        for kind, it in zip(kinds.split(), self.arrays, strict=True):
-            if it.dtype != np.dtype(kind) or not it.flags.c_contiguous:
+        for kind, it in zip(_types(kinds), self.arrays, strict=True):
+            if it.dtype != kind or not it.flags.c_contiguous:
                 raise TypeError(f"An array of {it.dtype} in a place of {kind}, or one that is not in one piece.")
-        places = [(it.__array_interface__["data"][0], len(it), it[0].size if it.ndim > 1 and len(it) else 1) for it in self.arrays]
+        places = [(it.__array_interface__["data"][0], len(it), it.shape[1] if it.ndim > 1 else 1) for it in self.arrays]
         self.places = np.array(places, np.int64).reshape(-1, 3)  # address, rows, columns
 
     def __repr__(self) -> str:

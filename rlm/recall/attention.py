@@ -19,12 +19,12 @@ from ..core.errors import StoreBusy, StoreFull
 from .cache import ResultCache
 from .checkpoints import Checkpoint, CheckpointManager, read_refs, write_refs
 from .local import LocalizedSearchEngine, centre_of
-from .neighbourhoods import Floats, Ints
+from .neighbourhoods import Floats
 from .working_memory import Questions, Slot, Slots, read_slots, write_slots
 from ..store.building import BackgroundIndex
 from ..store.feed import changed_seqs
 from ..store.slot_rows import erased_since, written_since
-from ..store.ranked import EQUAL, Ranked
+from ..store.ranked import EQUAL, Best, Ranked
 from ..store.records import MemoryRecord
 
 JOINS = 0.35  # cosine from which on a memory belongs to a subject; with e5, half of the turns of LoCoMo lie at .56 or more to the next
@@ -121,15 +121,19 @@ class InMind(Fresh):
         super().__init__(index, clock)
         self.slots, self.questions, self.cache = Slots(), Questions(), ResultCache()
         self.manager, self.engine, self.unsaved = manager, LocalizedSearchEngine(index, manager), 0.0
-        self.led = list[tuple[str, Ints, datetime]]()  # slots that led to answers, to which ones, and when
+        self.led = list[tuple[str, Best, datetime]]()  # slots that led to answers, to which ones, and when
 
     def settle(self) -> None:
-        "Take note of the slots that have led to answers: put off, since a question waits for its answer."
+        "Do what was put off, since a question waits for its answer."
+        self.note()
+
+    def note(self) -> None:
+        "Take note of the slots that have led to answers."
         led, self.led = self.led, []
         self.unsaved += len(led) / LED
         for name in dict.fromkeys(name for name, _, _ in led):
             if (slot := self.slots.slots.get(name)) is not None:
-                answers = sorted(((at, seqs) for led_by, seqs, at in led if led_by == name), key=lambda answer: answer[0])
+                answers = sorted(((at, ranked.seqs) for led_by, ranked, at in led if led_by == name), key=lambda answer: answer[0])
                 found = {seq: at for at, seqs in answers for seq in seqs.tolist()}
                 self.manager.update_checkpoint_access(self.slots.put(slot.used(answers[-1][0], times=len(answers))), found)
 
@@ -152,11 +156,11 @@ class Attending(InMind):
                 unit: Floats | None,      # where something lies; None: it has no vector
                 those: frozenset[int],    # the memories that it is about
                 context: str,             # what a new slot begins with
+                now: datetime,            # when it was on somebody's mind
                 ) -> Slot:
         "The slot that something belongs to; a new one, if there is none."
-        self.settle()
+        self.note()
         self.unsaved += 1
-        now = self.clock.now()
         if unit is not None and (nearest := self.slots.nearest(unit)) is not None and nearest[1] >= JOINS:
             return self.slots.put(self.slots.slots[nearest[0]].used(now, unit))
         if unit is None:
@@ -172,9 +176,9 @@ class Attending(InMind):
                    slot: Slot,                   # that leads there
                    found: Sequence[tuple[int, float]],  # memories, and how relevant they are, in [0, 1]
                    distance: float,              # of what they lie around, from the slot
+                   now: datetime,                # when they were on somebody's mind
                    ) -> None:
         "Make checkpoints."
-        now = self.clock.now()
         self.manager.create_checkpoint(slot, [Checkpoint(seq, value, distance, now, now) for seq, value in found], now)
         self.engine.stale(slot.slot_id)
 
@@ -208,13 +212,15 @@ class Taking(Marking):
     def _changed(self, changed: frozenset[int], event: int) -> None:
         "Memories are new, different or gone."
         self.engine.changed(changed)
-        self.questions = Questions()
+        self.settle()
+        self.questions, now = Questions(), self.clock.now()
         if self.creates and changed:
             for seq, name in self._written(event)[-FEW:]:
                 unit = centre_of(self.engine, np.array([seq]))
-                slot = self.subject(unit, frozenset([seq - 1, seq]), f"memory {name}")
-                self.checkpoint(slot, [(seq, 1.0)], 0.0 if unit is None or slot.embedding is None else float(1 - unit @ slot.embedding))
-        lately = self.slots.get_active_slots(self.clock.now())
+                slot = self.subject(unit, frozenset([seq - 1, seq]), f"memory {name}", now)
+                away = 0.0 if unit is None or slot.embedding is None else float(1 - unit @ slot.embedding)
+                self.checkpoint(slot, [(seq, 1.0)], away, now)
+        lately = self.slots.get_active_slots(now)
         if lately:
             self.engine.of(lately[0])  # whatever is asked, it will be compared with what was written last
         if self.index.few and (lost := [slot for slot in lately if self.engine.dropped(slot)]):
@@ -237,7 +243,7 @@ class CatchingUp(Taking):
             elif changes[1]:
                 self.generation = position[1]
                 self._changed(changes[0], before[1])
-            self.engine.look.prepare()
+            self.engine.prepare(self.slots)
         self._saw(connection, said)
 
     def _fit(self) -> bool:
@@ -287,6 +293,7 @@ class Keeping(Stored):
             self.settle()
         if self.unsaved and not self.db.read_only and not self.db.current().inside:
             with self.db.transaction(patience), self.lock:  # in this order: whoever writes may ask something, and wait for the lock
+                self.settle()  # somebody may have asked while this waited
                 due = self.unsaved
                 if due:
                     self._store()  # an erasure waits until this is over, and then takes the slots away
@@ -297,10 +304,10 @@ class Keeping(Stored):
 class Lasting(Keeping):
     "Attention that outlives the process."
 
-    unstored = 0  # times that it could not be stored after an answer
+    unstored = 0  # times that it could not be stored when it was due
 
     def keep_due(self) -> None:
-        "After an answer: store what has gathered, unless that has to wait."
+        "Store what has gathered, unless that has to wait."
         if self.unsaved >= UNSAVED:
             try:
                 with self.lock:  # first, where it does not wait: or writers would, while somebody's question is embedded
@@ -308,18 +315,22 @@ class Lasting(Keeping):
             except (StoreBusy, StoreFull):
                 self.unstored += 1
 
-    def in_step(self) -> None:
+    def in_step(self,
+                store: bool = True,  # whether what has gathered may be stored
+                ) -> None:
         "Know all that has been written."
         if self.position[1] < 0:
             self.load()
             self.catch_up()
         elif self.moved():
             self.catch_up()
+            if store:
+                self.keep_due()
 
     def look(self) -> None:
         "Know all that has been written, to show it: what comes of looking is not stored for its own sake."
         with self.lock:
             self.settle()
             before = self.unsaved
-            self.in_step()
+            self.in_step(store=False)
             self.unsaved = min(before, self.unsaved)

@@ -65,10 +65,16 @@ def nearest_first(found: Iterable[tuple[Ints, Ints]],  # memories with their pla
                   limit: int,                          # how many at most
                   ) -> Ints:
     "Each once, by its nearest place; ties by memory."
-    seqs, places = (np.concatenate(column) for column in zip(*found, strict=True))
-    order = np.lexsort((seqs, places))
-    _, first = np.unique(seqs[order], return_index=True)
-    return np.asarray(seqs[order][np.sort(first)][:limit], np.int64)
+    seqs, places = (np.concatenate(column).astype(np.int64, copy=False) for column in zip(*found, strict=True))
+    each = np.sort((seqs << _BITS) + np.minimum(places, (1 << _BITS) - 1))  # by memory, then by place
+    seqs, places = each >> _BITS, each & (1 << _BITS) - 1
+    first = np.ones(len(each), bool)
+    np.not_equal(seqs[1:], seqs[:-1], out=first[1:])
+    nearest = np.sort((places[first] << 63 - _BITS) + seqs[first])[:limit]
+    return np.asarray(nearest & (1 << 63 - _BITS) - 1, np.int64)
+
+
+_BITS = 24  # of a place, which is not so high by far; what is left of 63 is enough for memories
 
 # %% ../../nbs/30_recall/33_checkpoints.ipynb #d4c89025
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINTS', 'LEAST', 'HITS', 'Counts', 'Recalled', 'Recollection', 'Question', 'Passable', 'highest', 'Layers',
-           'Remembering', 'Coordinating', 'Cascading', 'SearchCoordinator']
+           'AllLayers', 'Found', 'Remembering', 'Learning', 'Coordinating', 'Nearby', 'Cascading', 'SearchCoordinator']
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #92642eb9
 import time
@@ -19,7 +19,7 @@ import numpy as np
 from ..core.clock import Clock
 from ..core.text import tokens
 from .attention import LED, Lasting
-from .cache import Cached, Key, key_of
+from .cache import Key, key_of
 from .checkpoints import CheckpointManager
 from .local import RELEVANCE, Answered, centre_of, unit_of
 from .neighbourhoods import Ints
@@ -133,12 +133,8 @@ class Question:
     query: Query | None = None  # with its words and its vector
     cues: Cues = _NO_CUES  # what it says besides its words
     asked: Asked | None = None  # its vector, measured
-
-    @property
-    def said(self) -> Said:
-        "What makes it the same as another."
-        assert self.query is not None
-        return frozenset(self.query.terms), self.cues
+    said: Said = (frozenset(), _NO_CUES)  # what makes it the same as another
+    heard: tuple[str, int] | None = None  # where the index stood when that was found out
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #2c483666
 class Passable(Lasting):
@@ -185,30 +181,48 @@ class Layers(Passable):
     def from_checkpoints(self,
                          q: Question,  # with its vector
                          ) -> Answered:
-        "What the neighbourhood of its subject brings."
+        "What the neighbourhood of its subject brings. Measures the question."
         assert q.query is not None
+        q.asked, answered = self.engine.quick(self.slots, q.query, q.cues, q.k, self.passing(q))
+        if answered is not None:
+            return answered
+        q.asked = q.asked or self.index.meaning.ask(q.query.vector)
         slot = self.engine.belongs(self.slots, q.asked)
         if self.engine.made(slot):
             return self.engine.around(slot, q.query, q.cues, q.asked, q.k, self.passing(q))
         with self.index.moment():
             return self.engine.around(slot, q.query, q.cues, q.asked, q.k, self.passing(q))
 
+# %% ../../nbs/30_recall/34_coordinator.ipynb #838909e8
+class AllLayers(Layers):
+    "And the last."
+
     def from_all(self,
                  q: Question,  # with its vector
-                 ) -> tuple[Sequence[Ranked], Ints]:  # the best, and what they were compared with, the best first
+                 ) -> tuple[Sequence[Ranked], Callable[[], Ints]]:  # the best, and what they were compared with, the best first
         "What a search of everything brings."
         assert q.query is not None
         with self.index.moment():
-            found, ranked = self.index.best(q.query, q.k, q.filters)
-            c = found.candidates
-            return self.cut(ranked, q.k), self.index.catalogue["seq"][c.numbers[highest(worth_of(c.words, c.meaning), self.manager.limit)]]
+            known = self.index.position is q.heard and q.query.model == self.model()
+            found, ranked = self.index.best(q.query._replace(cues=q.cues, asked=q.asked) if known else q.query, q.k, q.filters)
+            c, seqs = found.candidates, self.index.catalogue["seq"]
+            return self.cut(ranked, q.k), lambda: seqs[c.numbers[highest(worth_of(c.words, c.meaning), self.manager.limit)]]
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #29c77319
 HITS = 3  # of a search, that say what it was about
 
 
-class Remembering(Layers):
-    "Learns from answers."
+class Found(NamedTuple):
+    "What a search of everything has found."
+
+    question: Question  # that was asked
+    ranked: Sequence[Ranked]  # what it brought
+    compared: Callable[[], Ints]  # tells what they were compared with, the best first
+    at: datetime  # when
+
+
+class Remembering(AllLayers):
+    "Remembers answers."
 
     def remember(self,
                  q: Question,               # that was asked
@@ -216,33 +230,52 @@ class Remembering(Layers):
                  slot: str,                 # the slot that it belongs to
                  ) -> None:
         "For when it is asked again."
-        span = self.span(q.now)
-        self.cache.put(q.key, Cached(ranked, self.generation, span, slot))
-        if q.query is not None:
-            unit = None if q.asked is None else q.asked.unit
-            self.questions.add(Remembered(q.said, unit, (q.key.filters, q.k), ranked, span, slot))
-
-    def learn(self,
-              q: Question,             # that was asked
-              ranked: Sequence[Ranked],  # what a search of everything brought
-              compared: Ints,          # what they were compared with, the best first
-              ) -> str:                # the slot that it belongs to
-        "Make checkpoints of an answer."
-        if not self.creates or len(ranked) < 2:
-            return ""
-        top, best = np.array([r.seq for r in ranked[:HITS]]), ranked[0].score
-        unit = centre_of(self.engine, top)
-        slot = self.subject(unit, frozenset(r.seq for r in ranked), q.text)
-        held = self.engine.holds(slot, frozenset(r.seq for r in ranked))
-        if held < 0.9:  # else there is nothing to learn
-            self.engine.saw(slot, compared)
-            distance = 1.0 if q.asked is None or slot.embedding is None else float(1 - q.asked.unit @ slot.embedding)
-            worth = [(r.seq, min(1.0, max(0.0, r.score / best)) if best > 0 else 0.0) for r in ranked[:self.manager.per_slot]]
-            self.checkpoint(slot, worth, distance)
-        return slot.slot_id
+        unit = None if q.asked is None else q.asked.unit
+        one = Remembered(q.said, unit, (q.key.filters, q.k), ranked, self.span(q.now), slot, self.generation)
+        self.cache.put(q.key, one)
+        self.questions.add(one)
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #a5dc940f
-class Coordinating(Remembering):
+class Learning(Remembering):
+    "Learns from answers, later."
+
+    def __init__(self,
+                 index: BackgroundIndex,      # of the namespace
+                 clock: Clock,                # tells the present
+                 manager: CheckpointManager,  # of checkpoints
+                 ) -> None:
+        super().__init__(index, clock, manager)
+        self.found = list[Found]()  # that nothing was learned from yet
+
+    def settle(self) -> None:
+        "Learn what was put off, too."
+        super().settle()
+        while self.found:
+            self.unsaved -= 1  # it was counted when it was found
+            self._learn(*self.found.pop(0))
+
+    def forget(self) -> None:
+        "Nothing is on anybody's mind."
+        self.found.clear()
+        super().forget()
+
+    def _learn(self, q: Question, ranked: Sequence[Ranked], compared: Callable[[], Ints], at: datetime) -> None:
+        "Make checkpoints of an answer, unless it is gone by now, or vectors are another model's."
+        assert q.query is not None
+        with self.index.held():
+            there = self.index.catalogue.numbers([r.seq for r in ranked]).size == len(ranked)
+            if not (there and q.query.model == self.model() and self._fit()):
+                return
+            unit, those = centre_of(self.engine, np.array([r.seq for r in ranked[:HITS]])), frozenset(r.seq for r in ranked)
+            slot, best = self.subject(unit, those, q.text, at), ranked[0].score
+            if self.engine.holds(slot, those) < 0.9:  # else there is nothing to learn
+                self.engine.saw(slot, compared())
+                distance = 1.0 if q.asked is None or slot.embedding is None else float(1 - q.asked.unit @ slot.embedding)
+                worth = [(r.seq, min(1.0, max(0.0, r.score / best)) if best > 0 else 0.0) for r in ranked[:self.manager.per_slot]]
+                self.checkpoint(slot, worth, distance, at)
+
+# %% ../../nbs/30_recall/34_coordinator.ipynb #2b7bd466
+class Coordinating(Learning):
     "What each question goes through."
 
     def __init__(self,
@@ -255,12 +288,15 @@ class Coordinating(Remembering):
                  ) -> None:
         super().__init__(index, clock, manager or CheckpointManager())
         self.engine.relevance = relevance
-        self.question, self.checkpoints, self.counts = question, checkpoints, Counts()
+        self.question, self.checkpoints, self.counts, self.mode = question, checkpoints, Counts(), CHECKPOINTS[0]
 
-    def in_step(self) -> None:
+    def in_step(self,
+                store: bool = True,  # whether what has gathered may be stored
+                ) -> None:
         "Know all that has been written, and make checkpoints of it, if they are to be made."
-        self.creates = self.checkpoints() != "off"
-        super().in_step()
+        self.mode = self.checkpoints()
+        self.creates = self.mode != "off"
+        super().in_step(store)
 
     def _embed(self, q: Question, given: Vectors | None) -> float:
         "The question with its words and its vector; returns the model's time."
@@ -271,23 +307,43 @@ class Coordinating(Remembering):
         q.query = Query(q.text, terms, vector, model)
         return took
 
-# %% ../../nbs/30_recall/34_coordinator.ipynb #2b7bd466
-class Cascading(Coordinating):
+    def _hear(self, q: Question) -> None:
+        "What it says besides its words."
+        assert q.query is not None
+        q.cues = self.index.cues(q.text)
+        q.said, q.heard = (frozenset(q.query.terms), q.cues), self.index.position
+
+# %% ../../nbs/30_recall/34_coordinator.ipynb #0a824566
+class Nearby(Coordinating):
+    "The nearest layers."
+
+    def _local(self, q: Question) -> Answered:
+        "What the neighbourhoods say; where they decline, they may know more after what was put off. Measures the question."
+        assert q.query is not None
+        if self.mode not in ("parallel", "full"):
+            q.asked = self.index.meaning.ask(q.query.vector)
+            return Answered(declined=self.mode)
+        local = self.from_checkpoints(q)
+        if local.declined and self.found:
+            self.settle()
+            local = self.from_checkpoints(q)
+        if local.declined:
+            self.counts.declined[local.declined] += 1
+        return local
+
+# %% ../../nbs/30_recall/34_coordinator.ipynb #4b01bef4
+class Cascading(Nearby):
     "The first layer that answers."
 
-    def _layers(self, q: Question, mode: str) -> tuple[str, Sequence[Ranked], str]:
+    def _layers(self, q: Question) -> tuple[str, Sequence[Ranked], str]:
         "The first layer that answers: its name, the answer, the slot."
         if (found := self.from_mind(q)) is not None:
             return "working_memory", *found
-        assert q.query is not None
-        q.asked = self.index.meaning.ask(q.query.vector)
-        local = self.from_checkpoints(q) if mode in ("parallel", "full") else Answered(declined=mode)
-        if local.declined:
-            self.counts.declined[local.declined] += 1
-        if local.ranked and mode == "full":
-            self.led.append((local.slot, local.ranked.seqs, q.at))
+        local = self._local(q)
+        if local.ranked and self.mode == "full":
+            self.led.append((local.slot, local.ranked, q.at))
             if q.asked is None or len(self.led) >= LED:
-                self.settle()
+                self.note()
             self.remember(q, best := self.cut(local.ranked, q.k), local.slot)
             return "checkpoint", best, local.slot
         ranked, compared = self.from_all(q)
@@ -295,9 +351,11 @@ class Cascading(Coordinating):
             right = {r.seq for r in ranked}
             self.counts.compared += 1
             self.counts.agreed += len(right & {r.seq for r in self.cut(local.ranked, q.k)}) / max(1, len(right))
-        slot = self.learn(q, ranked, compared)
-        self.remember(q, ranked, slot)
-        return "ltm_fallback", ranked, slot
+        if self.creates and len(ranked) > 1:
+            self.found.append(Found(q, ranked, compared, self.clock.now()))
+            self.unsaved += 1
+        self.remember(q, ranked, "")
+        return "ltm_fallback", ranked, ""
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #07e9a9a5
 class SearchCoordinator(Cascading):
@@ -311,7 +369,7 @@ class SearchCoordinator(Cascading):
                            filters: Filters = EVERYTHING,            # about the present: without `as_of`
                            ) -> dict[str, Any]:                      # results, source, search_time_ms, result_count
         "The best memories, and which layer knew them. The time is without that of the model."
-        began, mode = time.perf_counter(), self.checkpoints()
+        began = time.perf_counter()
         with self.lock:
             self.in_step()
             chosen = None if keywords is None else tuple(keywords)
@@ -323,10 +381,10 @@ class SearchCoordinator(Cascading):
             else:
                 began += self._embed(q, query_embedding)
                 with self.index.held():  # the numbers of speakers in `cues` are those of the index as it is now
-                    q.cues = self.index.cues(user_input)
-                    source, ranked, slot = self._layers(q, mode)
+                    self._hear(q)
+                    source, ranked, slot = self._layers(q)
             took = time.perf_counter() - began
             self.counts.add(source, took)
         self.keep_due()
-        return {"results": Recollection(ranked, source, slot, self.record), "source": source, "search_time_ms": round(1e3 * took, 4),
+        return {"results": Recollection(ranked, source, slot, self.record), "source": source, "search_time_ms": int(1e7 * took) / 1e4,
                 "result_count": len(ranked)}

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SEARCHES', 'RELEVANCE', 'STEADY', 'SPARE', 'Answered', 'luck', 'lifted', 'Sourced', 'Surroundings', 'Neighbourhoods',
-           'Losing', 'stands', 'Belonging', 'LocalizedSearchEngine', 'unit_of', 'centre_of']
+           'Shelving', 'Losing', 'Noticing', 'stands', 'Belonging', 'Around', 'LocalizedSearchEngine', 'unit_of',
+           'centre_of']
 
 # %% ../../nbs/30_recall/33_local.ipynb #9df0c53d
 from functools import lru_cache
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .checkpoints import CheckpointManager
-from .looking import QuickLook
+from .looking import QuickRecall, Seen, Shelves, shelved
 from .neighbourhoods import Floats, Ints, Neighbourhood, Rows, Values
 from .working_memory import Slot, Slots
 from ..store.cues import Cues
@@ -44,7 +45,10 @@ def luck(k: int,  # how many are wanted
          n: int,  # memories outside
          ) -> float:  # on the scale of `Mix`
     "What meaning may give to the k-th luckiest of the memories outside."
-    return MIX.meaning * max(0.0, NormalDist().inv_cdf(1 - k / n)) if n > 2 * k else 0.0
+    return MIX.meaning * max(0.0, _NORMAL.inv_cdf(1 - k / n)) if n > 2 * k else 0.0
+
+
+_NORMAL = NormalDist()
 
 # %% ../../nbs/30_recall/33_local.ipynb #3b1ed5b7
 def lifted(cues: Cues,  # of a question
@@ -63,9 +67,10 @@ class Sourced:
                  index: HybridIndex,          # of the namespace
                  manager: CheckpointManager,  # knows the centres
                  ) -> None:
-        self.index, self.manager, self.look = index, manager, QuickLook(index)
+        self.index, self.manager, self.look = index, manager, QuickRecall(index)
         self._made, self._source = dict[str, tuple[str, Neighbourhood]](), None
         self._seen, self._dropped = dict[str, tuple[str, tuple[Ints, ...]]](), set[str]()  # and slots whose neighbourhoods were lost
+        self._changed = set[str]()  # slots of whose neighbourhoods a memory is different or gone
         self._near = dict[str, tuple[str, Floats, int, Ints]]()  # slot → subject, where it lay, size of the index, what was nearest
 
     _source: Rows | None
@@ -94,8 +99,9 @@ class Surroundings(Sourced):
     def made(self,
              slot: Slot | None,  # any
              ) -> bool:
-        "Whether its neighbourhood is there."
-        return slot is not None and self._made.get(slot.slot_id, ("",))[0] == slot.context_hash
+        "Whether its neighbourhood is there, and what it was."
+        made = None if slot is None or slot.slot_id in self._changed else self._made.get(slot.slot_id)
+        return slot is not None and made is not None and made[0] == slot.context_hash and made[1].current
 
     def saw(self,
             slot: Slot,  # that a search belonged to
@@ -124,14 +130,24 @@ class Neighbourhoods(Surroundings):
     def of(self,
            slot: Slot,  # any
            ) -> Neighbourhood:
-        "Its neighbourhood, in a moment of the index."
+        "Its neighbourhood, made of all that is known, in a moment of the index."
         made = self._made.get(slot.slot_id)
-        if made is None or made[0] != slot.context_hash or not made[1].current:
-            order = np.flatnonzero(self.index.catalogue.place.values)
-            seqs = self.manager.get_checkpoint_radius(slot, order, self.near(slot) if self.manager.of(slot) else None)
+        if made is None or made[0] != slot.context_hash or not made[1].current or slot.slot_id in self._dropped:
+            seqs = self.manager.get_checkpoint_radius(slot, self._order(), self.near(slot) if self.manager.of(slot) else None)
             made = self._made[slot.slot_id] = slot.context_hash, Neighbourhood(self.index, self.source(), seqs)
             self._dropped.discard(slot.slot_id)
+            self._changed.discard(slot.slot_id)
+            self._shelves = None
         return made[1]
+
+    def _order(self) -> Ints:
+        "All memories, ascending."
+        if self._ordered[0] is not self.index.position or not self._ordered[0][0]:
+            self._ordered = self.index.position, np.flatnonzero(self.index.catalogue.place.values)
+        return self._ordered[1]
+
+    _ordered: tuple[tuple[str, int], Ints] = ("", 0), _NOTHING
+    _shelves: Shelves | None = None
 
     def holds(self,
               slot: Slot,            # any
@@ -142,20 +158,73 @@ class Neighbourhoods(Surroundings):
         return len(those & made[1].members) / len(those) if made and those and made[0] == slot.context_hash else 0.0
 
 # %% ../../nbs/30_recall/33_local.ipynb #c9994c50
-class Losing(Neighbourhoods):
+class Shelving(Neighbourhoods):
+    "Neighbourhoods side by side."
+
+    def shelves(self,
+                slots: Slots,  # that are in mind
+                ) -> Shelves:
+        "Those that are there."
+        known = self._shelves
+        if known is None or known.slots is not slots.matrix or known.numbering != self.index.numbering:
+            some = [slots.slots[name] for name in slots.names]
+            shelves = [self._made[s.slot_id][1].shelf if self.made(s) and self.manager.of(s) else None for s in some]
+            known = self._shelves = shelved(slots.names, slots.matrix, shelves, self.index.numbering)
+        return known
+
+    def prepare(self,
+                slots: Slots,  # that are in mind
+                ) -> None:
+        "Write down what has changed, so that no question waits for it."
+        around = self.shelves(slots)
+        self.look.prepare(around.most)
+        self.lucks(around, self._luck[2])
+
+    def lucks(self,
+              around: Shelves,  # what is there
+              k: int,           # how many are wanted
+              ) -> Values:      # (slots,) on the scale of `Mix`; minus infinity where nothing is left
+        "What luck may bring beyond each neighbourhood."
+        known, at, wanted, _ = self._luck
+        if known is not around or at is not self.index.position or wanted != k:
+            left = [self.index.lexical.documents - (0 if s is None else s.size) for s in around.shelves]
+            self._luck = around, self.index.position, k, np.array([luck(k, n) if n > 0 else -np.inf for n in left])
+        return self._luck[3]
+
+    _luck: tuple[Shelves | None, tuple[str, int], int, Values] = None, ("", 0), 10, np.zeros(0)
+
+# %% ../../nbs/30_recall/33_local.ipynb #020ada43
+class Losing(Shelving):
     "Loses neighbourhoods."
 
     def stale(self,
               slot_id: str,  # of a slot that has changed
               ) -> None:
-        "Make its neighbourhood anew when it is asked for."
-        if self._made.pop(slot_id, None) is not None:
+        "Make its neighbourhood anew when there is time."
+        if slot_id in self._made:
             self._dropped.add(slot_id)
+
+    def at_hand(self,
+                slot: Slot,  # any
+                ) -> Neighbourhood:
+        "Its neighbourhood, even if more is known by now; what it can't answer, it declines."
+        made = self._made.get(slot.slot_id)
+        if made is None or made[0] != slot.context_hash:
+            return self.of(slot)
+        if not self.made(slot):
+            made = self._made[slot.slot_id] = slot.context_hash, Neighbourhood(self.index, self.source(), made[1].seqs)
+            self._changed.discard(slot.slot_id)
+            self._shelves = None
+        return made[1]
+
+# %% ../../nbs/30_recall/33_local.ipynb #0933be56
+class Noticing(Losing):
+    "Notices what has changed."
 
     def dropped(self,
                 slot: Slot,  # any
                 ) -> bool:
-        "Whether it had a neighbourhood, and has none now."
+        "Whether it had a neighbourhood, and that is gone, or more is known by now."
         return slot.slot_id in self._dropped
 
     def changed(self,
@@ -165,11 +234,14 @@ class Losing(Neighbourhoods):
         if self._source is not None:
             self._source.forget(seqs)
         for name in [name for name, made in self._made.items() if not (made[1].current and made[1].there())]:
-            self.stale(name)
+            self._dropped.add(name)
+            self._changed.add(name)
+            self._shelves = None
 
     def forget(self) -> None:
         "Nothing was made, and nothing seen."
-        self._made, self._seen, self._near, self._source, self._dropped = {}, {}, {}, None, set()
+        self._made, self._seen, self._near, self._source, self._dropped, self._shelves = {}, {}, {}, None, set(), None
+        self._changed = set()
 
 # %% ../../nbs/30_recall/33_local.ipynb #95948262
 def _in_turn(some: list[Ints]) -> Ints:
@@ -185,10 +257,10 @@ def stands(ranked: Best,  # the best first
            bar: float,    # what the last of these must reach
            ) -> bool:
     "Whether an answer stands."
-    return len(ranked) >= k and bool(ranked.scores[k - 1] >= bar)
+    return len(ranked) >= k and ranked.rows.item(k - 1, 1) >= bar
 
 # %% ../../nbs/30_recall/33_local.ipynb #72e12bf9
-class Belonging(Losing):
+class Belonging(Noticing):
     "Knows which subject a question belongs to, and what is left to do there."
 
     relevance, least = RELEVANCE, SPARE
@@ -205,22 +277,27 @@ class Belonging(Losing):
             return None
         return slots.slots[nearest[0]]
 
-    def _look(self, around: Neighbourhood, name: str, terms: list[str], cues: Cues, asked: Asked | None, k: int,
-              passing: Values | None) -> Answered:
-        ranked, left, size = self.look.first(around, terms, cues, asked, k, passing)
+    def _first(self, seen: Seen, name: str, cues: Cues, k: int) -> Answered:
+        "What to say after a first look."
+        ranked, left, size = seen
         bar, documents = self.least + lifted(cues), self.index.lexical.documents
         if ranked and (size >= documents or stands(ranked, k, bar + MIX.words * left + luck(k, documents - size))):
             return Answered(ranked, name)
-        ranked, left, size = self.look.second()
+        return self._second(self.look.second(), name, cues, k)
+
+    def _second(self, seen: Seen, name: str, cues: Cues, k: int) -> Answered:
+        "What to say after a second look."
+        ranked, left, size = seen
+        bar = self.least + lifted(cues) + MIX.words * left + luck(k, self.index.lexical.documents - size)
         if not self.index.meaning.intact:
             return Answered(slot=name, declined="being erased")
-        if stands(ranked, k, bar + MIX.words * left + luck(k, documents - size)):
+        if stands(ranked, k, bar):
             return Answered(ranked, name)
         return Answered(slot=name, declined="too few" if len(ranked) < k else "too weak")
 
 # %% ../../nbs/30_recall/33_local.ipynb #4172a576
-class LocalizedSearchEngine(Belonging):
-    "Searches around checkpoints."
+class Around(Belonging):
+    "Searches around a slot."
 
     def search_with_checkpoints(self,
                                 query: Query,              # what is asked, in a `moment` of the index
@@ -246,7 +323,33 @@ class LocalizedSearchEngine(Belonging):
         if not isinstance(self.index.mix, Mix):
             return Answered(slot=slot.slot_id, declined="learned ranking")
         terms, numbers = self.index.wanted(cues, query.terms), None if passing is None else passing.numbers
-        return self._look(self.of(slot), slot.slot_id, terms, cues, asked, top_k, numbers)
+        return self._first(self.look.first(self.at_hand(slot), terms, cues, asked, top_k, numbers), slot.slot_id, cues, top_k)
+
+# %% ../../nbs/30_recall/33_local.ipynb #3852c908
+class LocalizedSearchEngine(Around):
+    "Searches around checkpoints."
+
+    def quick(self,
+              slots: Slots,              # that are in mind
+              query: Query,              # as for `search_with_checkpoints`
+              cues: Cues,                # what it says besides its words
+              top_k: int,                # as for `search_with_checkpoints`
+              passing: Passing | None,   # as for `search_with_checkpoints`
+              ) -> tuple[Asked | None, Answered | None]:  # the question, measured, None: it was not; the answer, None: it takes longer
+        "The same, if all it takes is there."
+        if query.vector is None:
+            return None, None
+        terms, numbers, around = self.index.wanted(cues, query.terms), None if passing is None else passing.numbers, self.shelves(slots)
+        found = self.look.recall(around, terms, cues, query.vector, top_k, numbers, self.relevance, self.least + lifted(cues),
+                                 self.lucks(around, top_k))
+        if found is None:
+            return None, None
+        asked, slot, seen, looks = found
+        if seen is None:
+            return asked, None if slot else Answered(declined="no subject fits")
+        if not looks:
+            return asked, Answered(seen.ranked, slot)
+        return asked, self._second(seen if looks == 2 else self.look.second(), slot, cues, top_k)
 
 # %% ../../nbs/30_recall/33_local.ipynb #851d5c19
 def unit_of(engine: Neighbourhoods,  # knows where vectors lie

@@ -89,7 +89,8 @@ class Remembered(NamedTuple):
     asking: Asking  # under which conditions
     ranked: Sequence[Ranked]  # the best first
     span: tuple[float, float]  # from when until when no memory expires, in seconds since 1970
-    slot: str = ""  # its subject
+    slot: str  # that led to it; empty: none did
+    generation: int  # the last event that touched a memory when it was found
 
 
 class Questions:
@@ -133,7 +134,7 @@ class Placed:
                  size: int = SLOTS,  # how many subjects are kept in mind
                  ) -> None:
         self.size, self.slots = size, dict[str, Slot]()
-        self._names, self._matrix = list[str](), np.zeros((0, 0), np.float32)
+        self.names, self.matrix = list[str](), np.zeros((0, 0), np.float32)
 
     def put(self,
             slot: Slot,  # new or changed
@@ -142,26 +143,26 @@ class Placed:
         before, self.slots[slot.slot_id] = self.slots.get(slot.slot_id), slot
         if before is None or before.embedding is not slot.embedding:
             placed = [s for s in self.slots.values() if s.embedding is not None]
-            self._names = [s.slot_id for s in placed]
-            self._matrix = np.array([s.embedding for s in placed], np.float32) if placed else np.zeros((0, 0), np.float32)
+            self.names = [s.slot_id for s in placed]
+            self.matrix = np.array([s.embedding for s in placed], np.float32) if placed else np.zeros((0, 0), np.float32)
         return slot
 
     def clear(self) -> None:
         "Forget all."
-        self.slots, self._names, self._matrix = {}, [], np.zeros((0, 0), np.float32)
+        self.slots, self.names, self.matrix = {}, [], np.zeros((0, 0), np.float32)
 
     def nearest(self,
                 unit: Floats,  # centred, of length 1
                 ) -> tuple[str, float] | None:  # the slot and its cosine; None: there is none
         "The slot that lies nearest."
-        if not self._names or self._matrix.shape[1] != len(unit):
+        if not self.names or self.matrix.shape[1] != len(unit):
             return None
         if (nearest := NEAREST.run) is not None:
-            best, cosine = nearest(self._matrix, unit)
-            return self._names[best], cosine
-        cosines = np.einsum("ij,j->i", self._matrix, unit, dtype=np.float64).astype(np.float32)
+            best, cosine = nearest(self.matrix, unit)
+            return self.names[best], cosine
+        cosines = np.einsum("ij,j->i", self.matrix, unit, dtype=np.float64).astype(np.float32)
         best = int(cosines.argmax())
-        return self._names[best], float(cosines[best])
+        return self.names[best], float(cosines[best])
 
 # %% ../../nbs/30_recall/30_working_memory.ipynb #cd38d4eb
 class Slots(Placed):

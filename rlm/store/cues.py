@@ -157,10 +157,11 @@ def cues_in(question: str,                         # as it was asked
             known: Mapping[str, Collection[int]],  # a part of a name → the numbers of those who have it
             ) -> Cues:
     "What a question says besides its words."
-    text = composed(question)
-    speakers, dates = _speakers(folded := text.casefold(), known), _dates(text) if _PERHAPS.search(folded) else ()
-    when = bool(_ASKS.search(folded) and _ASKS_WHEN.search(text))
+    text = question if question.isascii() else composed(question)
+    speakers, told = _speakers(folded := text.casefold(), known), _HINTS.search(folded)
+    dates, when = (dates_in(text), asks_when(text)) if told else ((), False)
     return Cues(speakers, dates, when, script(text)) if speakers or dates or when else _NOTHING_BUT[script(text)]
 
 
+_HINTS = re.compile(f"{_PERHAPS.pattern}|{_ASKS.pattern}")  # most questions hold none of either
 _NOTHING_BUT = {kind: Cues(script=kind) for kind in (-1, 0, 1)}

@@ -11,7 +11,7 @@ __all__ = ['KEPT', 'GAPS', 'POOL', 'SHARE', 'EVERYTHING', 'OnFile', 'Kept', 'Rea
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -225,14 +225,15 @@ POOL = 400  # twice as many candidates of words, and of meaning, are scored in f
 SHARE = 500  # … or one of so many memories, if that is more
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Query:
+class Query(NamedTuple):
     "A question, as an index takes it."
 
     text: str  # as it was asked
     terms: tuple[str, ...]  # its tokens
     vector: Vectors | None = None  # None: search by words alone
     model: str | None = None  # whose vector it is, as `HybridIndex.model` named it
+    cues: Cues | None = None  # what it says besides its words, by this index as it is now; None: it is looked for
+    asked: Asked | None = None  # its vector, measured by this index as it is now; None: it is measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,8 +270,9 @@ class Understanding(AtOneMoment):
 
     def _asked(self, query: Query) -> tuple[Cues, Plan, Asked | None]:
         "The cues, the words and the vector of a question, measured."
-        cues, fits = self.cues(query.text), query.model == self.meaning.model  # it may just have been changed
-        return cues, self.lexical.plan(self.wanted(cues, query.terms)), self.meaning.ask(query.vector if fits else None)
+        cues, fits = query.cues or self.cues(query.text), query.model == self.meaning.model  # it may just have been changed
+        asked = query.asked or self.meaning.ask(query.vector if fits else None)
+        return cues, self.lexical.plan(self.wanted(cues, query.terms)), asked
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c7baa551
 class Surveying(Understanding):
@@ -411,6 +413,7 @@ class Finding(Choosing):
             if self.meaning.intact:
                 return found, ranked
             self.sync()
+            query = query._replace(cues=None, asked=None)
 
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .asked import SAMPLED, Asked, asked, drawn, lots, rounded
+from .asked import SAMPLED, Asked, Sample, asked, drawn, lots, rounded
 from .embedding import Vectors
 from .feed import changed_seqs
 from .index_file import put_in_place
@@ -204,6 +204,8 @@ class Whole(SideBySide):
            dim: int,    # of the vectors
            ) -> tuple[Floats, NDArray[np.int32]]:  # (n, dim) centred, one after the other; and which of the memories each is of
         "The vectors of some memories."
+        if len(seqs) and seqs.max() < self.first.size and (self.count.values[seqs] == 1).all() and (self.first.values[seqs] > 0).all():
+            return self.rows(dim)[self.first.values[seqs] - 1], np.arange(len(seqs), dtype=np.int32)  # as most texts are short
         there = np.flatnonzero(seqs < self.first.size)
         first = self.first.values[seqs[there]].astype(np.int64) - 1
         count = np.where(first >= 0, self.count.values[seqs[there]], 0)
@@ -295,10 +297,15 @@ class Comparing(InStep):
             vector: Vectors | None,  # of the question, by the model `stamp` names; None: there is none
             ) -> Asked | None:       # None: nothing can be compared
         "A question, measured against the memories at large."
-        if vector is None or self.stamp is None or not len(self._sampled.seqs):
+        measure = None if vector is None else self.measure()
+        return None if vector is None or measure is None else asked(vector, *measure)
+
+    def measure(self) -> tuple[Floats, Floats, Sample, float] | None:  # None: nothing can be compared
+        "What a question is measured against, as `asked` wants it."
+        if self.stamp is None or not len(self._sampled.seqs):
             return None
         figures = self.stamp.calibration
-        return asked(vector, figures.axis, self._source.mean, self._sampled.sample, figures.related)
+        return figures.axis, self._source.mean, self._sampled.sample, figures.related
 
     @property
     def few(self) -> bool:
@@ -371,6 +378,13 @@ class Meaning(Nearing):
               ) -> Floats:          # for each; in a large store by codes, within .002 of the cosine
         "How much some memories stand out."
         return self.deviations(asked, seqs, true=self._whole.few)
+
+    @property
+    def whole(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats] | None:  # None: not all are in memory
+        "By memory where its vectors begin, from 1, 0 for none, and how many it has; and all of them, centred."
+        if self._index is None or not self._whole.few:
+            return None
+        return self._whole.first.values, self._whole.count.values, self._whole.rows(len(self._source.mean))
 
     def vectors(self,
                 seqs: Ints,  # memories, each once

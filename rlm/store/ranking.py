@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .catalogue import Catalogue, Values
 from .cues import Cues, Date, cues_in
 from .loops import RANK
-from .ranked import EQUAL, NONE, Best
+from .ranked import EQUAL, NONE, Best, beside
 
 # %% ../../nbs/10_store/32_ranking.ipynb #3ff4f69b
 @dataclass(frozen=True, slots=True)
@@ -399,7 +399,7 @@ class Picking(Looping):
             given.meaning = given.meaning.copy()
             given.meaning[chosen] = refine(self.catalogue["seq"][given.numbers[chosen]])
         where, total, parts = self._best_of(given, chosen, k)
-        return Best(self.catalogue["seq"][given.numbers[chosen[where]]], total[where], PARTS, parts)
+        return beside(PARTS, self.catalogue["seq"][given.numbers[chosen[where]]], total[where], parts)
 
 # %% ../../nbs/10_store/32_ranking.ipynb #c909ca2b
 class Ranking(Picking):
@@ -421,4 +421,4 @@ class Ranking(Picking):
         total = scores_of(some, weighed)
         chosen = _best(total, k)
         parts = np.array([w[chosen] for w in weighed.values()], np.float64).T
-        return Best(some.of(self.catalogue["seq"])[chosen], total[chosen], tuple(weighed), parts)
+        return beside(tuple(weighed), some.of(self.catalogue["seq"])[chosen], total[chosen], parts)

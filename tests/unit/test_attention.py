@@ -23,7 +23,7 @@ from toy import Toy
 import rlm.store.hybrid as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import StoreError
+from rlm.core.errors import ModelMismatch, StoreError
 from rlm.recall.attention import UNSAVED
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
 from rlm.recall.holders import Holders
@@ -31,10 +31,12 @@ from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
 from rlm.service.attention_cli import attention_group, status_of
 from rlm.store.backend import Filters
+from rlm.store.embedding import register
 from rlm.store.learning import save_ranker
 from rlm.store.ranked import NONE
 from rlm.store.ranker import Example, Training, features, learn
 from rlm.store.ranking import PARTS
+from rlm.store.reembed import reembed
 
 CLOCK = ManualClock("2026-01-01")
 SUBJECTS = ("boat at sea", "cat and kitten", "garden with tomato", "piano music", "bread of the bakery", "train at the station")
@@ -259,6 +261,7 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     look = full.attention.engine.look
     first = look.first
     monkeypatch.setattr(look, "first", lambda *given: first(*given)._replace(ranked=NONE))
+    monkeypatch.setattr(look, "recall", lambda *given: None)  # which does the same at once
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
     far = full.get("far").seq
@@ -283,6 +286,8 @@ def test_other_vectors_make_slots_meaningless(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(60))
         memory.recall("boat at sea")
+        assert not memory.attention.slots.slots, "what was found is learned later"
+        memory.attention.settle()
         assert memory.attention.slots.slots
         memory.attention.slots.put(replace(next(iter(memory.attention.slots.slots.values())), model="another"))
         memory.write("boat at sea again")
@@ -294,6 +299,7 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
     monkeypatch.setattr(hybrid, "GAPS", 0)
     engine, index = full.attention.engine, full.index
     full.recall("Who has a boat at sea?", 3)
+    full.attention.settle()
     held = next(iter(full.attention.slots.slots.values()))
     with index.moment():
         before = engine.of(held)
@@ -309,6 +315,7 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
 
 def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
+    full.attention.settle()
     engine, meaning, searched = full.attention.engine, full.index.meaning, list[int]()
     find, held = meaning.nearest, next(s for s in full.attention.slots.slots.values() if s.embedding is not None)
     monkeypatch.setattr(meaning, "nearest", lambda *a: searched.append(1) or find(*a))
@@ -337,6 +344,7 @@ def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(fu
 def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
     attention = full.attention
+    attention.settle()
     query = full.query("boat at sea word2")
     monkeypatch.setattr(attention.index, "best", lambda *a: pytest.fail("it searched everything"))
     for least in (-9.0, 1e9):
@@ -353,6 +361,7 @@ def test_the_setting_is_consulted(path: Path, mode: str) -> None:
         memory.attention.engine.least = -9.0
         found = [memory.attention.intelligent_search(f"boat at sea word{n}") for n in range(5)]
         assert ("checkpoint" in [f["source"] for f in found]) == (mode == "full")
+        memory.attention.settle()
         assert bool(memory.attention.manager.held) == (mode != "off")
         assert (memory.attention.counts.compared > 0) == (mode == "parallel")
 
@@ -559,6 +568,118 @@ def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
         assert memory.attention.intelligent_search("boat at sea word6")["source"] == "checkpoint"
 
 
+@pytest.mark.parametrize("after", ["close", "ask", "write"])
+def test_what_was_erased_is_not_learned_later(path: Path, after: str) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.write("the boat at sea is called Marzipanade", id="secret")
+        memory.recall("Who sails the boat Marzipanade at sea?")
+        assert len(memory.attention.found) == 1 and memory.attention.unsaved
+        memory.delete("secret", erase=True)
+        if after != "close":
+            memory.recall("piano music") if after == "ask" else memory.write("bread of the bakery")
+            memory.attention.in_step()
+            assert all("Marzipanade" not in s.context for s in memory.attention.slots.slots.values())
+            assert all("Marzipanade" not in f.question.text for f in memory.attention.found)
+    with Memory(path, embedder=Toy()) as memory:
+        memory.attention.look()
+        assert all("Marzipanade" not in s.context for s in memory.attention.slots.slots.values())
+    assert "marzipanade" not in str(in_store(path)).casefold()
+
+
+def test_what_was_found_is_learned_by_the_next_who_needs_it(path: Path) -> None:
+    with Memory(path, embedder=Toy(), checkpoints="create") as memory:
+        memory.write_many(turns(240))
+        mind = memory.attention
+        for n in range(3):
+            memory.recall(f"boat at sea word{n}")
+        texts = [f.question.text for f in mind.found]
+        assert texts == [f"boat at sea word{n}" for n in range(3)] and mind.unsaved == 3 and not mind.slots.slots
+        memory.write("boat at sea again")
+        mind.in_step()
+        assert not mind.found and mind.manager.held
+        memory.recall("piano music word1")
+    with Memory(path, embedder=Toy(), checkpoints="create") as memory:
+        memory.attention.look()
+        assert "piano music word1" in {s.context for s in memory.attention.slots.slots.values()}  # it was learned at the close
+        for n in range(3 * UNSAVED):
+            memory.recall(f"garden with tomato and {n}")
+            assert len(memory.attention.found) < UNSAVED
+        assert memory.attention.slots.slots
+
+
+@pytest.mark.parametrize("dim", [16, 32])
+def test_nothing_is_learned_of_another_models_vectors(path: Path, dim: int) -> None:
+    register("wide", lambda rest, settings: Toy("wide", dim))
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+        reembed(memory.backend.db, Toy("wide", dim))
+        with pytest.raises(ModelMismatch):
+            memory.recall("cat and kitten word3")
+    assert not in_store(path)[0]
+
+
+def test_what_is_known_of_a_question_is_forgotten_when_the_index_moves_on(path: Path) -> None:
+    said = [{**t, "speaker": ("Anna", "Boris", "Clara")[n % 3]} for n, t in enumerate(turns(60))]
+    with Memory(path, embedder=Toy()) as memory, Memory(path, embedder=Toy()) as other:
+        memory.write_many(said)
+        memory.recall("bread")
+        cues, once = memory.index.cues, list[Any]()
+
+        def heard_then_written(text: str) -> Any:
+            found = cues(text)
+            if not once:
+                once.append(other.delete(["m0"], erase=True))  # all is read anew, and speakers get other numbers
+            return found
+        memory.index.cues = heard_then_written  # type: ignore[method-assign]
+        found = memory.attention.intelligent_search("What did Boris say of the piano music?", top_k=5)["results"]
+        with memory.index.moment():
+            right = memory.index.best(memory.query("What did Boris say of the piano music?"), 5, Filters())[1][:5]
+        assert once and [r.seq for r in found] == [r.seq for r in right] and found[0].record.speaker == "Boris"
+
+
+def test_what_is_found_while_attention_waits_to_be_stored_is_stored_or_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(240))
+        memory.recall("boat at sea")
+        mind, db, waits = memory.attention, memory.backend.db, list[threading.Thread]()
+        transaction = db.transaction
+
+        def waiting(*given: Any) -> Any:
+            if not waits:
+                waits.append(threading.Thread(target=mind.intelligent_search, args=("piano music",)))
+                waits[0].start()
+                waits[0].join()
+            return transaction(*given)
+        monkeypatch.setattr(db, "transaction", waiting)
+        mind.keep()
+    with Memory(path, embedder=Toy()) as memory:
+        memory.attention.look()
+        assert {s.context for s in memory.attention.slots.slots.values()} == {"boat at sea", "piano music"}
+
+
+def test_what_cant_be_learned_leaves_the_rest(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    mind = full.attention
+    mind.checkpoints = lambda: "create"  # nothing is learned in between
+    for n in range(4):
+        full.recall(f"boat at sea word{n}")
+    assert len(mind.found) == mind.unsaved == 4
+    learn, asked = mind._learn, list[str]()
+
+    def fails(question: Any, *rest: Any) -> None:
+        asked.append(question.text)
+        if len(asked) == 2:
+            raise StoreError("no", "again")
+        learn(question, *rest)
+    monkeypatch.setattr(mind, "_learn", fails)
+    with pytest.raises(StoreError):
+        mind.settle()
+    assert len(mind.found) == 2
+    mind.settle()
+    assert asked == [f"boat at sea word{n}" for n in range(4)] and not mind.found and mind.unsaved == 3
+
+
 def in_store(path: Path) -> Any:
     "What a store keeps of attention."
     with sqlite3.connect(path) as db:
@@ -637,6 +758,8 @@ def test_a_subject_that_comes_up_again_with_nothing_to_learn_was_used(path: Path
         mind.engine.of(slot_)
         before = in_store(path)
         assert mind.intelligent_search("sea, the boat")["source"] == "ltm_fallback" and mind.unsaved == 1
+        mind.settle()
+        assert mind.unsaved == 1
         assert mind.engine.made(mind.slots.slots[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
     assert in_store(path) != before
 
@@ -759,6 +882,7 @@ def test_what_rests_fades_and_makes_room(full: Memory, clock: ManualClock) -> No
     for n, subject in enumerate(SUBJECTS):
         full.recall(f"{subject} word{n % 7}")
         clock.advance(minutes=30)
+    full.attention.settle()
     contexts = {s.context for s in full.attention.slots.slots.values()}
     assert len(full.attention.slots.slots) == 3 and contexts == {f"{s} word{n}" for n, s in list(enumerate(SUBJECTS))[3:]}
     assert full.attention.slots.get_active_slots(clock.advance(days=2)) == []

@@ -16,12 +16,13 @@ from rlm.bench.stream import begun, model_of, stream
 from rlm.core.compiled import Reader, interpreted, load
 from rlm.core.errors import InvalidInput
 from rlm.recall import local_loops
+from rlm.recall.local import stands
 from rlm.recall.local_loops import LOOK, WORDS
-from rlm.recall.looking import Look, QuickLook, Seen
+from rlm.recall.looking import Look, QuickLook, QuickRecall, Seen, shelved
 from rlm.recall.neighbourhoods import Neighbourhood, Rows
 from rlm.store.backend import MAX_TERMS, Filters
 from rlm.store.meaning import StoredVectors
-from rlm.store.ranking import FEW
+from rlm.store.ranking import FEW, MIX
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
 
@@ -104,7 +105,7 @@ def test_words_that_very_many_hold_are_looked_up_late(streamed: tuple[Memory, An
         monkeypatch.setattr("rlm.recall.holders.POSTINGS", budget)
         for q in some.questions[:40]:
             quick, _, _ = compared(memory, np.arange(q.about - 30, q.about + 40).clip(1), q.text, 10)
-            assert len(quick._touched) == budget
+            assert len(quick._own[0]) == budget
 
 
 SAID = ("The blue boat with the red sail, last week.", "배를 5월에 샀어, 바다에 가려고.", "My cat likes the garden.",
@@ -186,8 +187,62 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
                 index.meaning.ask(vector)
 
 
+def test_all_at_once_is_one_after_the_other(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    index, slots, right, looks, names = memory.index, list[str](), list[str](), list[int](), ["W1", "W2", "W3", "W4"]
+    with index.moment():
+        stamp = index.meaning.stamp
+        source = Rows(StoredVectors(index.backend, stamp, index.namespace), index.meaning)
+        places = [Neighbourhood(index, source, np.arange(a, a + 100)) for a in (1, 200, 400, 550)]
+        where = np.array([p.vectors.rows.mean(axis=0) for p in places])
+        where = np.asarray(where / np.linalg.norm(where, axis=1)[:, None], np.float32)
+        around = shelved(names, where, [*(p.shelf for p in places[:3]), None], index.numbering)
+        lucks, at_once, each = np.array([0.1, 0.2, -np.inf, 0.0]), QuickRecall(index), QuickLook(index)
+        for n, q in enumerate(some.questions):
+            query, cues, passing = memory.query(q.text), index.cues(q.text), np.arange(700) % 7 > 0 if n % 3 == 0 else None
+            terms, asked, k, bar = index.wanted(cues, query.terms), index.meaning.ask(query.vector), 1 + n % 12, 0.5 - n % 2
+            said = at_once.recall(around, terms, cues, query.vector, k, passing, 1.5, bar, lucks)
+            if said is None:
+                assert cues.dates
+                continue
+            assert said.asked[2:] == asked[2:] and (said.asked.unit == asked.unit).all() and (said.asked.vector == asked.vector).all()
+            best = int((where @ asked.unit).argmax())
+            slots.append(said.slot)
+            right.append(names[best] if float(where[best] @ asked.unit - asked.mean) / asked.spread >= 1.5 else "")
+            assert (said.seen is None) == (said.slot in ("", "W4"))
+            if said.seen is not None:
+                first = each.first(places[best], terms, cues, asked, k, passing)
+                needed = bar + MIX.words * first.left + lucks[best]
+                enough = stands(first.ranked, k, needed) if best < 2 else bool(first.ranked)
+                looks.append(said.looks)
+                assert said.looks == (0 if enough else 2)
+                same(said.seen, first if enough else each.second())
+    assert slots == right and set(right) == {"", *names} and set(looks) == {0, 2}
+
+
+def test_what_cant_be_done_at_once_is_left_to_others(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    index, vector, no = memory.index, memory.query(some.questions[0].text).vector, np.zeros(1)
+    with index.moment():
+        here, cues = Neighbourhood(index, None, np.arange(1, 50)).shelf, index.cues("boats")
+        around, nothing = shelved(["W1"], vector[None], [here], 0), shelved([], np.zeros((0, 0), np.float32), [], 0)
+        assert QuickRecall(index).recall(around, ["boat"], cues, vector, 10, None, 1.5, 0.5, no) is not None
+        for given_ in ((nothing, ["boat"], cues, vector, 10), (around, ["boat"], index.cues("in May 2024"), vector, 10),
+                       (around, ["boat"], cues, vector[:100], 10), (around, ["boat"], cues, vector[None], 10),
+                       (around, ["boat"], cues, vector, FEW + 1), (around, ["boat"] * (MAX_TERMS + 1), cues, vector, 10)):
+            assert QuickRecall(index).recall(*given_, None, 1.5, 0.5, no) is None
+        with interpreted():
+            assert QuickRecall(index).recall(around, ["boat"], cues, vector, 10, None, 1.5, 0.5, no) is None
+    with Memory(":memory:", embedder=Toy()) as empty:
+        empty.index.model()
+        toy = np.ones((1, 64), np.float32)
+        assert QuickRecall(empty.index).recall(shelved(["W1"], toy, [None], 0), ["boat"], cues, toy[0], 10, None, 1.5, 0.5, no) is None
+
+
 def test_each_array_is_read_as_what_it_is() -> None:
-    kinds = {"shelf": local_loops.SHELF.split(), "place": local_loops.PLACE.split(), "index": local_loops.INDEX.split()}
+    kinds = {"shelf": local_loops.SHELF.split(), "place": local_loops.PLACE.split(), "index": local_loops.INDEX.split(),
+             "model": local_loops.MODEL.split(), "whole": local_loops.WHOLE.split()}
+    wide = {("shelf", "ROWS"), ("place", "ADDED"), ("place", "FOUND"), ("model", "CODES"), ("whole", "VECTORS")}
     segment, read = local_loops.SEGMENT.split(), set[tuple[str, int]]()
     for node in ast.walk(ast.parse(Path(local_loops.__file__).read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and isinstance(getattr(local_loops, node.func.id, None), Reader):
@@ -197,6 +252,6 @@ def test_each_array_is_read_as_what_it_is() -> None:
                 assert at.startswith("4 * s") and reader.kind == segment[place]
             else:
                 place = getattr(local_loops, at)
-                assert reader.kind == kinds[table][place] and reader.rows == ((table, at) == ("shelf", "ROWS")), ast.unparse(node)
+                assert reader.kind == kinds[table][place] and reader.rows == ((table, at) in wide), ast.unparse(node)
             read.add((table, place))
     assert len(read) == sum(map(len, kinds.values())) + len(segment)  # nothing stands in a table that nobody reads
