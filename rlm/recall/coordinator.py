@@ -317,15 +317,25 @@ class Coordinating(Learning):
 class Nearby(Coordinating):
     "The nearest layers."
 
+    def _know_more(self, q: Question) -> bool:
+        "Do what was put off; whether local search may say something else now."
+        more = bool(self.found)
+        self.settle()
+        slot = self.engine.belongs(self.slots, q.asked)
+        if slot is None or not self.engine.dropped(slot):
+            return more
+        with self.index.moment():
+            self.engine.of(slot)
+        return True
+
     def _local(self, q: Question) -> Answered:
-        "What the neighbourhoods say; where they decline, they may know more after what was put off. Measures the question."
+        "What the neighbourhoods say; where they decline, they are asked again once all is known. Measures the question."
         assert q.query is not None
         if self.mode not in ("parallel", "full"):
             q.asked = self.index.meaning.ask(q.query.vector)
             return Answered(declined=self.mode)
         local = self.from_checkpoints(q)
-        if local.declined and self.found:
-            self.settle()
+        if local.declined and self._know_more(q):
             local = self.from_checkpoints(q)
         if local.declined:
             self.counts.declined[local.declined] += 1

@@ -608,6 +608,22 @@ def test_what_was_found_is_learned_by_the_next_who_needs_it(path: Path) -> None:
         assert memory.attention.slots.slots
 
 
+def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
+    "A neighbourhood of which more is known by now is made anew when what is there declines, not only when something is written."
+    mind = full.attention
+    full.recall("boat at sea word1")
+    mind.settle()
+    (slot,) = mind.slots.slots.values()
+    with full.index.moment():
+        before = mind.engine.of(slot)
+    mind.engine.stale(slot.slot_id)
+    mind.engine.least = -9.0
+    assert full.attention.intelligent_search("boat at sea word2")["source"] == "checkpoint" and mind.engine.at_hand(slot) is before
+    mind.engine.least = 1e9
+    assert full.attention.intelligent_search("boat at sea word3")["source"] == "ltm_fallback"
+    assert mind.engine.at_hand(slot) is not before and not mind.engine.dropped(slot)
+
+
 @pytest.mark.parametrize("dim", [16, 32])
 def test_nothing_is_learned_of_another_models_vectors(path: Path, dim: int) -> None:
     register("wide", lambda rest, settings: Toy("wide", dim))
