@@ -19,9 +19,10 @@ import numpy as np
 from ..core.clock import Clock
 from ..core.text import tokens
 from .attention import LED, Lasting
+from .bar import RELEVANCE, Answered
 from .cache import Key, key_of
 from .checkpoints import CheckpointManager
-from .local import RELEVANCE, Answered, centre_of, unit_of
+from .local import centre_of, unit_of
 from .neighbourhoods import Ints
 from .working_memory import Remembered, Said
 from ..store.backend import Filters
@@ -284,7 +285,7 @@ class Coordinating(Learning):
                  question: Callable[[str, str | None], Vectors | None],  # embeds a question for the model of that name
                  checkpoints: Callable[[], str] = lambda: "full",  # one of `CHECKPOINTS`, asked at each call
                  manager: CheckpointManager | None = None,  # of checkpoints; None: one with the usual figures
-                 relevance: float = RELEVANCE,              # standard deviations; see `local`
+                 relevance: float = RELEVANCE,              # standard deviations; see `bar`
                  ) -> None:
         super().__init__(index, clock, manager or CheckpointManager())
         self.engine.relevance = relevance

@@ -8,8 +8,9 @@ __all__ = ['WHOLE', 'COMPARED', 'Levelled', 'StoredVectors', 'Sampled', 'Placed'
 
 # %% ../../nbs/10_store/31_meaning.ipynb #ecac126d
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -385,6 +386,11 @@ class Meaning(Nearing):
         if self._index is None or not self._whole.few:
             return None
         return self._whole.first.values, self._whole.count.values, self._whole.rows(len(self._source.mean))
+
+    @property
+    def coded(self) -> tuple[Callable[[], bool], tuple[NDArray[Any], ...]] | None:  # None: they are few, or loops can't read their codes
+        "The codes of all vectors, as `STAND_OUT_BY_CODE` reads them; and what tells whether they are intact."
+        return None if self._index is None or self._whole.few else self._index.arrays()
 
     def vectors(self,
                 seqs: Ints,  # memories, each once

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Floats', 'Ints', 'HEAD', 'SKETCH', 'ROW_FIELDS', 'CELLS', 'RUN', 'widened', 'centred', 'product_of', 'centred_one',
-           'principal_axes', 'Rows', 'join', 'sketch', 'encode', 'decode', 'recode', 'product', 'dots', 'part_scores',
-           'differing', 'lowest', 'best', 'sample_vectors']
+           'principal_axes', 'Rows', 'join', 'sketch', 'in_steps', 'encode', 'decode', 'recode', 'product', 'dots',
+           'part_scores', 'differing', 'lowest', 'best', 'sample_vectors']
 
 # %% ../../nbs/10_store/24_vector_codes.ipynb #958e497a
 import hashlib
@@ -126,8 +126,9 @@ def sketch(turned: Floats,  # (n, dim) centred and turned into the axes
     return np.ascontiguousarray(np.packbits(used @ _MIXING[:used.shape[1]] > 0, axis=1).view(np.uint64).T)
 
 # %% ../../nbs/10_store/24_vector_codes.ipynb #12c58427
-def _code(part: Floats) -> tuple[NDArray[np.int8], Floats]:
-    "Whole numbers and the factor for each row."
+def in_steps(part: Floats,  # (n, d)
+             ) -> tuple[NDArray[np.int8], Floats]:  # (n, d) from -127 to 127, and (n,) what one of them is worth
+    "Whole numbers, and the factor for each row."
     scale = np.abs(part).max(axis=1, initial=0) / np.float32(127)
     return np.rint(part / np.where(scale > 0, scale, 1)[:, None]).astype(np.int8), scale
 
@@ -138,7 +139,7 @@ def encode(seq: Ints,                # (n,) the memory of each vector
            ) -> Rows:
     "Code vectors."
     size = min(HEAD, turned.shape[1])
-    (head, a), (tail, b) = _code(turned[:, :size]), _code(turned[:, size:])
+    (head, a), (tail, b) = in_steps(turned[:, :size]), in_steps(turned[:, size:])
     scale, gone = np.stack([a, b], axis=1), np.zeros(len(seq), bool)
     return Rows(seq.astype(np.int64), chunk.astype(np.int32), sketch(turned), head, tail, scale, gone)
 

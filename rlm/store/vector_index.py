@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .vector_codes import Floats, Ints, Rows, best, centred, centred_one, encode, part_scores, principal_axes, recode
+from .vector_codes import Floats, Ints, Rows, best, centred, centred_one, encode, in_steps, part_scores, principal_axes, recode
 from .vector_fold import DEFAULTS, Base, Fetch, Recent, Truth, Tuning, empty_base, make_base
 from .vector_loops import BEST_ROWS
 from .vector_hits import FEW, Allowed, State, best_chunks, distinct, enough, read_allowed, scan, shortlist
@@ -160,6 +160,18 @@ class Coded(Nearby):
             if len(rows):
                 np.maximum.at(out, at, part_scores(part, "head", rows, turned) + part_scores(part, "tail", rows, turned))
         return out
+
+    _stepped: tuple[Floats | None, tuple[NDArray[np.int8], Floats]] = None, (np.zeros((0, 0), np.int8), np.zeros(0, np.float32))
+
+    def arrays(self) -> tuple[Callable[[], bool], tuple[NDArray[Any], ...]] | None:  # None: no axes, or what is recent is not in order
+        "What `STAND_OUT_BY_CODE` reads, for a table of `CODED`; and what tells whether that is intact."
+        state = self._state
+        if (axes := state.base.axes) is None or (state.recent.seq[1:] < state.recent.seq[:-1]).any():
+            return None
+        if self._stepped[0] is not axes:
+            self._stepped = axes, in_steps(np.ascontiguousarray(axes.T))
+        parts = ((part.seq, part.gone, part.head, part.tail, part.scale) for part in (state.base.rows, state.recent))
+        return state.base.intact, (*self._stepped[1], *(array for part in parts for array in part))
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #f9568143
 class Scoring(Coded):

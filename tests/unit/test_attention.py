@@ -261,7 +261,7 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     look = full.attention.engine.look
     first = look.first
     monkeypatch.setattr(look, "first", lambda *given: first(*given)._replace(ranked=NONE))
-    monkeypatch.setattr(look, "recall", lambda *given: None)  # which does the same at once
+    monkeypatch.setattr(look, "recall", lambda *given: (None, None))  # which does the same at once
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
     far = full.get("far").seq

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlm.core.compiled import Table, prepare
 from rlm.core.errors import InvalidInput
 from rlm.store import vector_sidecar
 from rlm.store.vector_codes import (
@@ -39,6 +41,7 @@ from rlm.store.vector_codes import (
 from rlm.store.vector_fold import Tuning
 from rlm.store.vector_hits import enough
 from rlm.store.vector_index import Batch, VectorIndex
+from rlm.store.vector_loops import CODED, STAND_OUT_BY_CODE
 from rlm.store.vector_sidecar import Stamp, Unfit, catch_up, load, open_vectors, save, sidecar_path
 
 DIM = 192
@@ -257,6 +260,30 @@ def test_scores_for_given_memories() -> None:
     assert np.isnan(scores[[1, 4, 5]]).all() and abs(scores[0] - scores[6]) < 1e-6
     assert all(abs(scores[i] - known[int(wanted[i])]) < 0.01 for i in (0, 2, 3))
     assert len(index.scores_for(queries[0], [])) == 0
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
+def test_codes_are_compared_in_one_loop() -> None:
+    prepare()
+    truth, queries = filled(300, 2)
+    index = opened(truth)
+    wanted = np.array([1, 4, 7, 10, 902, 2, 905, 898])
+    for seq, rows in ((902, truth.rows[1]), (904, truth.rows[4]), (905, [])):
+        truth.write(seq, *rows)
+    truth.delete(7)
+    catch_up(index, truth)
+    intact, arrays = index.arrays()
+    assert intact() and len(index.state.recent) == 4
+    table, found = Table(CODED, arrays), np.full(len(wanted), 9, np.float32)
+    for query in queries:
+        unit = centred(query[None], MEAN)[0]
+        STAND_OUT_BY_CODE.run(found, wanted, table.places, unit, 0.05, 0.1)
+        right = np.maximum((np.nan_to_num(index.scores_for(query, wanted), nan=-1) - 0.05) / 0.1, 0)
+        assert np.abs(found - right).max() < 0.05, "half a step in each of 192 axes is .005 of a cosine at most"
+        assert found[[2, 5, 6]].tolist() == [0, 0, 0] and found[0] == pytest.approx(found[4], abs=1e-4)
+    truth.write(4, truth.rows[10][0])
+    catch_up(index, truth)
+    assert index.arrays() is None and VectorIndex(DIM, MEAN, None, SMALL).arrays() is None, "out of order; without axes"
 
 
 @pytest.mark.parametrize("n", [500, 5000])
