@@ -301,7 +301,7 @@ class Coordinating(Learning):
 
     def _embed(self, q: Question, given: Vectors | None) -> float:
         "The question with its words and its vector; returns the model's time."
-        model, began = self.model(), time.perf_counter()
+        model, began = q.key.model, time.perf_counter()
         vector = given if given is not None or model is None else self.question(q.text, model)
         took = 0.0 if given is not None else time.perf_counter() - began
         terms = tuple(dict.fromkeys(tokens(q.text if q.keywords is None else " ".join(q.keywords))))
@@ -348,7 +348,7 @@ class Cascading(Nearby):
 
     def _layers(self, q: Question) -> tuple[str, Sequence[Ranked], str]:
         "The first layer that answers: its name, the answer, the slot."
-        if (found := self.from_mind(q)) is not None:
+        if self.questions.kept and (found := self.from_mind(q)) is not None:
             return "working_memory", *found
         local = self._local(q)
         if local.ranked and self.mode == "full":

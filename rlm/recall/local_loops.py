@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT', 'USER', 'LENGTH', 'SPEAKER', 'TIME', 'WHERE',
            'MEMBER', 'ROWS', 'OWNER', 'SHELF', 'TOUCHED', 'OUTSIDE', 'SLOTS', 'BEST', 'WEIGHTS', 'READ', 'WORTH',
-           'ADDED', 'FOUND', 'PLACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE',
-           'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS', 'WANTED', 'TIE', 'WORD', 'DEVIATION', 'FOREIGN',
-           'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED',
-           'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP', 'SLOT', 'WALK', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE',
-           'LISTEN', 'BEST_OF', 'LOOK', 'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'ENOUGH', 'AROUND_SLOT',
-           'RECALL']
+           'ADDED', 'FOUND', 'PLACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX', 'GONE', 'FIRST', 'COUNT', 'VECTORS',
+           'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS', 'WANTED', 'TIE', 'WORD', 'DEVIATION',
+           'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY',
+           'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP', 'SLOT', 'WALK', 'TAKE_OUT', 'ADD_UNREAD',
+           'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'ENOUGH',
+           'AROUND_SLOT', 'RECALL']
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #24f40ced
 import math
@@ -89,14 +89,18 @@ def WALK(touched, scores, slots, segments, low, high, read, weights):  # type: i
     return n, bits
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #407209c0
-@loop("f4+ f4+ i4* i8 i4* i4* i4* ?* ?*")
-def TAKE_OUT(inside, outside, slots, bits, where, touched, unit_doc, alive, passing):  # type: ignore[no-untyped-def]
+@loop("f4+ f4+ i4* i8 i4* i4* i4* i4* ?* ?*")
+def TAKE_OUT(inside, outside, slots, bits, where, gone, touched, unit_doc, alive, passing):  # type: ignore[no-untyped-def]
     "Take out the scores of some units, and of those that may not be found. Returns the highest that is left."
     most = np.float32(0)
     for j in range(len(where)):
         place, inside[j] = slots[SLOT(slots, touched, int(where[j]), bits)], 0
         if place > 0:
             inside[j], outside[place - 1] = outside[place - 1], np.float32(0)
+    for j in range(len(gone)):
+        place = slots[SLOT(slots, touched, int(gone[j]), bits)]
+        if place > 0:
+            outside[place - 1] = 0
     for i in range(len(touched) if len(alive) or len(passing) else 0):
         u = touched[i]
         if (len(alive) and not alive[u]) or (len(passing) and (unit_doc[u] >= len(passing) or not passing[unit_doc[u]])):
@@ -135,7 +139,8 @@ SHELF = "f4 f4 i8 i8 i4 i1 ? f4 i4 ? i4 i4 f4 i4"  # of a shelf: scores, memorie
 TOUCHED, OUTSIDE, SLOTS, BEST, WEIGHTS, READ, WORTH, ADDED, FOUND = range(9)
 PLACE = "i4 f4 i4 f4 f4 ? f8 f8 f8"  # of a place to work in, and for what comes of it: number, score and parts of each
 HELD, UNIT_DOC, ALIVE = range(3)
-INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ?"  # of an index: these, and the same facts about all memories, in the same places
+INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ? i4"  # of an index: these, and the same facts about all memories, in the same places
+GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says which are
 FIRST, COUNT, VECTORS = range(3)
 WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each memory begin, how many it has; and they themselves
 AXIS, MIDDLE, CODES, FIGURES = range(4)
@@ -156,7 +161,7 @@ def LISTEN(shelf, place, index, segments, documents, wanted, passing, asked, mea
     high = np.zeros_like(low)
     LOOK_UP(low, high, read, wanted[:known], segments, len(touched))
     n, bits = WALK(touched, outside, slots, segments, low, high, read, own)
-    most = TAKE_OUT(heard, outside, slots, bits, where, touched[:n], I4(index, UNIT_DOC), YES(index, ALIVE), passing)
+    most = TAKE_OUT(heard, outside, slots, bits, where, I4(index, GONE), touched[:n], I4(index, UNIT_DOC), YES(index, ALIVE), passing)
     unread = ADD_UNREAD(heard, where, segments, low, high, read, own)
     words[:] = 0
     meaning[:] = 0

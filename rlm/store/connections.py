@@ -278,7 +278,10 @@ class Noticing(Guarded):
             with (connection := own or self.current()).turn:
                 if connection.inside and connection.unstored:
                     return None
-                return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
+                asking: sqlite3.Cursor | None = getattr(self._local, "asking", None)
+                if asking is None or asking.connection is not connection:  # one cursor for all times: making it takes as long as asking
+                    asking = self._local.asking = connection.cursor()
+                return asking.execute("PRAGMA data_version").fetchall()[0][0], connection.total_changes
         except sqlite3.Error as e:
             raise self._failed(e) from e
 

@@ -138,7 +138,7 @@ def script(text: str,  # a question, or a memory's
            ) -> int:   # 1: Korean; -1: Latin; 0: both alike, or neither
     "The script of most of its words."
     if text.isascii():
-        return -bool(_LATIN.search(text))
+        return -(text.lower() != text.upper())  # it holds a letter
     korean, latin = len(_HANGUL.findall(text)), len(_LATIN.findall(text))
     return (korean > latin) - (korean < latin)
 
@@ -158,10 +158,13 @@ def cues_in(question: str,                         # as it was asked
             ) -> Cues:
     "What a question says besides its words."
     text = question if question.isascii() else composed(question)
-    speakers, told = _speakers(folded := text.casefold(), known), _HINTS.search(folded)
-    dates, when = (dates_in(text), asks_when(text)) if told else ((), False)
+    speakers, dates, when = _speakers(folded := text.casefold(), known), tuple[Date, ...](), False
+    for hint in _HINTS:
+        if hint in folded:
+            dates, when = dates_in(text), asks_when(text)
+            break
     return Cues(speakers, dates, when, script(text)) if speakers or dates or when else _NOTHING_BUT[script(text)]
 
 
-_HINTS = re.compile(f"{_PERHAPS.pattern}|{_ASKS.pattern}")  # most questions hold none of either
+_HINTS = *(m[:3] for m in _MONTHS), "19", "20", "월", "wh", "how", "언제", "며칠", "몇", "얼마나"  # most questions hold none
 _NOTHING_BUT = {kind: Cues(script=kind) for kind in (-1, 0, 1)}

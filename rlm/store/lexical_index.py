@@ -223,7 +223,8 @@ class Planning(Renumbering):
                  terms: Iterable[str],  # tokens
                  ) -> NDArray[np.int32]:  # -1 for one that no memory holds
         "The numbers of terms, for loops."
-        self.flush()
+        if self._waiting.unit_doc:
+            self.flush()
         known = self.vocabulary
         return np.array([known.get(term, -1) for term in terms], np.int32)
 
