@@ -34,7 +34,7 @@ class Key(NamedTuple):
 def timeless(filters: Filters,  # as a search is given them
              ) -> Filters | None:  # None: they hold nothing back
     "Without the present moment, which is another each time."
-    return None if filters is EVERYTHING or is_plain(filters) else replace(filters, now=None)
+    return None if is_plain(filters) else replace(filters, now=None)
 
 
 def _form(text: str) -> str:
@@ -52,7 +52,8 @@ def key_of(text: str,                        # the question
            model: str | None,                # whose vectors
            ) -> Key:
     "The same for questions that differ in case and white space alone."
-    return Key(_form(text), None if keywords is None else tuple(keywords), timeless(filters), k, model)
+    held = None if filters is EVERYTHING else timeless(filters)
+    return Key(_form(text), None if keywords is None else tuple(keywords), held, k, model)
 
 # %% ../../nbs/30_recall/31_cache.ipynb #309660b9
 class ResultCache:

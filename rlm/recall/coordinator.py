@@ -351,7 +351,7 @@ class Cascading(Nearby):
         if self.questions.kept and (found := self.from_mind(q)) is not None:
             return "working_memory", *found
         local = self._local(q)
-        if local.ranked and self.mode == "full":
+        if not local.declined and self.mode == "full":
             self.led.append((local.slot, local.ranked, q.at))
             if q.asked is None or len(self.led) >= LED:
                 self.note()
