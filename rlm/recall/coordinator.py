@@ -290,6 +290,7 @@ class Coordinating(Learning):
         super().__init__(index, clock, manager or CheckpointManager())
         self.engine.relevance = relevance
         self.question, self.checkpoints, self.counts, self.mode = question, checkpoints, Counts(), CHECKPOINTS[0]
+        self.held = index.held()
 
     def in_step(self,
                 store: bool = True,  # whether what has gathered may be stored
@@ -391,7 +392,7 @@ class SearchCoordinator(Cascading):
                 source, ranked, slot = "cache", found.ranked, found.slot
             else:
                 began += self._embed(q, query_embedding)
-                with self.index.held():  # the numbers of speakers in `cues` are those of the index as it is now
+                with self.held:  # the numbers of speakers in `cues` are those of the index as it is now
                     self._hear(q)
                     source, ranked, slot = self._layers(q)
             took = time.perf_counter() - began

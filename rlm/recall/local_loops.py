@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT', 'USER', 'LENGTH', 'SPEAKER', 'TIME', 'WHERE',
            'MEMBER', 'ROWS', 'OWNER', 'SHELF', 'TOUCHED', 'OUTSIDE', 'SLOTS', 'BEST', 'WEIGHTS', 'READ', 'WORTH',
-           'ADDED', 'FOUND', 'PLACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX', 'GONE', 'FIRST', 'COUNT', 'VECTORS',
-           'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS', 'WANTED', 'TIE', 'WORD', 'DEVIATION',
-           'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY',
-           'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP', 'SLOT', 'WALK', 'TAKE_OUT', 'ADD_UNREAD',
-           'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'ENOUGH',
-           'AROUND_SLOT', 'RECALL']
+           'ADDED', 'FOUND', 'PICKED', 'TOTAL', 'SHARES', 'ORDER', 'PLACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX',
+           'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
+           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'AROUND',
+           'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP', 'SLOT',
+           'WALK', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'HIGHEST', 'BY_UNIT', 'FETCH',
+           'TAKE_IN', 'WIDEN', 'ENOUGH', 'AROUND_SLOT', 'RECALL']
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #24f40ced
 import math
@@ -136,8 +136,8 @@ def COMPARE(meaning, rows, owner, unit, mean, spread):  # type: ignore[no-untype
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #23c469c2
 WORDS, MEANING, NUMBERS, SEQ, SESSION, SCRIPT, USER, LENGTH, SPEAKER, TIME, WHERE, MEMBER, ROWS, OWNER = range(14)
 SHELF = "f4 f4 i8 i8 i4 i1 ? f4 i4 ? i4 i4 f4 i4"  # of a shelf: scores, memories, facts; units and vectors, and whose they are
-TOUCHED, OUTSIDE, SLOTS, BEST, WEIGHTS, READ, WORTH, ADDED, FOUND = range(9)
-PLACE = "i4 f4 i4 f4 f4 ? f8 f8 f8"  # of a place to work in, and for what comes of it: number, score and parts of each
+TOUCHED, OUTSIDE, SLOTS, BEST, WEIGHTS, READ, WORTH, ADDED, FOUND, PICKED, TOTAL, SHARES, ORDER = range(13)
+PLACE = "i4 f4 i4 f4 f4 ? f8 f8 f8 i8 f8 f4 i8"  # of a place to work in; what comes of it is `FOUND`: number, score, parts of each
 HELD, UNIT_DOC, ALIVE = range(3)
 INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ? i4"  # of an index: these, and the same facts about all memories, in the same places
 GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says which are
@@ -178,9 +178,9 @@ def LISTEN(shelf, place, index, segments, documents, wanted, passing, asked, mea
 def BEST_OF(shelf, place, dated, named, told, n):  # type: ignore[no-untyped-def]
     "The best of the first `n` of a shelf, and whoever is equal to the last: which, their scores, and their parts. Returns how many."
     words, meaning, seqs, time = F4(shelf, WORDS)[:n], F4(shelf, MEANING)[:n], I8(shelf, SEQ), YES(shelf, TIME)
-    where, total, order, k = np.empty(n, np.int64), np.empty(n), np.arange(n), min(int(told[WANTED]), n)
+    where, total, order, k = I8(place, PICKED)[:n], F8(place, TOTAL)[:n], I8(place, ORDER)[:n], min(int(told[WANTED]), n)
     found, added = F88(place, FOUND), F88(place, ADDED)
-    m = RANK(where, total, added, np.empty(n, np.float32), F4(place, BEST), k, told[TIE], order, order, words, meaning,
+    m = RANK(where, total, added, F4(place, SHARES)[:n], F4(place, BEST), k, told[TIE], order, order, words, meaning,
              I4(shelf, SESSION), told[WORD], told[DEVIATION], I1(shelf, SCRIPT), int(told[FOREIGN]), told[CHANCE], YES(shelf, USER),
              F4(shelf, LENGTH), I4(shelf, SPEAKER), named, dated, time if told[WHEN] else time[:0], F8(place, WORTH))
     for j in range(m):
@@ -294,7 +294,7 @@ def ENOUGH(place, n, left, ceiling, luck, told):  # type: ignore[no-untyped-def]
     "Whether the last of the `n` best that are wanted reaches what it must. Minus infinity is the luck where everything was looked at."
     if luck == -np.inf:
         return n > 0
-    bar = told[BAR] + luck + told[WORD] * left / (ceiling if ceiling > 0 else 1.0)
+    bar = told[BAR] + luck + told[WORD] * (left / (ceiling if ceiling > 0 else 1.0))
     return n >= told[WANTED] and F88(place, FOUND)[int(told[WANTED]) - 1, 1] >= bar
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #6608c5f9

@@ -8,7 +8,7 @@ __all__ = ['WHOLE', 'COMPARED', 'Levelled', 'StoredVectors', 'Sampled', 'Placed'
 
 # %% ../../nbs/10_store/31_meaning.ipynb #ecac126d
 import contextlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from .postings import Growing
 from .sqlite import SQLiteBackend
 from .vector_codes import Floats, Ints, centred
 from .vector_fold import DEFAULTS, Tuning
-from .vector_hits import Allowed
+from .vector_hits import Allowed, State
 from .vector_index import Batch, VectorIndex
 from .vector_loops import STAND_OUT
 from .vector_rows import ModelStamp, fetch_vectors, read_stamp, vector_batches, vectors_of
@@ -388,8 +388,13 @@ class Meaning(Nearing):
         return self._whole.first.values, self._whole.count.values, self._whole.rows(len(self._source.mean))
 
     @property
-    def coded(self) -> tuple[Callable[[], bool], tuple[NDArray[Any], ...]] | None:  # None: they are few, or loops can't read their codes
-        "The codes of all vectors, as `STAND_OUT_BY_CODE` reads them; and what tells whether they are intact."
+    def state(self) -> State | None:
+        "The moment of the index; None: there is none."
+        return None if self._index is None else self._index.state
+
+    @property
+    def coded(self) -> tuple[State, tuple[NDArray[Any], ...]] | None:  # None: they are few, or have no axes yet
+        "The codes of all vectors, as `STAND_OUT_BY_CODE` reads them; and the state of the index that these are of."
         return None if self._index is None or self._whole.few else self._index.arrays()
 
     def vectors(self,

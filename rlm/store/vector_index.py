@@ -144,6 +144,17 @@ class Nearby(Searching):
 SINGLY = 256  # memories whose rows are read one by one, where that is compiled; of more they are fetched first: less waiting for memory
 
 
+_NONE = np.zeros(0, np.int64)
+
+
+def _in_order(seq: Ints) -> tuple[Ints, Ints]:
+    "Ascending, and where these are; nowhere else, if it ascends: of what is at rest and of new memories it does."
+    if (seq[1:] >= seq[:-1]).all():
+        return seq, _NONE
+    order = seq.argsort(kind="stable")
+    return seq[order], order
+
+
 class Coded(Nearby):
     "Scoring by codes what others have found."
 
@@ -154,7 +165,7 @@ class Coded(Nearby):
             old, which, new, belongs = state.rows_of(seqs)
             parts = [(resting, old, which), (state.recent, new, belongs)]
         else:
-            run(out, seqs, resting.seq, resting.gone, resting.head, resting.tail, resting.scale, turned)
+            run(out, seqs, resting.seq, _NONE, resting.gone, resting.head, resting.tail, resting.scale, turned)
             parts = [(state.recent, *state.recent_of(seqs))]
         for part, rows, at in parts:
             if len(rows):
@@ -163,15 +174,15 @@ class Coded(Nearby):
 
     _stepped: tuple[Floats | None, tuple[NDArray[np.int8], Floats]] = None, (np.zeros((0, 0), np.int8), np.zeros(0, np.float32))
 
-    def arrays(self) -> tuple[Callable[[], bool], tuple[NDArray[Any], ...]] | None:  # None: no axes, or what is recent is not in order
-        "What `STAND_OUT_BY_CODE` reads, for a table of `CODED`; and what tells whether that is intact."
+    def arrays(self) -> tuple[State, tuple[NDArray[Any], ...]] | None:  # None: there are no axes yet
+        "What `STAND_OUT_BY_CODE` reads, for a table of `CODED`; and the state that it is of."
         state = self._state
-        if (axes := state.base.axes) is None or (state.recent.seq[1:] < state.recent.seq[:-1]).any():
+        if (axes := state.base.axes) is None:
             return None
         if self._stepped[0] is not axes:
             self._stepped = axes, in_steps(np.ascontiguousarray(axes.T))
-        parts = ((part.seq, part.gone, part.head, part.tail, part.scale) for part in (state.base.rows, state.recent))
-        return state.base.intact, (*self._stepped[1], *(array for part in parts for array in part))
+        parts = ((*_in_order(part.seq), part.gone, part.head, part.tail, part.scale) for part in (state.base.rows, state.recent))
+        return state, (*self._stepped[1], *(array for part in parts for array in part))
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #f9568143
 class Scoring(Coded):

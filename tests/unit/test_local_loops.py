@@ -1,10 +1,12 @@
 "A look around with compiled loops sees what one in numpy sees."
 import ast
+import gc
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -17,11 +19,12 @@ from rlm.bench.stream import begun, model_of, stream
 from rlm.core.compiled import Reader, interpreted, load
 from rlm.core.errors import InvalidInput
 from rlm.recall import local_loops
-from rlm.recall.bar import lifted, luck, stands
+from rlm.recall.bar import RELEVANCE, SPARE, lifted, luck, stands
 from rlm.recall.local_loops import LOOK, WORDS
 from rlm.recall.looking import Look, QuickLook, QuickRecall, Seen, shelved
 from rlm.recall.neighbourhoods import Neighbourhood, Rows
 from rlm.store.backend import MAX_TERMS, Filters
+from rlm.store.cues import Cues
 from rlm.store.meaning import StoredVectors
 from rlm.store.ranking import FEW, MIX
 from rlm.store.vector_fold import DEFAULTS
@@ -295,12 +298,57 @@ def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> No
         asked, said = look.recall(around, *given_, 10, None, -99.0, -99.0)
         assert asked is not None and said.ranked
         assert look.recall(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
-        codes = index.meaning._index
-        codes.put(np.array([3]), np.array([0], np.int32), memory.query(q.text).vector[None])
-        assert codes.arrays() is None, "the third memory came last"
-        look = QuickRecall(index)
+        codes, state = index.meaning._index, index.meaning.state
+        codes._state = replace(state, base=replace(state.base, axes=None))
         asked, said = look.recall(around, *given_, 10, None, -99.0, 99.0)
-        assert asked is not None and said is None
+        assert asked is not None and said is None, "codes without axes"
+        codes._state = state
+        assert look.recall(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
+
+
+def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
+    memory, some = large
+    index, q = memory.index, next(q for q in some.questions if not memory.index.cues(q.text).dates)
+    given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None, -99.0
+    with index.moment():
+        look, around = QuickRecall(index), around_the_middle(index)[1]
+        right, before = look.recall(around, *given_, 0.5)[1], ref(index.meaning.state.base.rows.head)
+        position = index.position
+        index.meaning._index.fold()
+        assert look.recall(around, *given_, 0.5)[1].ranked.seqs.tolist() == right.ranked.seqs.tolist() != []
+        gc.collect()
+        assert before() is None and index.position is position, "a fold makes a new base, and what is asked next reads that"
+        segments = [ref(s.unit) for s in index.lexical.segments]
+        index.lexical.compact()
+        look.recall(around, *given_, 0.5)
+        gc.collect()
+        assert len(segments) > 1 and not any(s() for s in segments)
+
+
+def test_what_was_interrupted_begins_anew(large: tuple[Memory, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, _ = large
+    look = QuickRecall(memory.index)
+    places = look.ready(10)
+    with monkeypatch.context() as patch:
+        patch.setattr(look, "_measure", lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            look.ready(1000)
+    assert look._as_of[0] == ("", 0) and look.ready(1000) is not places and look.ready(1000) is look.ready(1000)
+
+
+def test_a_date_raises_no_other_bar(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    index = memory.index
+    with index.moment():
+        one, around = around_the_middle(index)
+        q = next(q for q in some.questions if index.cues(q.text) == Cues(script=-1))
+        query, looks = memory.query(q.text), [QuickRecall(index), QuickRecall(index)]
+        given_ = index.wanted(index.cues(q.text), query.terms), index.cues(q.text), query.vector, 10, None
+        looks[0].first(one, given_[0], index.cues("in May 2024"), index.meaning.ask(query.vector), 10)
+        for spare in np.arange(0, 2, 0.1):
+            said = [look.recall(around, *given_, RELEVANCE, spare)[1] for look in looks]
+            assert said[0].declined == said[1].declined and list(said[0].ranked) == list(said[1].ranked)
+        assert looks[0]._tell(Cues(script=-1), 10)[1][local_loops.BAR] == SPARE
 
 
 def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
@@ -310,11 +358,11 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
         look, around = QuickRecall(index), around_the_middle(index)[1]
         for q in some.questions:
             given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None
-            look.prepare(around)
-            for spare in (-9.0, 0.5, 1.0, 1.5, 2.0):
-                look._intact = lambda: True
+            codes, state = index.meaning._index, index.meaning.state  # after a question was embedded, the index is in step: made anew
+            for spare in np.arange(-1, 3, 0.1):
+                codes._state = state
                 before = look.recall(around, *given_, -99.0, spare)[1]
-                look._intact = lambda: False  # the file was overwritten
+                codes._state = replace(state, base=replace(state.base, intact=lambda: False))  # the file was overwritten
                 after = look.recall(around, *given_, -99.0, spare)[1]
                 said.add("" if after is None else after.declined)
                 assert before is None or list(after.ranked) == list(before.ranked) or after.declined == "being erased"

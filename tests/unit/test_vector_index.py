@@ -272,8 +272,8 @@ def test_codes_are_compared_in_one_loop() -> None:
         truth.write(seq, *rows)
     truth.delete(7)
     catch_up(index, truth)
-    intact, arrays = index.arrays()
-    assert intact() and len(index.state.recent) == 4
+    state, arrays = index.arrays()
+    assert state is index.state and len(index.state.recent) == 4
     table, found = Table(CODED, arrays), np.full(len(wanted), 9, np.float32)
     for query in queries:
         unit = centred(query[None], MEAN)[0]
@@ -283,7 +283,13 @@ def test_codes_are_compared_in_one_loop() -> None:
         assert found[[2, 5, 6]].tolist() == [0, 0, 0] and found[0] == pytest.approx(found[4], abs=1e-4)
     truth.write(4, truth.rows[10][0])
     catch_up(index, truth)
-    assert index.arrays() is None and VectorIndex(DIM, MEAN, None, SMALL).arrays() is None, "out of order; without axes"
+    assert (np.diff(index.state.recent.seq) < 0).any(), "what came last is not the last memory"
+    table = Table(CODED, index.arrays()[1])
+    for query in queries:
+        STAND_OUT_BY_CODE.run(found, wanted, table.places, centred(query[None], MEAN)[0], 0.05, 0.1)
+        right = np.maximum((np.nan_to_num(index.scores_for(query, wanted), nan=-1) - 0.05) / 0.1, 0)
+        assert np.abs(found - right).max() < 0.05
+    assert VectorIndex(DIM, MEAN, None, SMALL).arrays() is None, "it has no axes"
 
 
 @pytest.mark.parametrize("n", [500, 5000])
