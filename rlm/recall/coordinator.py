@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.clock import Clock
 from ..core.text import tokens
-from .attention import LED, Lasting
+from .attention import JOINS, LED, Lasting
 from .bar import RELEVANCE, Answered
 from .cache import Key, key_of
 from .checkpoints import CheckpointManager
@@ -316,13 +316,18 @@ class Coordinating(Learning):
         q.said, q.heard = (frozenset(q.query.terms), q.cues), self.index.position
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #0a824566
+def _akin(one: Asked | None, other: Asked | None) -> bool:
+    "Whether questions may be about the same; those without vectors may."
+    return one is None or other is None or float(one.unit @ other.unit) >= JOINS
+
+
 class Nearby(Coordinating):
     "The nearest layers."
 
     def _know_more(self, q: Question) -> bool:
-        "Do what was put off; whether local search may say something else now."
-        more = bool(self.found)
-        self.settle()
+        "Do what was put off, if the question may be about the same; whether local search may say something else now."
+        if more := any(f.question.key.model == q.key.model and _akin(q.asked, f.question.asked) for f in self.found):
+            self.settle()
         slot = self.engine.belongs(self.slots, q.asked)
         if slot is None or not self.engine.dropped(slot):
             return more

@@ -624,6 +624,19 @@ def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
     assert mind.engine.at_hand(slot) is not before and not mind.engine.dropped(slot)
 
 
+def test_a_question_waits_only_for_what_may_help_it(full: Memory) -> None:
+    mind = full.attention
+    full.recall("boat at sea word1")
+    assert len(mind.found) == 1 and not mind.slots.slots
+    full.recall("piano music word1")  # of something else: what is known of boats would not help
+    assert len(mind.found) == 2 and not mind.slots.slots
+    assert mind.intelligent_search("boat at sea word2")["source"] == "checkpoint" and not mind.found and len(mind.slots.slots) == 2
+    full.recall("cat and kitten word3")
+    full.write("something new")
+    full.recall("tomato word1")
+    assert len(mind.slots.slots) >= 3 and len(mind.found) == 1, "a write is when the rest is learned"
+
+
 @pytest.mark.parametrize("dim", [16, 32])
 def test_nothing_is_learned_of_another_models_vectors(path: Path, dim: int) -> None:
     register("wide", lambda rest, settings: Toy("wide", dim))
