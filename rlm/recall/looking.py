@@ -166,9 +166,10 @@ class Placed(Telling):
     def _made(self) -> tuple[Table, ...]:
         "Of places to work in, and of the index: its arrays with the room that they have to grow, so that they seldom lie elsewhere."
         lexical, columns, mix = self.index.lexical, self.index.catalogue.columns, self.index.mix
+        few = len(gone := self._missing()) <= MISSING
         rooms = (self.index.blank(), *self._own[3:], weights_of(mix if isinstance(mix, Mix) else MIX), *self._out,
-                 lexical.held.room, lexical.unit_doc.room, NO_BOOLS if len(self._missing()) <= MISSING else lexical.alive.room,
-                 *(columns[name].room for name in FACTS), self._gone[2] if len(self._gone[2]) <= MISSING else _NO_UNITS)
+                 lexical.held.room, lexical.unit_doc.room, NO_BOOLS if few else lexical.alive.room,
+                 *(columns[name].room for name in FACTS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(rooms, self._rooms, strict=True)):
             self._rooms, self._tables = rooms, (Table(PLACE, (*self._own[:3], *rooms[:10])), Table(INDEX, rooms[10:]))
         return self._tables[:2]

@@ -279,7 +279,7 @@ class Noticing(Guarded):
                 if connection.inside and connection.unstored:
                     return None
                 asking: sqlite3.Cursor | None = getattr(self._local, "asking", None)
-                if asking is None or asking.connection is not connection:  # one cursor for all times: making it takes as long as asking
+                if asking is None or asking.connection is not connection:  # one for all times: to make one adds two thirds
                     asking = self._local.asking = connection.cursor()
                 return asking.execute("PRAGMA data_version").fetchall()[0][0], connection.total_changes
         except sqlite3.Error as e:

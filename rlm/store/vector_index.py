@@ -148,7 +148,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def _in_order(seq: Ints) -> tuple[Ints, Ints]:
-    "Ascending, and where these are; nowhere else, if it ascends: of what is at rest and of new memories it does."
+    "Ascending, and where these are; nowhere else, if it ascends, as that of new memories does."
     if (seq[1:] >= seq[:-1]).all():
         return seq, _NONE
     order = seq.argsort(kind="stable")
@@ -181,7 +181,8 @@ class Coded(Nearby):
             return None
         if self._stepped[0] is not axes:
             self._stepped = axes, in_steps(np.ascontiguousarray(axes.T))
-        parts = ((*_in_order(part.seq), part.gone, part.head, part.tail, part.scale) for part in (state.base.rows, state.recent))
+        some = (state.base.rows, (state.base.rows.seq, _NONE)), (state.recent, _in_order(state.recent.seq))  # what is at rest is in order
+        parts = ((*seqs, part.gone, part.head, part.tail, part.scale) for part, seqs in some)
         return state, (*self._stepped[1], *(array for part in parts for array in part))
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #f9568143
