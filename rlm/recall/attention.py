@@ -7,10 +7,10 @@ __all__ = ['JOINS', 'UNSAVED', 'LED', 'FEW', 'Watching', 'Noticing', 'Fresh', 'I
            'CatchingUp', 'Stored', 'Keeping', 'Lasting']
 
 # %% ../../nbs/30_recall/34_attention.ipynb #06408ac3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -43,28 +43,28 @@ class Watching:
         self.index, self.clock, self.db, self.namespace = index, clock, index.db, index.namespace
         self.lock, self.position = index.db.lock(), ("", -1)
         self.generation, self._behind = 0, True  # the last event that touched a memory; and whether there are others
-        self._seen: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()  # what each connection said last
-        self._last: tuple[Callable[[], Any], tuple[int, int] | None] = (lambda: None, None)  # the connection asked last, and the same
+        self._seen: WeakKeyDictionary[Any, tuple[int, int, int]] = WeakKeyDictionary()  # what each connection said last
+        self._last: tuple[int, int, int] | None = None  # what the one that was asked last has said
         self._span = ("", 0, 0.0, 0.0)
 
     def moved(self) -> bool:
         "Whether there may be events that are not known here."
-        connection, last = self.db.current(), self._last
-        said = self.db.moment(connection)
-        if said is not None and (said == last[1] if last[0]() is connection else self._seen.get(connection) == said):
+        said = self.db.moment()
+        if said is not None and (said == self._last or self._seen.get(self.db.current()) == said):
+            self._last = said
             return self._behind
         position = self.index.backend.position()
-        self._saw(connection, said)
+        self._saw(said)
         self._behind = position != self.position
         return self._behind
 
-    def _saw(self, connection: Any, said: tuple[int, int] | None) -> None:
-        "Keep what a connection said, if what it has read is stored."
+    def _saw(self, said: tuple[int, int, int] | None) -> None:
+        "Keep what this thread's connection said, if what it has read is stored."
+        self._last = said
         if said is not None:
-            self._seen[connection], self._last = said, (ref(connection), said)
+            self._seen[self.db.current()] = said
         else:  # what is known from now on may be undone: nobody else goes by it
             self._seen.clear()
-            self._last = (lambda: None, None)
 
 # %% ../../nbs/30_recall/34_attention.ipynb #f49270d0
 class Noticing(Watching):
@@ -207,7 +207,10 @@ class Marking(Attending):
 class Taking(Marking):
     "Takes over what is new."
 
-    creates = True  # whether checkpoints are made
+    @property
+    def creates(self) -> bool:
+        "Whether checkpoints are made."
+        return True
 
     def _changed(self, changed: frozenset[int], event: int) -> None:
         "Memories are new, different or gone."
@@ -232,7 +235,7 @@ class CatchingUp(Taking):
 
     def catch_up(self) -> None:
         "Take over what has been written. The index is brought into step."
-        connection, said = self.db.current(), self.db.moment()  # before the snapshot: what is written in between is noticed
+        said = self.db.moment()  # before the snapshot: what is written in between is noticed
         with self.index.moment():
             position, before = self.index.backend.position(), self.position
             changes = self._changes(before[1])
@@ -244,7 +247,7 @@ class CatchingUp(Taking):
                 self.generation = position[1]
                 self._changed(changes[0], before[1])
             self.engine.prepare(self.slots)
-        self._saw(connection, said)
+        self._saw(said)
 
     def _fit(self) -> bool:
         "Whether the slots are of the vectors that the store has now."

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -117,25 +118,26 @@ class Recollection(Sequence[Recalled]):
         return repr(self[:])
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #d4a2c52f
-_NO_CUES = Cues()
-
-
 @dataclass(slots=True, eq=False)
 class Question:
     "A question on its way through the layers."
 
     text: str  # as it was asked
-    keywords: tuple[str, ...] | None  # what to search for; None: all its words
-    k: int  # how many at most
+    terms: tuple[str, ...]  # what to search for
+    vector: Vectors | None  # by the store's model
+    key: Key  # under which the cache knows it
     filters: Filters  # about the present
     at: datetime  # the present
     now: float  # the same, in seconds since 1970
-    key: Key  # under which the cache knows it
-    query: Query | None = None  # with its words and its vector
-    cues: Cues = _NO_CUES  # what it says besides its words
+    cues: Cues  # what it says besides its words
+    heard: tuple[str, int]  # where the index stood when that was found out
+    said: Said  # what makes it the same as another
     asked: Asked | None = None  # its vector, measured
-    said: Said = (frozenset(), _NO_CUES)  # what makes it the same as another
-    heard: tuple[str, int] | None = None  # where the index stood when that was found out
+
+    @property
+    def query(self) -> Query:
+        "The same, as an index takes it."
+        return Query(self.text, self.terms, self.vector, self.key.model)
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #2c483666
 class Passable(Lasting):
@@ -147,10 +149,8 @@ class Passable(Lasting):
                 q: Question,  # with its filters
                 ) -> Passing | None:
         "Which memories may be found; without filters, asked of the index only when something has changed or expired."
-        if q.key.filters is not None:
+        if q.key.filters is not None or self.index.catalogue.unlimited:
             return self.index.passing(q.filters)
-        if self.index.catalogue.unlimited:
-            return None
         span = self.span(q.now)
         if self._passed[:2] != (self.position, span):
             self._passed = self.position, span, self.index.passing(q.filters)
@@ -171,43 +171,40 @@ class Layers(Passable):
     "Each layer, asked by itself."
 
     def from_mind(self,
-                  q: Question,  # with its vector
-                  ) -> tuple[Sequence[Ranked], str] | None:
+                  q: Question,  # any
+                  ) -> Remembered | None:
         "What the same question in other words brought."
-        assert q.query is not None
-        vector = q.query.vector
-        r = self.questions.same(q.said, lambda: unit_of(self.engine, vector), (q.key.filters, q.k), q.now)
-        return None if r is None or len(r.ranked) < LEAST else (r.ranked, r.slot)
+        r = self.questions.same(q.said, partial(unit_of, self.engine, q.vector), (q.key.filters, q.key.k), q.now)
+        return r if r is not None and len(r.ranked) >= LEAST else None
 
     def from_checkpoints(self,
-                         q: Question,  # with its vector
+                         q: Question,  # any
                          ) -> Answered:
         "What the neighbourhood of its subject brings. Measures the question."
-        assert q.query is not None
-        q.asked, answered = self.engine.quick(self.slots, q.query, q.cues, q.k, self.passing(q))
+        passing = None if q.key.filters is None and self.index.catalogue.unlimited else self.passing(q)
+        q.asked, answered = self.engine.quick(self.slots, q.terms, q.cues, q.vector, q.key.k, passing)
         if answered is not None:
             return answered
-        q.asked = q.asked or self.index.meaning.ask(q.query.vector)
+        q.asked = q.asked or self.index.meaning.ask(q.vector)
         slot = self.engine.belongs(self.slots, q.asked)
         if self.engine.made(slot):
-            return self.engine.around(slot, q.query, q.cues, q.asked, q.k, self.passing(q))
+            return self.engine.around(slot, q.query, q.cues, q.asked, q.key.k, passing)
         with self.index.moment():
-            return self.engine.around(slot, q.query, q.cues, q.asked, q.k, self.passing(q))
+            return self.engine.around(slot, q.query, q.cues, q.asked, q.key.k, self.passing(q))
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #838909e8
 class AllLayers(Layers):
     "And the last."
 
     def from_all(self,
-                 q: Question,  # with its vector
+                 q: Question,  # any
                  ) -> tuple[Sequence[Ranked], Callable[[], Ints]]:  # the best, and what they were compared with, the best first
         "What a search of everything brings."
-        assert q.query is not None
         with self.index.moment():
-            known = self.index.position is q.heard and q.query.model == self.model()
-            found, ranked = self.index.best(q.query._replace(cues=q.cues, asked=q.asked) if known else q.query, q.k, q.filters)
+            known, k = self.index.position is q.heard and q.key.model == self.model(), q.key.k
+            found, ranked = self.index.best(q.query._replace(cues=q.cues, asked=q.asked) if known else q.query, k, q.filters)
             c, seqs = found.candidates, self.index.catalogue["seq"]
-            return self.cut(ranked, q.k), lambda: seqs[c.numbers[highest(worth_of(c.words, c.meaning), self.manager.limit)]]
+            return self.cut(ranked, k), lambda: seqs[c.numbers[highest(worth_of(c.words, c.meaning), self.manager.limit)]]
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #29c77319
 HITS = 3  # of a search, that say what it was about
@@ -232,7 +229,7 @@ class Remembering(AllLayers):
                  ) -> None:
         "For when it is asked again."
         unit = None if q.asked is None else q.asked.unit
-        one = Remembered(q.said, unit, (q.key.filters, q.k), ranked, self.span(q.now), slot, self.generation)
+        one = Remembered(q.said, unit, (q.key.filters, q.key.k), ranked, self.span(q.now), slot, self.generation)
         self.cache.put(q.key, one)
         self.questions.add(one)
 
@@ -262,10 +259,9 @@ class Learning(Remembering):
 
     def _learn(self, q: Question, ranked: Sequence[Ranked], compared: Callable[[], Ints], at: datetime) -> None:
         "Make checkpoints of an answer, unless it is gone by now, or vectors are another model's."
-        assert q.query is not None
         with self.index.held():
             there = self.index.catalogue.numbers([r.seq for r in ranked]).size == len(ranked)
-            if not (there and q.query.model == self.model() and self._fit()):
+            if not (there and q.key.model == self.model() and self._fit()):
                 return
             unit, those = centre_of(self.engine, np.array([r.seq for r in ranked[:HITS]])), frozenset(r.seq for r in ranked)
             slot, best = self.subject(unit, those, q.text, at), ranked[0].score
@@ -289,31 +285,12 @@ class Coordinating(Learning):
                  ) -> None:
         super().__init__(index, clock, manager or CheckpointManager())
         self.engine.relevance = relevance
-        self.question, self.checkpoints, self.counts, self.mode = question, checkpoints, Counts(), CHECKPOINTS[0]
-        self.held = index.held()
+        self.question, self.checkpoints, self.counts, self.held = question, checkpoints, Counts(), index.held()
 
-    def in_step(self,
-                store: bool = True,  # whether what has gathered may be stored
-                ) -> None:
-        "Know all that has been written, and make checkpoints of it, if they are to be made."
-        self.mode = self.checkpoints()
-        self.creates = self.mode != "off"
-        super().in_step(store)
-
-    def _embed(self, q: Question, given: Vectors | None) -> float:
-        "The question with its words and its vector; returns the model's time."
-        model, began = q.key.model, time.perf_counter()
-        vector = given if given is not None or model is None else self.question(q.text, model)
-        took = 0.0 if given is not None else time.perf_counter() - began
-        terms = tuple(dict.fromkeys(tokens(q.text if q.keywords is None else " ".join(q.keywords))))
-        q.query = Query(q.text, terms, vector, model)
-        return took
-
-    def _hear(self, q: Question) -> None:
-        "What it says besides its words."
-        assert q.query is not None
-        q.cues = self.index.cues(q.text)
-        q.said, q.heard = (frozenset(q.query.terms), q.cues), self.index.position
+    @property
+    def creates(self) -> bool:
+        "Whether checkpoints are made."
+        return self.checkpoints() != "off"
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #0a824566
 def _akin(one: Asked | None, other: Asked | None) -> bool:
@@ -335,39 +312,49 @@ class Nearby(Coordinating):
             self.engine.of(slot)
         return True
 
-    def _local(self, q: Question) -> Answered:
-        "What the neighbourhoods say; where they decline, they are asked again once all is known. Measures the question."
-        assert q.query is not None
-        if self.mode not in ("parallel", "full"):
-            q.asked = self.index.meaning.ask(q.query.vector)
-            return Answered(declined=self.mode)
-        local = self.from_checkpoints(q)
-        if local.declined and self._know_more(q):
-            local = self.from_checkpoints(q)
+    def _again(self, q: Question, declined: Answered) -> Answered:
+        "What the neighbourhoods say once all is known, if that is more."
+        local = self.from_checkpoints(q) if self._know_more(q) else declined
         if local.declined:
             self.counts.declined[local.declined] += 1
         return local
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #4b01bef4
+_LOOKS = CHECKPOINTS[2:]  # where neighbourhoods are asked
+
+
 class Cascading(Nearby):
     "The first layer that answers."
 
     def _layers(self, q: Question) -> tuple[str, Sequence[Ranked], str]:
         "The first layer that answers: its name, the answer, the slot."
-        if self.questions.kept and (found := self.from_mind(q)) is not None:
-            return "working_memory", *found
-        local = self._local(q)
-        if not local.declined and self.mode == "full":
-            self.led.append((local.slot, local.ranked, q.at))
-            if q.asked is None or len(self.led) >= LED:
-                self.note()
-            self.remember(q, best := self.cut(local.ranked, q.k), local.slot)
-            return "checkpoint", best, local.slot
+        if (same := self.from_mind(q)) is not None:
+            return "working_memory", same.ranked, same.slot
+        if (mode := self.checkpoints()) in _LOOKS:
+            if (local := self.from_checkpoints(q)).declined:
+                local = self._again(q, local)
+            if mode == "full" and not local.declined:
+                return self._led(q, local)
+        else:
+            q.asked, local = self.index.meaning.ask(q.vector), Answered(declined=mode)
+        return self._everything(q, local)
+
+    def _led(self, q: Question, local: Answered) -> tuple[str, Sequence[Ranked], str]:
+        "An answer of a neighbourhood, remembered."
+        self.led.append((local.slot, local.ranked, q.at))
+        if q.asked is None or len(self.led) >= LED:
+            self.note()
+        best = local.ranked if len(local.ranked) <= q.key.k else self.cut(local.ranked, q.key.k)
+        self.remember(q, best, local.slot)
+        return "checkpoint", best, local.slot
+
+    def _everything(self, q: Question, local: Answered) -> tuple[str, Sequence[Ranked], str]:
+        "An answer of a search of everything, remembered, and kept beside that of a neighbourhood."
         ranked, compared = self.from_all(q)
         if local.ranked:
             right = {r.seq for r in ranked}
             self.counts.compared += 1
-            self.counts.agreed += len(right & {r.seq for r in self.cut(local.ranked, q.k)}) / max(1, len(right))
+            self.counts.agreed += len(right & {r.seq for r in self.cut(local.ranked, q.key.k)}) / max(1, len(right))
         if self.creates and len(ranked) > 1:
             self.found.append(Found(q, ranked, compared, self.clock.now()))
             self.unsaved += 1
@@ -377,6 +364,11 @@ class Cascading(Nearby):
 # %% ../../nbs/30_recall/34_coordinator.ipynb #07e9a9a5
 class SearchCoordinator(Cascading):
     "Attention over one namespace."
+
+    def _embedded(self, text: str, model: str | None) -> tuple[Vectors | None, float]:
+        "The vector of a question, if the store has any; and the seconds that took."
+        began = time.perf_counter()
+        return None if model is None else self.question(text, model), time.perf_counter() - began
 
     def intelligent_search(self,
                            user_input: str,                          # the question
@@ -388,17 +380,19 @@ class SearchCoordinator(Cascading):
         "The best memories, and which layer knew them. The time is without that of the model."
         began = time.perf_counter()
         with self.lock:
-            self.in_step()
-            chosen = None if keywords is None else tuple(keywords)
+            if self.moved():
+                self.in_step()
             at = filters.now or self.clock.now()
-            key = key_of(user_input, chosen, filters, top_k, self.model())
-            q = Question(user_input, chosen, top_k, filters, at, at.timestamp(), key)
-            if (found := self.cache.get(q.key, self.generation, q.now)) is not None:
+            key, now = key_of(user_input, keywords, filters, top_k, self.index.meaning.model), at.timestamp()
+            if (found := self.cache.get(key, self.generation, now)) is not None:
                 source, ranked, slot = "cache", found.ranked, found.slot
             else:
-                began += self._embed(q, query_embedding)
+                vector, took = (query_embedding, 0.0) if query_embedding is not None else self._embedded(user_input, key.model)
+                began += took
+                terms = tuple(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
                 with self.held:  # the numbers of speakers in `cues` are those of the index as it is now
-                    self._hear(q)
+                    cues, heard = self.index.cues(user_input), self.index.position
+                    q = Question(user_input, terms, vector, key, filters, at, now, cues, heard, (frozenset(terms), cues))
                     source, ranked, slot = self._layers(q)
             took = time.perf_counter() - began
             self.counts.add(source, took)

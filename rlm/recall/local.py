@@ -7,6 +7,7 @@ __all__ = ['SEARCHES', 'STEADY', 'Sourced', 'Surroundings', 'Neighbourhoods', 'S
            'Around', 'LocalizedSearchEngine', 'unit_of', 'centre_of']
 
 # %% ../../nbs/30_recall/33_local.ipynb #9df0c53d
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .working_memory import Slot, Slots
 from ..store.cues import Cues
 from ..store.hybrid import HybridIndex, Passing, Query
 from ..store.asked import Asked
+from ..store.backend import MAX_TERMS
 from ..store.meaning import StoredVectors
 from ..store.vector_codes import centred_one
 from ..store.ranking import MIX, Mix
@@ -277,16 +279,19 @@ class LocalizedSearchEngine(Around):
 
     def quick(self,
               slots: Slots,              # that are in mind
-              query: Query,              # as for `search_with_checkpoints`
-              cues: Cues,                # what it says besides its words
+              terms: Sequence[str],      # of a question
+              cues: Cues,                # what it says besides these
+              vector: Any,               # of the question, by the store's model; None: it has none
               top_k: int,                # as for `search_with_checkpoints`
               passing: Passing | None,   # as for `search_with_checkpoints`
               ) -> tuple[Asked | None, Answered | None]:  # the question, measured, None: it was not; the answer, None: it takes longer
         "The same, if all it takes is there."
-        if query.vector is None:
+        if vector is None:
             return None, None
-        terms, numbers = self.index.wanted(cues, query.terms), None if passing is None else passing.numbers
-        return self.look.recall(self.shelves(slots), terms, cues, query.vector, top_k, numbers, self.relevance, self.least)
+        if cues.speakers or len(terms) > MAX_TERMS:
+            terms = self.index.wanted(cues, terms)
+        numbers = None if passing is None else passing.numbers
+        return self.look.recall(self.shelves(slots), terms, cues, vector, top_k, numbers, self.relevance, self.least)
 
 # %% ../../nbs/30_recall/33_local.ipynb #851d5c19
 def unit_of(engine: Neighbourhoods,  # knows where vectors lie

@@ -204,21 +204,25 @@ class Workplace(Writing):
     "What loops are given."
 
     _as_of: tuple[Any, ...] = ("", 0), None, None  # where the index stood, what each part was worth, and its segments
-    _places: tuple[Any, ...]
+    _places: tuple[Any, ...] = ()
 
     @property
     def intact(self) -> bool:
         "False: the file that vectors were read from was overwritten, as an erasure does."
-        return self.index.meaning.intact and (self._state is None or self._state.base.intact())
+        return self.index.meaning.intact if self._state is None else self._state.base.intact()
+
+    def _as_written(self) -> bool:
+        "Whether everything lies where it was written down that it does."
+        index, (position, mix, segments), state = self.index, self._as_of, self._state
+        return (position is index.position and mix is index.mix and segments is index.lexical.segments and position[0] != ""
+                and (state is None or index.meaning.state is state))
 
     def ready(self,
               size: int,  # memories of a neighbourhood, at most
               ) -> tuple[Any, ...]:
         "Places to work in, with room for as many answers; the index; its segments; what questions are measured against; all vectors."
-        index, before, state = self.index, self._as_of, self._state
-        now = index.position, index.mix, index.lexical.segments
-        if (before[0] is not now[0] or before[1] is not now[1] or before[2] is not now[2] or not now[0][0]
-                or len(self._out[0]) < size + WORDED or (state is not None and index.meaning.state is not state)):
+        if len(self._out[0]) < size + WORDED or not self._as_written():
+            now = self.index.position, self.index.mix, self.index.lexical.segments
             self._as_of = ("", 0), None, None  # should this be interrupted, it begins anew
             self._write_down(size + WORDED)
             self._as_of = now
@@ -316,19 +320,18 @@ class Joining(QuickLook):
                 around: Shelves,  # what is there
                 ) -> None:
         "Write down what has changed, so that no question waits for it."
-        if RECALL.run is not None:
+        if RECALL.run is not None and not (self._joined[0] is around and self._joined[1] is self._places and self._as_written()):
             self._join(around, self._joined[2])
 
     def _join(self, around: Shelves, k: int) -> Table | None:
         "None: there is nothing to compare a question with, or not by loops."
-        known, tables = self._joined, self.ready(around.most)
-        if known[0] is not around or known[1] is not tables or known[2] != k:
-            fits = around.names and around.shape == self._shape and isinstance(self.index.mix, Mix)
-            left = [self.index.lexical.documents - (0 if s is None else s.size) for s in around.shelves]
-            lucks = np.array([luck(k, n) if n > 0 else -np.inf for n in left])
-            parts = around.places.reshape(-1, 3), around.slots, lucks, *tables
-            known = self._joined = around, tables, k, Table(ALL, parts) if fits else None
-        return known[3]
+        tables = self.ready(around.most)
+        fits = around.names and around.shape == self._shape and isinstance(self.index.mix, Mix)
+        left = [self.index.lexical.documents - (0 if s is None else s.size) for s in around.shelves]
+        lucks = np.array([luck(k, n) if n > 0 else -np.inf for n in left])
+        parts = around.places.reshape(-1, 3), around.slots, lucks, *tables
+        self._joined = around, tables, k, Table(ALL, parts) if fits else None
+        return self._joined[3]
 
 # %% ../../nbs/30_recall/32c_looking.ipynb #9e45645e
 class QuickRecall(Joining):
@@ -348,7 +351,8 @@ class QuickRecall(Joining):
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)
         if run is None or cues.dates or rows.shape != around.shape or not 0 < k <= FEW or len(terms) > MAX_TERMS:
             return None, None
-        if (table := self._join(around, k)) is None:
+        as_before = (joined := self._joined)[0] is around and joined[1] is self._places and joined[2] == k and self._as_written()
+        if (table := joined[3] if as_before else self._join(around, k)) is None:
             return None, None
         measured, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
         slot, mean, spread, n, looks, stands = run(

@@ -33,10 +33,10 @@ class Lagging(AnsweringIndex):
         "How many memories are to be read before it can answer, about; what is in its file is taken from there."
         with self._lock, self.backend.snapshot():
             position = self.backend.position()
-            if self._position[0] != position[0]:
+            if self.position[0] != position[0]:
                 self._load(position[0])
-            new, values = position[1] - self._position[1], (self.namespace, self._position[1], self.slow + 1)
-            if position[0] == self._position[0] and new >= 0 and not (new and self.db.query(_ERASED, values[:2])):
+            new, values = position[1] - self.position[1], (self.namespace, self.position[1], self.slow + 1)
+            if position[0] == self.position[0] and new >= 0 and not (new and self.db.query(_ERASED, values[:2])):
                 return new if new <= self.slow else int(self.db.query(_NEW, values)[0][0])
             return int(self.db.query(_ALL, values[::2])[0][0])
 

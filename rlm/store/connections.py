@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
@@ -79,6 +80,9 @@ def explained(path: str,  # of the store, for the message
 MEMORY_PATH = ":memory:"
 
 
+_numbers = count(1)
+
+
 class _Connection(sqlite3.Connection):
     "A connection that closes itself when its thread is gone."
 
@@ -90,10 +94,12 @@ class _Connection(sqlite3.Connection):
     patience = 0.0  # seconds that SQLite waits for a lock
 
     begun = False  # could it be opened?
+    number = 0     # no two of a process have the same
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.turn, self.begun = threading.RLock(), True  # held while it is used, so that nobody closes it meanwhile
+        self.number = next(_numbers)
 
     def wait(self,
              seconds: float,  # for a lock, from now on
@@ -270,18 +276,17 @@ def identity_of(line: str,  # as `Noticing.line` gave it
 class Noticing(Guarded):
     "Notices whether anybody has written."
 
-    def moment(self,
-               own: _Connection | None = None,  # as `current` gave it, just now; None: it is asked for
-               ) -> tuple[int, int] | None:
-        "What is the same for as long as nobody writes to the store; None in a transaction, whose writes may be undone."
+    def moment(self) -> tuple[int, int, int] | None:
+        "What is the same, asked in one thread, while nobody writes to the store; None in a transaction, whose writes may be undone."
         try:
-            with (connection := own or self.current()).turn:
+            asking: sqlite3.Cursor | None = getattr(self._local, "asking", None)
+            if asking is None or self._closed or self._pid != os.getpid():  # one for all times: to make one adds two thirds
+                asking = self._local.asking = self.current().cursor()
+            connection: Any = asking.connection
+            with connection.turn:
                 if connection.inside and connection.unstored:
                     return None
-                asking: sqlite3.Cursor | None = getattr(self._local, "asking", None)
-                if asking is None or asking.connection is not connection:  # one for all times: to make one adds two thirds
-                    asking = self._local.asking = connection.cursor()
-                return asking.execute("PRAGMA data_version").fetchall()[0][0], connection.total_changes
+                return connection.number, asking.execute("PRAGMA data_version").fetchall()[0][0], connection.total_changes
         except sqlite3.Error as e:
             raise self._failed(e) from e
 

@@ -145,7 +145,7 @@ class Reader:
     def __init__(self,
                  db: Database,  # the store
                  ) -> None:
-        self.db, self._known = db, WeakKeyDictionary[Any, tuple[tuple[int, int], dict[int, MemoryRecord]]]()
+        self.db, self._known = db, WeakKeyDictionary[Any, tuple[tuple[int, int, int], dict[int, MemoryRecord]]]()
 
     def records(self,
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out

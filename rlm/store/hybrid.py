@@ -57,8 +57,9 @@ class OnFile(Ranking):
         self._fixed, self._snapshot = mix is not None, ""
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.lexical, self.meaning = LexicalIndex(), Meaning(backend, namespace)
-        self._position, self._whole, self._unkept, self._lock = ("", 0), False, 0, backend.db.lock()
-        self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int], tuple[str, int]]]()  # connection → in step at that moment
+        self.position = "", 0  # the store's identity and the last event known here: the same object while nothing changes here
+        self._whole, self._unkept, self._lock = False, 0, backend.db.lock()
+        self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int, int], tuple[str, int]]]()  # connection → in step at that moment
 
     def _stamp(self, identity: str) -> dict[str, Any]:
         return {"store": identity_of(identity), "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
@@ -69,7 +70,7 @@ class OnFile(Ranking):
         found = read_index(index_path(folder, "words", self.namespace), self._stamp(identity)) if folder else None
         if found:
             self.lexical, self.catalogue = from_arrays(found[1]), catalogue_from(found[1])
-            self._position, self._whole = (identity, found[0]["position"]), False
+            self.position, self._whole = (identity, found[0]["position"]), False
             self.numbering += 1
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #0b35936e
@@ -82,10 +83,10 @@ class Kept(OnFile):
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             line, last = self.backend.position()
-            if line != self._position[0] or last < self._position[1]:  # it knows what a transaction of another thread may undo
+            if line != self.position[0] or last < self.position[1]:  # it knows what a transaction of another thread may undo
                 return
             if self._unkept >= KEPT:
-                self._unkept, (identity, last) = 0, self._position
+                self._unkept, (identity, last) = 0, self.position
                 self.lexical.compact()
                 arrays = to_arrays(self.lexical) | catalogue_arrays(self.catalogue)
                 write_index(self.db, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
@@ -136,11 +137,6 @@ class Taking(Reading):
 class Renewing(Taking):
     "Reads anew."
 
-    @property
-    def position(self) -> tuple[str, int]:
-        "The store's identity and the last event that is known here: the same object for as long as nothing changes here."
-        return self._position
-
     def _begin(self) -> frozenset[int]:
         "An index of nothing, and all that is to be read."
         self.lexical, self.catalogue = LexicalIndex(), Catalogue()
@@ -166,11 +162,11 @@ class InStep(Renewing):
         if not (self._whole and self.meaning.intact):
             return False
         connection, said = self.db.current(), self.db.moment()
-        if said is not None and self._seen.get(connection) == (said, self._position):
+        if said is not None and self._seen.get(connection) == (said, self.position):
             return True
-        same = self.backend.position() == self._position
+        same = self.backend.position() == self.position
         if same and said is not None:  # until somebody writes, this connection need not ask again
-            self._seen[connection] = said, self._position
+            self._seen[connection] = said, self.position
         return same
 
     def sync(self) -> None:
@@ -180,20 +176,20 @@ class InStep(Renewing):
                 self._follow(self.backend.position())
 
     def _follow(self, position: tuple[str, int]) -> None:
-        changes, after = self._changed(position), self._position[1]
-        self._position, self._whole = ("", 0), False  # should this be interrupted, it begins anew
+        changes, after = self._changed(position), self.position[1]
+        self.position, self._whole = ("", 0), False  # should this be interrupted, it begins anew
         changed = self._begin() if changes is None else changes.around
         self._read_again(changed)
         self.meaning.sync(*(() if changes is None else (after, changes.own)))
         self._take_ranker()
-        self._position, self._whole, self._unkept = position, True, self._unkept + len(changed)
+        self.position, self._whole, self._unkept = position, True, self._unkept + len(changed)
 
     def _changed(self, position: tuple[str, int]) -> Changes | None:
         "What is to be read again; None: everything, into a new index."
-        if self._position[0] != position[0]:
+        if self.position[0] != position[0]:
             self._load(position[0])
-        known = position[0] == self._position[0] and position[1] >= self._position[1]
-        return changed_seqs(self.db, self.namespace, self._position[1]) if known else None
+        known = position[0] == self.position[0] and position[1] >= self.position[1]
+        return changed_seqs(self.db, self.namespace, self.position[1]) if known else None
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #6bcc6a55
 class AtOneMoment(InStep):
@@ -377,10 +373,10 @@ class Choosing(Spanning):
         if c.unlimited:
             return None
         position, start, end, _ = self._recalled
-        if position != self._position or not start <= now < end:
+        if position != self.position or not start <= now < end:
             ends, alive = c["end"], c["end"] > now
             found, span = c["recalled"] & alive, (ends[~alive].max(initial=-np.inf), ends[alive].min(initial=np.inf))
-            self._recalled = (self._position, *span, None if found.all() else self._passing(found))
+            self._recalled = (self.position, *span, None if found.all() else self._passing(found))
         return self._recalled[3]
 
     _recalled: tuple[tuple[str, int], float, float, Passing | None] = (("", 0), 0.0, 0.0, None)

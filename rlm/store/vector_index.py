@@ -39,7 +39,7 @@ class Holding:
         self.dim, self.mean, self.tuning = dim, mean.astype(np.float32), tuning
         self._truth = None if fetch is None else Truth(fetch, self.mean, tuning.remembered)
         base = empty_base(dim)
-        self._state = State(base, base.rows, {}, ("", 0))
+        self.state = State(base, base.rows, {}, ("", 0))  # this moment of the index
 
     _last: tuple[NDArray[Any], Floats | None, Floats, Floats] | None = None  # a query that can't change, axes, and what came of them
 
@@ -91,7 +91,7 @@ class Searching(Rescoring):
         "The nearest memories: `k` of them whenever that many pass the filter. Ties by number."
         if k < 1:
             raise InvalidInput(f"The number of memories wanted is {k}.", "Ask for at least one.")
-        state, only = self._state, None if allowed is None else read_allowed(allowed)
+        state, only = self.state, None if allowed is None else read_allowed(allowed)
         (unit, turned), true = self._turned(query, state.base), true and self._truth is not None
         wanted = max(self.tuning.rescored, 2 * k) if true else k
         total, tails = len(state.base.rows) + len(state.recent), max(self.tuning.tails, 4 * wanted)
@@ -119,7 +119,7 @@ class Nearby(Searching):
                allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None for all
                ) -> Ints:                       # memories in no order, one as often as it has such rows
         "The memories of the `n` nearest rows, by sketches and heads alone."
-        state, only, found = self._state, None if allowed is None else read_allowed(allowed), [np.zeros(0, np.int64)]
+        state, only, found = self.state, None if allowed is None else read_allowed(allowed), [np.zeros(0, np.int64)]
         turned, total = self._turned(query, state.base)[1], len(state.base.rows) + len(state.recent)
         if state.base.axes is None:
             n = total
@@ -135,7 +135,7 @@ class Nearby(Searching):
                 query: NDArray[Any],  # (dim,) as the model gave it
                 ) -> tuple[Ints, Floats]:  # the memory of each row, and about its cosine; -inf for rows that are gone
         "What the heads say of every row."
-        state, parts = self._state, (self._state.base.rows, self._state.recent)
+        state, parts = self.state, (self.state.base.rows, self.state.recent)
         turned = self._turned(query, state.base)[1]
         return (np.concatenate([part.seq for part in parts]),
                 np.concatenate([scan(state, part, turned, None, len(part), self.tuning)[1] for part in parts]))
@@ -176,7 +176,7 @@ class Coded(Nearby):
 
     def arrays(self) -> tuple[State, tuple[NDArray[Any], ...]] | None:  # None: there are no axes yet
         "What `STAND_OUT_BY_CODE` reads, for a table of `CODED`; and the state that it is of."
-        state = self._state
+        state = self.state
         if (axes := state.base.axes) is None:
             return None
         if self._stepped[0] is not axes:
@@ -195,7 +195,7 @@ class Scoring(Coded):
                    true: bool = False,      # by their true vectors, from the database; else by the codes alone, within .002
                    ) -> Floats:             # a cosine for each; NaN for those without a vector
         "Score given memories, each by its best chunk."
-        state, numbers = self._state, np.ascontiguousarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64)
+        state, numbers = self.state, np.ascontiguousarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64)
         unit, turned = self._turned(query, state.base)
         if not (true and self._truth is not None):
             out = self._coded(state, turned, numbers)
@@ -221,7 +221,7 @@ class Changing(Scoring):
                  ) -> None:
         super().__init__(dim, mean, fetch, tuning)
         self._lock, self._folding = threading.Lock(), threading.Lock()
-        self._recent = Recent(self._state.base.rows)
+        self._recent = Recent(self.state.base.rows)
 
     def _forget(self, seqs: Iterable[int] | None) -> None:
         "True vectors that may be so no longer."
@@ -231,7 +231,7 @@ class Changing(Scoring):
     def _without(self, seqs: Ints) -> Base:
         "The base without some memories; they are marked as gone among the recent rows too."
         self._recent.remove(seqs.tolist())
-        base = self._state.base
+        base = self.state.base
         rows, _ = base.rows_of(seqs)
         if not len(rows):
             return base
@@ -254,10 +254,10 @@ class Writing(Changing):
                                "Give one vector for each row.")
         unit = centred(vectors, self.mean)
         with self._lock:
-            rows = encode(seqs, chunks, self._state.base.turned(unit))
+            rows = encode(seqs, chunks, self.state.base.turned(unit))
             base = self._without(np.unique(rows.seq))
             self._recent.add(rows)
-            self._state = replace(self._state, base=base, recent=self._recent.rows)
+            self.state = replace(self.state, base=base, recent=self._recent.rows)
             self._forget(rows.seq.tolist())
 
     def remove(self,
@@ -267,7 +267,7 @@ class Writing(Changing):
         numbers = np.unique(np.asarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64))
         with self._lock:
             base = self._without(numbers)
-            self._state = replace(self._state, base=base, recent=self._recent.rows)
+            self.state = replace(self.state, base=base, recent=self._recent.rows)
             self._forget(numbers.tolist())
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #eed8f724
@@ -288,7 +288,7 @@ class Building(Writing):
         base = make_base([base.rows, *parts], replace(base, learned=total if base.axes is not None else 0), self.tuning)[0]
         with self._folding, self._lock:
             self._recent = Recent(base.rows)
-            self._state = State(base, self._recent.rows, self._recent.where, position)
+            self.state = State(base, self._recent.rows, self._recent.where, position)
             self._forget(None)
 
 
@@ -322,12 +322,12 @@ class Folding(Building):
     def fold(self) -> None:
         "Make one base of all rows that are there. Searches and writes go on meanwhile."
         with self._folding:
-            start = self._state
+            start = self.state
             base, source = make_base([start.base.rows, start.recent], start.base, self.tuning)
             if not start.base.intact():  # whoever catches up next will see it too, and start anew
                 return
             with self._lock:
-                now = self._state
+                now = self.state
                 base.rows.gone[:] = np.concatenate([now.base.rows.gone, now.recent.gone[:len(start.recent)]])[source]
                 later = now.recent.take(slice(len(start.recent), None))
                 if base.axes is not start.base.axes:
@@ -335,7 +335,7 @@ class Folding(Building):
                     later = recode(later, base.axes if start.base.axes is None else start.base.axes.T @ base.axes)
                 self._recent = Recent(base.rows, max(64, 2 * len(later)))
                 self._recent.add(later)
-                self._state = State(base, self._recent.rows, self._recent.where, now.position)
+                self.state = State(base, self._recent.rows, self._recent.where, now.position)
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #12271366
 class Restoring(Folding):
@@ -350,7 +350,7 @@ class Restoring(Folding):
         with self._folding, self._lock:
             self._recent = Recent(base.rows, max(64, 2 * len(recent)))
             self._recent.add(recent)
-            self._state = State(base, self._recent.rows, self._recent.where, position)
+            self.state = State(base, self._recent.rows, self._recent.where, position)
             self._forget(None)
 
     def reseat(self,
@@ -359,21 +359,16 @@ class Restoring(Folding):
                ) -> None:
         "Use the same rows, lying elsewhere; nothing is done if the base was replaced meanwhile."
         with self._lock:
-            now = self._state
+            now = self.state
             if now.base.rows.seq is old.rows.seq:
-                self._state = replace(now, base=replace(new, rows=replace(new.rows, gone=now.base.rows.gone)))
+                self.state = replace(now, base=replace(new, rows=replace(new.rows, gone=now.base.rows.gone)))
 
     def reached(self,
                 position: tuple[str, int],  # the store's identity and last event
                 ) -> None:
         "Note what the index has caught up with."
         with self._lock:
-            self._state = replace(self._state, position=position)
-
-    @property
-    def state(self) -> State:
-        "This moment of the index."
-        return self._state
+            self.state = replace(self.state, position=position)
 
 # %% ../../nbs/10_store/24_vector_index.ipynb #3bb2dc00
 class VectorIndex(Restoring):
@@ -386,7 +381,7 @@ class VectorIndex(Restoring):
             ) -> None:
         "These are now all the vectors of these memories; any others they had are gone. Folds when many are recent."
         super().put(seqs, chunks, vectors)
-        if len(self._state.recent) < max(self.tuning.fold_from, len(self._state.base.rows) // 8):
+        if len(self.state.recent) < max(self.tuning.fold_from, len(self.state.base.rows) // 8):
             return
         if not self._background:
             self.fold()
@@ -401,13 +396,13 @@ class VectorIndex(Restoring):
 
     def seqs(self) -> Ints:
         "The memories that are here, ascending."
-        state = self._state
+        state = self.state
         return distinct(np.concatenate([part.seq[~part.gone] for part in (state.base.rows, state.recent)]))
 
     def __len__(self) -> int:
-        state = self._state
+        state = self.state
         return len(state.base.rows) + len(state.recent) - int(state.base.rows.gone.sum() + state.recent.gone.sum())
 
     def __repr__(self) -> str:
-        s = self._state
+        s = self.state
         return f"<vector index: {len(self):,} vectors, {len(s.recent):,} recent, at event {s.position[1]}>"

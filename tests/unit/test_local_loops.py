@@ -299,10 +299,10 @@ def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> No
         assert asked is not None and said.ranked
         assert look.recall(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
         codes, state = index.meaning._index, index.meaning.state
-        codes._state = replace(state, base=replace(state.base, axes=None))
+        codes.state = replace(state, base=replace(state.base, axes=None))
         asked, said = look.recall(around, *given_, 10, None, -99.0, 99.0)
         assert asked is not None and said is None, "codes without axes"
-        codes._state = state
+        codes.state = state
         assert look.recall(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
 
 
@@ -360,9 +360,9 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
             given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None
             codes, state = index.meaning._index, index.meaning.state  # after a question was embedded, the index is in step: made anew
             for spare in np.arange(-1, 3, 0.1):
-                codes._state = state
+                codes.state = state
                 before = look.recall(around, *given_, -99.0, spare)[1]
-                codes._state = replace(state, base=replace(state.base, intact=lambda: False))  # the file was overwritten
+                codes.state = replace(state, base=replace(state.base, intact=lambda: False))  # the file was overwritten
                 after = look.recall(around, *given_, -99.0, spare)[1]
                 said.add("" if after is None else after.declined)
                 assert before is None or list(after.ranked) == list(before.ranked) or after.declined == "being erased"
