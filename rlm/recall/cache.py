@@ -37,11 +37,6 @@ def timeless(filters: Filters,  # as a search is given them
     return None if is_plain(filters) else replace(filters, now=None)
 
 
-def _form(text: str) -> str:
-    "One form for questions that differ in case and white space alone."
-    return " ".join((text if text.isascii() else _normal(text)).casefold().split())
-
-
 _normal = lru_cache(1024)(normalise)
 
 
@@ -52,8 +47,8 @@ def key_of(text: str,                        # the question
            model: str | None,                # whose vectors
            ) -> Key:
     "The same for questions that differ in case and white space alone."
-    held = None if filters is EVERYTHING else timeless(filters)
-    return Key(_form(text), None if keywords is None else tuple(keywords), held, k, model)
+    held, form = None if filters is EVERYTHING else timeless(filters), text if text.isascii() else _normal(text)
+    return Key(" ".join(form.casefold().split()), None if keywords is None else tuple(keywords), held, k, model)
 
 # %% ../../nbs/30_recall/31_cache.ipynb #309660b9
 class ResultCache:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..core.clock import Clock
 from ..core.text import tokens
-from .attention import JOINS, LED, Lasting
+from .attention import ALWAYS, JOINS, LED, Lasting
 from .bar import RELEVANCE, Answered
 from .cache import Key, key_of
 from .checkpoints import CheckpointManager
@@ -228,10 +228,10 @@ class Remembering(AllLayers):
                  slot: str,                 # the slot that it belongs to
                  ) -> None:
         "For when it is asked again."
-        unit = None if q.asked is None else q.asked.unit
-        one = Remembered(q.said, unit, (q.key.filters, q.key.k), ranked, self.span(q.now), slot, self.generation)
+        unit, span = None if q.asked is None else q.asked.unit, ALWAYS if self.index.catalogue.unlimited else self.span(q.now)
+        one = Remembered(q.said, unit, (q.key.filters, q.key.k), ranked, span, slot, self.generation)
         self.cache.put(q.key, one)
-        self.questions.add(one)
+        self.questions.kept.appendleft(one)
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #a5dc940f
 class Learning(Remembering):

@@ -97,13 +97,7 @@ class Questions:
     "The last questions."
 
     def __init__(self) -> None:
-        self.kept: deque[Remembered] = deque(maxlen=ASKED)
-
-    def add(self,
-            one: Remembered,  # just answered
-            ) -> None:
-        "Keep it."
-        self.kept.appendleft(one)
+        self.kept: deque[Remembered] = deque(maxlen=ASKED)  # the last one first
 
     def drop(self,
              gone: Any,  # tells of a `Remembered` whether to forget it

@@ -25,7 +25,7 @@ _DATED = re.compile(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<
 _ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = re.compile(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
-_PERHAPS = re.compile("|".join(m[:3] for m in _MONTHS) + r"|(?:19|20)\d\d|\d월")  # in whatever names a date, folded
+_DATED_HINTS = *(m[:3] for m in _MONTHS), "19", "20", "월"  # one of them is in whatever names a date, folded
 _BEFORE_MAY = re.compile(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 _BACK = 32  # characters before *may* that are looked at
 
@@ -50,10 +50,14 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text else None
 
 
+def _holds(folded: str, hints: tuple[str, ...]) -> bool:
+    return any(map(folded.__contains__, hints))
+
+
 def dates_in(text: str,             # a question, in English or Korean
              ) -> tuple[Date, ...]: # in order of appearance
     "The months, years and days that a text names. The word *may* counts only where a number or *in* makes it a month."
-    return _dates(text) if _PERHAPS.search(text.casefold()) else ()  # most name none, and this is quickly seen
+    return _dates(text) if _holds(text.casefold(), _DATED_HINTS) else ()  # most name none, and this is quickly seen
 
 
 def _dates(text: str) -> tuple[Date, ...]:
@@ -73,7 +77,8 @@ def _dates(text: str) -> tuple[Date, ...]:
 # %% ../../nbs/10_store/25_cues.ipynb #580c5163
 _ASKS_WHEN = re.compile(r"\b(when|what (?:date|day|year|month|time)|how long|which (?:year|month|day|week))\b|"
                         r"언제|며칠|몇\s?(?:시|월|년|살)|얼마나 (?:오래|됐)", re.I)
-_ASKS = re.compile("wh|how|언제|며칠|몇|얼마나")  # in whatever asks so, folded
+_WHEN_HINTS = ("when", "what d", "what y", "what m", "what t", "how l", "ch y", "ch m", "ch d", "ch w",
+               "언제", "며칠", "몇", "얼마나")  # one of them is in whatever asks so, folded
 _TELLS_TIME = re.compile(
     r"\b(yesterday|today|tomorrow|tonight|last|next|ago|since|recently|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     rf"weeks?|weekend|months?|years?|days?|morning|evening|{_MONTH}|(?:19|20)\d\d)\b|"
@@ -84,7 +89,7 @@ _TELLS_TIME = re.compile(
 def asks_when(query: str,  # a question, in English or Korean
               ) -> bool:
     "Whether a question asks for a time."
-    return bool(_ASKS.search(query.casefold()) and _ASKS_WHEN.search(query))
+    return _holds(query.casefold(), _WHEN_HINTS) and _ASKS_WHEN.search(query) is not None
 
 
 def tells_time(text: str,  # a memory's, in English or Korean
@@ -158,13 +163,10 @@ def cues_in(question: str,                         # as it was asked
             ) -> Cues:
     "What a question says besides its words."
     text = question if question.isascii() else composed(question)
-    speakers, dates, when = _speakers(folded := text.casefold(), known), tuple[Date, ...](), False
-    for hint in _HINTS:
-        if hint in folded:
-            dates, when = dates_in(text), asks_when(text)
-            break
-    return Cues(speakers, dates, when, script(text)) if speakers or dates or when else _NOTHING_BUT[script(text)]
+    speakers, which = _speakers(folded := text.casefold(), known), script(text)
+    dates = _dates(text) if _holds(folded, _DATED_HINTS) else ()
+    when = _holds(folded, _WHEN_HINTS) and _ASKS_WHEN.search(text) is not None
+    return Cues(speakers, dates, when, which) if speakers or dates or when else _NOTHING_BUT[which]
 
 
-_HINTS = *(m[:3] for m in _MONTHS), "19", "20", "월", "wh", "how", "언제", "며칠", "몇", "얼마나"  # most questions hold none
 _NOTHING_BUT = {kind: Cues(script=kind) for kind in (-1, 0, 1)}
