@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINTS', 'LEAST', 'HITS', 'Counts', 'Recalled', 'Recollection', 'Question', 'Passable', 'highest', 'Layers',
-           'AllLayers', 'Found', 'Remembering', 'Learning', 'Coordinating', 'Nearby', 'Cascading', 'SearchCoordinator']
+           'AllLayers', 'Found', 'Remembering', 'Learning', 'Coordinating', 'Nearby', 'Answering', 'Cascading',
+           'SearchCoordinator']
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #92642eb9
 import time
@@ -231,7 +232,7 @@ class Remembering(AllLayers):
         unit, span = None if q.asked is None else q.asked.unit, ALWAYS if self.index.catalogue.unlimited else self.span(q.now)
         one = Remembered(q.said, unit, (q.key.filters, q.key.k), ranked, span, slot, self.generation)
         self.cache.put(q.key, one)
-        self.questions.kept.appendleft(one)
+        self.questions.add(one)
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #a5dc940f
 class Learning(Remembering):
@@ -292,6 +293,11 @@ class Coordinating(Learning):
         "Whether checkpoints are made."
         return self.checkpoints() != "off"
 
+    def _embedded(self, text: str, model: str | None) -> tuple[Vectors | None, float]:
+        "The vector of a question, if the store has any; and the seconds that took."
+        began = time.perf_counter()
+        return None if model is None else self.question(text, model), time.perf_counter() - began
+
 # %% ../../nbs/30_recall/34_coordinator.ipynb #0a824566
 def _akin(one: Asked | None, other: Asked | None) -> bool:
     "Whether questions may be about the same; those without vectors may."
@@ -320,26 +326,10 @@ class Nearby(Coordinating):
         return local
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #4b01bef4
-_LOOKS = CHECKPOINTS[2:]  # where neighbourhoods are asked
+class Answering(Nearby):
+    "Answers, and remembers."
 
-
-class Cascading(Nearby):
-    "The first layer that answers."
-
-    def _layers(self, q: Question) -> tuple[str, Sequence[Ranked], str]:
-        "The first layer that answers: its name, the answer, the slot."
-        if (same := self.from_mind(q)) is not None:
-            return "working_memory", same.ranked, same.slot
-        if (mode := self.checkpoints()) in _LOOKS:
-            if (local := self.from_checkpoints(q)).declined:
-                local = self._again(q, local)
-            if mode == "full" and not local.declined:
-                return self._led(q, local)
-        else:
-            q.asked, local = self.index.meaning.ask(q.vector), Answered(declined=mode)
-        return self._everything(q, local)
-
-    def _led(self, q: Question, local: Answered) -> tuple[str, Sequence[Ranked], str]:
+    def _nearby(self, q: Question, local: Answered) -> tuple[str, Sequence[Ranked], str]:
         "An answer of a neighbourhood, remembered."
         self.led.append((local.slot, local.ranked, q.at))
         if q.asked is None or len(self.led) >= LED:
@@ -361,14 +351,29 @@ class Cascading(Nearby):
         self.remember(q, ranked, "")
         return "ltm_fallback", ranked, ""
 
+# %% ../../nbs/30_recall/34_coordinator.ipynb #73172b8f
+_LOOKS = CHECKPOINTS[2:]  # where neighbourhoods are asked
+
+
+class Cascading(Answering):
+    "The first layer that answers."
+
+    def _layers(self, q: Question) -> tuple[str, Sequence[Ranked], str]:
+        "The first layer that answers: its name, the answer, the slot."
+        if (same := self.from_mind(q)) is not None:
+            return "working_memory", same.ranked, same.slot
+        if (mode := self.checkpoints()) in _LOOKS:
+            if (local := self.from_checkpoints(q)).declined:
+                local = self._again(q, local)
+            if mode == "full" and not local.declined:
+                return self._nearby(q, local)
+        else:
+            q.asked, local = self.index.meaning.ask(q.vector), Answered(declined=mode)
+        return self._everything(q, local)
+
 # %% ../../nbs/30_recall/34_coordinator.ipynb #07e9a9a5
 class SearchCoordinator(Cascading):
     "Attention over one namespace."
-
-    def _embedded(self, text: str, model: str | None) -> tuple[Vectors | None, float]:
-        "The vector of a question, if the store has any; and the seconds that took."
-        began = time.perf_counter()
-        return None if model is None else self.question(text, model), time.perf_counter() - began
 
     def intelligent_search(self,
                            user_input: str,                          # the question

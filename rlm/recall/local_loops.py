@@ -7,10 +7,10 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'MEMBER', 'ROWS', 'OWNER', 'SHELF', 'TOUCHED', 'OUTSIDE', 'SLOTS', 'BEST', 'WEIGHTS', 'READ', 'WORTH',
            'ADDED', 'FOUND', 'PICKED', 'TOTAL', 'SHARES', 'ORDER', 'PLACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX',
            'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
-           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'AROUND',
-           'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP', 'SLOT',
-           'WALK', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'HIGHEST', 'BY_UNIT', 'FETCH',
-           'TAKE_IN', 'WIDEN', 'ENOUGH', 'AROUND_SLOT', 'RECALL']
+           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'SAMPLED',
+           'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP',
+           'SLOT', 'WALK', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'ABOUT', 'ABOVE',
+           'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'ENOUGH', 'AROUND_SLOT', 'RECALL']
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #24f40ced
 import math
@@ -197,19 +197,36 @@ def LOOK(shelf, place, index, segments, wanted, passing, asked, mean, spread, da
     return heard, BEST_OF(shelf, place, dated, named, told, len(I8(shelf, NUMBERS)) - WORDED)
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #c8240c62
-@loop("i4+ f4+ i4* f4*")
-def HIGHEST(units, scores, touched, outside):  # type: ignore[no-untyped-def]
-    "The units of the highest scores above 0, as many as there is room for, in a heap: the least in front; returns how many."
+SAMPLED = 16  # of so many scores one
+
+
+@loop("f4* i8")
+def ABOUT(outside, wanted):  # type: ignore[no-untyped-def]
+    "A score that more than as many as are wanted are likely to be above: the one in the sample that twice as many would be above."
+    best = np.zeros(2 * wanted // SAMPLED + 1, np.float32)
+    for i in range(0, len(outside), SAMPLED):
+        at = len(best) - 1
+        if outside[i] > best[at]:
+            while at > 0 and best[at - 1] < outside[i]:
+                best[at] = best[at - 1]
+                at -= 1
+            best[at] = outside[i]
+    return best[len(best) - 1]
+
+# %% ../../nbs/30_recall/31a_local_loops.ipynb #a0b5d8a5
+@loop("i4+ f4+ i4* f4* f4")
+def ABOVE(units, scores, touched, outside, least):  # type: ignore[no-untyped-def]
+    "The units of the highest scores above `least`, as many as there is room for, in a heap: the lowest in front; returns how many."
     n, room = 0, len(units)
     for i in range(len(outside)):
         worth, at = outside[i], 0
-        if worth > 0 and n < room:
+        if worth > least and n < room:
             at, n = n, n + 1
             while at > 0 and scores[(at - 1) // 2] > worth:
                 units[at], scores[at] = units[(at - 1) // 2], scores[(at - 1) // 2]
                 at = (at - 1) // 2
             units[at], scores[at] = touched[i], worth
-        elif worth > 0 and worth > scores[0]:
+        elif worth > least and worth > scores[0]:
             while 2 * at + 1 < n:
                 below = 2 * at + 1
                 if below + 1 < n and scores[below + 1] < scores[below]:
@@ -219,6 +236,13 @@ def HIGHEST(units, scores, touched, outside):  # type: ignore[no-untyped-def]
                 units[at], scores[at], at = units[below], scores[below], below
             units[at], scores[at] = touched[i], worth
     return n
+
+# %% ../../nbs/30_recall/31a_local_loops.ipynb #23710330
+@loop("i4+ f4+ i4* f4*")
+def HIGHEST(units, scores, touched, outside):  # type: ignore[no-untyped-def]
+    "The units of the highest scores above 0, as many as there is room for, the lowest in front; returns how many."
+    n = ABOVE(units, scores, touched, outside, ABOUT(outside, len(units)))
+    return n if n == len(units) else ABOVE(units, scores, touched, outside, np.float32(0))
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #9012e2fc
 @loop("i4+ f4+")

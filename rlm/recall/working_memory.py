@@ -9,7 +9,7 @@ __all__ = ['Floats', 'SLOTS', 'HALF_LIFE_S', 'FOLLOW', 'SAME', 'ASKED', 'Said', 
 # %% ../../nbs/30_recall/30_working_memory.ipynb #24520fe5
 import hashlib
 import json
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -92,18 +92,28 @@ class Remembered(NamedTuple):
     slot: str  # that led to it; empty: none did
     generation: int  # the last event that touched a memory when it was found
 
-
+# %% ../../nbs/30_recall/30_working_memory.ipynb #bf1f4e3e
 class Questions:
     "The last questions."
 
     def __init__(self) -> None:
-        self.kept: deque[Remembered] = deque(maxlen=ASKED)  # the last one first
+        self.kept = OrderedDict[tuple[frozenset[str], Asking], Remembered]()  # words and conditions → the last question of these
+
+    def add(self,
+            one: Remembered,  # just answered
+            ) -> None:
+        "Keep it."
+        self.kept.pop(asked := (one.said[0], one.asking), None)
+        self.kept[asked] = one
+        if len(self.kept) > ASKED:
+            self.kept.popitem(last=False)
 
     def drop(self,
              gone: Any,  # tells of a `Remembered` whether to forget it
              ) -> None:
         "Forget some."
-        self.kept = deque((r for r in self.kept if not gone(r)), ASKED)
+        for asked in [asked for asked, r in self.kept.items() if gone(r)]:
+            del self.kept[asked]
 
     def same(self,
              said: Said,             # the words of the question, and what it says besides
@@ -112,13 +122,13 @@ class Questions:
              now: float,             # the present, in seconds since 1970
              ) -> Remembered | None:
         "The same question, if it was asked just now."
-        for r in self.kept:
-            if r.said == said and r.asking == asking and r.span[0] <= now < r.span[1]:
-                unit = where()
-                if unit is None or r.unit is None:
-                    return r if unit is r.unit else None
-                return r if float(unit @ r.unit) >= SAME else None
-        return None
+        r = self.kept.get((said[0], asking))
+        if r is None or r.said != said or not r.span[0] <= now < r.span[1]:
+            return None
+        unit = where()
+        if unit is None or r.unit is None:
+            return r if unit is r.unit else None
+        return r if float(unit @ r.unit) >= SAME else None
 
 # %% ../../nbs/30_recall/30_working_memory.ipynb #755bca80
 class Placed:
