@@ -67,7 +67,7 @@ class Watching:
             self._seen.clear()
 
 # %% ../../nbs/30_recall/34_attention.ipynb #f49270d0
-ALWAYS = -np.inf, np.inf
+ALWAYS = -np.inf, np.inf  # from when until when no memory expires where none ever does, in seconds since 1970
 
 
 class Noticing(Watching):
