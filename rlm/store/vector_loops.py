@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PRIOR', 'AXES', 'STEPS', 'SEQS', 'ORDER', 'GONE', 'HEADS', 'TAILS', 'SCALES', 'RESTING', 'RECENT', 'CODED',
-           'COUNT_BITS', 'COUNT_REACHED', 'DOTS', 'MEASURE', 'PRODUCT', 'ASK', 'NEAREST', 'STAND_OUT', 'FIND_ROWS',
-           'TAKE_ROWS', 'APPROACH', 'BEST_ROWS', 'STAND_OUT_BY_CODE']
+           'COUNT_BITS', 'COUNT_REACHED', 'DOT', 'DOTS', 'MEASURE', 'PRODUCT', 'ASK', 'NEAREST', 'STAND_OUT',
+           'FIND_ROWS', 'TAKE_ROWS', 'APPROACH', 'BEST_ROWS', 'STAND_OUT_BY_CODE']
 
 # %% ../../nbs/10_store/24_vector_loops.ipynb #5460b71d
 import numpy as np
@@ -42,14 +42,20 @@ def COUNT_REACHED(values, step, wanted):  # type: ignore[no-untyped-def]
     return value
 
 # %% ../../nbs/10_store/24_vector_loops.ipynb #c40ab0dc
-@loop("f4+ i1** f4*", reorder=True)
+@loop("i1* f4*", reorder=True)
+def DOT(code, query):  # type: ignore[no-untyped-def]
+    "The dot product of a code with the query."
+    total = np.float32(0)
+    for d in range(len(query)):
+        total += np.float32(code[d]) * query[d]
+    return total
+
+
+@loop("f4+ i1** f4*")
 def DOTS(out, codes, query):  # type: ignore[no-untyped-def]
     "The dot product of every code with the query."
     for i in range(len(out)):
-        total = np.float32(0)
-        for d in range(len(query)):
-            total += np.float32(codes[i, d]) * query[d]
-        out[i] = total
+        out[i] = DOT(codes[i], query)
 
 # %% ../../nbs/10_store/24_vector_loops.ipynb #dd6218b4
 @loop("i1** f4*", reorder=True)
@@ -176,22 +182,17 @@ def APPROACH(rows, gone, head, tail, scale):  # type: ignore[no-untyped-def]
     return touched
 
 
-@loop("f4+ i8* i8* i8* ?* i1** i1** f4** f4*", reorder=True)
+@loop("f4+ i8* i8* i8* ?* i1** i1** f4** f4*")
 def BEST_ROWS(out, wanted, seq, order, gone, head, tail, scale, query):  # type: ignore[no-untyped-def]
     "For each wanted memory the best of its rows that are there; what stands in `out` is the least. `seq` ascends; `order`: their rows."
-    low, size = np.empty(len(wanted), np.int64), head.shape[1]
+    low, front, back = np.empty(len(wanted), np.int64), query[:head.shape[1]], query[head.shape[1]:]
     FIND_ROWS(low, wanted, seq)
     fetched = APPROACH(low, gone, head, tail, scale) if len(gone) and not len(order) else 0.0
     for j in range(len(wanted)):
         at = low[j]
         while at < len(seq) and seq[at] == wanted[j]:
             row = order[at] if len(order) else at
-            first, rest = np.float32(0), np.float32(0)
-            for d in range(size):
-                first += np.float32(head[row, d]) * query[d]
-            for d in range(tail.shape[1]):
-                rest += np.float32(tail[row, d]) * query[size + d]
-            worth = first * scale[row, 0] + rest * scale[row, 1]
+            worth = DOT(head[row], front) * scale[row, 0] + DOT(tail[row], back) * scale[row, 1]
             if not gone[row] and worth > out[j]:
                 out[j] = worth
             at += 1
