@@ -5,6 +5,19 @@ import tarfile
 from pathlib import Path
 
 
+def _unpack(tar: tarfile.TarFile,  # of a package
+            part: Path,            # where to, without links in it
+            ) -> None:
+    "The plain files, none of which may lie elsewhere: what `filter='data'` sees to, which Python has from 3.11.4 on."
+    for member in tar:
+        if member.isfile():
+            place, content = (part / member.name).resolve(), tar.extractfile(member)
+            if not place.is_relative_to(part) or content is None:
+                raise ValueError(f"The package holds {member.name!r}, which is not below its folder.")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content.read())
+
+
 def fetch(package: str,  # its name
           version: str,  # exact
           home: Path,    # where to unpack it: below the folder `package`
@@ -23,7 +36,7 @@ def fetch(package: str,  # its name
     part = home / "part"
     shutil.rmtree(part, ignore_errors=True)
     with tarfile.open(archive) as tar:
-        tar.extractall(part, filter="data")
+        _unpack(tar, part.resolve())
     (part / "package").rename(home / "package")
     part.rmdir()
     archive.unlink()
