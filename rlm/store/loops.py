@@ -16,14 +16,16 @@ def FIND_TERMS(low, high, terms, starts, wanted):  # type: ignore[no-untyped-def
     "Where the postings of each wanted term are, and how many; `low` and `high` stay as they are for terms that are not there."
     size = 0
     for t in range(len(wanted)):
-        left, right = 0, len(terms)
+        n, left, right = len(terms), 0, 0
+        if n and terms[0] <= wanted[t] <= terms[n - 1]:
+            left, right = max(0, n - 1 - (terms[n - 1] - wanted[t])), min(n - 1, wanted[t] - terms[0])
         while left < right:
             middle = (left + right) // 2
             if terms[middle] < wanted[t]:
                 left = middle + 1
             else:
                 right = middle
-        if left < len(terms) and terms[left] == wanted[t]:
+        if n and terms[left] == wanted[t]:
             low[t], high[t] = starts[left], starts[left + 1]
             size += high[t] - low[t]
     return size
