@@ -58,18 +58,18 @@ def DOTS(out, codes, query):  # type: ignore[no-untyped-def]
         out[i] = DOT(codes[i], query)
 
 # %% ../../nbs/10_store/24_vector_loops.ipynb #dd6218b4
-@loop("i1** f4*", reorder=True)
+@loop("i1** f4*")
 def MEASURE(codes, unit):  # type: ignore[no-untyped-def]
     "The sum of all dot products with a rounded vector, that of their squares, and the vector's largest component, which becomes 127."
     peak, total, squares = np.float32(0), 0, 0
     for d in range(len(unit)):
         peak = max(peak, abs(unit[d]))
     if peak > 0:
-        mine = np.rint(unit * (np.float32(127) / peak))
+        mine = np.rint(unit * (np.float32(127) / peak)).astype(np.int8)
         for i in range(len(codes)):
-            dot = np.float32(0)
+            dot = np.int32(0)
             for d in range(len(unit)):
-                dot += np.float32(codes[i, d]) * mine[d]
+                dot = np.int32(dot + np.int32(np.int32(codes[i, d]) * np.int32(mine[d])))
             total += int(dot)
             squares += int(dot) * int(dot)
     return total, squares, peak
