@@ -10,7 +10,8 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'WANTED', 'TIE', 'WORD', 'DEVIATION', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'SAMPLED',
            'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP',
            'SLOT', 'WALK', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'ABOUT', 'ABOVE',
-           'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'ENOUGH', 'AROUND_SLOT', 'RECALL']
+           'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'MUST_REACH', 'ENOUGH', 'MAY_REACH', 'AROUND_SLOT',
+           'RECALL']
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #24f40ced
 import math
@@ -313,15 +314,35 @@ AROUND, SUBJECTS, LUCKS, WORK, EVERY, PARTED, MEASURED, COMPARED = range(8)
 ALL = "i8 f4 f8 i8 i8 i8 i8 i8"  # shelves, one below the other; where slots lie; luck beyond each; place, index, segments, model, vectors
 
 
-@loop("i8** i8 f8 f8 f8 f8*")
-def ENOUGH(place, n, left, ceiling, luck, told):  # type: ignore[no-untyped-def]
-    "Whether the last of the `n` best that are wanted reaches what it must. Minus infinity is the luck where everything was looked at."
-    if luck == -np.inf:
+@loop("f8 f8 f8 f8*")
+def MUST_REACH(left, ceiling, luck, told):  # type: ignore[no-untyped-def]
+    "What the last of the best that are wanted must reach. Minus infinity is the luck where everything was looked at."
+    return told[BAR] + luck + told[WORD] * (left / (ceiling if ceiling > 0 else 1.0))
+
+
+@loop("i8** i8 f8 f8*")
+def ENOUGH(place, n, bar, told):  # type: ignore[no-untyped-def]
+    "Whether the last of the `n` best that are wanted reaches what it must."
+    if bar == -np.inf:
         return n > 0
-    bar = told[BAR] + luck + told[WORD] * (left / (ceiling if ceiling > 0 else 1.0))
     return n >= told[WANTED] and F88(place, FOUND)[int(told[WANTED]) - 1, 1] >= bar
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #6608c5f9
+@loop("i8** i8** i4* f8* i8 f8")
+def MAY_REACH(shelf, place, named, told, n, bar):  # type: ignore[no-untyped-def]
+    "Whether as many of the first `n` of a shelf as are wanted may reach a bar. False: they can't; true: that needs a ranking."
+    words, meaning, user, length = F4(shelf, WORDS)[:n], F4(shelf, MEANING)[:n], YES(shelf, USER)[:n], F4(shelf, LENGTH)[:n]
+    worth, longest, may = F8(place, WORTH), np.float32(0), 0
+    for j in range(n):
+        longest = max(longest, length[j])
+    more = told[TIE] + max(0.0, worth[3]) + max(0.0, worth[8]) * longest
+    more += (max(0.0, worth[4]) if len(named) else 0.0) + (max(0.0, worth[7]) if told[WHEN] else 0.0)
+    for j in range(n):
+        most = more + worth[0] * words[j] + worth[1] * meaning[j] + max(0.0, worth[2]) * max(0.0, meaning[j] - told[CHANCE])
+        may += most + (worth[5] if user[j] else 0.0) >= bar - 1e-9  # summed up in another order
+    return may >= told[WANTED] or bar == -np.inf
+
+# %% ../../nbs/30_recall/31a_local_loops.ipynb #fabce6ff
 @loop("i8** i8 f8 i4+ ?* f4* f8 f8 i4* f8*")
 def AROUND_SLOT(tables, slot, luck, wanted, passing, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
     "How many are the best, minus one if the neighbourhood is not there; how many looks that took; and whether they are the answer."
@@ -331,14 +352,16 @@ def AROUND_SLOT(tables, slot, luck, wanted, passing, unit, mean, spread, named, 
     size = len(I8(shelf, NUMBERS)) - WORDED
     if size < 0:
         return -1, 0, False
-    heard, n = LOOK(shelf, place, index, segments, wanted, passing, unit, mean, spread, np.empty(0, np.bool_), named, told)
+    heard = LISTEN(shelf, place, index, segments, int(told[DOCUMENTS]), wanted, passing, unit, mean, spread)
     known, touched, left, ceiling = heard
-    enough = ENOUGH(place, n, left, ceiling, luck, told)
-    if enough or not len(vectors):
-        return n, 1, enough
+    bar = MUST_REACH(left, ceiling, luck, told)
+    if not len(vectors) or MAY_REACH(shelf, place, named, told, size, bar):
+        n = BEST_OF(shelf, place, np.empty(0, np.bool_), named, told, size)
+        if ENOUGH(place, n, bar, told) or not len(vectors):
+            return n, 1, ENOUGH(place, n, bar, told)
     own = wanted[:known]
     _, left, n = WIDEN(shelf, place, index, segments, vectors, own, size, touched, ceiling, unit, mean, spread, named, told)
-    return n, 2, ENOUGH(place, n, left, ceiling, max(luck, 0.0), told)
+    return n, 2, ENOUGH(place, n, MUST_REACH(left, ceiling, max(luck, 0.0), told), told)
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #05b82504
 @loop("i8** i4+ ?* f4* f4++ i4* f8*")

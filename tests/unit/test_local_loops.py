@@ -20,13 +20,13 @@ from rlm.core.compiled import Reader, interpreted, load
 from rlm.core.errors import InvalidInput
 from rlm.recall import local_loops
 from rlm.recall.bar import RELEVANCE, SPARE, lifted, luck, stands
-from rlm.recall.local_loops import LOOK, WORDS
+from rlm.recall.local_loops import LOOK, MAY_REACH, WORDS
 from rlm.recall.looking import Look, QuickLook, QuickRecall, Seen, shelved
 from rlm.recall.neighbourhoods import Neighbourhood, Rows
 from rlm.store.backend import MAX_TERMS, Filters
 from rlm.store.cues import Cues
 from rlm.store.meaning import StoredVectors
-from rlm.store.ranking import FEW, MIX
+from rlm.store.ranking import FEW, MIX, PARTS, Mix
 from rlm.store.vector_fold import DEFAULTS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
@@ -138,6 +138,46 @@ def talked(request: pytest.FixtureRequest) -> Iterator[Memory]:
 def test_cues_scripts_and_long_texts(talked: Memory, inside: set[int], k: int, question: str) -> None:
     talked.index.model()
     compared(talked, sorted(inside), question, k)
+
+
+WORTHS = st.lists(st.floats(-2, 2), min_size=len(PARTS), max_size=len(PARTS))
+
+
+@settings(deadline=None, max_examples=60)
+@given(inside=st.sets(st.integers(1, 95), min_size=1), k=st.sampled_from([1, 3, 10]), question=st.sampled_from(QUESTIONS), worths=WORTHS)
+def test_no_ranking_is_left_out_that_would_have_reached_the_bar(talked: Memory, inside: set[int], k: int, question: str,
+                                                                worths: list[float]) -> None:
+    talked.index.model()
+    index, query, cues = talked.index, talked.query(question), replace(talked.index.cues(question), dates=())
+    for mix in (Mix(*worths), Mix()):
+        with index.moment(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(index, "mix", mix)
+            patch.setattr("rlm.recall.looking.chance", lambda n: 0.1)  # else no vector here would stand out
+            look = QuickLook(index)
+            stamp = index.meaning.stamp
+            source = None if stamp is None else Rows(StoredVectors(index.backend, stamp, index.namespace), index.meaning)
+            around = Neighbourhood(index, source, np.array(sorted(inside)))
+            best = look.first(around, index.wanted(cues, query.terms), cues, index.meaning.ask(query.vector), k).ranked
+            assert look._walked is not None and MAY_REACH.run is not None
+            shelf, told = look._walked[0], look._walked[4]
+            if len(best) >= k:
+                assert MAY_REACH.run(shelf.places.places, look._places[0], *told, shelf.size, best[k - 1].score)
+            assert not MAY_REACH.run(shelf.places.places, look._places[0], *told, shelf.size, 1e9)
+            assert MAY_REACH.run(shelf.places.places, look._places[0], *told, shelf.size, -np.inf)
+
+
+def test_most_rankings_that_would_not_do_are_left_out(streamed: tuple[Memory, Any]) -> None:
+    memory, some = streamed
+    index, left_out = memory.index, 0
+    with index.moment():
+        source = Rows(StoredVectors(index.backend, index.meaning.stamp, index.namespace), index.meaning)
+        for q in some.questions[:60]:
+            query, cues, look = memory.query(q.text), index.cues(q.text), QuickLook(index)
+            around = Neighbourhood(index, source, np.arange(max(1, q.about - 40), q.about + 50))
+            best = look.first(around, index.wanted(cues, query.terms), cues, index.meaning.ask(query.vector), 10).ranked
+            s, told, bar = look._walked[0], look._walked[4], best[9].score + 0.35
+            left_out += not MAY_REACH.run(s.places.places, look._places[0], *told, s.size, bar)
+    assert left_out > 40
 
 
 def test_who_wants_or_says_very_much_is_left_to_numpy(streamed: tuple[Memory, Any]) -> None:
