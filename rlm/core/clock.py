@@ -7,6 +7,7 @@ __all__ = ['Clock', 'SystemClock', 'ManualClock', 'to_iso', 'from_iso', 'parse_t
 
 # %% ../../nbs/00_core/01_clock.ipynb #dc0652b3
 import reprlib
+import time
 from datetime import UTC, date, datetime, timedelta
 from typing import Protocol, runtime_checkable
 
@@ -21,6 +22,10 @@ class Clock(Protocol):
         "The present moment, timezone-aware, in UTC."
         ...
 
+    def seconds(self) -> float:
+        "The same, in seconds since 1970: for who only compares moments."
+        ...
+
 
 class SystemClock:
     "The machine's clock."
@@ -28,6 +33,10 @@ class SystemClock:
     def now(self) -> datetime:
         "The present moment in UTC, to the microsecond."
         return datetime.now(UTC)
+
+    def seconds(self) -> float:
+        "The same, in seconds since 1970."
+        return time.time()
 
     def __repr__(self) -> str:
         return "SystemClock()"
@@ -44,6 +53,10 @@ class ManualClock:
     def now(self) -> datetime:
         "Where the clock stands, in UTC."
         return self._now
+
+    def seconds(self) -> float:
+        "The same, in seconds since 1970."
+        return self._now.timestamp()
 
     def advance(self,
                 **by: float,  # what `timedelta` takes: `days=1`, `hours=2`, `microseconds=5` …; may be negative

@@ -8,7 +8,7 @@ __all__ = ['JOINS', 'UNSAVED', 'LED', 'FEW', 'ALWAYS', 'Watching', 'Noticing', '
 
 # %% ../../nbs/30_recall/34_attention.ipynb #06408ac3
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -124,7 +124,7 @@ class InMind(Fresh):
         super().__init__(index, clock)
         self.slots, self.questions, self.cache = Slots(), Questions(), ResultCache()
         self.manager, self.engine, self.unsaved = manager, LocalizedSearchEngine(index, manager), 0.0
-        self.led = list[tuple[str, Best, datetime]]()  # slots that led to answers, to which ones, and when
+        self.led = list[tuple[str, Best, float]]()  # slots that led to answers, to which ones, and when, in seconds since 1970
 
     def settle(self) -> None:
         "Do what was put off, since a question waits for its answer."
@@ -136,7 +136,8 @@ class InMind(Fresh):
         self.unsaved += len(led) / LED
         for name in dict.fromkeys(name for name, _, _ in led):
             if (slot := self.slots.slots.get(name)) is not None:
-                answers = sorted(((at, ranked.seqs) for led_by, ranked, at in led if led_by == name), key=lambda answer: answer[0])
+                answers = sorted(((datetime.fromtimestamp(at, UTC), ranked.seqs) for led_by, ranked, at in led if led_by == name),
+                                 key=lambda answer: answer[0])
                 found = {seq: at for at, seqs in answers for seq in seqs.tolist()}
                 self.manager.update_checkpoint_access(self.slots.put(slot.used(answers[-1][0], times=len(answers))), found)
 

@@ -128,8 +128,7 @@ class Question:
     vector: Vectors | None  # by the store's model
     key: Key  # under which the cache knows it
     filters: Filters  # about the present
-    at: datetime  # the present
-    now: float  # the same, in seconds since 1970
+    now: float  # the present, in seconds since 1970
     cues: Cues  # what it says besides its words
     heard: tuple[str, int]  # where the index stood when that was found out
     said: Said  # what makes it the same as another
@@ -331,7 +330,7 @@ class Answering(Nearby):
 
     def _nearby(self, q: Question, local: Answered) -> tuple[str, Sequence[Ranked], str]:
         "An answer of a neighbourhood, remembered."
-        self.led.append((local.slot, local.ranked, q.at))
+        self.led.append((local.slot, local.ranked, q.now))
         if q.asked is None or len(self.led) >= LED:
             self.note()
         best = local.ranked if len(local.ranked) <= q.key.k else self.cut(local.ranked, q.key.k)
@@ -387,8 +386,8 @@ class SearchCoordinator(Cascading):
         with self.lock:
             if self.moved():
                 self.in_step()
-            at = filters.now or self.clock.now()
-            key, now = key_of(user_input, keywords, filters, top_k, self.index.meaning.model), at.timestamp()
+            now = self.clock.seconds() if filters.now is None else filters.now.timestamp()
+            key = key_of(user_input, keywords, filters, top_k, self.index.meaning.model)
             if (found := self.cache.get(key, self.generation, now)) is not None:
                 source, ranked, slot = "cache", found.ranked, found.slot
             else:
@@ -397,7 +396,7 @@ class SearchCoordinator(Cascading):
                 terms = tuple(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
                 with self.held:  # the numbers of speakers in `cues` are those of the index as it is now
                     cues, heard = self.index.cues(user_input), self.index.position
-                    q = Question(user_input, terms, vector, key, filters, at, now, cues, heard, (frozenset(terms), cues))
+                    q = Question(user_input, terms, vector, key, filters, now, cues, heard, (frozenset(terms), cues))
                     source, ranked, slot = self._layers(q)
             took = time.perf_counter() - began
             self.counts.add(source, took)
