@@ -23,10 +23,13 @@ from .normal_form import JOINER, normal_form
 TOKENISER_VERSION = 2  # stamped into every derived index; raise it when `tokens` changes, and they are rebuilt
 
 # %% ../../nbs/00_core/03_text.ipynb #7bcfd78c
+_SPELLED_VARIOUSLY = re.compile("[^\x00-\x7f\uac00-\ud7a3]")
+
+
 def normalise(text: str,  # anything
               ) -> str:   # the same for matching: one spelling for one look, no case
     "Unicode's compatibility caseless form: NFKC with full case folding. For matching only, never shown or stored."
-    if text.isascii():  # whose letters have one spelling each
+    if text.isascii() or _SPELLED_VARIOUSLY.search(text) is None:
         return text.casefold()
     folded = normal_form("NFKC", normal_form("NFD", text).casefold())
     return normal_form("NFKC", folded.casefold())
@@ -38,7 +41,7 @@ _SPELLED_OUT = re.compile("[\u1100-\u1112\uac00-\ud7a3][\u1161-\u1175\u11a8-\u11
 def composed(text: str,  # anything
              ) -> str:   # the same, if all is composed already
     "The text with each of its Korean syllables in one piece."
-    if text.isascii() or normal_form("NFC", text) == text:  # as nearly all are, which is seen at once
+    if text.isascii() or _SPELLED_VARIOUSLY.search(text) is None or normal_form("NFC", text) == text:
         return text
     return _SPELLED_OUT.sub(lambda m: normal_form("NFC", m[0]), text)
 

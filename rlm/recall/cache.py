@@ -9,7 +9,6 @@ __all__ = ['SIZE', 'Key', 'timeless', 'key_of', 'ResultCache']
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from ..core.text import normalise
@@ -37,9 +36,6 @@ def timeless(filters: Filters,  # as a search is given them
     return None if is_plain(filters) else replace(filters, now=None)
 
 
-_normal = lru_cache(1024)(normalise)
-
-
 def key_of(text: str,                        # the question
            keywords: Sequence[str] | None,   # what to search for; None: all its words
            filters: Filters,                 # as a search is given them
@@ -47,8 +43,8 @@ def key_of(text: str,                        # the question
            model: str | None,                # whose vectors
            ) -> Key:
     "The same for questions that differ in case and white space alone."
-    held, form = None if filters is EVERYTHING else timeless(filters), text if text.isascii() else _normal(text)
-    return Key(" ".join(form.casefold().split()), None if keywords is None else tuple(keywords), held, k, model)
+    held = None if filters is EVERYTHING else timeless(filters)
+    return Key(" ".join(normalise(text).split()), None if keywords is None else tuple(keywords), held, k, model)
 
 # %% ../../nbs/30_recall/31_cache.ipynb #309660b9
 class ResultCache:

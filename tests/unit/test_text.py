@@ -1,4 +1,5 @@
 "The tokeniser, the sentences, the FTS5 quoting and the checks on text, tried on any text hypothesis can think of."
+import re
 import sqlite3
 import threading
 import time
@@ -15,7 +16,7 @@ from rlm.core.guard import screen
 from rlm.core.ids import squeeze
 from rlm.core.normal_form import JOINER, MARKS, normal_form
 from rlm.core.sentences import sentence_spans, split_sentences
-from rlm.core.text import FTS_TOKENIZE, FUNCTION_WORDS, fts_query, normalise, tokens, valid_text
+from rlm.core.text import FTS_TOKENIZE, FUNCTION_WORDS, composed, fts_query, normalise, tokens, valid_text
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
 settings.load_profile("unhurried")
@@ -83,6 +84,14 @@ def test_function_words_alone_are_kept(words: list[str]) -> None:
 def test_composed_and_decomposed_are_the_same(text: str) -> None:
     assert normalise(unicodedata.normalize("NFD", text)) == normalise(unicodedata.normalize("NFC", text))
     assert normalise(normalise(text)) == normalise(text)
+
+
+@given(texts | st.text(st.characters(min_codepoint=0xac00, max_codepoint=0xd7a3) | st.characters(max_codepoint=127)))
+def test_what_has_one_spelling_only_is_normalised_sooner_not_otherwise(text: str) -> None:
+    once = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
+    assert normalise(text) == unicodedata.normalize("NFKC", once.casefold())
+    if len(re.sub("[\x00-\x7f\uac00-\ud7a3]", "", text)) == 0:
+        assert composed(text) == text == unicodedata.normalize("NFC", text)
 
 
 @given(texts, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
