@@ -25,7 +25,6 @@ _DATED = re.compile(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<
 _ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = re.compile(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
-_DATED_HINTS = *(m[:3] for m in _MONTHS), "19", "20", "월"  # one of them is in whatever names a date, folded
 _BEFORE_MAY = re.compile(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 _BACK = 32  # characters before *may* that are looked at
 
@@ -50,17 +49,9 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text else None
 
 
-def _holds(folded: str, hints: tuple[str, ...]) -> bool:
-    return any(map(folded.__contains__, hints))
-
-
 def dates_in(text: str,             # a question, in English or Korean
              ) -> tuple[Date, ...]: # in order of appearance
     "The months, years and days that a text names. The word *may* counts only where a number or *in* makes it a month."
-    return _dates(text) if _holds(text.casefold(), _DATED_HINTS) else ()  # most name none, and this is quickly seen
-
-
-def _dates(text: str) -> tuple[Date, ...]:
     found: list[tuple[int, Date]] = []
     for m in _DATED.finditer(text):
         named, day = m["m"].casefold(), _whole(m["d1"] or m["d2"])
@@ -77,8 +68,6 @@ def _dates(text: str) -> tuple[Date, ...]:
 # %% ../../nbs/10_store/25_cues.ipynb #580c5163
 _ASKS_WHEN = re.compile(r"\b(when|what (?:date|day|year|month|time)|how long|which (?:year|month|day|week))\b|"
                         r"언제|며칠|몇\s?(?:시|월|년|살)|얼마나 (?:오래|됐)", re.I)
-_WHEN_HINTS = ("when", "what d", "what y", "what m", "what t", "how l", "ch y", "ch m", "ch d", "ch w",
-               "언제", "며칠", "몇", "얼마나")  # one of them is in whatever asks so, folded
 _TELLS_TIME = re.compile(
     r"\b(yesterday|today|tomorrow|tonight|last|next|ago|since|recently|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     rf"weeks?|weekend|months?|years?|days?|morning|evening|{_MONTH}|(?:19|20)\d\d)\b|"
@@ -89,7 +78,7 @@ _TELLS_TIME = re.compile(
 def asks_when(query: str,  # a question, in English or Korean
               ) -> bool:
     "Whether a question asks for a time."
-    return _holds(query.casefold(), _WHEN_HINTS) and _ASKS_WHEN.search(query) is not None
+    return _ASKS_WHEN.search(query) is not None
 
 
 def tells_time(text: str,  # a memory's, in English or Korean
@@ -114,24 +103,11 @@ def name_parts(name: str,  # of a speaker
     return [part for part in name.casefold().split() if len(part) > 1]
 
 
-FEW = 64  # parts of names
-
-
 def speakers_in(query: str,                            # a question
                 known: Mapping[str, Collection[int]],  # a part of a name → the numbers of those who have it
                 ) -> frozenset[int]:                # numbers of those it names
     "The speakers that a question names. Korean attaches particles to a name; other languages write it whole."
-    return _speakers(query.casefold(), known)
-
-
-def _speakers(folded: str, known: Mapping[str, Collection[int]]) -> frozenset[int]:
-    if len(known) <= FEW:  # to look for each takes less than to find what may be a name
-        for part in known:
-            if part in folded:
-                break
-        else:
-            return frozenset()
-    words = set(re.findall(r"[^\W_]+", folded))
+    words = set(re.findall(r"[^\W_]+", query.casefold()))
     words |= {w[:-cut] for w in words for cut in (1, 2, 3) if w >= "가" and len(w) > cut + 1}
     return frozenset(number for word in words for number in known.get(word, ()))
 
@@ -148,6 +124,11 @@ def script(text: str,  # a question, or a memory's
     return (korean > latin) - (korean < latin)
 
 # %% ../../nbs/10_store/25_cues.ipynb #6970058b
+FEW = 64  # parts of names; to look for each takes less than to find what may be a name
+_HINTS = re.compile("|".join(dict.fromkeys(m[:3] for m in _MONTHS)) + "|19|20|월|"  # one is in whatever names a date, folded; or asks when:
+                    "when|what [dymt]|how l|ch [ymdw]|언제|며칠|몇|얼마나")
+
+
 @dataclass(frozen=True, slots=True)
 class Cues:
     "What a question says besides its words."
@@ -163,10 +144,14 @@ def cues_in(question: str,                         # as it was asked
             ) -> Cues:
     "What a question says besides its words."
     text = question if question.isascii() else composed(question)
-    speakers, which = _speakers(folded := text.casefold(), known), script(text)
-    dates = _dates(text) if _holds(folded, _DATED_HINTS) else ()
-    when = _holds(folded, _WHEN_HINTS) and _ASKS_WHEN.search(text) is not None
-    return Cues(speakers, dates, when, which) if speakers or dates or when else _NOTHING_BUT[which]
+    folded, which = text.casefold(), script(text)
+    if not _may_name(folded, known) and _HINTS.search(folded) is None:
+        return _NOTHING_BUT[which]
+    return Cues(speakers_in(text, known), dates_in(text), asks_when(text), which)
+
+
+def _may_name(folded: str, known: Mapping[str, Collection[int]]) -> bool:
+    return len(known) > FEW or any(map(folded.__contains__, known))
 
 
 _NOTHING_BUT = {kind: Cues(script=kind) for kind in (-1, 0, 1)}
