@@ -138,8 +138,18 @@ def connect(path: str,                     # absolute, or `MEMORY_PATH`
 
 # %% ../../nbs/10_store/13_connections.ipynb #b94680af
 _inherited: list[sqlite3.Connection] = []  # a parent's connections: kept, so that a forked child never closes them
+_process = os.getpid()  # kept: to ask the system takes longer than what is asked for in between
 
 
+def _forked() -> None:
+    global _process
+    _process = os.getpid()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forked)
+
+# %% ../../nbs/10_store/13_connections.ipynb #b9ae7a15
 class Connections:
     "The connections of one store: one per thread."
 
@@ -150,7 +160,7 @@ class Connections:
                  busy_timeout_s: float,  # how long to wait for another's lock
                  ) -> None:
         self.path, self.busy_timeout_s, self._mode, self._synchronous = path, busy_timeout_s, mode, synchronous
-        self._local, self._pid, self._closed = threading.local(), os.getpid(), False
+        self._local, self._pid, self._closed = threading.local(), _process, False
         self._all: weakref.WeakSet[_Connection] = weakref.WeakSet()
         self._shared = self._new() if path == MEMORY_PATH else None
 
@@ -162,9 +172,9 @@ class Connections:
 
     def current(self) -> _Connection:
         "This thread's connection. Raises `StoreError` after `close`, except in a transaction that `close` waits for."
-        if self._pid != os.getpid() and self._shared is None:
+        if self._pid != _process and self._shared is None:
             _inherited.extend(self._all)
-            self._local, self._pid, self._all = threading.local(), os.getpid(), weakref.WeakSet()
+            self._local, self._pid, self._all = threading.local(), _process, weakref.WeakSet()
         found: _Connection | None = self._shared if self._shared is not None else getattr(self._local, "connection", None)
         if self._closed and (found is None or not found.inside):
             raise _gone(self.path)
@@ -197,7 +207,7 @@ class Closable(Shared):
     def close(self) -> None:
         "Close every connection. Nothing is lost: a write is stored when it returns, and one that is under way is waited for."
         self._closed = True
-        for connection in list(self._all) if self._pid == os.getpid() else []:
+        for connection in list(self._all) if self._pid == _process else []:
             if connection.turn.acquire(timeout=self.busy_timeout_s):
                 connection.close()
                 connection.turn.release()
@@ -280,13 +290,13 @@ class Noticing(Guarded):
         "What is the same, asked in one thread, while nobody writes to the store; None in a transaction, whose writes may be undone."
         try:
             asking: sqlite3.Cursor | None = getattr(self._local, "asking", None)
-            if asking is None or self._closed or self._pid != os.getpid():  # one for all times: to make one adds two thirds
+            if asking is None or self._closed or self._pid != _process:  # one for all times: to make one adds two thirds
                 asking = self._local.asking = self.current().cursor()
             connection: Any = asking.connection
             with connection.turn:
                 if connection.inside and connection.unstored:
                     return None
-                return connection.number, asking.execute("PRAGMA data_version").fetchall()[0][0], connection.total_changes
+                return connection.number, asking.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
         except sqlite3.Error as e:
             raise self._failed(e) from e
 
