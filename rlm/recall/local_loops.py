@@ -9,7 +9,7 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
            'WANTED', 'TIE', 'WORD', 'DEVIATION', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'SAMPLED',
            'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP',
-           'SLOT', 'WALK', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'ABOUT', 'ABOVE',
+           'SLOT', 'WALK', 'HIGH', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'ABOUT', 'ABOVE',
            'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'MUST_REACH', 'ENOUGH', 'MAY_REACH', 'AROUND_SLOT',
            'RECALL']
 
@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from ..core.compiled import F4, F8, F44, F88, I1, I4, I8, I11, I88, YES, loop
+from ..core.compiled import F4, F8, F44, F88, I1, I2, I4, I8, I11, I88, YES, loop
 from ..store.loops import ADD_LATE, FIND_TERMS, RANK
 from ..store.vector_loops import ASK, NEAREST, PRODUCT, STAND_OUT, STAND_OUT_BY_CODE
 
@@ -29,10 +29,10 @@ SEGMENT = "i4 i8 i4 f4"  # of each segment in a table: terms, starts, units, imp
 def WEIGH(rarities, weights, numbers, held, documents):  # type: ignore[no-untyped-def]
     "Put the terms that are known in front, the rarest first, with their rarities. Returns how many, and what all are worth together."
     known, ceiling = 0, 0.0
+    for t in range(len(numbers)):  # first of all, so that they are fetched together
+        rarities[t] = held[numbers[t]] if 0 <= numbers[t] < len(held) else 0
     for t in range(len(numbers)):
-        number, often = numbers[t], 0
-        if 0 <= number < len(held):
-            often = held[number]
+        number, often = numbers[t], rarities[t]
         rarity = math.log(1 + (documents - often + 0.5) / (often + 0.5))
         ceiling += rarity
         if number >= 0:
@@ -58,7 +58,7 @@ def LOOK_UP(low, high, read, numbers, segments, budget):  # type: ignore[no-unty
     return size
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #76c7dd07
-@loop("i4* i4* i8 i8")
+@loop("i2* i4* i8 i8")
 def SLOT(slots, touched, unit, bits):  # type: ignore[no-untyped-def]
     "Where in `slots` the place of a unit stands, from 1, or would; there are two to the power of `bits`. Fibonacci hashing."
     at = ((unit * 0x9E3779B1) & 0xFFFFFFFF) >> (32 - bits)
@@ -67,7 +67,7 @@ def SLOT(slots, touched, unit, bits):  # type: ignore[no-untyped-def]
     return at
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #a3684b8b
-@loop("i4+ f4+ i4+ i8** i8** i8** ?* f4*")
+@loop("i4+ f4+ i2+ i8** i8** i8** ?* f4*")
 def WALK(touched, scores, slots, segments, low, high, read, weights):  # type: ignore[no-untyped-def]
     "Add the postings of the terms that are read. Returns how many units were touched, and by how many bits they are found in `slots`."
     n, bits, total = 0, 6, 0
@@ -81,19 +81,29 @@ def WALK(touched, scores, slots, segments, low, high, read, weights):  # type: i
         units, impacts = I4(segments, 4 * s + 2), F4(segments, 4 * s + 3)
         for t in range(len(weights)):
             for i in range(low[s, t], high[s, t] if read[t] else low[s, t]):
-                at = SLOT(slots, touched, int(units[i]), bits)
-                if slots[at] == 0:
-                    touched[n], scores[n] = units[i], np.float32(0)
+                at, worth = SLOT(slots, touched, int(units[i]), bits), weights[t] * impacts[i]
+                place = slots[at]
+                if place > 0:
+                    scores[place - 1] += worth
+                else:
+                    touched[n], scores[n] = units[i], worth
                     n += 1
                     slots[at] = n
-                scores[slots[at] - 1] += weights[t] * impacts[i]
     return n, bits
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #407209c0
-@loop("f4+ f4+ i4* i8 i4* i4* i4* i4* ?* ?*")
+@loop("f4*")
+def HIGH(scores):  # type: ignore[no-untyped-def]
+    "The highest of some scores; 0 if there are none."
+    most, bits = np.zeros(1, np.int32), scores.view(np.int32)
+    for i in range(len(bits)):
+        most[0] = max(most[0], bits[i])
+    return most.view(np.float32)[0]
+
+# %% ../../nbs/30_recall/31a_local_loops.ipynb #5faef5cf
+@loop("f4+ f4+ i2* i8 i4* i4* i4* i4* ?* ?*")
 def TAKE_OUT(inside, outside, slots, bits, where, gone, touched, unit_doc, alive, passing):  # type: ignore[no-untyped-def]
     "Take out the scores of some units, and of those that may not be found. Returns the highest that is left."
-    most = np.float32(0)
     for j in range(len(where)):
         place, inside[j] = slots[SLOT(slots, touched, int(where[j]), bits)], 0
         if place > 0:
@@ -106,10 +116,7 @@ def TAKE_OUT(inside, outside, slots, bits, where, gone, touched, unit_doc, alive
         u = touched[i]
         if (len(alive) and not alive[u]) or (len(passing) and (unit_doc[u] >= len(passing) or not passing[unit_doc[u]])):
             outside[i] = 0
-    for i in range(len(touched)):
-        if outside[i] > most:
-            most = outside[i]
-    return most
+    return HIGH(outside[:len(touched)])
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #cb27d12f
 @loop("f4+ i4* i8** i8** i8** ?* f4*")
@@ -138,7 +145,7 @@ def COMPARE(meaning, rows, owner, unit, mean, spread):  # type: ignore[no-untype
 WORDS, MEANING, NUMBERS, SEQ, SESSION, SCRIPT, USER, LENGTH, SPEAKER, TIME, WHERE, MEMBER, ROWS, OWNER = range(14)
 SHELF = "f4 f4 i8 i8 i4 i1 ? f4 i4 ? i4 i4 f4 i4"  # of a shelf: scores, memories, facts; units and vectors, and whose they are
 TOUCHED, OUTSIDE, SLOTS, BEST, WEIGHTS, READ, WORTH, ADDED, FOUND, PICKED, TOTAL, SHARES, ORDER = range(13)
-PLACE = "i4 f4 i4 f4 f4 ? f8 f8 f8 i8 f8 f4 i8"  # of a place to work in; what comes of it is `FOUND`: number, score, parts of each
+PLACE = "i4 f4 i2 f4 f4 ? f8 f8 f8 i8 f8 f4 i8"  # of a place to work in; what comes of it is `FOUND`: number, score, parts of each
 HELD, UNIT_DOC, ALIVE = range(3)
 INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ? i4"  # of an index: these, and the same facts about all memories, in the same places
 GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says which are
@@ -155,7 +162,7 @@ def LISTEN(shelf, place, index, segments, documents, wanted, passing, asked, mea
     "Returns how many terms are known, how many units were touched outside, the most that any of them has from words, and the ceiling."
     words, meaning, numbers = F4(shelf, WORDS), F4(shelf, MEANING), I8(shelf, NUMBERS)
     where, member = I4(shelf, WHERE), I4(shelf, MEMBER)
-    touched, outside, slots, weights = I4(place, TOUCHED), F4(place, OUTSIDE), I4(place, SLOTS), F4(place, WEIGHTS)
+    touched, outside, slots, weights = I4(place, TOUCHED), F4(place, OUTSIDE), I2(place, SLOTS), F4(place, WEIGHTS)
     known, ceiling = WEIGH(np.empty(len(wanted)), weights, wanted, I4(index, HELD), documents)
     own, read, whole = weights[:known], YES(place, READ)[:known], np.float32(ceiling) if ceiling > 0 else np.float32(1)
     low, heard = np.zeros((len(segments) // 4, known), np.int64), np.empty(len(where), np.float32)

@@ -148,8 +148,8 @@ class Placed(Telling):
                  index: HybridIndex,  # of the namespace
                  ) -> None:
         super().__init__(index)
-        sizes = (POSTINGS, "i4"), (POSTINGS, "f4"), (1 << (2 * POSTINGS + 64).bit_length(), "i4"), (MAX_TERMS, "f4"), (MAX_TERMS, "?")
-        self._own = tuple(np.zeros(n, kind) for n, kind in sizes)
+        sizes = (POSTINGS, "i4"), (POSTINGS, "f4"), (1 << (2 * POSTINGS + 64).bit_length(), "i2"), (MAX_TERMS, "f4"), (MAX_TERMS, "?")
+        self._own = tuple(np.zeros(n, kind) for n, kind in sizes)  # whole numbers of two bytes count the units that are touched
         self._out = _room_for(0)
         self._tables, self._rooms = tuple[Table, ...](), tuple[Any, ...]()
 

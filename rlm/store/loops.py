@@ -111,11 +111,10 @@ def SCORE(total, parts, which, numbers, words, meaning, shares, script, foreign,
         row[6] = weights[6] if len(dated) and dated[i] else 0.0
         row[7] = weights[7] if len(telling) and telling[n] else 0.0
         row[8] = np.float32(weights[8]) * length[n]
-        total[j] = -np.inf
-        if words[i] > 0 or meaning[i] > 0:
-            total[j] = row[0]
-            for part in range(1, len(row)):
-                total[j] += row[part]
+        worth = row[0]
+        for part in range(1, len(row)):
+            worth += row[part]
+        total[j] = worth if words[i] > 0 or meaning[i] > 0 else -np.inf
 
 # %% ../../nbs/10_store/22_loops.ipynb #4ab9f0e2
 @loop("i8+ i8 f8 f8*")
