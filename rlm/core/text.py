@@ -13,7 +13,7 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import Stemmer  # type: ignore[import-not-found]
 
@@ -331,7 +331,7 @@ _CONTROLS = {**{code: 0x2400 + code for code in range(32)}, **dict.fromkeys(rang
 def tokens(text: str,      # what a person wrote
            ) -> list[str]: # in order of appearance, repeats kept; empty only for blank text
     "What `text` can be found by: the one tokeniser, for the index and for the query."
-    found = [token for chunk in text.split() for token in _CHUNKS[chunk]]
+    found = list(chain.from_iterable(map(_CHUNKS.__getitem__, text.split())))
     if found:
         return found
     found = [token for chunk in text.split() for word in _split(chunk) for token in _slices(word)]

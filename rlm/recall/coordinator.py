@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -174,8 +173,8 @@ class Layers(Passable):
                   q: Question,  # any
                   ) -> Remembered | None:
         "What the same question in other words brought."
-        r = self.questions.same(q.said, partial(unit_of, self.engine, q.vector), (q.key.filters, q.key.k), q.now)
-        return r if r is not None and len(r.ranked) >= LEAST else None
+        r = self.questions.same(q.said, (q.key.filters, q.key.k), q.now)
+        return r if r is not None and len(r.ranked) >= LEAST and r.near(unit_of(self.engine, q.vector)) else None
 
     def from_checkpoints(self,
                          q: Question,  # any

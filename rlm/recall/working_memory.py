@@ -10,7 +10,7 @@ __all__ = ['Floats', 'SLOTS', 'HALF_LIFE_S', 'FOLLOW', 'SAME', 'ASKED', 'Said', 
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -92,6 +92,12 @@ class Remembered(NamedTuple):
     slot: str  # that led to it; empty: none did
     generation: int  # the last event that touched a memory when it was found
 
+    def near(self,
+             unit: Floats | None,  # where another question lies: centred, of length 1
+             ) -> bool:
+        "Whether it lies where this one does; so do two without vectors."
+        return unit is self.unit if unit is None or self.unit is None else float(unit @ self.unit) >= SAME
+
 # %% ../../nbs/30_recall/30_working_memory.ipynb #bf1f4e3e
 class Questions:
     "The last questions."
@@ -116,19 +122,13 @@ class Questions:
             del self.kept[asked]
 
     def same(self,
-             said: Said,             # the words of the question, and what it says besides
-             where: Callable[[], Floats | None],  # tells where it lies; asked only if all that is said and the conditions are the same
-             asking: Asking,         # under which conditions
-             now: float,             # the present, in seconds since 1970
+             said: Said,      # the words of the question, and what it says besides
+             asking: Asking,  # under which conditions
+             now: float,      # the present, in seconds since 1970
              ) -> Remembered | None:
-        "The same question, if it was asked just now."
+        "The question that said the same just now; whether it lay `near` is yet to be seen."
         r = self.kept.get((said[0], asking))
-        if r is None or r.said != said or not r.span[0] <= now < r.span[1]:
-            return None
-        unit = where()
-        if unit is None or r.unit is None:
-            return r if unit is r.unit else None
-        return r if float(unit @ r.unit) >= SAME else None
+        return None if r is None or r.said != said or not r.span[0] <= now < r.span[1] else r
 
 # %% ../../nbs/30_recall/30_working_memory.ipynb #755bca80
 class Placed:

@@ -145,13 +145,9 @@ def cues_in(question: str,                         # as it was asked
     "What a question says besides its words."
     text = question if question.isascii() else composed(question)
     folded, which = text.casefold(), script(text)
-    if not _may_name(folded, known) and _HINTS.search(folded) is None:
+    if len(known) <= FEW and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
         return _NOTHING_BUT[which]
     return Cues(speakers_in(text, known), dates_in(text), asks_when(text), which)
-
-
-def _may_name(folded: str, known: Mapping[str, Collection[int]]) -> bool:
-    return len(known) > FEW or any(map(folded.__contains__, known))
 
 
 _NOTHING_BUT = {kind: Cues(script=kind) for kind in (-1, 0, 1)}

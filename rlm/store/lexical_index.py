@@ -10,6 +10,7 @@ __all__ = ['MERGED', 'LARGEST', 'BUDGET', 'Columns', 'Batch', 'Postings', 'Segme
 # %% ../../nbs/10_store/23_lexical_index.ipynb #923331ab
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,7 @@ class Planning(Renumbering):
         if self._waiting.unit_doc:
             self.flush()
         known = self.vocabulary
-        return np.array([known.get(term, -1) for term in terms], np.int32)
+        return np.array(list(map(known.get, terms, repeat(-1))), np.int32)
 
     def plan(self,
              terms: Iterable[str],  # tokens of a query
