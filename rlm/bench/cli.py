@@ -145,7 +145,7 @@ def serve(quick: bool, seed: int, out: Path | None, as_json: bool, clients: int)
 @out_option
 @json_option
 def local(sizes: str, locomo: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
-    "What attention is worth: how often, how quickly and how rightly the layers before a full search answer. About ten minutes."
+    "What attention is worth: how often, how quickly and how rightly the layers before a full search answer. A few minutes."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
     deliver(attended.run(wanted, seed, locomo, embedder), out, as_json, strict=set(wanted) == set(attended.SIZES))
 
