@@ -23,7 +23,7 @@ from toy import Toy
 import rlm.store.hybrid as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import ModelMismatch, StoreError
+from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
 from rlm.recall.attention import UNSAVED
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
 from rlm.recall.holders import Holders
@@ -218,6 +218,17 @@ def test_the_envelope_tells_who_answered(full: Memory) -> None:
     assert counts.searches == 3 and counts.answered["cache"] == 1 and sum(v["share"] for v in counts.as_dict()["layers"].values()) == 1
     assert first["results"][0].record.text.startswith("boat at sea") and {r.layer for r in again["results"]} == {"cache"}
     assert full.recall("boat at sea word3")[0].layer == "cache"
+
+
+@pytest.mark.parametrize("bad", [np.ones(7), np.ones(500), np.ones((1, 16)), np.full(16, np.nan), [1.0, 2.0]],
+                         ids=["short", "long", "deep", "not a number", "list"])
+def test_a_vector_that_cannot_be_compared_is_refused(full: Memory, bad: Any) -> None:
+    full.attention.intelligent_search("boat at sea word3")
+    for text in ("word3 boat sea at", "boat at sea word4", "zanzibar"):  # as before in other words, on the same subject, on none
+        with pytest.raises(InvalidInput, match="The question's vector"):
+            full.attention.intelligent_search(text, bad)
+    good = Toy().embed(["boat at sea word4"], "query")[0]
+    assert full.attention.intelligent_search("boat at sea word4", good.tolist())["source"] == "checkpoint"  # nothing was remembered
 
 
 def test_the_same_question_in_other_words_is_answered_from_mind(path: Path) -> None:
