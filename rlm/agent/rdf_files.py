@@ -49,7 +49,7 @@ def find_ontology(path: str | Path,  # a file, or a bundled ontology's name: pro
 # %% ../../nbs/40_agent/40_rdf_files.ipynb #260cce7d
 _NOT_RDF = (
     (
-        re.compile(rb"(?>(?:\s*+<!--.*?-->)*+)\s*<(?:!doctype html|html)", re.I | re.S),
+        re.compile(rb"(?>(?:\s*+<!--.*?-->)*)\s*<(?:!doctype html|html)", re.I | re.S),
         "a web page",
         "Download the ontology itself; the page often links to it.",
     ),

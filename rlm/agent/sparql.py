@@ -21,8 +21,9 @@ from ..core.errors import InvalidInput, suggest
 
 # %% ../../nbs/40_agent/42_sparql.ipynb #6abb22a1
 QUERY_CHARACTERS = 20_000  # of a query's text
-_TOKENS = re.compile(r"""(?P<skip>\#[^\n]*+|<[^<>"{}|^`\s]*+>|\"{3}(?:[^"\\]|\\.|"(?!""))*+\"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*+'{3}
-    |"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|[?$]\w++|[\w.-]*+:[\w.%-]*+|@[\w-]++)|(?P<word>[A-Za-z_]\w*+)|(?P<rest>.)""", re.X | re.S)
+_STRINGS = "|".join(rf"{q}{{3}}(?>(?:[^{q}\\]|\\.|{q}(?!{q}{q}))*){q}{{3}}|{q}(?>(?:[^{q}\\\n]|\\.)*){q}" for q in "\"'")
+_TOKENS = re.compile(rf"""(?P<skip>\#[^\n]*+|<[^<>"{{}}|^`\s]*+>|{_STRINGS}|[?$]\w++|[\w.-]*+:[\w.%-]*+|@[\w-]++)
+    |(?P<word>[A-Za-z_]\w*+)|(?P<rest>.)""", re.X | re.S)
 _REFUSED = {"SERVICE": "asks another server", "FROM": "reads another graph", "LOAD": "loads a file",
             **dict.fromkeys(("INSERT", "DELETE", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING"), "changes the graph")}
 

@@ -157,6 +157,21 @@ def test_lines_of_code_are_counted_rightly() -> None:
 MACHINE_PATHS = re.compile("|".join(["/" + "work/", "/" + r"tmp/(?!rlm|\$|\{|…)[\w.-]", "/" + "root/", "/home/" + r"(?!user)\w"]))
 
 
+POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    "Python 3.11.0 to 3.11.4 reads such patterns wrongly (CPython issue 106052); `(?>(?:…)*)` is the same, and right."
+    paths = [p for p in project_files() if p.suffix == ".py" and p.name != Path(__file__).name]
+    found = [f"{p}: {m[0]}" for p in paths for m in POSSESSIVE_GROUP.finditer((ROOT / p).read_text(encoding="utf-8"))]
+    assert paths and not found, "\n".join(found)
+
+
+def test_possessive_groups_are_seen() -> None:
+    assert all(POSSESSIVE_GROUP.search(p) for p in [r"(?:a|b)*+", r"(a)++", r"(?:ab)?+", r"(?:ab){2,3}+", r"(a){,3}+"])
+    assert not any(POSSESSIVE_GROUP.search(p) for p in [r"\w*+", r"[ab]++", r"(?>(?:a|b)*)", r"(a)+", "f(x) + g(y)"])
+
+
 def test_no_committed_file_names_a_place_on_this_machine() -> None:
     found = []
     for name in project_files():
