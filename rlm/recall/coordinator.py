@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINTS', 'LEAST', 'HITS', 'Counts', 'Recalled', 'Recollection', 'Question', 'Passable', 'highest', 'Layers',
-           'AllLayers', 'Found', 'Remembering', 'Learning', 'Coordinating', 'Given', 'Nearby', 'Answering', 'Cascading',
+           'AllLayers', 'Found', 'Remembering', 'Learning', 'Coordinating', 'Nearby', 'Answering', 'Cascading',
            'SearchCoordinator']
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #92642eb9
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from ..core.clock import Clock
-from ..core.errors import InvalidInput
 from ..core.text import tokens
 from .attention import ALWAYS, JOINS, LED, Lasting
 from .bar import RELEVANCE, Answered
@@ -33,7 +31,7 @@ from ..store.building import BackgroundIndex
 from ..store.embedding import Vectors
 from ..store.cues import Cues
 from ..store.hybrid import EVERYTHING, Passing, Query
-from ..store.asked import Asked
+from ..store.asked import Asked, comparable
 from ..store.ranked import Ranked
 from ..store.ranking import nth_best, worth_of
 from ..store.records import MemoryRecord
@@ -293,24 +291,13 @@ class Coordinating(Learning):
         "Whether checkpoints are made."
         return self.checkpoints() != "off"
 
-    def _embedded(self, text: str, model: str | None) -> tuple[Vectors | None, float]:
-        "The vector of a question, if the store has any; and the seconds that took."
-        began = time.perf_counter()
-        return None if model is None else self.question(text, model), time.perf_counter() - began
-
-# %% ../../nbs/30_recall/34_coordinator.ipynb #ff3ea7a7
-class Given(Coordinating):
-    "Takes vectors of callers."
-
-    def _given(self, vector: Vectors) -> Vectors:
-        "A vector that can be compared with those of the store. Raises `InvalidInput` for others."
-        rows, stamp = np.asarray(vector, np.float32), self.index.meaning.stamp
-        if stamp is not None and rows.shape != (stamp.dim,):
-            raise InvalidInput(f"The question's vector has the shape {rows.shape}; vectors here have {stamp.dim} numbers.",
-                               f"Embed it with the model that the store's vectors are of: {stamp.model}.")
-        if rows.ndim != 1 or not math.isfinite(float(rows @ rows)):
-            raise InvalidInput("The question's vector is not finite, or not one row of numbers.", "Look at what made it.")
-        return rows
+    def _embedded(self, text: str, given: Vectors | None, model: str | None) -> tuple[Vectors | None, float]:
+        "The vector of a question, if the store has any or the caller brings one; and the seconds that took. Raises `InvalidInput`."
+        began, stamp = time.perf_counter(), self.index.meaning.stamp
+        vector = given if given is not None or model is None else self.question(text, model)
+        if vector is not None and stamp is not None:
+            vector = comparable(vector, stamp.dim)
+        return vector, time.perf_counter() - began
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #0a824566
 def _akin(one: Asked | None, other: Asked | None) -> bool:
@@ -318,7 +305,7 @@ def _akin(one: Asked | None, other: Asked | None) -> bool:
     return one is None or other is None or float(one.unit @ other.unit) >= JOINS
 
 
-class Nearby(Given):
+class Nearby(Coordinating):
     "The nearest layers."
 
     def _know_more(self, q: Question) -> bool:
@@ -396,7 +383,7 @@ class SearchCoordinator(Cascading):
                            top_k: int = 10,                          # how many at most
                            filters: Filters = EVERYTHING,            # about the present: without `as_of`
                            ) -> dict[str, Any]:                      # results, source, search_time_ms, result_count
-        "The best memories, and which layer knew them. The time is without the model's. Raises `InvalidInput` for a vector of another."
+        "The best memories, and which layer knew them. The time is without the model's. Raises `InvalidInput`, as `comparable`."
         began = time.perf_counter()
         with self.lock:
             if self.moved():
@@ -406,7 +393,7 @@ class SearchCoordinator(Cascading):
             if (found := self.cache.get(key, self.generation, now)) is not None:
                 source, ranked, slot = "cache", found.ranked, found.slot
             else:
-                vector, took = self._embedded(user_input, key.model) if query_embedding is None else (self._given(query_embedding), 0.0)
+                vector, took = self._embedded(user_input, query_embedding, key.model)
                 began += took
                 terms = tuple(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
                 with self.held:  # the numbers of speakers in `cues` are those of the index as it is now

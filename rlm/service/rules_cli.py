@@ -254,8 +254,8 @@ def scheduler_(rules: RuleStore, show: bool, as_json: bool) -> None:
         click.echo(json.dumps(done.as_dict(), ensure_ascii=False) if as_json else repr(done))
         sys.stdout.flush()
     waiting = scheduler(rules, report)
-    click.echo(f"Waiting for {runs[0]}; Ctrl-C ends it.", err=True)
     try:
+        click.echo(f"Waiting for {runs[0]}; Ctrl-C ends it.", err=True)
         waiting.start()
     except (KeyboardInterrupt, SystemExit):
         click.echo("Ended.", err=True)

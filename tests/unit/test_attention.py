@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -31,7 +32,7 @@ from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
 from rlm.service.attention_cli import attention_group, status_of
 from rlm.store.backend import Filters
-from rlm.store.embedding import register
+from rlm.store.embedding import Kind, Vectors, register
 from rlm.store.learning import save_ranker
 from rlm.store.ranked import NONE
 from rlm.store.ranker import Example, Training, features, learn
@@ -229,6 +230,19 @@ def test_a_vector_that_cannot_be_compared_is_refused(full: Memory, bad: Any) -> 
             full.attention.intelligent_search(text, bad)
     good = Toy().embed(["boat at sea word4"], "query")[0]
     assert full.attention.intelligent_search("boat at sea word4", good.tolist())["source"] == "checkpoint"  # nothing was remembered
+
+
+@pytest.mark.parametrize("n", [20, 240])
+def test_a_model_that_makes_no_numbers_is_refused_by_every_search(path: Path, n: int) -> None:
+    class Broken(Toy):
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            return super().embed(texts, kind) * np.float32(np.nan if kind == "query" else 1)
+
+    with Memory(path, embedder=Broken()) as memory:
+        memory.write_many(turns(n))
+        for search in (memory.search, memory.recall, memory.intelligent_search):
+            with pytest.raises(InvalidInput, match="the length nan"):
+                search("boat at sea word4")
 
 
 def test_the_same_question_in_other_words_is_answered_from_mind(path: Path) -> None:
@@ -882,10 +896,11 @@ from rlm import Memory
 from rlm.recall import attention
 attention.UNSAVED = 1
 with Memory(sys.argv[1], embedder=Toy()) as memory:
-    print("ready", flush=True)
     for n in range(100_000):
         memory.recall(f"boat at sea word{n}")
         memory.write(f"piano music word{n}")
+        if n == 1:
+            print("ready", flush=True)
 """
 
 

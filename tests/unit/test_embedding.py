@@ -634,6 +634,7 @@ def test_killed_at_any_point_it_goes_on(path: Path, after_s: float) -> None:
         deadline, begun = time.monotonic() + 60, "SELECT 1 FROM vectors WHERE model = 'new' LIMIT 1"
         while running.poll() is None and time.monotonic() < deadline and not backend.db.query(begun):
             time.sleep(0.005)
+        assert backend.db.query(begun), "the process that is to be killed embedded nothing"
         time.sleep(after_s)
         running.send_signal(signal.SIGKILL)
         running.communicate(timeout=30)

@@ -153,10 +153,6 @@ def test_lines_of_code_are_counted_rightly() -> None:
     assert code_lines('x = \"\"\"\na\nb\n\"\"\"') == 1
 
 
-# Paths of the machine that a file was written on, put together here so that this file has none.
-MACHINE_PATHS = re.compile("|".join(["/" + "work/", "/" + r"tmp/(?!rlm|\$|\{|…)[\w.-]", "/" + "root/", "/home/" + r"(?!user)\w"]))
-
-
 POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")
 
 
@@ -170,6 +166,10 @@ def test_no_pattern_repeats_a_group_possessively() -> None:
 def test_possessive_groups_are_seen() -> None:
     assert all(POSSESSIVE_GROUP.search(p) for p in [r"(?:a|b)*+", r"(a)++", r"(?:ab)?+", r"(?:ab){2,3}+", r"(a){,3}+"])
     assert not any(POSSESSIVE_GROUP.search(p) for p in [r"\w*+", r"[ab]++", r"(?>(?:a|b)*)", r"(a)+", "f(x) + g(y)"])
+
+
+# Paths of the machine that a file was written on, put together here so that this file has none.
+MACHINE_PATHS = re.compile("|".join(["/" + "work/", "/" + r"tmp/(?!rlm|\$|\{|…)[\w.-]", "/" + "root/", "/home/" + r"(?!user)\w"]))
 
 
 def test_no_committed_file_names_a_place_on_this_machine() -> None:
