@@ -64,7 +64,9 @@ def test_a_job_killed_between_steps_is_finished_by_the_next(path: Path) -> None:
         job = start(JOB, path)
         assert job.stdout and job.stdout.readline() == b"ready\n"
         with closing(sqlite3.connect(path)) as db:
+            deadline = time.monotonic() + 60
             while job.poll() is None and db.execute(TAKEN).fetchone()[0] < steps_done:
+                assert time.monotonic() < deadline, "the job takes no steps"
                 time.sleep(0.002)
         job.send_signal(signal.SIGKILL)
         job.communicate()
