@@ -62,13 +62,14 @@ WEAK = ("of ", "to ", "that ", "whose ", "any ")  # how a parameter comment does
 @dataclass
 class Class:
     "A class of ours, with what the rules ask of it."
-    name: str
-    module: str
-    node: ast.ClassDef
-    bases: list[str] = field(default_factory=list)
+    name: str  # as it is defined
+    module: str  # below the package, for example `store.records`
+    node: ast.ClassDef  # its syntax tree
+    bases: list[str] = field(default_factory=list)  # last names of its bases
 
     @property
     def where(self) -> str:
+        "The class's name with its module's."
         return f"{self.module}.{self.name}"
 
 
@@ -132,21 +133,26 @@ def aside() -> frozenset[str]:
     return frozenset(out)
 
 
-def parents_of(c: Class) -> list[Class]:
+def parents_of(c: Class,  # a class
+               ) -> list[Class]:
     "The bases of a class that are ours and count."
     return [p for b in c.bases if (p := resolved(c, b)) is not None and p.where not in aside()]
 
 
-def chain(c: Class, seen: frozenset[str] = frozenset()) -> int:
+def chain(c: Class,  # a class
+          seen: frozenset[str] = frozenset(),  # classes already counted
+          ) -> int:
     "How many classes of ours stand above one another, the class itself counted."
     return 1 + max((chain(p, seen | {c.where}) for p in parents_of(c) if p.where not in seen | {c.where}), default=0)
 
 
 def long_chains() -> Iterator[str]:
+    "Classes that stand on more than one class of ours."
     yield from (c.name for c in classes() if c.where not in aside() and chain(c) > CHAIN)
 
 
 def many_bases() -> Iterator[str]:
+    "Classes with two bases of ours."
     yield from (c.name for c in classes() if c.where not in aside() and len(parents_of(c)) > 1)
 
 
@@ -157,6 +163,7 @@ def single_subclasses() -> Iterator[str]:
 
 
 def delegation() -> Iterator[str]:
+    "Classes that answer for attributes they do not have."
     yield from (c.name for c in classes() for n in c.node.body if isinstance(n, ast.FunctionDef)
                 and n.name in ("__getattr__", "__getattribute__"))
 
@@ -190,6 +197,7 @@ KERNELS = {"loop", "njit", "kernel", "jit"}
 def decorated(node: ast.FunctionDef | ast.AsyncFunctionDef,  # a function
               names: set[str],                               # decorators' last names
               ) -> bool:
+    "Whether one of these decorators stands above a function."
     return any(last_name(d.func if isinstance(d, ast.Call) else d) in names for d in node.decorator_list)
 
 
@@ -209,10 +217,12 @@ def statements(node: ast.AST,  # a function, a class or a body
 
 
 def long_classes() -> Iterator[str]:
+    "Classes with too many statements."
     yield from (c.name for c in classes() if statements(c.node) > CLASS_STATEMENTS)
 
 
 def long_functions() -> Iterator[str]:
+    "Functions with too many statements."
     for p in modules():
         for node in ast.walk(parsed(p)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not decorated(node, KERNELS) \
@@ -221,11 +231,13 @@ def long_functions() -> Iterator[str]:
 
 
 def names_used_twice() -> Iterator[str]:
+    "Names that two public classes have."
     counted = Counter(c.name for c in classes() if not c.name.startswith("_"))
     yield from (name for name, times in counted.items() if times > 1)
 
 
 def banned_names() -> Iterator[str]:
+    "Classes named by a participle, a metaphor or a pronoun."
     for c in classes():
         if c.name in BANNED or (PARTICIPLE.match(c.name) and c.name.lstrip("_") not in NOUNS):
             yield c.name
@@ -272,13 +284,16 @@ def imported(source: ast.AST,      # a module
             yield from (f"{stem}.{alias.name}" for alias in node.names)
 
 
-def may_import(room: str, other: str) -> bool:
+def may_import(room: str,   # the one that imports
+               other: str,  # the one that is imported
+               ) -> bool:
     "Whether a room lies above another one."
     allowed = BELOW[room]
     return other in allowed or other.split(".")[0] in allowed or (room == "agent" and other.split(".")[0] == "agent")
 
 
 def upward_imports() -> Iterator[str]:
+    "Modules that import from a room which does not lie below theirs."
     for p in sorted((ROOT / "rlm").rglob("*.py")):
         name = dotted(p).removesuffix(".__init__")
         room = room_of(name)
@@ -297,6 +312,7 @@ def upward_imports() -> Iterator[str]:
 
 
 def sql_above_the_store() -> Iterator[str]:
+    "Modules outside of `store/sqlite` that import sqlite3."
     for p in modules():
         name = dotted(p)
         if not name.startswith("store.sqlite."):
@@ -305,23 +321,27 @@ def sql_above_the_store() -> Iterator[str]:
 
 
 def notebooks() -> list[Path]:
+    "The chapters' notebooks, sorted."
     return sorted(p for p in (ROOT / "nbs").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts and p.parent != ROOT / "nbs")
 
 
 @cache
-def code_of(notebook: Path) -> tuple[str, ...]:
+def code_of(notebook: Path,  # a chapter
+            ) -> tuple[str, ...]:
     "The sources of a notebook's code cells."
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     return tuple("".join(c["source"]) for c in cells if c["cell_type"] == "code")
 
 
-def module_of(notebook: Path) -> str:
+def module_of(notebook: Path,  # a chapter
+              ) -> str:
     "The module that a notebook exports to, or nothing."
     found = [m[1] for s in code_of(notebook) if (m := re.search(r"^#\| *default_exp +(\S+)", s, re.M))]
     return found[0] if found else ""
 
 
-def exported_imports(notebook: Path) -> set[str]:
+def exported_imports(notebook: Path,  # a chapter
+                     ) -> set[str]:
     "The modules of ours that a notebook's exported cells import."
     out: set[str] = set()
     for source in code_of(notebook):
