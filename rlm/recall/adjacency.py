@@ -114,7 +114,7 @@ def compacted(graph: Adjacency,  # adjacency with an overlay
     return _from_rows(rows[order], to[order], w[order], o[order])
 
 
-def unique_links(graph: Adjacency,  # any adjacency
+def unique_links(graph: Adjacency,  # links of a namespace
                  ) -> Links:        # each pair once, the lower number first
     "Return all links of an adjacency, each pair once."
     whole = compacted(graph)
@@ -123,7 +123,7 @@ def unique_links(graph: Adjacency,  # any adjacency
     return Links(a[once], whole.to[once], whole.weight[once], whole.bits[once])
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #69e50421
-def merged_neighbors(graph: Adjacency,       # any adjacency
+def merged_neighbors(graph: Adjacency,       # links of a namespace
                      seqs: Iterable[int],    # centres
                      limit: int,             # largest number of neighbours
                      ) -> tuple[Ints, Floats]:
