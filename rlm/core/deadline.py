@@ -45,8 +45,8 @@ def deadline(seconds: float,  # from now
 # %% ../../nbs/00_core/08_deadline.ipynb #32073522
 def call_within(seconds: float,              # from now; 0 or less: the call is not made
                 function: Callable[P, T],    # called in a thread of its own, under the deadline
-                *args: P.args,
-                **kwargs: P.kwargs,
+                *args: P.args,      # the function's
+                **kwargs: P.kwargs,  # the function's
                 ) -> T:
     "The function's result. Raises what it raises, and `DeadlineExceeded` when it is late: it goes on alone, and its result is dropped."
     if seconds > 0:
