@@ -143,6 +143,7 @@ def one_namespace(named: str | None,  # value of -n, checked; None: it was not g
                   only: str | None,   # value of --only; None: it was not given
                   ) -> str | None:    # None: the whole store
     "Return the namespace that an export is limited to. Raises `InvalidInput` when the two options name two."
+    from rlm.core.text import valid_label
     if only is None:
         return named
     only = valid_label(only, "namespace")
@@ -172,6 +173,8 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
             from rlm.core.files import read_path
             from rlm.core.settings import load_settings
             from rlm.service.memory import Memory
+            if whole:
+                refuse_namespace(namespace, whole)
             path = read_path(load_settings(config, db_path=db).db_path)
             if not makes and not os.path.exists(path):
                 raise NotFound(f"There is no store at {str(path)!r}.",
