@@ -24,7 +24,7 @@ from ..rules.conflicts import ConflictResolver
 from ..rules.lifecycle import DueReport
 from ..rules.rule import Rule
 from ..rules.rule_transfer import RuleStore
-from ..rules.scheduler import next_runs, scheduler
+from ..rules.scheduler import MidnightScheduler, next_runs, zone
 from .console import Group, example, json_option, options, print_json, print_table, put_export, put_import, put_lines, with_memory
 from .memory import Memory
 from .memory_cli import given
@@ -253,10 +253,10 @@ def scheduler_(rules: RuleStore, show: bool, as_json: bool) -> None:
     def report(done: DueReport) -> None:
         click.echo(json.dumps(done.as_dict(), ensure_ascii=False) if as_json else repr(done))
         sys.stdout.flush()
-    waiting = scheduler(rules, report)
+    waiting = MidnightScheduler(lambda: report(rules.run_due()), zone(rules.settings.time_zone), rules.clock)
     try:
         click.echo(f"Waiting for {runs[0]}; Ctrl-C ends it.", err=True)
-        waiting.start()
+        waiting.run()
     except (KeyboardInterrupt, SystemExit):
         click.echo("Ended.", err=True)
 

@@ -109,7 +109,6 @@ def test_a_cache_sees_what_another_process_did(path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT as Unix has it")
 def test_the_scheduler_waits_and_ends_when_told(path: Path) -> None:
-    pytest.importorskip("apscheduler")
     RuleStore(path).close()
     waiting = subprocess.Popen(
         [Path(sys.executable).with_name("rlm"), "rules", "scheduler", "--db", path], stderr=subprocess.PIPE
