@@ -52,7 +52,7 @@ class AnchoredSearch(LinkedMemory):
     "Searching where attention is."
 
     def search(self, /,
-               query: str,                 # words in any language
+               query: str,                 # words in any language; of more than 4,000 characters, the first and last 2,000 are embedded
                k: int | None = None,       # how many at most; None: the setting search_k
                *,
                slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
@@ -82,7 +82,7 @@ class AnchoredWriting(AnchoredSearch):
     "Writing where attention is."
 
     def write(self, /,
-              text: str,                # the words, kept exactly
+              text: str,                # the words, kept exactly; beyond 64,000 letters their meaning is that of 32 parts, evenly spread
               *,
               slot: str | None = None,  # A, B or C; 'auto': the anchor nearest to the text; None: without anchors
               policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how it is linked, such as link_k=8,min_w=.35

@@ -723,6 +723,7 @@ while True:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("delay", [0.15, 0.6])
 def test_a_killed_writer_leaves_anchors_links_and_memories_consistent(tmp_path: Path, delay: float) -> None:
     path = tmp_path / "m.db"
