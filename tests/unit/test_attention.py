@@ -25,8 +25,8 @@ import rlm.store.hybrid as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
-from rlm.recall.coordinator import FLUSH_THRESHOLD
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
+from rlm.recall.coordinator import FLUSH_THRESHOLD, SearchCoordinator
 from rlm.recall.holders import Holders
 from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
@@ -60,6 +60,11 @@ def full(path: Path, clock: ManualClock) -> Any:
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.write_many(turns(240))
         yield memory
+
+
+def slots_of(mind: SearchCoordinator) -> dict[str, Slot]:
+    "The slots that are in mind, by name."
+    return mind.state.working_memory.slots
 
 
 def slot(at: Any = None, context: str = "boats", model: str | None = None) -> Slot:
@@ -201,7 +206,7 @@ def test_local_search_is_off_unless_asked_for(path: Path, monkeypatch: pytest.Mo
         assert memory.attention.checkpoints() == "off"
         for n in range(3):
             assert ids(memory.recall(f"boat word{n}")) == ids(memory.search(f"boat word{n}"))
-        assert not memory.attention.state.checkpoints.held and not memory.attention.state.working_memory.slots
+        assert not memory.attention.state.checkpoints.held and not slots_of(memory.attention)
 
 
 def ids(hits: Any) -> list[str]:
@@ -274,7 +279,7 @@ def test_a_subject_in_mind_is_searched_locally(full: Memory) -> None:
         full.recall(f"boat at sea word{n}")
     said = full.attention.intelligent_search("the boat at sea, word5")
     assert said["source"] == "checkpoint" and said["results"][0].source_slot == "W1"
-    members = full.attention.local.of(full.attention.state.working_memory.slots["W1"]).members
+    members = full.attention.local.of(slots_of(full.attention)["W1"]).members
     assert {r.seq for r in said["results"]} <= members and len(members) <= 100
 
 
@@ -290,7 +295,7 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
     far = full.get("far").seq
-    assert far in [r.seq for r in said["results"]] and far not in full.attention.local.of(full.attention.state.working_memory.slots["W1"]).members
+    assert far in [r.seq for r in said["results"]] and far not in full.attention.local.of(slots_of(full.attention)["W1"]).members
 
 
 def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> None:
@@ -311,13 +316,13 @@ def test_other_vectors_make_slots_meaningless(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(60))
         memory.recall("boat at sea")
-        assert not memory.attention.state.working_memory.slots, "what was found is learned later"
+        assert not slots_of(memory.attention), "what was found is learned later"
         memory.attention.state.process_pending()
-        assert memory.attention.state.working_memory.slots
-        memory.attention.state.working_memory.put(replace(next(iter(memory.attention.state.working_memory.slots.values())), model="another"))
+        assert slots_of(memory.attention)
+        memory.attention.state.working_memory.put(replace(next(iter(slots_of(memory.attention).values())), model="another"))
         memory.write("boat at sea again")
         memory.attention.sync()
-        assert {s.model for s in memory.attention.state.working_memory.slots.values()} <= {"toy", Toy().name}
+        assert {s.model for s in slots_of(memory.attention).values()} <= {"toy", Toy().name}
 
 
 def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +330,7 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
     engine, index = full.attention.local, full.index
     full.recall("Who has a boat at sea?", 3)
     full.attention.state.process_pending()
-    held = next(iter(full.attention.state.working_memory.slots.values()))
+    held = next(iter(slots_of(full.attention).values()))
     with index.moment():
         before = engine.of(held)
     for n in range(200, 240):  # far from the boats that were asked for
@@ -342,7 +347,7 @@ def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(fu
     full.recall("boat at sea word1")
     full.attention.state.process_pending()
     engine, meaning, searched = full.attention.local, full.index.meaning, list[int]()
-    find, held = meaning.nearest, next(s for s in full.attention.state.working_memory.slots.values() if s.embedding is not None)
+    find, held = meaning.nearest, next(s for s in slots_of(full.attention).values() if s.embedding is not None)
     monkeypatch.setattr(meaning, "nearest", lambda *a: searched.append(1) or find(*a))
     where = held.embedding
     assert where is not None
@@ -393,9 +398,9 @@ def test_the_setting_is_consulted(path: Path, mode: str) -> None:
 
 def test_a_plain_search_moves_nothing(full: Memory) -> None:
     full.recall("boat at sea")
-    before = (dict(full.attention.state.working_memory.slots), dict(full.attention.state.checkpoints.held), full.attention.counts.searches)
+    before = (dict(slots_of(full.attention)), dict(full.attention.state.checkpoints.held), full.attention.counts.searches)
     full.search("piano music")
-    assert before == (dict(full.attention.state.working_memory.slots), dict(full.attention.state.checkpoints.held), full.attention.counts.searches)
+    assert before == (dict(slots_of(full.attention)), dict(full.attention.state.checkpoints.held), full.attention.counts.searches)
 
 
 def test_reading_writes_nothing_to_memories(full: Memory) -> None:
@@ -414,7 +419,7 @@ def test_what_was_written_is_found_at_once(full: Memory, path: Path) -> None:
     full.write("boat at sea zanzibar word2", id="new")
     assert ids(full.recall("boat at sea zanzibar word2"))[0] == "new"
     a = full.attention
-    assert any(r.seq == 241 for s in a.state.working_memory.slots.values() for r in a.state.checkpoints.of(s))
+    assert any(r.seq == 241 for s in slots_of(a).values() for r in a.state.checkpoints.of(s))
     with Memory(path, embedder=Toy()) as other:
         other.write("boat at sea quagga word2", id="other")
     assert ids(full.recall("boat at sea quagga word2"))[0] == "other"
@@ -496,7 +501,7 @@ def test_what_is_deleted_is_gone_from_every_layer(full: Memory, path: Path, eras
     for question in [f"boat at sea word{n}" for n in range(4)] + ["sea boat word1 at", "boat word6"]:
         assert gone not in ids(full.recall(question))
     seq = int(gone[1:]) + 1
-    assert all(seq != r.seq for s in full.attention.state.working_memory.slots.values() for r in full.attention.state.checkpoints.of(s))
+    assert all(seq != r.seq for s in slots_of(full.attention).values() for r in full.attention.state.checkpoints.of(s))
     with Memory(path, embedder=Toy()) as other:
         assert not other.backend.db.query("SELECT 1 FROM slot_refs WHERE seq = ?", (seq,))
         for question in ("boat at sea word1", "boat word6"):
@@ -581,14 +586,14 @@ def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
         memory.write_many(turns(240))
         for n in range(3):
             memory.recall(f"boat at sea word{n}")
-        slots = dict(memory.attention.state.working_memory.slots)
+        slots = dict(slots_of(memory.attention))
         held = {name: h.refs for name, h in memory.attention.state.checkpoints.held.items()}
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.recall("piano music word1")
         again = memory.attention
         for name, slot_ in slots.items():
-            assert again.state.working_memory.slots[name].context_hash == slot_.context_hash
-            assert {r.seq for r in again.state.checkpoints.of(again.state.working_memory.slots[name])} == {r.seq for r in held[name]}
+            assert slots_of(again)[name].context_hash == slot_.context_hash
+            assert {r.seq for r in again.state.checkpoints.of(slots_of(again)[name])} == {r.seq for r in held[name]}
         memory.attention.local.least = -9.0
         assert memory.attention.intelligent_search("boat at sea word6")["source"] == "checkpoint"
 
@@ -604,11 +609,11 @@ def test_what_was_erased_is_not_learned_later(path: Path, after: str) -> None:
         if after != "close":
             memory.recall("piano music") if after == "ask" else memory.write("bread of the bakery")
             memory.attention.sync()
-            assert all("Marzipanade" not in s.context for s in memory.attention.state.working_memory.slots.values())
+            assert all("Marzipanade" not in s.context for s in slots_of(memory.attention).values())
             assert all("Marzipanade" not in f.text for f in memory.attention.state.pending)
     with Memory(path, embedder=Toy()) as memory:
         memory.attention.peek()
-        assert all("Marzipanade" not in s.context for s in memory.attention.state.working_memory.slots.values())
+        assert all("Marzipanade" not in s.context for s in slots_of(memory.attention).values())
     assert "marzipanade" not in str(in_store(path)).casefold()
 
 
@@ -619,18 +624,18 @@ def test_what_was_found_is_learned_by_the_next_who_needs_it(path: Path) -> None:
         for n in range(3):
             memory.recall(f"boat at sea word{n}")
         texts = [f.text for f in mind.state.pending]
-        assert texts == [f"boat at sea word{n}" for n in range(3)] and mind.state.unsaved == 3 and not mind.state.working_memory.slots
+        assert texts == [f"boat at sea word{n}" for n in range(3)] and mind.state.unsaved == 3 and not slots_of(mind)
         memory.write("boat at sea again")
         mind.sync()
         assert not mind.state.pending and mind.state.checkpoints.held
         memory.recall("piano music word1")
     with Memory(path, embedder=Toy(), checkpoints="create") as memory:
         memory.attention.peek()
-        assert "piano music word1" in {s.context for s in memory.attention.state.working_memory.slots.values()}  # it was learned at the close
+        assert "piano music word1" in {s.context for s in slots_of(memory.attention).values()}  # it was learned at the close
         for n in range(3 * FLUSH_THRESHOLD):
             memory.recall(f"garden with tomato and {n}")
             assert len(memory.attention.state.pending) < FLUSH_THRESHOLD
-        assert memory.attention.state.working_memory.slots
+        assert slots_of(memory.attention)
 
 
 def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
@@ -638,7 +643,7 @@ def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
     mind = full.attention
     full.recall("boat at sea word1")
     mind.state.process_pending()
-    (slot,) = mind.state.working_memory.slots.values()
+    (slot,) = slots_of(mind).values()
     with full.index.moment():
         before = mind.local.of(slot)
     mind.local.stale(slot.slot_id)
@@ -652,14 +657,14 @@ def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
 def test_a_question_waits_only_for_what_may_help_it(full: Memory) -> None:
     mind = full.attention
     full.recall("boat at sea word1")
-    assert len(mind.state.pending) == 1 and not mind.state.working_memory.slots
+    assert len(mind.state.pending) == 1 and not slots_of(mind)
     full.recall("piano music word1")  # of something else: what is known of boats would not help
-    assert len(mind.state.pending) == 2 and not mind.state.working_memory.slots
-    assert mind.intelligent_search("boat at sea word2")["source"] == "checkpoint" and not mind.state.pending and len(mind.state.working_memory.slots) == 2
+    assert len(mind.state.pending) == 2 and not slots_of(mind)
+    assert mind.intelligent_search("boat at sea word2")["source"] == "checkpoint" and not mind.state.pending and len(slots_of(mind)) == 2
     full.recall("cat and kitten word3")
     full.write("something new")
     full.recall("tomato word1")
-    assert len(mind.state.working_memory.slots) >= 3 and len(mind.state.pending) == 1, "a write is when the rest is learned"
+    assert len(slots_of(mind)) >= 3 and len(mind.state.pending) == 1, "a write is when the rest is learned"
 
 
 @pytest.mark.parametrize("dim", [16, 32])
@@ -710,7 +715,7 @@ def test_what_is_found_while_attention_waits_to_be_stored_is_stored_or_counted(p
         mind.flush()
     with Memory(path, embedder=Toy()) as memory:
         memory.attention.peek()
-        assert {s.context for s in memory.attention.state.working_memory.slots.values()} == {"boat at sea", "piano music"}
+        assert {s.context for s in slots_of(memory.attention).values()} == {"boat at sea", "piano music"}
 
 
 def test_what_cant_be_learned_leaves_the_rest(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -807,14 +812,14 @@ def test_a_subject_that_comes_up_again_with_nothing_to_learn_was_used(path: Path
         memory.recall("boat at sea")
         memory.attention.flush()
         mind = memory.attention
-        (slot_,) = mind.state.working_memory.slots.values()
+        (slot_,) = slots_of(mind).values()
         mind.local.relevance = 99.0  # local search declines
         mind.local.of(slot_)
         before = in_store(path)
         assert mind.intelligent_search("sea, the boat")["source"] == "ltm_fallback" and mind.state.unsaved == 1
         mind.state.process_pending()
         assert mind.state.unsaved == 1
-        assert mind.local.made(mind.state.working_memory.slots[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
+        assert mind.local.made(slots_of(mind)[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
     assert in_store(path) != before
 
 
@@ -827,7 +832,7 @@ def test_what_was_written_meanwhile_is_caught_up_with(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.recall("piano")
         a = memory.attention
-        assert 61 in [r.seq for s in a.state.working_memory.slots.values() for r in a.state.checkpoints.of(s)]
+        assert 61 in [r.seq for s in slots_of(a).values() for r in a.state.checkpoints.of(s)]
 
 
 def test_another_models_slots_are_ignored(path: Path) -> None:
@@ -839,7 +844,7 @@ def test_another_models_slots_are_ignored(path: Path) -> None:
         memory.index.model()
         with memory.index.moment():
             memory.attention._load()
-        assert not memory.attention.state.working_memory.slots
+        assert not slots_of(memory.attention)
 
 
 def test_a_store_that_cant_be_written_to_keeps_attention_in_memory(path: Path) -> None:
@@ -877,7 +882,7 @@ def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, m
         other.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         assert rows and len(full.recall("piano music")) == 10 and time.monotonic() - began < 30
-        assert mind.unstored == 1 and mind.state.unsaved and "piano music" in [s.context for s in mind.state.working_memory.slots.values()]
+        assert mind.unstored == 1 and mind.state.unsaved and "piano music" in [s.context for s in slots_of(mind).values()]
         assert status_of(mind)["unstored"] == 1
         other.execute("ROLLBACK")
         other.close()
@@ -926,7 +931,7 @@ def test_a_kill_at_any_moment_leaves_whole_slots(path: Path) -> None:
             assert not db.query("PRAGMA foreign_key_check")
             assert len(memory.recall("boat at sea word1")) == 10
             stored += len(db.query("SELECT 1 FROM slots"))
-            for s in memory.attention.state.working_memory.slots.values():
+            for s in slots_of(memory.attention).values():
                 assert len(memory.attention.state.checkpoints.of(s)) <= 5
     assert stored, "nothing was ever stored, so nothing could be torn"
 
@@ -939,8 +944,8 @@ def test_what_rests_fades_and_makes_room(full: Memory, clock: ManualClock) -> No
         full.recall(f"{subject} word{n % 7}")
         clock.advance(minutes=30)
     full.attention.state.process_pending()
-    contexts = {s.context for s in full.attention.state.working_memory.slots.values()}
-    assert len(full.attention.state.working_memory.slots) == 3 and contexts == {f"{s} word{n}" for n, s in list(enumerate(SUBJECTS))[3:]}
+    contexts = {s.context for s in slots_of(full.attention).values()}
+    assert len(slots_of(full.attention)) == 3 and contexts == {f"{s} word{n}" for n, s in list(enumerate(SUBJECTS))[3:]}
     assert full.attention.state.working_memory.get_active_slots(clock.advance(days=2)) == []
 
 
@@ -979,6 +984,6 @@ def test_slots_outlive_everything_that_they_led_to(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.delete([record.id for record in memory.recent(100)])
     with Memory(path, embedder="none") as memory:  # its index has no memory at all
-        assert not memory.recall("boat word3") and memory.attention.state.working_memory.slots and not len(memory.index.catalogue["seq"])
+        assert not memory.recall("boat word3") and slots_of(memory.attention) and not len(memory.index.catalogue["seq"])
         memory.write("a new boat", id="new")
         assert ids(memory.recall("boat")) == ["new"]
