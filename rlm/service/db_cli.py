@@ -17,8 +17,8 @@ import click
 from ..core.clock import SystemClock
 from ..core.files import read_path
 from ..core.settings import load_settings
-from ..core.text import valid_label
-from .console import Group, example, json_option, print_json, put_export, put_import, put_lines, store_options, with_memory
+from .console import (Group, example, json_option, one_namespace, only_option, print_json, put_export, put_import, put_lines,
+                                 refuse_namespace, store_options, with_memory)
 from .memory import Memory
 from .turns import checking
 from ..store.reembed import namespaces
@@ -34,7 +34,7 @@ def db_group() -> None:
 
 @db_group.command(epilog=example("rlm db backup monday.db"))
 @click.argument("target", type=click.Path(path_type=Path))
-@with_memory()
+@with_memory(whole="A backup")
 @json_option
 def backup(memory: Memory, target: Path, as_json: bool) -> None:
     "Copy the store to the new file TARGET, while it is in use."
@@ -50,7 +50,8 @@ def backup(memory: Memory, target: Path, as_json: bool) -> None:
 @json_option
 def restore_(source: Path, yes: bool, db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     "Put the backup SOURCE in the place of the store. What was there is kept beside it."
-    settings = load_settings(config, db_path=db, namespace=namespace)
+    refuse_namespace(namespace, "A backup")
+    settings = load_settings(config, db_path=db)
     path = read_path(settings.db_path)
     examine(source)
     if os.path.exists(path) and not yes:
@@ -68,7 +69,7 @@ AFTER_REPAIR = "What remains can't be rebuilt. Put a backup in its place: rlm db
 
 @db_group.command(epilog=example("rlm db check", "rlm db check --repair"))
 @click.option("--repair", is_flag=True, help="Rebuild what is derived, and compact the file.")
-@with_memory()
+@with_memory(whole="A check")
 @json_option
 def check(memory: Memory, repair: bool, as_json: bool) -> None:
     "Does everything derived agree with the rows? Exit code 1 if anything is wrong."
@@ -86,29 +87,31 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
         sys.exit(1)
 
 # %% ../../nbs/70_service/74_db_cli.ipynb #0fa68099
-@db_group.command("export", epilog=example("rlm db export store.jsonl", "rlm db export - --only agent-7 > agent-7.jsonl"))
+@db_group.command("export", epilog=example("rlm db export store.jsonl", "rlm db export - -n agent-7 > agent-7.jsonl"))
 @click.argument("target")
-@click.option("--only", help="Only this namespace. Default: the whole store.")
-@with_memory()
+@only_option
+@with_memory(named=True)
 @json_option
-def export_(memory: Memory, target: str, only: str | None, as_json: bool) -> None:
-    "Write the store as JSON Lines to the file TARGET, or - for standard output."
-    only = only and valid_label(only, "namespace")
-    with closing(export_lines(memory.backend.db, memory.clock.now(), only)) as lines:
+def export_(memory: Memory, target: str, only: str | None, named: str | None, as_json: bool) -> None:
+    "Write the store, or only the namespace that -n names, as JSON Lines to the file TARGET, or - for standard output."
+    with closing(export_lines(memory.backend.db, memory.clock.now(), one_namespace(named, only))) as lines:
         count = put_lines(target, lines)
     put_export(target, count, "lines", as_json)
 
 
-@db_group.command("import", epilog=example("rlm db import store.jsonl --db copy.db"))
+@db_group.command("import", epilog=example("rlm db import store.jsonl --db copy.db", "rlm db import store.jsonl -n agent-7"))
 @click.argument("source", type=click.File(encoding="utf-8"))
-@with_memory(makes=True)
+@with_memory(makes=True, named=True)
 @json_option
-def import_(memory: Memory, source: IO[str], as_json: bool) -> None:
-    """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. Exit code 1 if memories were
-    refused."""
+def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -> None:
+    """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. With -n only that namespace is read, and
+    what the file has of others is left out. Exit code 1 if memories were refused."""
     checked = checking(memory.settings.max_text_chars)
-    report = import_lines(memory.backend.db, source, secrets=memory.settings.secrets, check=checked)
-    for name in namespaces(memory.backend.db):  # what came without vectors of this store's model gets them
+    report = import_lines(memory.backend.db, source, secrets=memory.settings.secrets, check=checked, only=named)
+    for name in namespaces(memory.backend.db) if named is None else [named]:  # what came without vectors of this store's model gets them
         memory.vectors.fill(name, memory.clock)
-    told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused), "rows": dict(report.rows)}
-    put_import(told, f"{report.added:,} added, {report.unchanged:,} unchanged, {len(report.refused):,} refused.", report.refused, as_json)
+    told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused), "rows": dict(report.rows),
+            "left_out": report.left_out}
+    line = f"{report.added:,} added, {report.unchanged:,} unchanged, {len(report.refused):,} refused."
+    beside = f" Left out: {report.left_out:,} rows of other namespaces." if report.left_out else ""
+    put_import(told, line + beside, report.refused, as_json)

@@ -12,23 +12,23 @@ import click
 
 from ..agent.rdf_export import rdf_blocks
 from ..core.errors import InvalidInput
-from .console import example, json_option, put_export, put_lines, with_memory
+from .console import example, json_option, one_namespace, only_option, put_export, put_lines, with_memory
 from .memory import Memory
 
 # %% ../../nbs/70_service/74_export_cli.ipynb #7d96674f
-@click.command("export", epilog=example("rlm export --rdf memory.ttl --only default --no-text", "rlm export --rdf"))
+@click.command("export", epilog=example("rlm export --rdf memory.ttl -n default --no-text", "rlm export --rdf"))
 @click.argument("target", default="-")
 @click.option("--rdf", is_flag=True, help="As Turtle, in the vocabulary of PROV-O and rlm.ttl.")
-@click.option("--only", help="Only this namespace. Default: the whole store.")
+@only_option
 @click.option("--text/--no-text", "words", default=True, help="With what memories, tasks and answers say, or without.")
-@with_memory()
+@with_memory(named=True)
 @json_option
-def export_command(memory: Memory, target: str, rdf: bool, only: str | None, words: bool, as_json: bool) -> None:
-    "Write where memories come from to the file TARGET, or - for standard output."
+def export_command(memory: Memory, target: str, rdf: bool, only: str | None, words: bool, named: str | None, as_json: bool) -> None:
+    "Write where memories come from to the file TARGET, or - for standard output: of the whole store, or of the namespace that -n names."
     if not rdf:
         raise InvalidInput(
             "There is no format given.", "Use --rdf for linked data; rlm db export writes JSON Lines that rlm can read again."
         )
-    with closing(rdf_blocks(memory.backend.db, only, words)) as blocks:
+    with closing(rdf_blocks(memory.backend.db, one_namespace(named, only), words)) as blocks:
         count = put_lines(target, blocks)
     put_export(target, count, "paragraphs", as_json)

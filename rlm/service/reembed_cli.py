@@ -18,7 +18,7 @@ from ..store.reembed import reembed
 @click.command("reembed", epilog=example("rlm reembed", "rlm reembed --embedder e5 --json"))
 @click.option("--embedder", "name", help="The model, as in the setting embedder. Default: that setting.")
 @click.option("--batch", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Memories in one transaction.")
-@with_memory()
+@with_memory(whole="A new set of vectors")
 @json_option
 def reembed_command(memory: Memory, name: str | None, batch: int, as_json: bool) -> None:
     "Make all vectors of the store anew, while the old ones serve. Broken off, it goes on where it was."

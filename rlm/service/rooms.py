@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..core.settings import Settings
-from ..recall.near_search import BEAM
+from ..recall.anchored_search import BEAM
 from .gate import CONNECTIONS, Problem
 from .memory import Memory
 from .metrics import Attention

@@ -19,7 +19,7 @@ from typing import Any
 from ..core.clock import from_iso, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreBusy, StoreClash, StoreError
 from .database import Database
-from .fulltext import (adjacent, concerned, ids_by_namespace, in_step, index_alone, is_stale, rebuild, replies,
+from .fulltext import (adjacent, concerned, ids_by_namespace, in_step, index_alone, is_stale, merge_index, rebuild, replies,
                                 stands_alone)
 from .index_file import drop_indexes
 from .reading import MEMORY_FIELDS, TAGS_OF, SQLiteInsight
@@ -236,7 +236,7 @@ def scrub(db: Database,  # the store, outside of any transaction
           ) -> None:
     "Leave no freed byte behind: merge the index, rewrite the file, empty the log."
     with db.transaction():
-        db.query("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")
+        merge_index(db)
     db.query("VACUUM")
     deadline = time.monotonic() + db.busy_timeout_s
     while not db.in_memory and db.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:

@@ -25,6 +25,7 @@ from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
 from rlm.service.strategy_cli import strategies_of
+from rlm.store.transfer import export_file, export_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 RLM = Path(sys.executable).with_name("rlm")
@@ -54,7 +55,7 @@ def examples(ctx: click.Context) -> list[str]:
     return [line.strip() for line in lines.splitlines() if line.strip()]
 
 
-EXAMPLES = [pytest.param(line, marks=pytest.mark.slow if line.startswith("rlm bench") else ())
+EXAMPLES = [pytest.param(line, marks=pytest.mark.nightly if line.startswith("rlm bench") else ())
             for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx)]
 # what an example takes for granted, beside the prepared folder
 BEFORE = {"rlm anchors hops": "rlm anchors set A tea",
@@ -204,6 +205,59 @@ def test_two_stores_are_joined_by_a_pipe(home: Path) -> None:
     done = shell(home, "rlm db export - | rlm db import - --db other.db --json")
     assert json.loads(done.stdout)["added"] == 7
     assert run(home, "memory", "show", "tea", "--db", "other.db").returncode == 0
+
+
+REFUSED = ("rlm db backup", "rlm db restore", "rlm db check", "rlm reembed")  # they are of the whole store
+ONE_SPACE = [line for ctx in LEAVES if any(p.name == "namespace" for p in ctx.command.params) and ctx.command.name != "serve"
+             for line in examples(ctx) if not set("|>") & set(line)]
+
+
+def rows_of_carol(home: Path) -> list[str]:
+    "All that the store holds of one namespace."
+    with Memory(home / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z"), read_only=True) as memory:
+        return list(export_lines(memory.backend.db, memory.clock.now(), "carol"))
+
+
+def test_a_namespace_that_is_named_is_the_only_one_touched(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    "Every example of every command, with -n default, beside the rows of carol: none shows them, writes them to a file or changes them."
+    secret = "xylophone"
+    with RuleStore(prepared / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z")) as rules:
+        rules.add_rule(f"No {secret} at night.", rule_id="quiet", tags=[secret])
+    with Memory(prepared / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z")) as memory:
+        memory.write(f"I play the {secret}.", id="tea", tags=[secret], speaker=secret, title=secret, session=secret)
+        memory.write(f"Not the {secret}!", id="peanuts", reply_to="tea", session=secret)
+        memory.link("tea", "peanuts", secret)
+    whole, before, worked = prepared / "whole.jsonl", rows_of_carol(prepared), 0
+    with Memory(prepared / STORE) as memory:
+        export_file(memory.backend.db, whole, memory.clock.now())
+    for number, line in enumerate([*ONE_SPACE, "rlm db import whole.jsonl --db other.db"]):
+        home = Path(shutil.copytree(prepared, tmp_path / str(number)))
+        monkeypatch.chdir(home)
+        monkeypatch.setenv("HOME", str(home))
+        lines = [first for start, first in BEFORE.items() if line.startswith(start) and start not in REFUSED] + [line]
+        for words in map(shlex.split, lines):
+            done = CliRunner().invoke(main, [*words[1:], "-n", "default"], env={"RLM_EMBEDDER": "none"})
+            assert secret not in done.output and not isinstance(done.exception, AssertionError), line
+        if line.startswith(REFUSED):
+            assert done.exit_code == 1 and "of the whole store" in done.stderr, line
+        worked += done.exit_code == 0
+        made = [p for p in home.rglob("*") if p.is_file() and p != home / whole.name and not p.is_relative_to((home / STORE).parent)]
+        assert not [p for p in made if secret.encode() in p.read_bytes()], line
+        assert rows_of_carol(home) == before, line
+    assert worked > len(ONE_SPACE) * 0.7
+
+
+def test_an_import_takes_the_named_namespace_out_of_a_file_that_holds_others(home: Path) -> None:
+    assert run(home, "db", "export", "both.jsonl").returncode == 0
+    done = run(home, "db", "import", "both.jsonl", "-n", "agent-7", "--db", "new.db", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["added"]) == (0, 1) and told["left_out"] > 4
+    with Memory(home / "new.db") as memory:
+        assert memory.stats()["memories"] == 0 and memory.check() == []
+    assert run(home, "memory", "show", "seven", "-n", "agent-7", "--db", "new.db").returncode == 0
+    done = run(home, "db", "import", "store.jsonl", "-n", "carol", "--db", "new.db")
+    assert done.returncode == 1 and b"nothing of the namespace 'carol', only of 'agent-7'" in done.stderr
+    assert run(home, "db", "export", "-", "-n", "default", "--only", "agent-7").returncode == 1
 
 
 def test_every_command_and_setting_is_in_the_documentation() -> None:

@@ -19,7 +19,7 @@ from serving import Running, problem, request, serving
 
 from rlm import Memory
 from rlm.core.errors import StoreCorrupt
-from rlm.recall.near_search import BEAM
+from rlm.recall.anchored_search import BEAM
 from rlm.service.rest import Service
 from rlm.service.tokens import TokenFile
 

@@ -904,6 +904,7 @@ with Memory(sys.argv[1], embedder=Toy()) as memory:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_kill_at_any_moment_leaves_whole_slots(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:

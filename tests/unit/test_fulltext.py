@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
+from rlm.core.errors import StoreCorrupt
 from rlm.core.text import tokens
 from rlm.store import Database, Filters, SQLiteBackend, Weights
 from rlm.store.backend import TEXT_COLUMNS
-from rlm.store.fulltext import CONTEXT_LIMIT, CONTEXT_REACH, bm25_parts
+from rlm.store.fulltext import CONTEXT_LIMIT, CONTEXT_REACH, bm25_parts, index_levels, merge_index
 from rlm.store.records import MemoryRecord, new_record
+from rlm.store.sqlite import erase
+from rlm.store.upkeep import check
 
 pytestmark = pytest.mark.usefixtures("bare")
 EVERY = Filters.read(status="any")
@@ -249,3 +252,37 @@ def test_an_index_of_another_tokeniser_is_rebuilt_on_opening(tmp_path: Any) -> N
         assert "tokeniser" in memory.check()[0]
     with Memory(tmp_path / "m.db") as memory:
         assert memory.search("zebra")[0].id == "z" and memory.check() == []
+
+
+def test_five_thousand_erasures_leave_a_store_that_works() -> None:
+    """Each merges the index, and SQLite before 3.51 adds two levels then; above 2,000 it refuses the index. The file is not
+    rewritten here, as an erasure does: that is slow."""
+    backend, now = SQLiteBackend(Database(":memory:")), ManualClock().now()
+    with backend.transaction() as tx:
+        tx.insert([new_record(" ".join(f"word{i}x{j}" for j in range(60)), now, id=f"kept{i}") for i in range(10)])
+    most = 0
+    for n in range(5000):
+        with backend.transaction() as tx:
+            tx.insert([new_record(f"secret{n}", now, id=f"m{n}")])
+            assert erase(tx, [f"m{n}"], "default", now) == 1
+            merge_index(backend.db)
+        most = max(most, index_levels(backend.db))
+    assert most < 1100 and check(backend.db) == []
+    assert [m.record.id for m in backend.match(["word3x5"], "default", Filters(), 5, Weights())] == ["kept3"]
+
+
+def test_repair_heals_an_index_that_sqlite_refuses_to_open(tmp_path: Any) -> None:
+    with Memory(tmp_path / "m.db") as memory:
+        memory.write("zebra", id="z")
+        block = memory.backend.db.query("SELECT block FROM memories_fts_data WHERE id = 10")[0][0]
+        broken = block[:4] + bytes([0x80 | 2100 >> 7, 2100 & 0x7F]) + block[5:]  # as a thousand erasures left it: 2,100 levels
+        memory.backend.db.query("UPDATE memories_fts_data SET block = ? WHERE id = 10", (broken,))
+    with Memory(tmp_path / "m.db") as memory:
+        with pytest.raises(StoreCorrupt):
+            memory.write("no more")
+        assert memory.check() != []
+        memory.backend.repair()
+        assert memory.check() == []
+        memory.write("giraffe", id="g")
+        memory.delete("g", erase=True)
+        assert memory.backend.match(["zebra"], "default", Filters(), 5, Weights())[0].record.id == "z" and memory.check() == []

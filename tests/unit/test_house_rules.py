@@ -1,103 +1,87 @@
-"The rules of the house, checked on the code itself: who may import whom, sizes, and what a committed file may say."
+"""The rules of the house, checked on the code itself: no towers of classes, imports that run downward, names used once, sizes, and what a
+committed file may say. `tools/house.py` finds what breaks them; the list of offenders may only shrink."""
 import ast
-import io
-import json
 import re
 import subprocess
 import sys
-import tokenize
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import house
+from house import dotted, imported, modules, statements
 from tree import ROOT, project_files
 
-BELOW = {  # what each room may import, itself aside
-    "core": set(),
-    "store": {"core"},
-    "rules": {"core", "store"},
-    "recall": {"core", "store"},
-    "agent": {"core", "store"},
-    "companion": {"core", "store", "recall"},
-    "federation": {"core", "store", "rules", "recall", "agent", "companion"},
-    "service": {"core", "store", "rules", "recall", "agent", "companion", "federation"},
-    "bench": {"core", "store", "rules", "recall", "agent", "companion", "federation", "service"},
-}
-MODULES = sorted(p for p in (ROOT / "rlm").rglob("*.py") if p.name not in ("__init__.py", "_modidx.py"))
-NOTEBOOKS = sorted((ROOT / "nbs").rglob("[!_.]*.ipynb"))
-CELL_LINES, MODULE_LINES = 30, 450
+MODULES = modules()
+found = cache(house.found)  # two tests ask the same
 
 
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
+@pytest.mark.parametrize("rule", house.RULES)
+def test_nothing_new_breaks_a_rule(rule: str) -> None:
+    new = sorted(set(found(rule)) - set(house.listed().get(rule, [])))
+    assert not new, f"{house.RULES[rule][1]}: {', '.join(new)}"
 
 
-def room_of(path: Path) -> str:
-    "The room a file of the package lives in; empty for the package itself."
-    parts = path.relative_to(ROOT / "rlm").parts
-    return parts[0] if len(parts) > 1 else ""
+@pytest.mark.parametrize("rule", house.RULES)
+def test_the_list_of_offenders_shrinks(rule: str) -> None:
+    gone = sorted(set(house.listed().get(rule, [])) - set(found(rule)))
+    assert not gone, f"no longer found; python tools/house.py --shrink takes them out: {', '.join(gone)}"
 
 
-def imported(source: str, package: list[str]) -> Iterator[str]:
-    "The full names of everything that a module imports, wherever in it the import stands."
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[:len(package) - node.level + 1] if node.level else []
-            stem = ".".join([*base, *([node.module] if node.module else [])])
-            yield from (f"{stem}.{alias.name}" for alias in node.names)
+def test_every_rule_of_the_list_is_one_of_the_house() -> None:
+    assert set(house.listed()) <= set(house.RULES)
 
 
-def rooms_used(path: Path) -> set[str]:
-    "The other rooms that a module imports from; `rlm` itself counts as the room `service`, whose facade it shows."
-    package = list(path.relative_to(ROOT).parent.parts)
-    ours = [n.split(".") for n in imported(path.read_text(encoding="utf-8"), package) if n.split(".")[0] == "rlm"]
-    used = {parts[1] if len(parts) > 1 and parts[1] in BELOW else "service" for parts in ours
-            if parts[1:2] not in (["__version__"], ["_modidx"])}
-    return used - {room_of(path)}
+def test_a_tower_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ("class A:\n    def f(self): return B(self)\nclass B(A): pass\nclass C(B):\n    'Too few words.'\n"
+              "    def __getattr__(self, name): return 1\nclass Taking(Exception): pass\nclass Detail(Taking): pass\n")
+    made = tuple(house.Class(n.name, "core.made", n, [house.last_name(b) for b in n.bases])
+                 for n in ast.parse(source).body if isinstance(n, ast.ClassDef))
+    house.aside.cache_clear()
+    monkeypatch.setattr(house, "classes", lambda: made)
+    try:
+        assert house.found("long chains") == ["C"]
+        assert house.found("single subclasses") == ["A", "B"]
+        assert house.found("delegation") == ["C"]
+        assert house.found("references to owner") == ["A -> B"]
+        assert house.found("banned names") == ["Taking"]
+        assert "C" in house.found("riddles")
+    finally:
+        house.aside.cache_clear()
 
 
-# The one module that may name a benchmark, and the one thing it may name: the root command loads the group when asked.
-MOUNT = (ROOT / "rlm" / "service" / "cli.py", "rlm.bench.cli.bench")
-
-
-@pytest.mark.parametrize("path", [p for p in sorted((ROOT / "rlm").rglob("*.py")) if room_of(p)], ids=name_of)
-def test_imports_run_downward(path: Path) -> None:
-    assert room_of(path) in BELOW, f"{room_of(path)} is no room of the house"
-    assert rooms_used(path) - ({"bench"} if path == MOUNT[0] else set()) <= BELOW[room_of(path)]
+def test_statements_are_counted_rightly() -> None:
+    source = ("class C:\n    'doc'\n    x: int = 1\n    def f(self, a=1):\n        'doc'\n        if a:\n            return a\n"
+              "        return 2\n")
+    assert statements(ast.parse(source).body[0]) == 3
+    kernel = ("def g():\n    @njit(cache=True)\n    def k():\n        return 1\n    @app.get('/')\n    def r():\n        return 2\n"
+              "    return k\n")
+    assert statements(ast.parse(kernel).body[0]) == 1
 
 
 def test_benchmarks_are_mounted_in_one_place_and_late() -> None:
-    names = imported(MOUNT[0].read_text(encoding="utf-8"), ["rlm", "service"])
-    assert [n for n in names if n.startswith("rlm.bench")] == [MOUNT[1]]
+    naming = [dotted(p) for p in (ROOT / "rlm").rglob("*.py") if p.name != "_modidx.py" and dotted(p).split(".")[0] != "bench"
+              and ("rlm.bench" in p.read_text(encoding="utf-8")
+                   or any(n.startswith("rlm.bench") for n in imported(house.parsed(p), list(p.relative_to(ROOT).parent.parts))))]
+    assert all(name.startswith("service.cli") for name in naming), naming
     code = "import sys, rlm.service.cli; sys.exit(any(name.startswith('rlm.bench') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
 def test_importing_the_package_imports_no_benchmark() -> None:
-    names = imported((ROOT / "rlm" / "__init__.py").read_text(encoding="utf-8"), ["rlm"])
+    names = imported(ast.parse((ROOT / "rlm" / "__init__.py").read_text(encoding="utf-8")), ["rlm"])
     assert not [n for n in names if n.startswith("rlm.bench")]
 
 
 def test_imports_are_read_rightly() -> None:
     source = "from ..core import text\nfrom .index import x\nimport rlm.agent.run\ndef f():\n    from ...rlm import y"
-    assert list(imported(source, ["rlm", "store"])) == [
+    assert list(imported(ast.parse(source), ["rlm", "store"])) == [
         "rlm.core.text", "rlm.store.index.x", "rlm.agent.run", "rlm.y"]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_a_module_has_a_notebook(module: Path) -> None:
-    said = re.search(r"^# AUTOGENERATED! DO NOT EDIT! File to edit: (\S+)\.$", module.read_text(encoding="utf-8"), re.M)
-    assert said, "it is not exported from a notebook"
-    assert (module.parent / said[1]).resolve() in NOTEBOOKS
-
-
-@pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_a_module_is_short(module: Path) -> None:
-    lines = len(module.read_text(encoding="utf-8").splitlines())
-    assert lines <= MODULE_LINES, f"{lines} lines: split it into two layers"
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
 
 
 def test_normal_forms_are_made_in_one_place() -> None:
@@ -109,48 +93,6 @@ def test_normal_forms_are_made_in_one_place() -> None:
 def test_no_heading_was_taken_for_code() -> None:
     "A chapter's prose that lost its cell would be exported as comments."
     assert not [name_of(m) for m in MODULES if re.search(r"^# #", m.read_text(encoding="utf-8"), re.MULTILINE)]
-
-
-def docstring_lines(tree: ast.AST) -> set[int]:
-    "The lines that docstrings take."
-    homes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)]
-    docs = [n.body[0] for n in homes if ast.get_docstring(n, clean=False) is not None]
-    return {line for doc in docs for line in range(doc.lineno, (doc.end_lineno or doc.lineno) + 1)}
-
-
-def field_lines(tree: ast.AST) -> set[int]:
-    "The lines that declare a class's fields: a table to read, not code to follow."
-    fields = [n for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for n in c.body if isinstance(n, ast.AnnAssign)]
-    return {line for field in fields for line in range(field.lineno, (field.end_lineno or field.lineno) + 1)}
-
-
-def code_lines(source: str) -> int:
-    """Lines of a cell that hold code: no blank lines, comments, docstrings or fields; a text over several lines, such as
-    SQL, counts as one."""
-    quiet = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    tree = ast.parse(source)
-    return len({t.start[0] for t in tokens if t.type not in quiet} - docstring_lines(tree) - field_lines(tree))
-
-
-def exported_cells(notebook: Path) -> Iterator[tuple[str, str]]:
-    "The id and source of every cell that goes into the package."
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "code" and re.match(r"\s*#\|\s*exports?i?\b", source):
-            yield cell["id"], source
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name_of)
-def test_exported_cells_fit_the_eye(notebook: Path) -> None:
-    sizes = {cell: code_lines(source) for cell, source in exported_cells(notebook)}
-    assert not {cell: size for cell, size in sizes.items() if size > CELL_LINES}, "split them, with a word in between"
-
-
-def test_lines_of_code_are_counted_rightly() -> None:
-    cell = '"doc"\n\n# a comment\nx = 1  # said\n\n\ndef f(a,  # one\n      b):\n    \"\"\"doc\n    more\"\"\"\n    return a\n'
-    assert code_lines(cell) == 4
-    assert code_lines('x = \"\"\"\na\nb\n\"\"\"') == 1
 
 
 POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")

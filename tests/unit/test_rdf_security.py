@@ -169,10 +169,69 @@ def test_a_forbidden_query_is_refused(query: str, prov: OntologyContext) -> None
         "PREFIX service: <http://e/> ASK { ?s service:from ?o }",
         "CONSTRUCT { ?s a owl:Class } WHERE { ?s a owl:Class } LIMIT 1",
         "DESCRIBE prov:Agent",
+        "SELECT * { ?s rdfs:label 'caf\\u00e9' } # \\u00e9\r\nLIMIT 1",
+        "SELECT * { ?s rdfs:label '''a\r\nSERVICE''' } LIMIT 1",
+        "PREFIX service: <http://e/> SELECT * { ?s a service:Service . { ?s ?p <http://e/SERVICE/(a)> } }",
+        "PREFIX ex: <http://e/> SELECT * { GRAPH ex:g { ?s ex:aService ex:from } }",
+        "SELECT * { ?s ?p ?o FILTER((1<2)&&(3>2)) FILTER(?o IN (<a>, <http://e/it's)#from>)) }",
+        "SELECT * { ?s ?p <#Agent> } LIMIT 1",
     ],
 )
 def test_words_that_only_look_forbidden_are_fine(query: str, prov: OntologyContext) -> None:
     assert prov.sparql(query).total >= 0
+
+
+P = "PREFIX : <{url}> PREFIX ex: <{url}> PREFIX SERVICEex: <http://e/> PREFIX p: <http://e:80> "
+SMUGGLED = {  # each is a call of SERVICE to one of the engines, or would be if it were a little more lenient
+    "a carriage return ends a comment": "SELECT * {{ # x\r SERVICE <{url}> {{ ?s ?p ?o }} }}",
+    "carriage returns before a line feed": "SELECT * {{ # x\r\r\n SERVICE <{url}> {{ ?s ?p ?o }} }}",
+    "a carriage return does not end a comment": "SELECT * {{ # x\r '''\n SERVICE <{url}> {{ ?s ?p ?o }} }} #'''",
+    "a carriage return in a string": "SELECT * {{ ?a ?b '''\r''' }}",
+    "an escaped line feed in a comment": "SELECT * {{ # \\u000A SERVICE <{url}> {{ ?s ?p ?o }} \n}}",
+    "a long escape": "SELECT * {{ # \\U0000000A SERVICE <{url}> {{ ?s ?p ?o }} \n}}",
+    "a long escape with a small u": "SELECT * {{ # \\u0000000a SERVICE <{url}> {{ ?s ?p ?o }} \n}}",
+    "an escaped carriage return": "SELECT * {{ # \\u000d SERVICE <{url}> {{ ?s ?p ?o }} \n}}",
+    "an escaped quote": "SELECT * {{ ?a ?b '\\u0027 OPTIONAL {{ SERVICE <{url}> {{ ?s ?p ?o }} }} }}#'",
+    "an escaped backslash and quote": "SELECT * {{ ?a ?b '\\u005c\\u0027 }}",
+    "an escaped end of an IRI": "SELECT * {{ ?a ?b <http://e/\\u003ESERVICE:a\\u007B\\u007D#> }}",
+    "an escape in a prefixed name": P + "SELECT * {{ ex:\\u0053ERVICE ?p ?o }}",
+    "no space behind the keyword": P + "SELECT * {{ SERVICE:a {{ ?s ?p ?o }} }}",
+    "a prefix that begins with the keyword": P + "SELECT * {{ serviceEX:a {{ ?s ?p ?o }} }}",
+    "silent, without a space": P + "SELECT * {{ SERVICESILENT:a {{ ?s ?p ?o }} }}",
+    "a keyword behind a dot": P + "SELECT * {{ ?a ?b ?c .SERVICE:a {{ ?s ?p ?o }} }}",
+    "a keyword behind a number": P + "SELECT * {{ ?a ?b 1.SERVICE:a {{ ?s ?p ?o }} }}",
+    "a keyword behind a number and a letter": P + "SELECT * {{ ?a ?b 1e3SERVICE <{url}> {{ ?s ?p ?o }} }}",
+    "a keyword behind true": "SELECT * {{ ?a ?b trueSERVICE <{url}> {{ ?s ?p ?o }} }}",
+    "a keyword behind an empty local name": P + "SELECT * {{ ?a ?b ex:.SERVICE <{url}> {{ ?s ?p ?o }} }}",
+    "a keyword behind two dots": P + "SELECT * {{ ?a ?b ex:a.b.SERVICE SILENT <{url}> {{ ?s ?p ?o }} }}",
+    "a local name that its IRI can't take": P + "SELECT * {{ ?a ?b p:SERVICE <{url}> {{ ?s ?p ?o }} }}",
+    "a comparison that looks like an IRI": P + "SELECT * {{ FILTER(1<2)SERVICE:a#>\n{{ ?s ?p ?o }} }}",
+    "a comparison with a variable": "SELECT * {{ VALUES ?x {{ <{url}> }} FILTER(1<2)SERVICE?x#>\n{{ ?s ?p ?o }} }}",
+    "a comparison without a comment": "SELECT * {{ FILTER(1<2)SERVICE?x>3 }}",
+    "a comparison with a string": "SELECT * {{ ?a ?b ?c FILTER(?c<'>')SERVICE <{url}> {{ ?s ?p ?o }} }} #'",
+    "a space in an IRI for one engine": "SELECT * {{ ?a ?b <http://e/\xa0'''> SERVICE <{url}> {{ ?s ?p ?o }} }} #'''",
+    "a long s": "SELECT * {{ \u017fERVICE <{url}> {{ ?s ?p ?o }} }}",
+    "a dotless i": "SELECT * {{ SERV\u0131CE <{url}> {{ ?s ?p ?o }} }}",
+}
+
+
+@pytest.mark.parametrize("name", SMUGGLED)
+@pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
+def test_a_keyword_that_an_engine_would_see_is_seen(name: str, engine: str, web: tuple[str, list[str]], tmp_path: Path) -> None:
+    url, asked = web
+    file = put(tmp_path, "a.ttl", b"<http://e/a> <http://e/b> true, 1 .")
+    with setup_ontology_context(file, engine=engine) as context, pytest.raises(OntologyError) as caught:
+        context.sparql(SMUGGLED[name].format(url=url))
+    assert caught.value.hint and "not answered" not in str(caught.value)
+    assert asked == []
+
+
+def test_rdflib_in_the_worker_has_no_service(web: tuple[str, list[str]]) -> None:
+    graph = RemoteGraph(Source("x", Path("x"), b"<http://e/a> <http://e/b> <http://e/c> .", "turtle"), RdfLimits(), "rdflib")
+    graph.load()
+    said = graph.query(f"SELECT * {{ SERVICE <{web[0]}> {{ ?s ?p ?o }} }}", {})
+    graph.close()
+    assert "not allowed here" in said["message"]
 
 
 def test_a_query_without_end_is_stopped_and_the_next_one_answered(prov: OntologyContext) -> None:
@@ -267,7 +326,7 @@ def test_scans_take_no_time_on_texts_made_to_backtrack(size: int) -> None:
 
 def test_a_query_made_to_backtrack_is_checked_at_once() -> None:
     begun = time.monotonic()
-    for text in ["'", '"', "<", "?", "a:", "'''\\'", ".", "-", "<a", "#", "a", "@"]:
+    for text in ["'", '"', "<", "?", "a:", "'''\\'", ".", "-", "<a", "a.", "(<a)", "#", "a", "@"]:
         try:
             words_of(text * (20_000 // len(text)))
         except OntologyError:
