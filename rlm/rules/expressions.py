@@ -32,7 +32,7 @@ def kind_of(value: Value,  # a constant or a fact
 # %% ../../nbs/50_rules/01_expressions.ipynb #c47b1b6e
 @dataclass(frozen=True, slots=True)
 class Constant:
-    "Holds a literal value."
+    "Holds a literal: a truth value, number or text."
 
     value: Value  # the literal; whole numbers as int
     kind: Kind  # Bool, Number or String, see `kind_of`
@@ -40,14 +40,14 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    "Names a fact."
+    "Stands for the value of a fact, by its name."
 
     name: str  # as Python normalises identifiers (NFKC)
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    "Negates a truth value."
+    "Negates a truth value: true becomes false, unknown stays unknown."
 
     inner: "Expression"  # a Bool
 
@@ -85,7 +85,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    "Negates a number."
+    "Negates a number: 3 becomes -3."
 
     inner: "Expression"  # a Number, not a constant
 
