@@ -218,7 +218,7 @@ def added(weighed: Mapping[str, Values],  # name → what it adds to each score
           ) -> Values:
     "The sums, one for each candidate."
     first, *others = weighed.values()
-    total = np.array(first, kind)
+    total: Values = np.array(first, kind)
     for amounts in others:
         total += amounts
     return total
