@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs lab check prepare clean
+.PHONY: help demo test nightly heavy docs lab check prepare clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,11 +50,17 @@ $(VENV)/.installed-dev: $(VENV)/.made setup.py settings.ini
 
 # ---------------------------------------------------------------- the commands
 
-demo: $(VENV)/.installed  ## set up, then write memories and find them again, in English and Korean
+demo: $(VENV)/.installed  ## set up, then answer a question over an ontology, and write and find memories in English and Korean
 	@PATH="$(abspath $(BIN)):$$PATH" bash tools/demo.sh
 
 test: check  ## set up, then pass every check and every test, each notebook included
-	@$(PY) -m pytest -n 2 --dist worksteal --durations 15 $(PYTEST_ARGS)
+	@$(PY) -m pytest -n 2 --dist worksteal --durations 15 -m "not nightly and not heavy" $(PYTEST_ARGS)
+
+nightly: $(VENV)/.installed-dev  ## what takes longer: loops of kills, crowds of processes, the site, the wheel with each light extra
+	@$(PY) -m pytest -n 2 --dist worksteal --durations 15 -m "nightly and not heavy" $(PYTEST_ARGS)
+
+heavy: $(VENV)/.installed-dev  ## what takes hours or other projects' packages; not part of CI
+	@$(PY) -m pytest --durations 15 -m heavy $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-dev  ## style, types, drift between package, notebooks and README, documented names
 	@failed=; for gate in "$(BIN)/ruff check" "$(BIN)/mypy" "$(PY) tools/drift.py" "$(PY) tools/apicheck.py"; do \

@@ -212,7 +212,8 @@ def statements(node: ast.AST,  # a function, a class or a body
             continue
         if isinstance(child, ast.stmt) and not isinstance(node, ast.ClassDef):
             total += not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
-        total += statements(child)
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            total += statements(child)
     return total
 
 
@@ -271,6 +272,13 @@ def room_of(name: str,  # a dotted name below the package
     return two if inner else parts[0] if parts[0] in BELOW else ""
 
 
+@cache
+def imports_of(path: Path,  # a module
+               ) -> tuple[str, ...]:
+    "The full names of everything that a module imports, read once."
+    return tuple(imported(parsed(path), list(path.relative_to(ROOT).parent.parts)))
+
+
 def imported(source: ast.AST,      # a module
              package: list[str],  # the package that it lies in
              ) -> Iterator[str]:
@@ -299,7 +307,7 @@ def upward_imports() -> Iterator[str]:
         room = room_of(name)
         if not room or p.name == "_modidx.py":
             continue
-        for full in imported(parsed(p), list(p.relative_to(ROOT).parent.parts)):
+        for full in imports_of(p):
             if not full.startswith("rlm."):
                 if full == "rlm":
                     yield f"{name} -> the whole package"
@@ -316,7 +324,7 @@ def sql_above_the_store() -> Iterator[str]:
     for p in modules():
         name = dotted(p)
         if not name.startswith("store.sqlite."):
-            found = [f for f in imported(parsed(p), list(p.relative_to(ROOT).parent.parts)) if f.split(".")[0] == "sqlite3"]
+            found = [f for f in imports_of(p) if f.split(".")[0] == "sqlite3"]
             yield from (name.split(".")[-1] for _ in found[:1])
 
 
@@ -369,7 +377,7 @@ def notebook_numbers() -> Iterator[str]:
 
 def notebook_order() -> Iterator[str]:
     "Notebooks that import what a later one of the same chapter defines."
-    at = {module_of(nb): nb for nb in notebooks() if module_of(nb)}
+    at = {module: nb for nb in notebooks() if (module := module_of(nb))}
     for nb in notebooks():
         if nb.parent.name == "00_start":
             continue

@@ -26,8 +26,8 @@ from .report import Report, Row, bootstrap, digits, machine, timed, timing
 from .stocked import fill, stock
 from .stream import Stream, begun, model_of, stream
 from ..core.clock import SystemClock
-from ..recall.bootstrap import bootstrap as link
-from ..recall.near_search import SlotSearch
+from ..recall.graph_builder import build_graph
+from ..recall.anchored_search import AnchoredSearcher
 from ..service.finding import SurveyingMemory
 from ..service.memory import Memory
 from ..store.backend import Filters
@@ -46,7 +46,7 @@ def bootstrapped(path: str,  # of a store
     "Link its memories; print time, memory and links as JSON. Run in a process of its own."
     import resource
     backend, began = SQLiteBackend(Database(path)), time.perf_counter()
-    done = link(backend, "default", progress=False)
+    done = build_graph(backend, "default", progress=False)
     took, used = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     unit = 1024 if sys.platform.startswith("linux") else 1
     print(json.dumps({"seconds": took, "processor": used.ru_utime + used.ru_stime, "bytes": used.ru_maxrss * unit,
@@ -198,7 +198,7 @@ class Arms(Plain):
         anchors, found = self.memory.anchors, list[tuple[float, float]]()
         for slot in "ABC":
             anchors.set(slot, None)
-        near = SlotSearch(self.memory.index, self.memory.graph, anchors, boost)
+        near = AnchoredSearcher(self.memory.index, self.memory.graph, anchors, boost)
         for q in self.c.questions:
             sessions = sorted(self.where[e] for e in q.evidence if e in self.where)
             if warm and sessions:

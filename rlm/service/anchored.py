@@ -13,11 +13,11 @@ from typing import Any
 from ..core.errors import InvalidInput
 from ..core.settings import cosines
 from ..recall.anchors import AnchorManager, read_slot
-from ..recall.bootstrap import Bootstrapped, bootstrap
-from ..recall.graph_index import GraphIndex
-from ..recall.link_weights import Mixture
-from ..recall.near_search import SlotSearch
-from ..recall.near_write import NearWrite, Policy, read_policy
+from ..recall.graph_builder import BuildReport, build_graph
+from ..recall.graph import GraphIndex
+from ..recall.links import LinkWeights
+from ..recall.anchored_search import AnchoredSearcher
+from ..recall.anchored_write import AnchoredWriter, LinkPolicy, read_policy
 from .finding import SurveyingMemory, read_k
 from .results import Hit, Hits
 from ..store.records import MemoryRecord
@@ -38,13 +38,13 @@ class LinkedMemory(SurveyingMemory):
         return AnchorManager(self.backend, self.namespace, self.clock, self.settings.anchor_mode, cosines(self.settings.anchor_gates))
 
     def bootstrap(self,
-                  mixture: Mixture | None = None,   # what similarity, time and tags count; None: .7, .2 and .1
+                  mixture: LinkWeights | None = None,   # what similarity, time and tags count; None: .7, .2 and .1
                   k: int = 16,                      # neighbours in meaning that each memory brings
                   progress: bool | None = None,     # show a bar; None: where somebody watches a terminal
-                  ) -> Bootstrapped:
+                  ) -> BuildReport:
         "Link all memories by meaning, time, tags and conversations. May be interrupted and run again."
-        done = bootstrap(self.backend, self.namespace, mixture, k, self.clock, progress)
-        self.graph.count(done.added)
+        done = build_graph(self.backend, self.namespace, mixture, k, self.clock, progress)
+        self.graph.count_added(done.added)
         return done
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #08b6e85e
@@ -52,7 +52,7 @@ class AnchoredSearch(LinkedMemory):
     "Searching where attention is."
 
     def search(self, /,
-               query: str,                 # words in any language
+               query: str,                 # words in any language; of more than 4,000 characters, the first and last 2,000 are embedded
                k: int | None = None,       # how many at most; None: the setting search_k
                *,
                slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
@@ -71,7 +71,7 @@ class AnchoredSearch(LinkedMemory):
             self.anchors.radius(self.anchors.choose(None, slot), radius)  # refuses what there is not
             return super().search(query, k, **filters) if fallback else Hits(query, chosen, (), source="building")
         asked = self._query(query, words, self.index.meaning.model)
-        near = SlotSearch(self.index, self.graph, self.anchors, self.settings.anchor_boost)
+        near = AnchoredSearcher(self.index, self.graph, self.anchors, self.settings.anchor_boost)
         found = near.search(asked, count, chosen, slot, radius, fallback)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)
                      for n, f in enumerate(found, start=1))
@@ -82,10 +82,10 @@ class AnchoredWriting(AnchoredSearch):
     "Writing where attention is."
 
     def write(self, /,
-              text: str,                # the words, kept exactly
+              text: str,                # the words, kept exactly; beyond 64,000 letters their meaning is that of 32 parts, evenly spread
               *,
               slot: str | None = None,  # A, B or C; 'auto': the anchor nearest to the text; None: without anchors
-              policy: "Policy | Mapping[str, Any] | str | None" = None,  # how it is linked, such as link_k=8,min_w=.35
+              policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how it is linked, such as link_k=8,min_w=.35
               **given: Any,             # tags, category, kind, title, summary, session, speaker, role, reply_to …
               ) -> MemoryRecord:
         "Store one memory. Raises `InvalidInput`; then nothing was stored."
@@ -94,20 +94,20 @@ class AnchoredWriting(AnchoredSearch):
         name, chosen = _read_near(slot or "auto", policy)
         return self._store_near([self._checked({"text": text, **given}, self.clock.now())], name, chosen)[0]
 
-    def _store_near(self, records: Sequence[MemoryRecord], slot: str, policy: Policy) -> list[MemoryRecord]:
+    def _store_near(self, records: Sequence[MemoryRecord], slot: str, policy: LinkPolicy) -> list[MemoryRecord]:
         "One after the other, each linked before the next, in one transaction."
-        made, near = self.vectors.made(records), NearWrite(self.graph, self.anchors, policy)
+        made, near = self.vectors.made(records), AnchoredWriter(self.graph, self.anchors, policy)
         stored, added = list[MemoryRecord](), 0
         with self.backend.transaction() as tx:
             for record in records:
                 stored += tx.insert([record])
                 self.vectors.put(_of_one(made, len(stored) - 1), stored[-1:])
                 added += near.attach(tx, stored[-1], slot, self.clock.now()).added
-        self.graph.count(added)
+        self.graph.count_added(added)
         return stored
 
 
-def _read_near(slot: str, policy: "Policy | Mapping[str, Any] | str | None") -> tuple[str, Policy]:
+def _read_near(slot: str, policy: "LinkPolicy | Mapping[str, Any] | str | None") -> tuple[str, LinkPolicy]:
     "Where to write, and how to link. Raises `InvalidInput`."
     return slot if slot == "auto" else read_slot(slot), read_policy(policy)
 
@@ -123,7 +123,7 @@ class AnchoredMemory(AnchoredWriting):
     def write_near(self,
                    items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
                    slot: str = "auto",  # A, B or C; 'auto': for each the anchor nearest to it
-                   policy: "Policy | Mapping[str, Any] | str | None" = None,  # how they are linked
+                   policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how they are linked
                    ) -> list[MemoryRecord]:
         "Store many near an anchor, in order. Raises `InvalidInput`, naming the item; then nothing was stored."
         name, chosen = _read_near(slot, policy)

@@ -91,7 +91,7 @@ class WritingMemory(CheckingMemory):
     "Storing new memories."
 
     def write(self, /,
-              text: str,     # the words, kept exactly
+              text: str,     # the words, kept exactly; beyond 64,000 letters their meaning is that of 32 parts, evenly spread
               **given: Any,  # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
               ) -> MemoryRecord:
         "Store one memory. Raises `InvalidInput`; then nothing was stored."
@@ -213,7 +213,7 @@ class SearchingMemory(AskingMemory):
     "Searching, which changes nothing, not even a counter."
 
     def search(self, /,
-               query: str,            # words in any language
+               query: str,            # words in any language; of more than 4,000 characters, the first and last 2,000 are embedded
                k: int | None = None,  # how many at most; None: the setting search_k
                **filters: Any,        # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> Hits:             # best first

@@ -15,7 +15,7 @@ import click
 from ..core.errors import InvalidInput
 from ..core.files import replacing
 from ..core.text import clip
-from ..recall.link_weights import Mixture
+from ..recall.links import LinkWeights
 from ..recall.snapshots import graph_lines, import_graph
 from .console import Group, example, json_option, options, print_json, print_table, put_export, put_lines, with_memory
 from .memory import Memory
@@ -41,7 +41,7 @@ mixture_options = options(
 @json_option
 def bootstrap(memory: Memory, k: int, as_json: bool, **shares: Any) -> None:
     "Link all memories by meaning, time, tags and conversations. May be interrupted and run again."
-    done = memory.bootstrap(Mixture(**shares), k)
+    done = memory.bootstrap(LinkWeights(**shares), k)
     if as_json:
         print_json(asdict(done))
     elif done.unchanged:

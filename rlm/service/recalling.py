@@ -42,7 +42,7 @@ class AttendingMemory(AnchoredMemory):
         if not has_links(self.backend.db):
             return np.zeros(0, np.int64), np.zeros(0)
         self.graph.sync()
-        return self.graph.around(seqs, limit)
+        return self.graph.merged_neighbors(seqs, limit)
 
     def close(self) -> None:
         "Release the file. Every write was stored when it returned; where attention is, is stored now."

@@ -157,6 +157,7 @@ def quiet_onnxruntime() -> Any:
 
 # %% ../../nbs/10_store/22_e5.ipynb #ef2f7990
 _MARKS = {"query": "query: ", "passage": "passage: "}
+_MOST_WINDOWS = 4  # of 510 tokens, read of one text: a part of 2,000 letters is one or two; one that unfolds into more is cut
 
 
 class OnnxEngine:
@@ -182,7 +183,7 @@ class OnnxEngine:
               ) -> Floats:
         "The vector, of any length."
         ids = self._tokens.ids(_MARKS[kind] + text)
-        windows = [ids[i:i + self._window] for i in range(0, len(ids), self._window)]
+        windows = [ids[i:i + self._window] for i in range(0, len(ids), self._window)][:_MOST_WINDOWS]
         return np.asarray(sum(self._mean(w) * len(w) for w in windows), np.float32)
 
     def _mean(self, ids: list[int]) -> Floats:
@@ -324,6 +325,9 @@ class LazyE5:
             return self._engine
 
 # %% ../../nbs/10_store/22_e5.ipynb #7136a11c
+_LONGEST = 10_000  # characters read of one text, so that none keeps the model busy for minutes
+
+
 class E5(LazyE5):
     "multilingual-e5-small. Threads may share it."
 
@@ -335,9 +339,9 @@ class E5(LazyE5):
         return _calibration()
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        "One vector of length 1 for each text, in order."
+        "One vector of length 1 for each text, in order; of its first 10,000 characters, and of those at most 2,040 tokens."
         engine = self._engine or self.load()
-        made = [engine.embed(clean(text), kind) for text in texts]
+        made = [engine.embed(clean(text[:_LONGEST]), kind) for text in texts]
         return unit(np.stack(made)) if made else np.zeros((0, self.dim), np.float32)
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..core.errors import ModelMismatch
 from .connections import one_of
 from .database import Database
-from .embedding import Calibration, Embedder, Vectors, calibrate, split_parts
+from .embedding import Calibration, Embedder, Vectors, calibrate, sample_parts, split_parts
 from .records import MemoryRecord
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #cce4bdf7
@@ -28,11 +28,11 @@ def passages(text: str,               # of the memory
              title: str | None = None,    # what it is about
              summary: str | None = None,  # embedded by itself, before the text
              ) -> list[str]:
-    "What to embed of a memory: one text, or several when it is long."
+    "Texts to embed of a memory: one, or up to 32 parts of a long text, evenly spread over it; before them its summary."
     start = f"{title}. " if title else ""
     said = f"{speaker}: " if speaker else ""
-    parts = [f"{start}{said}{part}" for part in split_parts(text)]
-    return [f"{start}{summary}", *parts] if summary else parts
+    parts = [f"{start}{said}{part}" for part in sample_parts(split_parts(text))]
+    return [f"{start}{split_parts(summary)[0]}", *parts] if summary else parts
 
 
 def spoken(record: MemoryRecord,  # a memory, stored or not

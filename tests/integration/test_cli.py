@@ -55,7 +55,7 @@ def examples(ctx: click.Context) -> list[str]:
     return [line.strip() for line in lines.splitlines() if line.strip()]
 
 
-EXAMPLES = [pytest.param(line, marks=pytest.mark.slow if line.startswith("rlm bench") else ())
+EXAMPLES = [pytest.param(line, marks=pytest.mark.nightly if line.startswith("rlm bench") else ())
             for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx)]
 # what an example takes for granted, beside the prepared folder
 BEFORE = {"rlm anchors hops": "rlm anchors set A tea",

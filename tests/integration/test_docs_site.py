@@ -15,7 +15,7 @@ from docs import site_path
 from tree import copy_tree
 from vendor import KATEX, outside_requests
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 PAGE = """# A written page
 

@@ -6,7 +6,7 @@ import pytest
 from rlm.bench.crash import kill_test, soak
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_eight_processes_on_one_file_lose_nothing(tmp_path: Path) -> None:
     found = soak(tmp_path / "crowd.db", processes=8, seconds=60)
     assert (found.errors, found.problems) == ((), ())
@@ -16,7 +16,7 @@ def test_eight_processes_on_one_file_lose_nothing(tmp_path: Path) -> None:
     assert all(found.waits[kind] for kind in ("write", "write_many", "update", "get", "search", "recent"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_was_acknowledged_survives_two_hundred_kills(tmp_path: Path) -> None:
     found = kill_test(tmp_path, kills=200)
     assert found.problems == ()

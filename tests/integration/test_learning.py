@@ -16,7 +16,7 @@ def report() -> Report:
     return run(quick=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_makes_the_difference(report: Report, tmp_path: Path) -> None:
     r = report
     assert r["accuracy: shipped packs"].value > 3 * r["accuracy: no memory"].value
@@ -30,7 +30,7 @@ def test_memory_makes_the_difference(report: Report, tmp_path: Path) -> None:
     assert read_report(write_report(r, tmp_path / "learning.json"))["accuracy: trained"].value == r["accuracy: trained"].value
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_learned_is_kept_and_used(root: Path) -> None:
     path = root / "ontology" / "time.ttl"
     graph = read_gold(path)

@@ -507,6 +507,7 @@ for n in range(10_000):
 """
 
 
+@pytest.mark.nightly
 def test_killed_while_files_are_written(path: Path, tmp_path: Path) -> None:
     draw, written = random.Random(7), list[str]()
     for round_ in range(5):

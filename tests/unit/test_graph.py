@@ -23,15 +23,14 @@ from toy import SUBJECTS, Toy
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.recall import bootstrap as module
+from rlm.recall import graph_builder as module
+from rlm.recall.adjacency import build_adjacency, unique_links, walk
+from rlm.recall.anchored_search import AnchoredSearcher
+from rlm.recall.anchored_write import AnchoredWriter
 from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
-from rlm.recall.graph_index import GraphIndex
-from rlm.recall.graph_view import make_view, pairs
-from rlm.recall.link_weights import Mixture, similarity
-from rlm.recall.near_search import SlotSearch
-from rlm.recall.near_write import NearWrite
-from rlm.recall.snapshots import Imported, export_anchors, export_graph, import_anchors, import_graph
-from rlm.recall.walks import walk
+from rlm.recall.graph import GraphIndex
+from rlm.recall.links import LinkWeights, calibrated_similarity
+from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
 from rlm.service.finding import SurveyingMemory
 from rlm.service.metrics import Attention, AttentionCollector
 from rlm.store.backend import Filters
@@ -79,23 +78,23 @@ random_links = st.lists(st.tuples(st.integers(1, 25), st.integers(1, 25), st.int
 
 @given(random_links, st.integers(1, 25), st.integers(0, 5), st.integers(1, 12))
 def test_a_walk_never_revisits_and_a_larger_radius_only_adds(found: Links, start: int, radius: int, beam: int) -> None:
-    view = make_view(found)
+    view = build_adjacency(found)
     near, far = walk(view, start, radius, beam), walk(view, start, radius + 1, beam)
     assert len(set(far.seqs.tolist())) == len(far) and far.seqs[:len(near)].tolist() == near.seqs.tolist()
     assert (np.bincount(far.hops)[1:] <= beam).all() and (np.diff(far.hops) >= 0).all()
     for n in range(len(far)):
-        way = far.way(n)
+        way = far.path(n)
         assert way[0] == start and len(way) == far.hops[n] + 1
         assert all(b in view.row(a)[0] for a, b in itertools.pairwise(way))
 
 
 @given(random_links)
 def test_links_are_seen_from_both_ends(found: Links) -> None:
-    view = make_view(found)
+    view = build_adjacency(found)
     for seq in range(26):
         for to, w, o in zip(*(c.tolist() for c in view.row(seq)), strict=True):
             assert (seq, w, o) in list(zip(*(c.tolist() for c in view.row(to)), strict=True))
-    assert {(a, b) for a, b in zip(pairs(view).src.tolist(), pairs(view).dst.tolist(), strict=True)} == {
+    assert {(a, b) for a, b in zip(unique_links(view).src.tolist(), unique_links(view).dst.tolist(), strict=True)} == {
         (min(a, b), max(a, b)) for a, b in zip(found.src.tolist(), found.dst.tolist(), strict=True)}
 
 
@@ -139,8 +138,8 @@ def test_the_graph_in_memory_is_the_graph_in_the_store(steps: list[tuple[str, in
                 m.bootstrap(progress=False)
             for graph in (m.graph, other):
                 graph.sync()
-            seen, true = pairs(m.graph.sync()), pairs(make_view(read_links(m.backend.db, m.namespace)))
-            for x, y in ((seen, true), (pairs(other.sync()), true)):
+            seen, true = unique_links(m.graph.sync()), unique_links(build_adjacency(read_links(m.backend.db, m.namespace)))
+            for x, y in ((seen, true), (unique_links(other.sync()), true)):
                 assert all(np.array_equal(getattr(x, f), getattr(y, f)) for f in ("src", "dst", "weight", "bits"))
 
 
@@ -218,18 +217,18 @@ def test_weights_are_the_stated_mixture(memory: Memory) -> None:
     memory.write("boat far away", id="c", tags=["trip"])
     memory.write("cat", id="d", tags=["trip"])
     memory.bootstrap(progress=False)
-    stamp = memory.anchors.stamp()
+    stamp = memory.anchors.topics.stamp()
     assert stamp is not None
-    topics = {i: memory.anchors.topic_of(memory.get(i).seq) for i in "abcd"}
+    topics = {i: memory.anchors.topics.topic_of(memory.get(i).seq) for i in "abcd"}
 
     def near(x: str, y: str) -> float:
-        return float(similarity(topics[x] @ topics[y], stamp.calibration.related))
+        return float(calibrated_similarity(topics[x] @ topics[y], stamp.calibration.related))
 
     found = {(e.src, e.dst): e for e in memory.links("a") + memory.links("c")}
     assert found["a", "b"].weight == pytest.approx(0.7 * near("a", "b") + 0.2 + 0.1, abs=1e-4) and found["a", "b"].origin == "sim+time+tag"
     assert found["a", "c"].weight == pytest.approx(0.7 * near("a", "c"), abs=1e-4) and found["a", "c"].origin == "sim"
     assert found["c", "d"].weight == pytest.approx(0.7 * near("c", "d") + 0.2 + 0.1, abs=1e-4) and found["c", "d"].origin == "time+tag"
-    assert 0.7 * near("c", "d") < Mixture().theta, "similarity alone would not have made it"
+    assert 0.7 * near("c", "d") < LinkWeights().theta, "similarity alone would not have made it"
 
 
 def test_a_bootstrap_is_idempotent_and_drops_what_no_longer_holds(memory: Memory) -> None:
@@ -250,7 +249,7 @@ def test_a_bootstrap_is_idempotent_and_drops_what_no_longer_holds(memory: Memory
 @pytest.mark.parametrize("n", [40])
 def test_no_memory_has_more_links_than_it_may(memory: Memory, n: int) -> None:
     memory.write_many([{"text": f"boat {i}", "session": "s", "tags": ["t"]} for i in range(n)])
-    memory.bootstrap(Mixture(kmax=8), progress=False)
+    memory.bootstrap(LinkWeights(kmax=8), progress=False)
     assert memory.graph.stats()["most links"] <= 8 and memory.graph.stats()["memories linked"] == n
 
 
@@ -263,7 +262,7 @@ def test_what_a_write_has_linked_outlives_bootstraps_and_imports(memory: Memory,
     before = {id: set(dict(memory.graph.neighbors(id))) for id in ("like", "unlike")}
     asked = sum(n for origin, n in memory.graph.stats()["origins"].items() if "write" in origin)
     assert all(before.values()) and asked
-    for mixture in (Mixture(), Mixture(theta=0.99)):
+    for mixture in (LinkWeights(), LinkWeights(theta=0.99)):
         memory.clock.advance(days=1)  # type: ignore[attr-defined]
         memory.bootstrap(mixture, progress=False)
         assert all(set(dict(memory.graph.neighbors(id))) >= kept for id, kept in before.items())
@@ -279,7 +278,7 @@ def test_a_bootstrap_without_a_model_links_by_time_and_tags() -> None:
         m.write("alone", tags=["x"])
         assert m.bootstrap(progress=False).added == 3 and set(m.graph.stats()["origins"]) == {"time+tag"}
         made = read_links(m.backend.db, "default")
-        assert (made.bits == TIME | TAG).all() and (made.weight < Mixture().theta).all(), "they have a floor of their own"
+        assert (made.bits == TIME | TAG).all() and (made.weight < LinkWeights().theta).all(), "they have a floor of their own"
 
 
 KILLED = """
@@ -287,15 +286,15 @@ import os, signal, sys
 sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
-from rlm.recall import bootstrap as module
+from rlm.recall import graph_builder as module
 from rlm.store.sqlite import SQLiteBackend
-real = module.batches
-def dying(weighing, k, after, size=20):
-    for n, batch in enumerate(real(weighing, k, after, size)):
+real = module.link_batches
+def dying(weigher, k, after, size=20):
+    for n, batch in enumerate(real(weigher, k, after, size)):
         if n == 2:
             os.kill(os.getpid(), signal.SIGKILL)
         yield batch
-module.batches = dying
+module.link_batches = dying
 Memory({path!r}, embedder=Toy()).bootstrap(progress=False)
 """
 
@@ -331,7 +330,7 @@ def linked_like_anew(m: Memory) -> bool:
 def test_what_was_written_during_a_bootstrap_is_linked_by_the_next(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     harbour(memory)
     memory.write("boat again", session="boat")
-    real = module.batches
+    real = module.link_batches
 
     def meanwhile(*given: Any) -> Iterator[Any]:
         for batch in real(*given):
@@ -339,7 +338,7 @@ def test_what_was_written_during_a_bootstrap_is_linked_by_the_next(memory: Memor
             memory.write("boat while it runs", id="late", session="boat")
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "batches", meanwhile)
+        patch.setattr(module, "link_batches", meanwhile)
         memory.bootstrap(progress=False)
     assert memory.graph.neighbors("late") == []
     assert not memory.bootstrap(progress=False).unchanged and len(memory.graph.neighbors("late")) > 1
@@ -348,14 +347,14 @@ def test_what_was_written_during_a_bootstrap_is_linked_by_the_next(memory: Memor
 
 def interrupted(m: Memory, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     "A bootstrap that stops after its first batch."
-    real = module.batches
+    real = module.link_batches
 
-    def stopping(weighing: Any, k: int, after: int) -> Iterator[Any]:
-        yield next(real(weighing, k, after, size))
+    def stopping(weigher: Any, k: int, after: int) -> Iterator[Any]:
+        yield next(real(weigher, k, after, size))
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "batches", stopping)
+        patch.setattr(module, "link_batches", stopping)
         with pytest.raises(KeyboardInterrupt):
             m.bootstrap(progress=False)
 
@@ -384,7 +383,7 @@ def test_what_changed_while_a_bootstrap_was_interrupted_is_linked(memory: Memory
 # ---------------------------------------------------------------- anchors
 
 def topic(m: Memory, text: str) -> Any:
-    return m.anchors.topic(Toy().embed([text], "query")[0])
+    return m.anchors.topics.topic(Toy().embed([text], "query")[0])
 
 
 def test_another_topic_takes_over_only_when_it_is_clearly_nearer(memory: Memory) -> None:
@@ -397,7 +396,7 @@ def test_another_topic_takes_over_only_when_it_is_clearly_nearer(memory: Memory)
         mixed = unit(share * a + (1 - share) * b)
         assert (mixed @ a - mixed @ b > HYSTERESIS) == (expected == "A")
         assert memory.anchors.select_active_slot(mixed) == expected
-    memory.anchors.used("A")
+    memory.anchors.record("A")
     assert memory.anchors.select_active_slot(unit(a + b)) == "A" and memory.anchors.select_active_slot(None) == "A"
 
 
@@ -453,7 +452,7 @@ def test_a_move_that_a_search_causes_is_an_event_and_any_other_search_is_none(me
 def test_a_topic_follows_by_three_tenths(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
-    before, new = memory.anchors.rows()["A"].topic, memory.anchors.topic_of(memory.get("cat0").seq)
+    before, new = memory.anchors.rows()["A"].topic, memory.anchors.topics.topic_of(memory.get("cat0").seq)
     assert before is not None and new is not None and memory.anchors.move_anchor("A", "cat0")
     assert memory.anchors.rows()["A"].topic == pytest.approx(unit((1 - RATE) * before + RATE * new), abs=1e-5)
 
@@ -605,8 +604,8 @@ def test_an_answer_does_not_fail_for_a_move_that_cant_be_stored(tmp_path: Path) 
 def test_an_anchor_does_not_move_to_what_was_deleted_meanwhile(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
-    note = SlotSearch.note
-    monkeypatch.setattr(SlotSearch, "note", lambda self, seen, *more: (memory.delete("boat3"), note(self, seen, *more)))
+    record = AnchoredSearcher.record
+    monkeypatch.setattr(AnchoredSearcher, "record", lambda self, seen, *more: (memory.delete("boat3"), record(self, seen, *more)))
     assert memory.search("boat number 3", slot="A")[0].id == "boat3"
     anchor = memory.anchors.state()[0]
     assert (anchor.id, anchor.uses, anchor.failures) == ("boat0", 1, 0)
@@ -686,16 +685,16 @@ def test_an_empty_store_can_be_written_near_an_anchor(memory: Memory) -> None:
         assert plain.graph.edge_count == 1 and plain.search("two", slot="C")[0].text == "two"
 
 
-@pytest.mark.parametrize("step", ["insert", "put", "offered", "choose", "used", "log", "link_in"])
+@pytest.mark.parametrize("step", ["insert", "put", "candidates", "choose", "record", "log", "add_links"])
 def test_a_write_that_fails_at_any_step_leaves_nothing(memory: Memory, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
     before, graph = state(memory), repr(memory.graph)
-    where: Any = {"insert": SQLiteTransaction, "log": SQLiteTransaction, "put": type(memory.vectors), "offered": NearWrite,
-                  "choose": AnchorManager, "used": AnchorManager}.get(step)
-    target = "rlm.recall.near_write.link_in" if where is None else f"{where.__module__}.{where.__name__}.{step}"
-    module = sys.modules["rlm.recall.near_write"]
-    real = module.link_in if where is None else getattr(where, step)  # type: ignore[attr-defined]
+    where: Any = {"insert": SQLiteTransaction, "log": SQLiteTransaction, "put": type(memory.vectors), "candidates": AnchoredWriter,
+                  "choose": AnchorManager, "record": AnchorManager}.get(step)
+    target = "rlm.recall.anchored_write.add_links" if where is None else f"{where.__module__}.{where.__name__}.{step}"
+    module = sys.modules["rlm.recall.anchored_write"]
+    real = module.add_links if where is None else getattr(where, step)  # type: ignore[attr-defined]
 
     def failing(*args: Any, **kwargs: Any) -> Any:
         real(*args, **kwargs)
@@ -724,6 +723,7 @@ while True:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("delay", [0.15, 0.6])
 def test_a_killed_writer_leaves_anchors_links_and_memories_consistent(tmp_path: Path, delay: float) -> None:
     path = tmp_path / "m.db"
@@ -849,6 +849,11 @@ def test_a_graph_and_its_anchors_are_carried_to_another_store(memory: Memory, tm
         assert repr(other.anchors) == before, "all, or nothing"
 
 
+def test_only_a_line_feed_ends_a_line_of_a_snapshot(tmp_path: Path) -> None:
+    (tmp_path / "f.jsonl").write_text('"one\u2028line\x85of JSON"\n\n"another"\n', encoding="utf-8")
+    assert read_file(tmp_path / "f.jsonl") == ["one\u2028line\x85of JSON", "another"]
+
+
 def test_an_import_counts_the_links_that_stay(memory: Memory, tmp_path: Path) -> None:
     for id in "abcd":
         memory.write(id, id=id)
@@ -858,7 +863,7 @@ def test_an_import_counts_the_links_that_stay(memory: Memory, tmp_path: Path) ->
     lines = [{"format": "rlm-graph", "version": 1}, *rows, {"format": "rlm-graph", "lines": len(rows) + 2}]
     (tmp_path / "g.jsonl").write_text("\n".join(map(json.dumps, lines)))
     before = memory.graph.added
-    assert import_graph(memory.graph, tmp_path / "g.jsonl") == Imported(2, 1, 1)
+    assert import_graph(memory.graph, tmp_path / "g.jsonl") == GraphImport(2, 1, 1)
     assert memory.graph.edge_count == 2 and memory.graph.added == before + 1
 
 
@@ -927,7 +932,7 @@ def test_a_whole_export_carries_graph_and_anchors(memory: Memory, tmp_path: Path
 def test_a_boost_is_part_of_the_score(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
-    near = SlotSearch(memory.index, memory.graph, memory.anchors, boost=0.3)
+    near = AnchoredSearcher(memory.index, memory.graph, memory.anchors, boost=0.3)
     found = near.search(memory.query("boat number 3"), 5, Filters.read(memory.clock.now() + timedelta(days=1)), "A")
     ways = [f for f in found if "(way)" in f.answer.shares]
     assert ways and all(0 < f.answer.shares["(way)"]["way"] <= 0.3 for f in ways)

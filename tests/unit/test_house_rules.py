@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,18 @@ from house import dotted, imported, modules, statements
 from tree import ROOT, project_files
 
 MODULES = modules()
+found = cache(house.found)  # two tests ask the same
 
 
 @pytest.mark.parametrize("rule", house.RULES)
 def test_nothing_new_breaks_a_rule(rule: str) -> None:
-    new = sorted(set(house.found(rule)) - set(house.listed().get(rule, [])))
+    new = sorted(set(found(rule)) - set(house.listed().get(rule, [])))
     assert not new, f"{house.RULES[rule][1]}: {', '.join(new)}"
 
 
 @pytest.mark.parametrize("rule", house.RULES)
 def test_the_list_of_offenders_shrinks(rule: str) -> None:
-    gone = sorted(set(house.listed().get(rule, [])) - set(house.found(rule)))
+    gone = sorted(set(house.listed().get(rule, [])) - set(found(rule)))
     assert not gone, f"no longer found; python tools/house.py --shrink takes them out: {', '.join(gone)}"
 
 

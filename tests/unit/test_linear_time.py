@@ -38,6 +38,7 @@ def seconds(read: Callable[[str], Any], piece: str, size: int) -> float:
         gc.enable()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("reads", "pieces", "size"), [
     ((tokens, normalise, composed), TEXT, 20_000),
     ((screen,), GUARD + TEXT, 20_000),

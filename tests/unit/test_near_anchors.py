@@ -9,7 +9,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreBusy
-from rlm.recall.near_write import NearWrite
+from rlm.recall.anchored_write import AnchoredWriter
 
 
 @pytest.fixture
@@ -44,14 +44,14 @@ def before_it_begins(monkeypatch: pytest.MonkeyPatch, m: Memory, what: Callable[
 def test_many_are_stored_linked_and_attended_to_or_nothing_is(memory: Memory, nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.write("hub", id="hub")
     memory.anchors.set("A", "hub")
-    before, attach, calls = state(memory), NearWrite.attach, list[int]()
+    before, attach, calls = state(memory), AnchoredWriter.attach, list[int]()
 
     def busy(*args: Any, **kwargs: Any) -> Any:
         calls.append(1)
         if len(calls) == nth:
             raise StoreBusy("It is being written.", "Try again.")
         return attach(*args, **kwargs)
-    monkeypatch.setattr(NearWrite, "attach", busy)
+    monkeypatch.setattr(AnchoredWriter, "attach", busy)
     with pytest.raises(StoreBusy):
         memory.write_near(["one", "two", "three"], "A")
     assert state(memory) == before

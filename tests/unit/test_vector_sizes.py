@@ -48,6 +48,7 @@ def test_a_store_that_has_mixed_sizes_says_so_and_is_mended(path: Path) -> None:
         assert memory.check() == [] and memory.backend.db.query("SELECT count(*) FROM vectors WHERE dim = 16") == [(31,)]
 
 
+@pytest.mark.nightly
 def test_a_killed_reembedding_to_another_size_goes_on(path: Path) -> None:
     resized(path)
     longer = Toy("openai:m", 16)
