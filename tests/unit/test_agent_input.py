@@ -20,7 +20,7 @@ from rlm.agent.memory.strategy import make_item
 from rlm.agent.models import Reply, ScriptedModel, open_model
 from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
-from rlm.agent.rdf_files import OntologyError
+from rlm.agent.ontology.rdf_source import OntologyError
 from rlm.agent.sandbox import Limits, open_sandbox
 from rlm.agent.sandbox_inprocess import InprocessSandbox, answer, sound
 from rlm.agent.sandbox_process import ProcessSandbox

@@ -62,7 +62,8 @@ _NATIVE = re.compile(rf"(?<!\w)(?!한\s*번)({'|'.join(sorted(_KOREAN, key=len, 
                      r"(?:입니다|이다|이에요|예요|이요|요)?(?=[.!\s]*$))")
 
 
-def read_numbers(answer: str) -> set[int]:
+def read_numbers(answer: str,  # a run's answer
+                 ) -> set[int]:
     "The whole numbers in an answer, in digits or written out."
     told = normalise(answer)
     found = {int(n.replace(",", "").replace("−", "-")) for n in _DIGITS.findall(told)} | {_KOREAN[n] for n in _NATIVE.findall(told)}
@@ -70,23 +71,28 @@ def read_numbers(answer: str) -> set[int]:
     return found | ({_ENGLISH[word] for word in said.groups() if word} if said else {1} if _ALONE.match(told) else set())
 
 # %% ../../../nbs/80_learning/12_answer_parsing.ipynb #258e33a5
-def match_form(text: str) -> str:
+def match_form(text: str,  # an answer, or what must stand in it
+               ) -> str:
+    "A text as it is searched: in normal form, its white space single."
     return " ".join(normalise(text).split())
 
 
-def local_name(term: object) -> str:
+def local_name(term: object,  # an IRI, a prefixed name, or any text
+               ) -> str:
     "A term by its local name, or a text as it is matched."
     text = str(term).strip().strip("<>\"'`.,;")
     found = re.search(r"(?:^|[#/:])([^#/:\s]+)$", text) if " " not in text else None
     return normalise(found[1] if found else text)
 
 
-def answer_parts(trajectory: Trajectory) -> list[object]:
+def answer_parts(trajectory: Trajectory,  # a run
+                 ) -> list[object]:
     "The members of an answer, one if it is no list."
     return list(trajectory.value) if isinstance(trajectory.value, list | tuple) else [*_PARTED.split(trajectory.answer)]
 
 
-def answer_terms(trajectory: Trajectory) -> list[str]:
+def answer_terms(trajectory: Trajectory,  # a run
+                 ) -> list[str]:
     "The terms of an answer."
     return [n for p in answer_parts(trajectory) if (n := local_name(p)) not in ("", "none", "없음", "없습니다")]
 
@@ -100,7 +106,8 @@ def _names_others(text: str, task: str) -> bool:
     return any(not re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", normalise(task)) for name in names)
 
 
-def read_refusal(trajectory: Trajectory) -> bool | None:
+def read_refusal(trajectory: Trajectory,  # a run
+                 ) -> bool | None:
     "Whether an answer says that there is none; None where it may be an answer, too."
     told, task = normalise(trajectory.answer), trajectory.task
     if is_abstention(trajectory.answer):
@@ -113,14 +120,20 @@ def read_refusal(trajectory: Trajectory) -> bool | None:
     return None if later and not _names_others(told, task) else False
 
 # %% ../../../nbs/80_learning/12_answer_parsing.ipynb #34f557e4
-def read_truth(answer: str, value: object) -> bool | None:
+def read_truth(answer: str,    # a run's answer
+               value: object,  # the same before it became text
+               ) -> bool | None:
+    "Yes or no, as an answer says it; None where it says neither, or both."
     if isinstance(value, bool):
         return value
     yes, no = bool(_YES.match(normalise(answer))), bool(_NO.match(normalise(answer)))
     return yes if yes != no else None
 
 
-def read_number(answer: str, value: object) -> int | None:
+def read_number(answer: str,    # a run's answer
+                value: object,  # the same before it became text
+                ) -> int | None:
+    "The one whole number in an answer; None where there is none, or several."
     if isinstance(value, int | float) and not isinstance(value, bool):
         return int(value) if isinstance(value, int) or value.is_integer() else None
     found = read_numbers(answer)
@@ -138,7 +151,9 @@ def _of_something_else(answer: str, task: str) -> bool:
     return len(told.split()) >= 5 and not _STANCE.search(told) and not asked & set(re.findall(r"\w{4,}", told))
 
 
-def has_other_form(trajectory: Trajectory, form: str) -> bool:
+def has_other_form(trajectory: Trajectory,  # a run
+                   form: str,               # expected: truth or number
+                   ) -> bool:
     "Whether an answer can be read, but not as yes or no, or as one number: a list, terms, several numbers, a yes for a number."
     answer, value = trajectory.answer, trajectory.value
     if value is not None and not isinstance(value, str):

@@ -11,7 +11,7 @@ import ast
 import builtins
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .judge import extract_trajectory_artifact, read_object

@@ -82,10 +82,10 @@ class Patience:
 def retry_delay(attempt: int,              # 0 for the first that failed
                 retry_after: str | None,   # the header of that name
                 ) -> float:
-    "Seconds to wait before the next attempt: what the server asks for, else twice as long each time, spread by a quarter; at most a minute."
+    "Seconds to wait before the next attempt: what the server asks for, else doubling, spread by a quarter; at most a minute."
     if retry_after and retry_after.strip().isdigit():
         return min(60.0, float(retry_after))
-    return min(60.0, 0.5 * 2**attempt) * random.uniform(0.75, 1.25)
+    return float(min(60.0, 0.5 * 2**attempt)) * random.uniform(0.75, 1.25)
 
 
 class Endpoint:
