@@ -20,7 +20,7 @@ from rlm.agent.memory.sqlite import SQLiteMemoryBackend
 from rlm.agent.memory.store import MemoryBackend
 from rlm.agent.memory.strategy import MemoryItem, make_item, safe_item, to_record
 from rlm.core.clock import ManualClock
-from rlm.core.promotion import Gate
+from rlm.core.promotion import PromotionPolicy
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -90,7 +90,7 @@ def test_a_flagged_strategy_is_never_promoted(backend: MemoryBackend) -> None:
         kept = stored(backend, item)
         for _ in range(2):
             backend.update(replace(kept, status="hot"))
-    proved = Gate(n_promote=0)
+    proved = PromotionPolicy(n_promote=0)
     assert set(promote(backend, proved).values()) <= {"ltm"} and {i.title for i in backend.items() if i.status == "ltm"} == {CLEAN.title}
 
 
