@@ -23,7 +23,7 @@ from .rule_sets import KINDS, Maker, RuleSet, rule_set, scores, shuffled
 from ..rules import ConflictResolver, RuleStore, audit
 from ..rules.evaluation import keyed, read_facts
 from ..rules.reasoning import RuleReasoner
-from ..store.backend import Filters
+from ..store.filters import Filters
 
 
 @dataclass(frozen=True, slots=True)

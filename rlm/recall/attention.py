@@ -41,7 +41,7 @@ class Watching:
                  clock: Clock,        # tells the present
                  ) -> None:
         self.index, self.clock, self.db, self.namespace = index, clock, index.db, index.namespace
-        self.lock, self.position = index.db.lock(), ("", -1)
+        self.lock, self.position = index.db.shared_lock(), ("", -1)
         self.generation, self._behind = 0, True  # the last event that touched a memory; and whether there are others
         self._seen: WeakKeyDictionary[Any, tuple[int, int, int]] = WeakKeyDictionary()  # what each connection said last
         self._last: tuple[int, int, int] | None = None  # what the one that was asked last has said
@@ -49,7 +49,7 @@ class Watching:
 
     def moved(self) -> bool:
         "Whether there may be events that are not known here."
-        said = self.db.moment()
+        said = self.db.change_token()
         if said is not None and (said == self._last or self._seen.get(self.db.current()) == said):
             self._last = said
             return self._behind
@@ -239,7 +239,7 @@ class CatchingUp(Taking):
 
     def catch_up(self) -> None:
         "Take over what has been written. The index is brought into step."
-        said = self.db.moment()  # before the snapshot: what is written in between is noticed
+        said = self.db.change_token()  # before the snapshot: what is written in between is noticed
         with self.index.moment():
             position, before = self.index.backend.position(), self.position
             changes = self._changes(before[1])
@@ -298,7 +298,7 @@ class Keeping(Stored):
         "Store slots and checkpoints, if they have changed."
         with self.lock:
             self.settle()
-        if self.unsaved and not self.db.read_only and not self.db.current().inside:
+        if self.unsaved and not self.db.read_only and not self.db.current().active:
             with self.db.transaction(patience), self.lock:  # in this order: whoever writes may ask something, and wait for the lock
                 self.settle()  # somebody may have asked while this waited
                 due = self.unsaved

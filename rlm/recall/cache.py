@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ..core.text import normalise
 from .working_memory import Remembered
-from ..store.backend import Filters
-from ..store.feed import is_plain
+from ..store.filters import Filters
+from ..store.filters import is_plain
 from ..store.hybrid import EVERYTHING
 
 SIZE = 512  # answers that are kept

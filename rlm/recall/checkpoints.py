@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from .working_memory import HALF_LIFE_S, Slot
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.slot_rows import put_refs, stored_refs
 
 Ints = NDArray[np.int64]
@@ -161,7 +161,7 @@ class CheckpointManager(Keeping):
         self.held.clear()
 
 # %% ../../nbs/30_recall/33_checkpoints.ipynb #344742ce
-def write_refs(db: Database,              # inside the transaction that stores the slots
+def write_refs(db: SQLiteDatabase,              # inside the transaction that stores the slots
                namespace: str,            # the partition
                slots: Sequence[Slot],     # all there are
                manager: Keeping,          # what hangs on them
@@ -171,7 +171,7 @@ def write_refs(db: Database,              # inside the transaction that stores t
                              for s in slots for r in manager.of(s)])
 
 
-def read_refs(db: Database,           # an open store
+def read_refs(db: SQLiteDatabase,           # an open store
               namespace: str,         # the partition
               slots: Sequence[Slot],  # those that fit
               manager: Keeping,       # to hang them on

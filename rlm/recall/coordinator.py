@@ -26,7 +26,7 @@ from .checkpoints import CheckpointManager
 from .local import centre_of, unit_of
 from .neighbourhoods import Ints
 from .working_memory import Remembered, Said
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.building import BackgroundIndex
 from ..store.embedding import Vectors
 from ..store.cues import Cues

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.cues import Cues
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.slot_rows import put_slots, stored_slots
 from ..store.ranked import Ranked
 from ..store.vector_loops import NEAREST
@@ -192,7 +192,7 @@ class Slots(Placed):
         return self.put(Slot(name, screen(context).text, model, unit, now, now))
 
 # %% ../../nbs/30_recall/30_working_memory.ipynb #fd0aa142
-def write_slots(db: Database,        # inside a transaction
+def write_slots(db: SQLiteDatabase,        # inside a transaction
                 namespace: str,      # the partition
                 slots: Sequence[Slot],  # all there are
                 event: int,          # the last event of the store that they know
@@ -206,7 +206,7 @@ def _bytes(vector: Floats | None) -> bytes | None:
     return None if vector is None else vector.astype("<f4").tobytes()
 
 
-def read_slots(db: Database,        # an open store
+def read_slots(db: SQLiteDatabase,        # an open store
                namespace: str,      # the partition
                model: str | None,   # whose vectors the store has now
                ) -> tuple[list[Slot], int]:  # and the last event that they know; -1: there are none

@@ -24,7 +24,8 @@ from ..core.promotion import RANK, Gate, Verdict, judge, must_hold
 from ..core.text import valid_text
 from .rule import Rule, html
 from .rule_store import ApplyingRules
-from ..store.backend import Filters, Writes
+from ..store.filters import Filters
+from ..store.storage import Write
 from ..store.records import Event, MemoryRecord, read_count
 
 # %% ../../nbs/20_rules/21_lifecycle.ipynb #f2538f8a
@@ -61,7 +62,7 @@ def plan(rule: Rule,         # as it stands
     return Transition(rule.rule_id, action, rule.status, verdict.status, verdict.reason, e.success, e.failure)
 
 
-def carry_out(tx: Writes,            # an open transaction
+def carry_out(tx: Write,            # an open transaction
               record: MemoryRecord,  # the rule as it is in there
               t: Transition,         # what is to happen
               by: str,               # job, use, conflict or person
@@ -88,7 +89,7 @@ class CountedRules(ApplyingRules):
         "What it takes to be promoted, and what to be kept: from the settings."
         return Gate.of(self.settings)
 
-    def _count(self, tx: Writes, record: MemoryRecord, counts: Mapping[str, int], at: datetime, now: datetime, why: str,
+    def _count(self, tx: Write, record: MemoryRecord, counts: Mapping[str, int], at: datetime, now: datetime, why: str,
                **detail: Any) -> MemoryRecord:
         "Add to the counters, write it down, and hold the rule if it failed too often; inside a transaction."
         tx.count(record.id, self.namespace, at, access=counts.get("access", 1), success=counts["success"], failure=counts["failure"])

@@ -20,14 +20,14 @@ from ..core.promotion import confidence
 from .evaluation import ready
 from .matching import RuleIndex
 from .parsing import FormalError, parse
-from ..store.backend import Filters
-from ..store.connections import unreadable
-from ..store.database import Database
+from ..store.filters import Filters
+from ..store.sqlite.connection import unreadable
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.slot_rows import rule_rows
 from ..store.feed import changed_ids, records_of, seqs_of
 from ..store.postings import Growing
 from ..store.records import RECALLED, STATUSES, MemoryRecord
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/20_rules/20_rule_cache.ipynb #94c2808a
 _CODE: dict[str, int] = {status: n for n, status in enumerate(STATUSES)}
@@ -49,7 +49,7 @@ class KnownRule(NamedTuple):
     tags: Collection[str]  # each once, in any order
 
 # %% ../../nbs/20_rules/20_rule_cache.ipynb #679872b4
-def known_rules(db: Database,                       # the store
+def known_rules(db: SQLiteDatabase,                       # the store
                 namespace: str,                     # the partition
                 seqs: Sequence[int] | None = None,  # numbers of rules; None: all
                 ) -> list[KnownRule]:               # in the order of their numbers
@@ -234,12 +234,12 @@ class ReadingCache(RuleCache):
     "A cache that can read rules from the store."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
                  ) -> None:
         super().__init__()
         self.backend, self.namespace = backend, namespace
-        self._position, self._lock = ("", 0), backend.db.lock()
+        self._position, self._lock = ("", 0), backend.db.shared_lock()
 
     def records(self,
                 seqs: Sequence[int],  # numbers of rules

@@ -25,11 +25,11 @@ from .expressions import Formal, Value, constant, plain_number, write_constant, 
 from .rule import Rule, Rules, check_rule, html, read_rule
 from .rule_cache import HotCache, best, select
 from ..store.answers import AnsweringIndex
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.embedding import Embedder
 from ..store.hybrid import Query
 from ..store.records import MemoryRecord, new_record, read_count, read_label
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.store_vectors import WritingVectors, open_store
 
 # %% ../../nbs/20_rules/20_rule_store.ipynb #f093600c
@@ -38,7 +38,7 @@ class Opened(Protocol):
 
     settings: Settings
     clock: Clock
-    backend: SQLiteBackend
+    backend: SQLiteStorage
     vectors: WritingVectors
 
     @property
@@ -60,7 +60,7 @@ class SharingRules:
 
     _own = False  # whether this opened the file, and so closes it
 
-    def _take(self, settings: Settings, clock: Clock, backend: SQLiteBackend, index: AnsweringIndex, vectors: WritingVectors) -> None:
+    def _take(self, settings: Settings, clock: Clock, backend: SQLiteStorage, index: AnsweringIndex, vectors: WritingVectors) -> None:
         self.settings, self.clock, self.backend, self.index, self.vectors = settings, clock, backend, index, vectors
         self.namespace = settings.namespace
         self.cache = HotCache(backend, self.namespace)

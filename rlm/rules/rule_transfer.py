@@ -22,7 +22,7 @@ from ..core.ids import canonical_json
 from .history import RememberedRules
 from .lifecycle import SLACK
 from .rule import NAMES
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.records import STATUSES, MemoryRecord, check_order, dump_json, read_count, read_fields
 from ..store.transfer import DELETED, ImportReport, removed
 
