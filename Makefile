@@ -50,7 +50,7 @@ $(VENV)/.installed-dev: $(VENV)/.made setup.py settings.ini
 
 # ---------------------------------------------------------------- the commands
 
-demo: $(VENV)/.installed  ## set up, then write memories and find them again, in English and Korean
+demo: $(VENV)/.installed  ## set up, then answer a question over an ontology, and write and find memories in English and Korean
 	@PATH="$(abspath $(BIN)):$$PATH" bash tools/demo.sh
 
 test: check  ## set up, then pass every check and every test, each notebook included

@@ -2,7 +2,25 @@
 
 __version__ = "0.1.0"
 
+from typing import TYPE_CHECKING, Any
+
 from rlm.core.errors import RlmError
-from rlm.service.memory import Memory
+
+if TYPE_CHECKING:
+    from rlm.service.memory import Memory
 
 __all__ = ["Memory", "RlmError", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    "Import `Memory` when it is first asked for: `rlm --help` and `rlm.core` do without numpy and the store."
+    if name == "Memory":
+        from rlm.service.memory import Memory
+        globals()["Memory"] = Memory
+        return Memory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    "The public names, whether they have been imported yet or not."
+    return sorted({*globals(), *__all__})

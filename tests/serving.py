@@ -11,7 +11,7 @@ import httpx
 import uvicorn
 
 from rlm.core.settings import load_settings
-from rlm.service.connections import http_config
+from rlm.service.connections import Listener, http_config, listening
 from rlm.service.gate import PATIENCE_S
 from rlm.service.rest import Service, guarded_application
 from rlm.service.tokens import TokenFile
@@ -20,8 +20,9 @@ from rlm.service.tokens import TokenFile
 class Running:
     "A server that runs, and how to reach it."
 
-    def __init__(self, service: Service, port: int) -> None:
-        self.service, self.port, self.url = service, port, f"http://127.0.0.1:{port}"
+    def __init__(self, service: Service, here: Listener) -> None:
+        self.service, self.here, self.port = service, here, here.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def client(self, token: str = "", **headers: str) -> httpx.Client:
         given = {"Authorization": f"Bearer {token}"} if token else {}
@@ -39,15 +40,15 @@ class Running:
 
 @contextmanager
 def serving(db: Path, tokens: TokenFile | None = None, more: dict[str, Any] | None = None, patience_s: float = PATIENCE_S,
-            **settings: Any) -> Iterator[Running]:
+            connections: int | None = None, **settings: Any) -> Iterator[Running]:
     "Serve a store."
     service = Service(load_settings(db_path=db, **settings), **{"embedder": "none"} | (more or {}))
-    server = uvicorn.Server(http_config(guarded_application(service, tokens), patience_s))
-    with socket.create_server(("127.0.0.1", 0)) as here:
+    server = uvicorn.Server(http_config(guarded_application(service, tokens), patience_s, connections))
+    with listening("127.0.0.1", 0) as here:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [here]})
         thread.start()
         try:
-            yield Running(service, here.getsockname()[1])
+            yield Running(service, here)
         finally:
             server.should_exit = True
             thread.join(30)

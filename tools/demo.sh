@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The demo: an agent's memory in one file, written and found again in English and Korean. Nothing is downloaded, no
-# server runs, and the file goes away at the end. Run it with `make demo`.
+# The demo: an agent answers a question about an ontology with strategies from its memory; then the memory itself, written and
+# found again in English and Korean. Nothing is downloaded, no server runs, and the file goes away at the end. Run it with
+# `make demo`.
 set -euo pipefail
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/rlm-demo.XXXXXX")
@@ -20,6 +21,16 @@ run() {
   printf '%s$%s%s\n' "$blue" "$shown" "$plain"
   "$@" --db "$db"
 }
+
+say "An agent answers a question about the ontology PROV, offline, with strategies that come with rlm"
+run rlm-agent run --ontology prov --query "Find all subclasses of Activity" -n agent
+
+say "What it used: the strategy from its memory, and the code that it wrote by it"
+printf '%s$ rlm-agent show LOG%s\n' "$blue" "$plain"
+rlm-agent show "$folder"/logs/*.jsonl | sed -n '/^step 2/,$p'
+
+say "The same in Korean: how many subclasses does Activity have?"
+run rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" -n agent
 
 say "Six things worth remembering, in two languages, each with its tags"
 run rlm memory write "Mina moved to Busan in May and works from a shared office by the harbour." --id home --tag mina --tag home

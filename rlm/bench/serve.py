@@ -167,15 +167,19 @@ def rows(clients: int,    # at once
         with server(folder) as port:
             loaded(port, token, memories, clients, min(3.0, seconds), seed + 10_000)  # what is slow only once
             found = loaded(port, token, memories, clients, seconds, seed + 20_000)
+            single = loaded(port, token, memories, 1, min(10.0, seconds), seed + 30_000)
         took = found["took"]
         yield from (timing(f"{kind}, {clients} clients", took[kind]) for kind in MIX)
+        yield timing("search, one client on a kept connection", single["took"]["search"])
         yield timing("search without a server, one after another", alone, role="baseline")
         every = sum(map(len, took.values()))
         yield Row("requests answered", "/s", digits(every / seconds), n=every, better="higher")
-        yield Row("errors", "", len(found["errors"]), n=every, target=0, note=", ".join(sorted(set(found["errors"]))[:5]))
+        errors = found["errors"] + single["errors"]
+        yield Row("errors", "", len(errors), n=every, target=0, note=", ".join(sorted(set(errors))[:5]))
         with Memory(folder / "memory.db", embedder="none") as memory:
-            there = {r.id for r in memory.backend.get(found["written"], "default")}
-            yield Row("writes answered and not there", "", len(set(found["written"]) - there), n=len(found["written"]), target=0)
+            written = set(found["written"]) | set(single["written"])
+            there = {r.id for r in memory.backend.get(sorted(written), "default")}
+            yield Row("writes answered and not there", "", len(written - there), n=len(written), target=0)
             yield Row("complaints of rlm db check", "", len(memory.check()), target=0)
 
 # %% ../../nbs/90_benchmarks/95_serve.ipynb #edfa19cf

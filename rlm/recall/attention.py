@@ -16,11 +16,11 @@ import numpy as np
 
 from ..core.clock import Clock
 from ..core.errors import StoreBusy, StoreFull
-from .cache import ResultCache
-from .checkpoints import Checkpoint, CheckpointManager, read_refs, write_refs
+from .answer_cache import AnswerCache
+from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_checkpoints
 from .local import LocalizedSearchEngine, centre_of
 from .neighbourhoods import Floats
-from .working_memory import Questions, Slot, Slots, read_slots, write_slots
+from .working_memory import Slot, WorkingMemory, read_slots, write_slots
 from ..store.building import BackgroundIndex
 from ..store.feed import changed_seqs
 from ..store.slot_rows import erased_since, written_since
@@ -122,7 +122,7 @@ class InMind(Fresh):
                  manager: CheckpointManager,  # of checkpoints
                  ) -> None:
         super().__init__(index, clock)
-        self.slots, self.questions, self.cache = Slots(), Questions(), ResultCache()
+        self.slots, self.cache = WorkingMemory(), AnswerCache()
         self.manager, self.engine, self.unsaved = manager, LocalizedSearchEngine(index, manager), 0.0
         self.led = list[tuple[str, Best, float]]()  # slots that led to answers, to which ones, and when, in seconds since 1970
 
@@ -145,7 +145,7 @@ class InMind(Fresh):
         "Nothing is on anybody's mind."
         for layer in (self.slots, self.cache, self.manager, self.led):
             layer.clear()
-        self.questions, self.unsaved = Questions(), 0.0
+        self.unsaved = 0.0
         self.engine.forget()
 
     def model(self) -> str | None:
@@ -173,7 +173,7 @@ class Attending(InMind):
             if best and shares[best] >= JOINS:
                 return self.slots.put(self.slots.slots[best].used(now))
         slot = self.slots.begin(context, self.model(), unit, now)
-        self.questions.drop(lambda r: r.slot == slot.slot_id)
+        self.cache.forget_slot(slot.slot_id)
         return slot
 
     def checkpoint(self,
@@ -220,7 +220,8 @@ class Taking(Marking):
         "Memories are new, different or gone."
         self.engine.changed(changed)
         self.settle()
-        self.questions, now = Questions(), self.clock.now()
+        self.cache.forget_reworded()
+        now = self.clock.now()
         if self.creates and changed:
             for seq, name in self._written(event)[-FEW:]:
                 unit = centre_of(self.engine, np.array([seq]))
@@ -268,7 +269,7 @@ class Stored(CatchingUp):
             found, event = read_slots(self.db, self.namespace, self.model())
             for slot in found:
                 self.slots.put(slot)
-            read_refs(self.db, self.namespace, found, self.manager)
+            read_checkpoints(self.db, self.namespace, found, self.manager)
             position = self.index.backend.position()
             self.position = (position[0], min(event, position[1])) if found else position
             self.generation, self._behind = position[1], True
@@ -281,7 +282,7 @@ class Stored(CatchingUp):
         else:
             slots = sorted(self.slots.slots.values(), key=lambda s: s.slot_id)
             write_slots(self.db, self.namespace, slots, self.position[1])
-            write_refs(self.db, self.namespace, slots, self.manager)
+            write_checkpoints(self.db, self.namespace, slots, self.manager)
 
 # %% ../../nbs/30_recall/34_attention.ipynb #934ce688
 class Keeping(Stored):

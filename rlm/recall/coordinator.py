@@ -21,11 +21,10 @@ from ..core.clock import Clock
 from ..core.text import tokens
 from .attention import ALWAYS, JOINS, LED, Lasting
 from .bar import RELEVANCE, Answered
-from .cache import Key, key_of
+from .answer_cache import CachedAnswer, CacheKey, Wording, cache_key
 from .checkpoints import CheckpointManager
 from .local import centre_of, unit_of
 from .neighbourhoods import Ints
-from .working_memory import Remembered, Said
 from ..store.filters import Filters
 from ..store.building import BackgroundIndex
 from ..store.embedding import Vectors
@@ -125,12 +124,12 @@ class Question:
     text: str  # as it was asked
     terms: tuple[str, ...]  # what to search for
     vector: Vectors | None  # by the store's model
-    key: Key  # under which the cache knows it
+    key: CacheKey  # under which the cache knows it
     filters: Filters  # about the present
     now: float  # the present, in seconds since 1970
     cues: Cues  # what it says besides its words
     heard: tuple[str, int]  # where the index stood when that was found out
-    said: Said  # what makes it the same as another
+    said: Wording  # what makes it the same as another
     asked: Asked | None = None  # its vector, measured
 
     @property
@@ -171,10 +170,10 @@ class Layers(Passable):
 
     def from_mind(self,
                   q: Question,  # any
-                  ) -> Remembered | None:
+                  ) -> CachedAnswer | None:
         "What the same question in other words brought."
-        r = self.questions.same(q.said, (q.key.filters, q.key.k), q.now)
-        return r if r is not None and len(r.ranked) >= LEAST and r.near(unit_of(self.engine, q.vector)) else None
+        r = self.cache.reworded(q.said, (q.key.filters, q.key.k), q.now)
+        return r if r is not None and len(r.ranked) >= LEAST and r.is_near(unit_of(self.engine, q.vector)) else None
 
     def from_checkpoints(self,
                          q: Question,  # any
@@ -228,9 +227,9 @@ class Remembering(AllLayers):
                  ) -> None:
         "For when it is asked again."
         unit, span = None if q.asked is None else q.asked.unit, ALWAYS if self.index.catalogue.unlimited else self.span(q.now)
-        one = Remembered(q.said, unit, (q.key.filters, q.key.k), ranked, span, slot, self.generation)
+        one = CachedAnswer(q.said, unit, (q.key.filters, q.key.k), ranked, span, slot, self.generation)
         self.cache.put(q.key, one)
-        self.questions.add(one)
+
 
 # %% ../../nbs/30_recall/34_coordinator.ipynb #a5dc940f
 class Learning(Remembering):
@@ -389,8 +388,8 @@ class SearchCoordinator(Cascading):
             if self.moved():
                 self.in_step()
             now = self.clock.seconds() if filters.now is None else filters.now.timestamp()
-            key = key_of(user_input, keywords, filters, top_k, self.index.meaning.model)
-            if (found := self.cache.get(key, self.generation, now)) is not None:
+            key = cache_key(user_input, keywords, filters, top_k, self.index.meaning.model)
+            if (found := self.cache.exact(key, self.generation, now)) is not None:
                 source, ranked, slot = "cache", found.ranked, found.slot
             else:
                 vector, took = self._embedded(user_input, query_embedding, key.model)

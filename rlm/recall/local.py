@@ -16,7 +16,7 @@ from .bar import RELEVANCE, SPARE, Answered, lifted, luck, stands
 from .checkpoints import CheckpointManager
 from .looking import QuickRecall, Seen, Shelves, shelved
 from .neighbourhoods import Floats, Ints, Neighbourhood, Rows
-from .working_memory import Slot, Slots
+from .working_memory import Slot, WorkingMemory
 from ..store.cues import Cues
 from ..store.hybrid import HybridIndex, Passing, Query
 from ..store.asked import Asked
@@ -134,7 +134,7 @@ class Shelving(Neighbourhoods):
     "Neighbourhoods side by side."
 
     def shelves(self,
-                slots: Slots,  # that are in mind
+                slots: WorkingMemory,  # that are in mind
                 ) -> Shelves:
         "Those that are there."
         known = self._shelves
@@ -145,7 +145,7 @@ class Shelving(Neighbourhoods):
         return known
 
     def prepare(self,
-                slots: Slots,  # that are in mind
+                slots: WorkingMemory,  # that are in mind
                 ) -> None:
         "Write down what has changed, so that no question waits for it."
         self.look.prepare(self.shelves(slots))
@@ -215,7 +215,7 @@ class Belonging(Noticing):
     relevance, least = RELEVANCE, SPARE
 
     def belongs(self,
-                slots: Slots,         # that are in mind
+                slots: WorkingMemory,         # that are in mind
                 asked: Asked | None,  # the question, measured; None: it has no vector
                 ) -> Slot | None:
         "The slot that a question belongs to; without vectors, the one that was used last."
@@ -250,7 +250,7 @@ class Around(Belonging):
     def search_with_checkpoints(self,
                                 query: Query,              # what is asked, in a `moment` of the index
                                 asked: Asked | None,       # its vector, measured; None: it has none
-                                slots: Slots,              # that are in mind
+                                slots: WorkingMemory,              # that are in mind
                                 top_k: int = 10,           # how many are wanted
                                 passing: Passing | None = None,  # which memories may be found; None: all
                                 ) -> Answered:
@@ -278,7 +278,7 @@ class LocalizedSearchEngine(Around):
     "Searches around checkpoints."
 
     def quick(self,
-              slots: Slots,              # that are in mind
+              slots: WorkingMemory,              # that are in mind
               terms: Sequence[str],      # of a question
               cues: Cues,                # what it says besides these
               vector: Any,               # of the question, by the store's model; None: it has none

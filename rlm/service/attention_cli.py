@@ -15,7 +15,8 @@ from ..core.text import clip
 from ..recall.coordinator import SearchCoordinator
 from .console import Group, example, json_option, print_json, print_table, with_memory
 from .memory import Memory
-from .memory_cli import chosen, filter_options, memory_group
+from .memory_cli import chosen, filter_options
+from .used_cli import memory_group
 
 
 @memory_group.command(epilog=example('rlm memory recall "peanut allergy" -k 3', 'rlm memory recall "치과는 언제 가?" --json'))

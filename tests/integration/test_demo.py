@@ -22,6 +22,20 @@ def found(root: Path) -> dict[str, str]:
     return {part.partition("\n")[0]: part for part in done.stdout.split("\n# ")}
 
 
+def test_the_demo_answers_over_an_ontology_and_shows_the_strategy_it_used(found: dict[str, str]) -> None:
+    answer = found["An agent answers a question about the ontology PROV, offline, with strategies that come with rlm"]
+    assert {"prov:Submit", "prov:Publish"} <= set(answer.replace(",", " ").split())
+    used = found["What it used: the strategy from its memory, and the code that it wrote by it"]
+    assert "List all subclasses of a class" in used and "hierarchy('prov:Activity'" in used
+    assert "\n9" in found["The same in Korean: how many subclasses does Activity have?"]
+
+
+def test_the_demo_shows_the_main_job_before_the_memories(found: dict[str, str]) -> None:
+    headings = list(found)
+    assert headings.index("What it used: the strategy from its memory, and the code that it wrote by it") < headings.index(
+        "Six things worth remembering, in two languages, each with its tags")
+
+
 def test_the_demo_finds_by_words(found: dict[str, str]) -> None:
     assert " deploy " in found["Found in other forms of the words: restart, migrating"]
     assert "녹차" in found["Found in Korean, with other particles and endings"]

@@ -3,6 +3,8 @@ import errno
 import json
 import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 import unicodedata
@@ -495,9 +497,8 @@ def rest(connection: socket.socket) -> int:
     return count
 
 
-def test_who_does_not_finish_a_request_shuts_nobody_out_for_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.service.connections.CONNECTIONS", 20)
-    with serving(path, patience_s=1) as running:
+def test_who_does_not_finish_a_request_shuts_nobody_out_for_long(path: Path) -> None:
+    with serving(path, patience_s=1, connections=20) as running:
         with running.client() as client:
             assert client.get("/health").status_code == 200
             half = taken(running, *[b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "] * 12)
@@ -509,6 +510,59 @@ def test_who_does_not_finish_a_request_shuts_nobody_out_for_long(path: Path, mon
         assert [rest(c) for c in half] == [0] * 24
         with running.client() as client:
             assert client.get("/health").status_code == 200
+
+
+def test_answers_leave_without_waiting_for_the_caller_to_confirm_the_last_one(open_server: Running, client: httpx.Client) -> None:
+    "With Nagle's algorithm each answer on a kept connection would wait for the delayed ACK of the one before: 44 ms."
+    assert client.get("/health/live").status_code == 200
+    assert [s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for s in open_server.here.accepted()] == [1]
+
+
+IDLE = """
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from serving import serving
+with serving(Path({folder!r}) / "m.db", connections={limit}) as running, running.client() as client:
+    print(client.post("/v1/write", json={{"text": "kept"}}).status_code, flush=True)
+    client.post("/v1/search", json={{"q": "kept"}})  # as `rlm serve` does before it takes callers: whatever is imported late is there
+    running.here.limit = {limit} or running.here.limit
+    print(running.port, flush=True)
+    sys.stdin.readline()  # the others are connected
+    begun = time.process_time()
+    time.sleep(1)
+    print(time.process_time() - begun < .5, flush=True)
+    print(client.post("/v1/search", json={{"q": "kept"}}).json()["hits"][0]["memory"]["text"], flush=True)
+    sys.stdin.readline()  # and gone
+    deadline = time.monotonic() + 30
+    while len(running.here.accepted()) > 1 and time.monotonic() < deadline:
+        time.sleep(.05)
+    with running.client() as late:
+        print(late.get("/health").status_code, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no file limit")
+@pytest.mark.parametrize("limit", [None, 10_000], ids=["as the files allow", "more than there are files"])
+def test_idle_callers_do_not_use_up_the_files_of_the_server(tmp_path: Path, limit: int | None) -> None:
+    code = IDLE.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path), limit=limit)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
+        assert server.stdin is not None and server.stdout is not None
+        assert server.stdout.readline() == "201\n"
+        port = int(server.stdout.readline())
+        idle = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(300)]
+        idle[-1].sendall(request("GET", "/health"))
+        assert b"503" in idle[-1].recv(65536).splitlines()[0], "who comes too late is told so"
+        server.stdin.write("\n")
+        server.stdin.flush()
+        quiet, found = server.stdout.readline().strip(), server.stdout.readline().strip()
+        for caller in idle:
+            caller.close()
+        out, err = server.communicate("\n", timeout=60)
+    assert (quiet, found, out) == ("True", "kept", "200\n"), err
+    assert len(err) < 2000 and "turned away" in err and "Traceback" not in err, err[:2000]
 
 
 def test_who_asks_and_does_not_take_the_answers_is_dropped(path: Path) -> None:

@@ -859,7 +859,7 @@ def test_a_failed_write_of_attention_leaves_what_was_there(full: Memory, monkeyp
     rows = full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs")
     full.recall("piano music")
     with monkeypatch.context() as patch:
-        patch.setattr("rlm.recall.attention.write_refs", lambda *a: (_ for _ in ()).throw(StoreError("full disk")))
+        patch.setattr("rlm.recall.attention.write_checkpoints", lambda *a: (_ for _ in ()).throw(StoreError("full disk")))
         with pytest.raises(StoreError):
             full.attention.keep()
     assert rows == (full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs"))

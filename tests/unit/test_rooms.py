@@ -184,7 +184,7 @@ def test_many_namespaces_in_many_threads_open_few_files(make: Callable[..., Room
     assert total == workers * 24
 
 
-@pytest.mark.parametrize(("limit", "most"), [(None, 500), (1_000_000, 500), (1024, 92), (256, 40), (0, 40)])
+@pytest.mark.parametrize(("limit", "most"), [(None, 500), (1_000_000, 500), (1024, 92), (256, 27), (0, 8)])
 def test_the_bound_is_of_the_file_limit(limit: int | None, most: int) -> None:
     assert open_at_once(limit) == most
 
