@@ -20,10 +20,10 @@ import click
 from ..core.errors import InvalidInput
 from ..core.text import clip
 from ..rules.audit import audit as audited
-from ..rules.conflicts import ConflictResolver
 from ..rules.lifecycle import DueReport
-from ..rules.rule import Rule
-from ..rules.rule_transfer import RuleStore
+from ..rules.model import Rule
+from ..rules.resolution import ConflictResolver
+from ..rules.rule_store import RuleStore
 from ..rules.scheduler import MidnightScheduler, next_runs, zone
 from .console import Group, example, json_option, options, print_json, print_table, put_export, put_import, put_lines, with_memory
 from .memory import Memory
@@ -197,7 +197,7 @@ def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: 
         resolver = ConflictResolver(rules)
         found = resolver.resolve(found)
         if record and found.rulings:
-            resolver.settle(found)
+            resolver.record(found)
     print_json(found.as_dict()) if as_json else click.echo(repr(found))
 
 # %% ../../nbs/70_service/74_rules_cli.ipynb #4a3a2243
