@@ -54,14 +54,14 @@ def named_in(task: str,                # a question
             continue
         if m.form == "words" and any(start <= m.start and m.end <= end for start, end in asking):
             continue
-        iri = ontology.names.expand(m.text)
-        iris = (iri,) if iri is not None and iri in ontology.triples else tuple(ontology.called.get(normalise(m.text), ()))
+        iri = ontology.prefixes.expand(m.text)
+        iris = (iri,) if iri is not None and iri in ontology.graph else tuple(ontology.resolver.by_name.get(normalise(m.text), ()))
         if m.form in ("words", "capital"):  # the words of OWL and RDFS are also words of asking
-            iris = tuple(i for i in iris if not ontology.names.curie(i).startswith(META))
+            iris = tuple(i for i in iris if not ontology.curie(i).startswith(META))
         if iris:
-            spellings = [s for i in iris for s in (i, ontology.names.curie(i))]
-            kinds = frozenset(kind for i in iris for kind in ontology.kinds(i))
-            found.append(Named(m, iris, tuple(spellings), ontology.kinds(iris[0])[0], kinds))
+            spellings = [s for i in iris for s in (i, ontology.curie(i))]
+            kinds = frozenset(kind for i in iris for kind in ontology.kinds.of(i))
+            found.append(Named(m, iris, tuple(spellings), ontology.kinds.of(iris[0])[0], kinds))
     return sorted(found, key=lambda f: f.mention.start)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..agent.rdf_files import bundled
+from ..agent.ontology.rdf_source import bundled
 from ..agent.runner import HABIT_K
 from .exam import Mark, card, examine, failures, groups, mean_of, names_by, share
 from .examinee import Agent, Room

@@ -16,8 +16,8 @@ from typing import Any
 
 from .. import __version__
 from ..agent.ontology import OntologyContext, setup_ontology_context
-from ..agent.rdf_files import OntologyError, find_ontology
-from ..agent.triples import rdflib_graph
+from ..agent.ontology.rdf_source import OntologyError, find_ontology
+from ..agent.ontology.graph import rdflib_graph
 from .report import Report, Row, machine, timed, timing
 from ..core.clock import SystemClock
 
@@ -29,9 +29,9 @@ def sample_terms(context: OntologyContext,  # loaded
                  seed: int,                 # which
                  ) -> list[str]:            # short names of classes
     "Classes to ask about, the same for the same seed."
-    classes = context.ontology.classes
+    classes = context.ontology.kinds.classes
     chosen = random.Random(seed).choices(classes, k=n)
-    return [context.ontology.names.curie(c) for c in chosen]
+    return [context.ontology.curie(c) for c in chosen]
 
 # %% ../../nbs/90_benchmarks/97_ontology.ipynb #2b13c446
 def _ask(tool: Callable[..., object], terms: list[str], i: int) -> object:
@@ -44,7 +44,7 @@ def view_arms(context: OntologyContext,  # loaded, with its index
               ) -> Mapping[str, Callable[[int], object]]:
     "Name → a call."
     t, o = context.tools, context.ontology
-    labels = [o.label(o.names.expand(term) or "") for term in terms]
+    labels = [o.label(o.prefixes.expand(term) or "") for term in terms]
     count = len(terms)
     return {
         "search_entity": lambda i: t["search_entity"](labels[i % count]),
@@ -129,13 +129,13 @@ def view_rows(context: OntologyContext,  # loaded
               ) -> list[Row]:
     "How long the views take, and what rdflib takes."
     begun = time.perf_counter()
-    words = len(context.views.index.postings)
+    words = len(context.index.search.postings)
     rows = [Row("index for searching, made once", "ms", 1e3 * (time.perf_counter() - begun), note=f"{words:,} words")]
     terms = sample_terms(context, calls, seed)
     arms = timed(view_arms(context, terms), calls, 5, 50)
     rows += [timing(name, seconds, target=None if name.startswith("sparql") else VIEW_MS) for name, seconds in arms.items()]
-    graph = rdflib_graph(context.ontology.triples, {}, "rdflib")
-    slow = timed(walks(graph, [context.ontology.names.expand(t) or "" for t in terms]), walked, 1, 10)
+    graph = rdflib_graph(context.ontology.graph, {}, "rdflib")
+    slow = timed(walks(graph, [context.ontology.prefixes.expand(t) or "" for t in terms]), walked, 1, 10)
     return rows + [timing(name, seconds, role="baseline") for name, seconds in slow.items()]
 
 # %% ../../nbs/90_benchmarks/97_ontology.ipynb #aeac1b07
@@ -150,7 +150,7 @@ def run(quick: bool = False,      # small sizes: a look, not a result
     for name, seconds in loads(file, rounds).items():
         rows.append(timing(name, seconds, "s", target=LOAD_S) if name.startswith("loaded") else timing(name, seconds, "s", role="baseline"))
     with setup_ontology_context(file) as context:
-        if not context.ontology.classes:
+        if not context.ontology.kinds.classes:
             raise OntologyError(f"{file.name!r} declares no classes to ask about.", "Give another ontology.")
         rows += view_rows(context, calls, walked, seed)
         meta = context.meta

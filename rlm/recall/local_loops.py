@@ -7,11 +7,11 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'MEMBER', 'ROWS', 'OWNER', 'SHELF', 'TOUCHED', 'OUTSIDE', 'SLOTS', 'BEST', 'WEIGHTS', 'READ', 'WORTH',
            'ADDED', 'FOUND', 'PICKED', 'TOTAL', 'SHARES', 'ORDER', 'PLACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX',
            'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
-           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED', 'SAMPLED',
-           'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH', 'LOOK_UP',
-           'SLOT', 'WALK', 'HIGH', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'ABOUT', 'ABOVE',
-           'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'MUST_REACH', 'ENOUGH', 'MAY_REACH', 'AROUND_SLOT',
-           'RECALL']
+           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'BAR', 'WORDED',
+           'SAMPLED', 'AROUND', 'SUBJECTS', 'LUCKS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL', 'WEIGH',
+           'LOOK_UP', 'SLOT', 'WALK', 'HIGH', 'TAKE_OUT', 'ADD_UNREAD', 'COMPARE', 'LISTEN', 'BEST_OF', 'LOOK', 'ABOUT',
+           'ABOVE', 'HIGHEST', 'BY_UNIT', 'FETCH', 'TAKE_IN', 'WIDEN', 'MUST_REACH', 'ENOUGH', 'MAY_REACH',
+           'AROUND_SLOT', 'RECALL']
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #24f40ced
 import math
@@ -153,7 +153,7 @@ FIRST, COUNT, VECTORS = range(3)
 WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each memory begin, how many it has; and they themselves
 AXIS, MIDDLE, CODES, FIGURES = range(4)
 MODEL = "f4 f4 i1 f8"  # of what questions are measured against: see `ASK`
-DOCUMENTS, WANTED, TIE, WORD, DEVIATION, FOREIGN, CHANCE, WHEN, LEAST, BAR = range(10)  # what is told of a question
+DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, LEAST, BAR = range(11)  # what is told of a question
 WORDED = 50  # memories that hold the words of a question best, besides those of a neighbourhood
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #e366cf84
@@ -189,8 +189,8 @@ def BEST_OF(shelf, place, dated, named, told, n):  # type: ignore[no-untyped-def
     where, total, order, k = I8(place, PICKED)[:n], F8(place, TOTAL)[:n], I8(place, ORDER)[:n], min(int(told[WANTED]), n)
     found, added = F88(place, FOUND), F88(place, ADDED)
     m = RANK(where, total, added, F4(place, SHARES)[:n], F4(place, BEST), k, told[TIE], order, order, words, meaning,
-             I4(shelf, SESSION), told[WORD], told[DEVIATION], I1(shelf, SCRIPT), int(told[FOREIGN]), told[CHANCE], YES(shelf, USER),
-             F4(shelf, LENGTH), I4(shelf, SPEAKER), named, dated, time if told[WHEN] else time[:0], F8(place, WORTH))
+             I4(shelf, SESSION), told[WORD], told[DEVIATION], told[EVIDENCE], I1(shelf, SCRIPT), int(told[FOREIGN]), told[CHANCE],
+             YES(shelf, USER), F4(shelf, LENGTH), I4(shelf, SPEAKER), named, dated, time if told[WHEN] else time[:0], F8(place, WORTH))
     for j in range(m):
         found[j, 0], found[j, 1] = seqs[where[j]], total[where[j]]
         for part in range(added.shape[1]):
@@ -343,10 +343,11 @@ def MAY_REACH(shelf, place, named, told, n, bar):  # type: ignore[no-untyped-def
     for j in range(n):
         longest = max(longest, length[j])
     more = told[TIE] + max(0.0, worth[3]) + max(0.0, worth[8]) * longest
-    more += (max(0.0, worth[4]) if len(named) else 0.0) + (max(0.0, worth[7]) if told[WHEN] else 0.0)
+    more += max(0.0, worth[4]) if len(named) else 0.0
     for j in range(n):
-        most = more + worth[0] * words[j] + worth[1] * meaning[j] + max(0.0, worth[2]) * max(0.0, meaning[j] - told[CHANCE])
-        may += most + (worth[5] if user[j] else 0.0) >= bar - 1e-9  # summed up in another order
+        evidence = worth[0] * words[j] + worth[1] * meaning[j] + max(0.0, worth[2]) * max(0.0, meaning[j] - told[CHANCE])
+        cue = (max(0.0, worth[5]) if user[j] else 0.0) + (max(0.0, worth[7]) if told[WHEN] else 0.0)
+        may += more + evidence + cue * max(0.0, min(1.0, evidence / told[EVIDENCE])) >= bar - 1e-9  # summed up in another order
     return may >= told[WANTED] or bar == -np.inf
 
 # %% ../../nbs/30_recall/31a_local_loops.ipynb #fabce6ff

@@ -25,7 +25,7 @@ from ..store.hybrid import HybridIndex
 from ..store.postings import Segment
 from ..store.ranked import EQUAL, Best
 from ..store.ranking import (
-    FEW, MIX, NO_BOOLS, PARTS, TRUE, Candidates, Mix, chance, dated_in, named_in, other_script, weights_of)
+    FEW, MIX, NO_BOOLS, PARTS, TRUE, Candidates, Mix, chance, dated_in, named_in, other_script)
 from ..store.vector_hits import State
 from ..store.vector_loops import CODED
 
@@ -119,7 +119,8 @@ class Telling(Written):
         if plain and (known := self._told.get((cues.script, k, least, spare))) is not None:
             return known
         c, other = self.index.catalogue, other_script(self.index.catalogue, cues)
-        figures = self.index.lexical.documents, k, EQUAL, MIX.words, MIX.meaning, other, chance(c.scripts[other]), cues.when
+        scale = MIX.words, MIX.meaning, self.index.usual.evidence
+        figures = self.index.lexical.documents, k, EQUAL, *scale, other, chance(c.scripts[other]), cues.when
         told = named_in(cues), np.array((*figures, least, spare + lifted(cues)), np.float64)
         if plain:
             self._told[cues.script, k, least, spare] = told
@@ -165,9 +166,9 @@ class Placed(Telling):
 
     def _made(self) -> tuple[Table, ...]:
         "Of places to work in, and of the index: its arrays with the room that they have to grow, so that they seldom lie elsewhere."
-        lexical, columns, mix = self.index.lexical, self.index.catalogue.columns, self.index.mix
+        lexical, columns = self.index.lexical, self.index.catalogue.columns
         few = len(gone := self._missing()) <= MISSING
-        rooms = (self.index.blank(), *self._own[3:], weights_of(mix if isinstance(mix, Mix) else MIX), *self._out,
+        rooms = (self.index.blank(), *self._own[3:], self.index.weights(), *self._out,
                  lexical.held.room, lexical.unit_doc.room, NO_BOOLS if few else lexical.alive.room,
                  *(columns[name].room for name in FACTS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(rooms, self._rooms, strict=True)):

@@ -270,7 +270,7 @@ class ExplainingMemory(FindingMemory):
             else:
                 parts, frequencies = self.index.explain(asked, memory, chosen)
                 rank = self.index.place(asked, memory, chosen)
-        return Explanation(query, memory, rank, parts, frequencies, held)
+        return Explanation(query, memory, rank, parts, frequencies, held, self.index.scale_of(parts))
 
     def _past_parts(self, words: Sequence[str], chosen: Filters, memory: MemoryRecord,
                     ) -> tuple[int | None, Parts, dict[str, int]]:

@@ -27,7 +27,7 @@ from .sqlite.database import SQLiteDatabase
 from ..core.whole_file import discard, written
 
 # %% ../../nbs/10_store/14_index_file.ipynb #cffeaee3
-FORMAT = 7  # raised when what the files hold changes
+FORMAT = 8  # raised when what the files hold changes
 Arrays = dict[str, NDArray[Any]]
 
 

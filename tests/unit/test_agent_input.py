@@ -18,8 +18,8 @@ from rlm.agent.log import load_trajectory
 from rlm.agent.memory_store import SQLiteMemoryBackend
 from rlm.agent.models import Reply, ScriptedModel, open_model
 from rlm.agent.ontology import setup_ontology_context
+from rlm.agent.ontology.rdf_source import OntologyError
 from rlm.agent.procedural_memory import Experience, Judgment, make_item
-from rlm.agent.rdf_files import OntologyError
 from rlm.agent.sandbox import Limits, open_sandbox
 from rlm.agent.sandbox_inprocess import InprocessSandbox, answer, sound
 from rlm.agent.sandbox_process import ProcessSandbox
