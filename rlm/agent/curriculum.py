@@ -22,7 +22,7 @@ from .packs import read_text, read_yaml
 from .procedural_memory import MemoryBackend
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path
-from ..core.promotion import Evidence, Gate, judge
+from ..core.promotion import Evidence, PromotionPolicy, judge
 from ..core.text import valid_label, valid_text
 
 # %% ../../nbs/40_agent/48k_curriculum.ipynb #c2794fd9
@@ -144,7 +144,7 @@ HEADERS = ("arm", "pass", "runs", "success", "failure", "unknown", "iterations",
 
 # %% ../../nbs/40_agent/48k_curriculum.ipynb #e5567186
 def promote(backend: MemoryBackend,  # whose strategies
-            gate: Gate,               # the limits, the same as for rules
+            gate: PromotionPolicy,               # the limits, the same as for rules
             ) -> dict[str, str]:      # strategy → its new status
     "Let the gate look at every strategy that was learned here. Doing it twice changes nothing more."
     changed = {}
@@ -171,7 +171,7 @@ def train(curriculum: Curriculum,      # the questions
           *,
           passes: int = 1,              # how often each question is to have been asked, earlier trainings included
           control: bool = False,        # also ask without memory
-          gate: Gate | None = None,     # the promotion gate; None: its defaults
+          gate: PromotionPolicy | None = None,     # the promotion gate; None: its defaults
           ) -> Training:
     "Ask the questions of a curriculum, and learn from the answers. Raises what a run raises; what was done before stays."
     done, results, skipped, promoted = _done(backend, curriculum), list[Result](), 0, dict[str, str]()
@@ -186,5 +186,5 @@ def train(curriculum: Curriculum,      # the questions
             verdict = run.judgment.verdict
             results.append(Result(task.id, arm, number, verdict, run.trajectory.iterations, run.characters, len(run.learned)))
         if arm == "memory" and task is curriculum.tasks[-1]:
-            promoted |= promote(backend, gate or Gate())
+            promoted |= promote(backend, gate or PromotionPolicy())
     return Training(curriculum.id, tuple(results), skipped, promoted)

@@ -19,7 +19,7 @@ from .packs import pack_line, pack_text, read_line
 from .procedural_memory import MemoryBackend, MemoryItem, safe_item, slots_in, texts_in
 from ..core.errors import InvalidInput
 from ..core.guard import screen
-from ..core.promotion import Evidence, Gate, judge
+from ..core.promotion import Evidence, PromotionPolicy, judge
 
 # %% ../../nbs/40_agent/48f_export_gates.ipynb #44973565
 STANDARD = ("rdf", "rdfs", "owl", "xsd", "sh", "skos", "dc", "dcterms")  # vocabularies that every ontology may use
@@ -54,12 +54,12 @@ def generalisation(item: MemoryItem,  # a strategy
     return (slots + (not slots)) / (slots + (not slots) + against)
 
 # %% ../../nbs/40_agent/48f_export_gates.ipynb #8d65fd78
-GATE = Gate()  # of rules and strategies, with its defaults
+GATE = PromotionPolicy()  # of rules and strategies, with its defaults
 GENERAL = 0.75  # the least generalisation score of a universal strategy
 
 
 def proved(item: MemoryItem,            # a strategy
-           gate: Gate = GATE,           # the promotion gate of rules and strategies
+           gate: PromotionPolicy = GATE,           # the promotion gate of rules and strategies
            ) -> bool:
     "Whether a strategy has earned trust: a person wrote it, it was promoted, or its own counts would promote it now."
     if item.source_type == "human" or item.status == "ltm":
@@ -73,7 +73,7 @@ def proved(item: MemoryItem,            # a strategy
 # %% ../../nbs/40_agent/48f_export_gates.ipynb #e80dd751
 def refusal(item: MemoryItem,            # a strategy
             ontology: str | None = None,  # what the pack is for; None: universal
-            gate: Gate = GATE,            # the promotion gate
+            gate: PromotionPolicy = GATE,            # the promotion gate
             least: float = GENERAL,       # generalisation score
             ) -> str:
     "Why a strategy may not be in a pack; empty when it may."
@@ -120,7 +120,7 @@ class Export:
 def export_pack(backend: MemoryBackend,        # where from
                 pack: str,                     # the name of the pack: prov_v2
                 ontology: str | None = None,   # what it is for; None: universal
-                gate: Gate = GATE,             # the promotion gate
+                gate: PromotionPolicy = GATE,             # the promotion gate
                 least: float = GENERAL,        # generalisation score
                 ) -> Export:
     "The strategies of a store that may be in a pack. Writes nothing."
@@ -154,7 +154,7 @@ def _entry(item: MemoryItem, why: str) -> dict[str, Any]:
 def candidates(items: Iterable[MemoryItem],   # of a store
                pack: str,                     # the name of the pack
                ontology: str | None = None,   # what it is for; None: universal
-               gate: Gate = GATE,             # the promotion gate
+               gate: PromotionPolicy = GATE,             # the promotion gate
                ) -> str:
     "Strategies as YAML to be edited and read back, those that pass the gates first."
     entries = [_entry(i, refusal(i, ontology, gate)) for i in items]

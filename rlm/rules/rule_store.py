@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, replace_file
-from ..core.promotion import Gate
+from ..core.promotion import PromotionPolicy
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .evaluator import read_facts, type_facts
@@ -146,7 +146,7 @@ class RuleStore:
         return [Rule.from_record(r) for r in stored]
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> PromotionPolicy:
         "Return the thresholds of promotion, holding and archiving, from the settings."
         return self.lifecycle.gate
 

@@ -53,9 +53,9 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
     from rlm.agent.export_gates import export_pack
-    from rlm.core.promotion import Gate
+    from rlm.core.promotion import PromotionPolicy
     streamed = str(target) == "-"
-    done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, Gate.of(memory.settings))
+    done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
     put_lines(target, done.text.split("\n")[:-1])
     if as_json:
         print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
@@ -75,9 +75,9 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
 def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None, as_json: bool) -> None:
     "What was learned, as YAML to read and edit; what the gates refuse has 'keep: false'."
     from rlm.agent.export_gates import candidates
-    from rlm.core.promotion import Gate
+    from rlm.core.promotion import PromotionPolicy
     items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
-    text = candidates(items, pack, ontology, Gate.of(memory.settings))
+    text = candidates(items, pack, ontology, PromotionPolicy.of(memory.settings))
     if not as_json or str(out) != "-":
         put_lines(out, text.split("\n")[:-1])
     if as_json:
@@ -124,11 +124,11 @@ def train_command(memory: Memory, curriculum: Path, passes: int, control: bool, 
     from rlm.agent.ontology import setup_ontology_context
     from rlm.agent.packs import ensure_packs
     from rlm.agent.runner import setting_for
-    from rlm.core.promotion import Gate
+    from rlm.core.promotion import PromotionPolicy
     lessons, backend = read_curriculum(curriculum), strategies_of(memory)
     setting = setting_for(open_model(model, memory.settings), memory_k, True, log_dir, {"clock": memory.clock})
     with setup_ontology_context(lessons.path, name=lessons.ontology) as context:
         if not no_packs:
             ensure_packs(backend, lessons.ontology)
-        done = train(lessons, backend, setting, context, passes=passes, control=control, gate=Gate.of(memory.settings))
+        done = train(lessons, backend, setting, context, passes=passes, control=control, gate=PromotionPolicy.of(memory.settings))
     print_json(done.as_dict()) if as_json else show_training(done)

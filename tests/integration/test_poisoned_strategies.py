@@ -19,7 +19,7 @@ from rlm.agent.packs import import_items, pack_line, read_pack, shipped_pack
 from rlm.agent.procedural_memory import MemoryBackend, MemoryItem, make_item, safe_item, to_record
 from rlm.agent.strategy_search import select
 from rlm.core.clock import ManualClock
-from rlm.core.promotion import Gate
+from rlm.core.promotion import PromotionPolicy
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -89,7 +89,7 @@ def test_a_flagged_strategy_is_never_promoted(backend: MemoryBackend) -> None:
         kept = stored(backend, item)
         for _ in range(2):
             backend.update(replace(kept, status="hot"))
-    proved = Gate(n_promote=0)
+    proved = PromotionPolicy(n_promote=0)
     assert set(promote(backend, proved).values()) <= {"ltm"} and {i.title for i in backend.items() if i.status == "ltm"} == {CLEAN.title}
 
 

@@ -34,7 +34,7 @@ from rlm.agent.procedural_memory import (
     safe_item,
 )
 from rlm.core.errors import InvalidInput
-from rlm.core.promotion import Gate
+from rlm.core.promotion import PromotionPolicy
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.storage import SQLiteStorage
 
@@ -139,7 +139,7 @@ def test_a_review_counts_and_keeps_what_taught_it(backend: MemoryBackend, tmp_pa
     assert {k: now.provenance[k] for k in item.provenance} == dict(item.provenance), "the run that taught it"
     backend.save_artifacts(Experience("r-2", "t-2", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
     backend.save_artifacts(Experience("r-3", "t-3", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
-    assert promote(backend, Gate()) == {item.memory_id: "hot"}, "the gate still looks at it"
+    assert promote(backend, PromotionPolicy()) == {item.memory_id: "hot"}, "the gate still looks at it"
 
 
 def test_a_pack_describes_what_was_learned_here_and_leaves_it_on_trial(backend: MemoryBackend) -> None:
@@ -151,7 +151,7 @@ def test_a_pack_describes_what_was_learned_here_and_leaves_it_on_trial(backend: 
     runs = [Experience(f"r-{n}", f"u-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high")) for n in range(5)]
     for run in runs:
         backend.save_artifacts(run, (), [(now, 1.0)])
-    assert promote(backend, Gate()) == {item.memory_id: "ltm"}
+    assert promote(backend, PromotionPolicy()) == {item.memory_id: "ltm"}
 
 
 def test_a_held_strategy_is_not_freed_by_a_review(backend: MemoryBackend, tmp_path: Path) -> None:
