@@ -256,7 +256,7 @@ def open_memory(path: "str | Path",              # a store, or a file that ends 
     if str(path).endswith(".json"):
         return MemoryStore(path, clock, chosen.secrets)
     from rlm.agent.memory_store import SQLiteMemoryBackend
-    from rlm.store.database import Database
-    from rlm.store.sqlite import SQLiteBackend
-    db = Database(path, synchronous=chosen.synchronous, busy_timeout_s=chosen.busy_timeout_s)
-    return SQLiteMemoryBackend(SQLiteBackend(db), namespace, clock, chosen.secrets)
+    from rlm.store.sqlite.database import SQLiteDatabase
+    from rlm.store.sqlite.storage import SQLiteStorage
+    db = SQLiteDatabase(path, synchronous=chosen.synchronous, busy_timeout_s=chosen.busy_timeout_s)
+    return SQLiteMemoryBackend(SQLiteStorage(db), namespace, clock, chosen.secrets)

@@ -20,11 +20,13 @@ from .procedural_memory import safe_experience, to_record
 from .strategy_search import Examples, fuse, select
 from ..core.clock import Clock, SystemClock, to_iso
 from ..core.errors import InvalidInput, NotFound
-from ..store.backend import Filters, TermStatistics, Weights
+from ..store.filters import Filters
+from ..store.storage import TermStatistics, Weights
 from ..store.records import STATUSES, Event, dump_json
 from ..store.run_rows import JudgmentRow, RunRow, TrajectoryRow, has_usage, insert_judgment, insert_run, insert_trajectory, insert_usage
 from ..store.run_rows import read_runs, read_usage, verdicts
-from ..store.sqlite import SQLiteBackend, SQLiteTransaction
+from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.writer import SQLiteWriter
 
 # %% ../../nbs/40_agent/48d_memory_store.ipynb #973d94a5
 COLUMNS = Weights(title=1.0, text=0.0, summary=1.0, tags=1.0, previous=0.0, next=0.0)  # the content is not searched
@@ -44,7 +46,7 @@ class ScoringBackend:
     "Scores strategies for a question. Writes nothing."
 
     def __init__(self,
-                 store: SQLiteBackend,          # an open store; closed by whoever opened it
+                 store: SQLiteStorage,          # an open store; closed by whoever opened it
                  namespace: str = "default",    # the partition to work in
                  clock: Clock | None = None,    # None: the machine's
                  secrets: str = "redact",       # what becomes of credentials in strategies and runs: as the setting
@@ -95,7 +97,7 @@ class RetrievingBackend(ScoringBackend):
 class AddingBackend(RetrievingBackend):
     "Keeps strategies, too."
 
-    def transaction(self) -> AbstractContextManager[SQLiteTransaction]:
+    def transaction(self) -> AbstractContextManager[SQLiteWriter]:
         "What is written inside is stored together, or not at all."
         return self.store.transaction()
 
@@ -108,7 +110,7 @@ class AddingBackend(RetrievingBackend):
         "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
         return safe_item(item, self.secrets)
 
-    def _add(self, tx: SQLiteTransaction, item: MemoryItem) -> bool:
+    def _add(self, tx: SQLiteWriter, item: MemoryItem) -> bool:
         item = self.kept(item)
         if self.store.get([item.memory_id], self.namespace) or self.removed(item.memory_id):
             return False
@@ -179,7 +181,7 @@ class CountingBackend(UpdatingBackend):
                 raise InvalidInput(f"The usage of {trajectory_id!r} has been recorded already.", "Record it once, whole.")
             self._use(tx, trajectory_id, found[0], retrieved, credited)
 
-    def _use(self, tx: SQLiteTransaction, trajectory_id: str, verdict: int | None, retrieved: Retrieved,
+    def _use(self, tx: SQLiteWriter, trajectory_id: str, verdict: int | None, retrieved: Retrieved,
              credited: Collection[str] | None) -> None:
         "Rows and counters; a strategy that is gone meanwhile keeps its row."
         insert_usage(self.store.db, trajectory_id, [(i.memory_id, score) for i, score in retrieved])

@@ -24,8 +24,8 @@ from ..core.clock import Clock
 from ..core.files import read_path
 from ..core.settings import Settings, load_settings
 from ..core.text import valid_text
-from ..store.database import Database
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.database import SQLiteDatabase
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/40_agent/49d_runner.ipynb #be2ca295
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,8 +123,8 @@ def run(query: str,                             # the question, in any language
         if chosen is not model and callable(close := getattr(chosen, "close", None)):
             stack.callback(close)  # opened here, so closed here
         ontology = stack.enter_context(setup_ontology_context(ontology_path, name=ontology_name))
-        database = Database(settings.db_path, synchronous=settings.synchronous, busy_timeout_s=settings.busy_timeout_s)
-        store = stack.enter_context(closing(SQLiteBackend(database)))
+        database = SQLiteDatabase(settings.db_path, synchronous=settings.synchronous, busy_timeout_s=settings.busy_timeout_s)
+        store = stack.enter_context(closing(SQLiteStorage(database)))
         backend = SQLiteMemoryBackend(store, settings.namespace, clock, settings.secrets)
         ensure_packs(backend, ontology.meta.name)
         return Outcome(rlm_run_with_memory(Task(query), backend, setting, ontology))

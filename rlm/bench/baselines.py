@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ..core.errors import EmbeddingError
 from ..core.settings import Settings
 from ..core.text import normalise
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.e5 import quiet_onnxruntime
 from ..store.embedding import Embedder, Kind, Vectors, calibrate, embedder
 
@@ -36,9 +36,9 @@ def words_of(text: str,  # any
 def plain_fts5(texts: Sequence[str],  # to be searched
                ) -> WordSearch:
     "SQLite's full-text search as it comes."
-    db = Database(":memory:")
+    db = SQLiteDatabase(":memory:")
     db.query("CREATE VIRTUAL TABLE temp.plain USING fts5 (text)")
-    db.many("INSERT INTO temp.plain (rowid, text) VALUES (?, ?)", list(enumerate(texts)))
+    db.executemany("INSERT INTO temp.plain (rowid, text) VALUES (?, ?)", list(enumerate(texts)))
 
     def search(question: str, n: int) -> list[int]:
         words = " OR ".join(f'"{w}"' for w in dict.fromkeys(words_of(question)))

@@ -28,7 +28,7 @@ from tqdm import tqdm
 from .workload import Workload
 from ..core.errors import RlmError
 from ..service.memory import Memory
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/95_bench/07_crash.ipynb #2f374f4f

@@ -23,8 +23,8 @@ from ..agent.runner import setting_for
 from .answers import Answer, Number, Terms, Text, Truth
 from .exam import Sitting
 from .questions import Question
-from ..store.database import Database
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.database import SQLiteDatabase
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/25_examinee.ipynb #2b22fa89
 def sitting_of(learned: Learned,  # a run with memory
@@ -65,7 +65,7 @@ class Agent:
                  held: Collection[str] = (),               # ontologies whose own packs it does not get
                  ) -> None:
         self.contexts = contexts
-        self.backend = None if memory == "none" else SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")))
+        self.backend = None if memory == "none" else SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
         self.setting = setting_for(HabitModel(), None, extract=False, log_dir=None, options={})
         if self.backend and memory == "packs":
             names = [name for name in shipped_packs() if name.rpartition("_v")[0] not in held]

@@ -30,11 +30,11 @@ from ..recall.graph_builder import build_graph
 from ..recall.anchored_search import AnchoredSearcher
 from ..service.finding import SurveyingMemory
 from ..service.memory import Memory
-from ..store.backend import Filters
-from ..store.database import Database
+from ..store.filters import Filters
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.embedding import embedder
 from ..store.link_rows import read_links
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041
 SIZES = (1_000, 10_000, 100_000)
@@ -45,7 +45,7 @@ def bootstrapped(path: str,  # of a store
                  ) -> None:
     "Link its memories; print time, memory and links as JSON. Run in a process of its own."
     import resource
-    backend, began = SQLiteBackend(Database(path)), time.perf_counter()
+    backend, began = SQLiteStorage(SQLiteDatabase(path)), time.perf_counter()
     done = build_graph(backend, "default", progress=False)
     took, used = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     unit = 1024 if sys.platform.startswith("linux") else 1

@@ -30,15 +30,16 @@ from ..core.clock import SystemClock
 from ..core.errors import NotFound
 from ..core.text import tokens
 from ..service.memory import Memory
-from ..store.backend import Filters, Weights
-from ..store.database import Database
+from ..store.filters import Filters
+from ..store.storage import Weights
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.embedding import Embedder, QueryVectors, Vectors, embedder
 from ..store.hybrid import HybridIndex, Query
 from ..store.learning import Labelled, examples
 from ..store.ranker import FEATURES, Example, Training, learn
 from ..store.ranking import MIX, PARTS, Mix, Weigher
 from ..store.records import new_record
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.vector_rows import passages, put_vectors, stamp_of
 
 # %% ../../nbs/95_bench/10_recall.ipynb #df710d5e
@@ -125,9 +126,9 @@ class Embedded:
 
 def stored(c: Conversation,                    # to be asked about
            vectors: Embedded | None = None,    # to be stored with it
-           ) -> SQLiteBackend:
+           ) -> SQLiteStorage:
     "A conversation in a store of its own."
-    backend, now = SQLiteBackend(Database(":memory:")), SystemClock().now()
+    backend, now = SQLiteStorage(SQLiteDatabase(":memory:")), SystemClock().now()
     with backend.transaction() as tx:
         new = tx.insert([new_record(t["text"], now, **{k: v for k, v in t.items() if k != "text"}) for t in c.turns])
         if vectors is not None:

@@ -23,7 +23,7 @@ from .rule_sets import KINDS, Maker, RuleSet, rule_set, scores, shuffled
 from ..rules import ConflictResolver, RuleStore, audit
 from ..rules.evaluator import read_facts, type_facts
 from ..rules.reasoner import Reasoner
-from ..store.backend import Filters
+from ..store.filters import Filters
 
 
 @dataclass(frozen=True, slots=True)

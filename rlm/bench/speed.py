@@ -29,7 +29,7 @@ from ..core.compiled import interpreted, prepare
 from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
 from ..service.memory import Memory
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.embedding import Kind, Vectors, embedder
 from ..store.feed import records_of
 from ..store.hybrid import EVERYTHING, POOL, HybridIndex, Query

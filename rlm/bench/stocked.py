@@ -19,7 +19,7 @@ from .workload import Workload
 from ..service.memory import Memory
 from ..core.text import tokens
 from ..store.embedding import Calibration, Kind, Vectors, unit
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.hybrid import EVERYTHING, HybridIndex, Query
 from ..store.meaning import StoredVectors
 from ..store.ranked import Best

@@ -20,7 +20,7 @@ from .working_memory import Slot, WorkingMemory
 from ..store.cues import Cues
 from ..store.hybrid import HybridIndex, Passing, Query
 from ..store.asked import Asked
-from ..store.backend import MAX_TERMS
+from ..store.storage import MAX_TERMS
 from ..store.meaning import StoredVectors
 from ..store.vector_codes import centred_one
 from ..store.ranking import MIX, Mix

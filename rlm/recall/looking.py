@@ -19,7 +19,7 @@ from .local_loops import (
     ALL, BEST_OF, INDEX, LOOK, MODEL, PLACE, RECALL, SEGMENT, SHELF, TAKE_IN, WHOLE, WIDEN, WORDED)
 from .neighbourhoods import FACTS, Neighbourhood, Shelf
 from ..store.asked import DEVIATIONS, Asked
-from ..store.backend import MAX_TERMS
+from ..store.storage import MAX_TERMS
 from ..store.cues import Cues
 from ..store.hybrid import HybridIndex
 from ..store.postings import Segment

@@ -24,9 +24,10 @@ from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge, mus
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
 from .model import Rule, find_rule_record, html_table
-from ..store.backend import Filters, Writes
+from ..store.filters import Filters
+from ..store.storage import Write
 from ..store.records import Event, MemoryRecord, read_count, read_label
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +68,7 @@ def plan(rule: Rule,        # the rule as it is now
     return Transition(rule.rule_id, action, rule.status, verdict.status, verdict.reason, e.success, e.failure)
 
 
-def apply_transition(tx: Writes,             # an open transaction
+def apply_transition(tx: Write,             # an open transaction
                      record: MemoryRecord,   # the rule as it is in the transaction
                      t: Transition,          # the change
                      by: str,                # who decided: job, use, conflict or person
@@ -224,7 +225,7 @@ class RuleLifecycle:
     "Counts the uses of a namespace's rules, and changes their status by evidence or by decision."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  settings: Settings,      # namespace, thresholds of promotion, limits
                  clock: Clock,            # the present
                  ) -> None:
@@ -266,7 +267,7 @@ class RuleLifecycle:
             return Rule.from_record(self.count(tx, record, counts, now, now, "use", **asked))
 
     def count(self,
-              tx: Writes,                 # an open transaction
+              tx: Write,                 # an open transaction
               record: MemoryRecord,       # the rule as it is in the transaction
               counts: Mapping[str, int],  # success and failure, and access (1 when missing)
               at: datetime,               # when the use was

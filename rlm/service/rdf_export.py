@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import NotFound
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.provenance_rows import all_namespaces, all_tags, edge_rows, event_rows, memory_rows, run_rows, store_id, trajectory_rows
 from ..store.provenance_rows import usage_rows
 
@@ -98,7 +98,7 @@ def memory_block(store: str,              # the database's id
     return block(iri(store, "memory", where, row["id"]), said)
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #d1ed6f26
-def run_blocks(db: Database,            # a store
+def run_blocks(db: SQLiteDatabase,            # a store
                store: str,              # its id
                namespace: str | None,   # only this one
                ) -> Iterator[str]:
@@ -119,7 +119,7 @@ def run_blocks(db: Database,            # a store
                                     ("rlm:score", _some(u["score"], typed, "double"))])
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #e7ef114f
-def trajectory_blocks(db: Database,           # a store
+def trajectory_blocks(db: SQLiteDatabase,           # a store
                       store: str,             # its id
                       namespace: str | None,  # only this one
                       words: bool,            # with task, answer and reasons
@@ -140,7 +140,7 @@ def trajectory_blocks(db: Database,           # a store
             yield block(iri(store, "judgment", t["trajectory_id"]), judged)
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #c41fdb0b
-def link_blocks(db: Database,           # a store
+def link_blocks(db: SQLiteDatabase,           # a store
                 store: str,             # its id
                 namespace: str | None,  # only this one
                 ) -> Iterator[str]:
@@ -171,7 +171,7 @@ def link_blocks(db: Database,           # a store
         )
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #0cb421f2
-def rdf_blocks(db: Database,                  # a live store
+def rdf_blocks(db: SQLiteDatabase,                  # a live store
                namespace: str | None = None,  # only this one; None for the whole store
                words: bool = True,            # with what memories, tasks and answers say; otherwise provenance only
                ) -> Generator[str, None, None]:  # paragraphs of Turtle

@@ -16,8 +16,8 @@ from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.packs import ensure_packs
 from rlm.agent.prompt import compose_context, system_prompt, task_message
 from rlm.core.clock import ManualClock
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -27,7 +27,7 @@ Ask = Callable[..., Learned]
 @pytest.fixture(scope="module")
 def ask(root: Path) -> Iterator[Ask]:
     "Put a question about a bundled ontology to the habit model with the shipped strategies."
-    backend = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")), clock=ManualClock())
+    backend = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(backend)
     with ExitStack() as stack:
         loaded = {name: stack.enter_context(setup_ontology_context(root / "ontology" / f"{name}.ttl")) for name in ("prov", "time", "org")}

@@ -27,8 +27,8 @@ from rlm.agent.servers import Prices, anthropic_reply, openai_reply
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.service.agent_cli import main
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,7 +161,7 @@ def test_an_answer_is_printed_as_json(said: str, value: object, tmp_path: Path) 
 # ---------------------------------------------------------------- training that goes on
 
 def test_the_gate_looks_after_every_pass_whoever_asked_its_last_question(tmp_path: Path) -> None:
-    backend = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")), clock=ManualClock())
+    backend = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     item = make_item(title="t", content="c", source_type="success", provenance={"source": "extracted"})
     for n in range(9):
         stored = Experience(f"r-{n}", f"t-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high"), curriculum_id="c_v1", task_id="last")

@@ -23,10 +23,11 @@ from rlm.recall.bar import RELEVANCE, SPARE, lifted, luck, stands
 from rlm.recall.local_loops import LOOK, MAY_REACH, WORDS
 from rlm.recall.looking import Look, QuickLook, QuickRecall, Seen, shelved
 from rlm.recall.neighbourhoods import Neighbourhood, Rows
-from rlm.store.backend import MAX_TERMS, Filters
 from rlm.store.cues import Cues
+from rlm.store.filters import Filters
 from rlm.store.meaning import StoredVectors
 from rlm.store.ranking import FEW, MIX, PARTS, Mix
+from rlm.store.storage import MAX_TERMS
 from rlm.store.vector_fold import DEFAULTS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")

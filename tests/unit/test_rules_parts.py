@@ -32,7 +32,7 @@ from rlm.rules.intervals import ValueSet, is_empty_region, is_inside, overlap, r
 from rlm.rules.model import check_rule
 from rlm.rules.parser import FormalError, parse, split_rule
 from rlm.rules.reasoner import Reasoner
-from rlm.store.backend import Filters
+from rlm.store.filters import Filters
 from rlm.store.records import STATUSES
 
 pytestmark = pytest.mark.usefixtures("bare")

@@ -35,8 +35,8 @@ from rlm.agent.procedural_memory import (
 )
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 SECRET = "password = Xk29!qqpl7"
@@ -49,7 +49,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBa
     if request.param == "file":
         yield MemoryStore(tmp_path / "memory.json")
         return
-    with_rows = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")))
+    with_rows = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
     yield with_rows
     with_rows.close()
 

@@ -25,8 +25,8 @@ from rlm.agent.trajectory import Step, ToolCall, Trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 from rlm.store.transfer import export_file, import_file
 
 pytestmark = pytest.mark.usefixtures("bare")
@@ -132,7 +132,7 @@ def test_what_looks_like_a_name_and_is_none(said: str) -> None:
     assert fixed_names(make_item(title="t", content=said)) == []
 
 
-@pytest.mark.parametrize("open_one", [lambda folder: SQLiteMemoryBackend(SQLiteBackend(Database(folder / "memory.db"))),
+@pytest.mark.parametrize("open_one", [lambda folder: SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(folder / "memory.db"))),
                                       lambda folder: MemoryStore(folder / "memory.json")], ids=["sqlite", "file"])
 def test_no_backend_stores_a_credential(open_one: Callable[[Path], MemoryBackend], tmp_path: Path) -> None:
     backend = open_one(tmp_path)
