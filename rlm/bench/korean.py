@@ -21,7 +21,7 @@ from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..service.memory import Memory
-from ..store.building import BackgroundIndex
+from ..search.search_index import SearchIndex
 from ..store.embedding import Embedder, Vectors, unit
 from ..store.ranking import MIX, Mix
 
@@ -115,7 +115,7 @@ def by_memory(model: "Embedder | str",  # 'none': words alone
     "`Memory.search`, as anyone calls it."
     def arm(stored: Mapping[str, str]) -> Finder:
         memory = Memory(":memory:", embedder=model)
-        memory.index = BackgroundIndex(memory.backend, memory.namespace, mix)
+        memory.index = SearchIndex(memory.backend, memory.namespace, mix)
         memory.write_many({"id": number, "text": text} for number, text in stored.items())
         return lambda question: [hit.id for hit in memory.search(question, FIRST)]
     return arm

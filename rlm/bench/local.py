@@ -32,7 +32,7 @@ from ..core.text import tokens
 from ..recall.local import centre_of
 from ..service.memory import Memory
 from ..store.embedding import embedder
-from ..store.hybrid import EVERYTHING, Query
+from ..search.candidates import EVERYTHING, Query
 
 SIZES = (1_000, 10_000, 100_000)
 LIMITS = (100, 300)  # memories of a neighbourhood

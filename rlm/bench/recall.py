@@ -13,7 +13,6 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,9 @@ from ..store.filters import Filters
 from ..store.storage import Weights
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.embedding import Embedder, QueryVectors, Vectors, embedder
-from ..store.hybrid import HybridIndex, Query
-from ..store.learning import Labelled, examples
+from ..search.candidates import Query
+from ..search.search_index import SearchIndex
+from ..search.ranker_training import Labelled, examples
 from ..store.ranker import FEATURES, Example, Training, learn
 from ..store.ranking import MIX, PARTS, Mix, Weigher
 from ..store.records import new_record
@@ -183,7 +183,7 @@ def hybrid(mix: Weigher,                     # of the parts
            ) -> Callable[[Conversation], Ranker]:
     "The index in memory."
     def arm(c: Conversation) -> Ranker:
-        index, ids = HybridIndex(stored(c, vectors), "default", mix), [t["id"] for t in c.turns]
+        index, ids = SearchIndex(stored(c, vectors), "default", mix), [t["id"] for t in c.turns]
 
         def rank(question: str) -> list[str]:
             vector, model = (vectors.questions.get(vectors.model, question), vectors.model.name) if vectors else (None, None)
@@ -206,14 +206,13 @@ class HoldingOut:
               ) -> list[Example]:
         "What its questions teach."
         if c.name not in self._known:
-            model, index = self.vectors.model, HybridIndex(stored(c, self.vectors), "default", MIX)
+            model, index = self.vectors.model, SearchIndex(stored(c, self.vectors), "default", MIX)
             asked = ((Query(q.text, tuple(tokens(q.text)), self.vectors.questions.get(model, q.text), model.name),
                       Labelled(q.text, q.evidence, c.name)) for q in c.questions)
             self._known[c.name] = list(examples(index, asked))
         return self._known[c.name]
 
     def arm(self,
-            trees: bool,                    # LambdaMART on top
             without: Collection[str] = (),  # features that it does not see
             ) -> Callable[[Conversation], Ranker]:
         "The learned ranking."
@@ -222,7 +221,7 @@ class HoldingOut:
         def build(c: Conversation) -> Ranker:
             others = [replace(e, features=e.features * seen) for other in self.conversations if other.name != c.name
                       for e in self.known(other)]
-            return hybrid(learn(others, Training("the other conversations", len(others), ""), trees), self.vectors)(c)
+            return hybrid(learn(others, Training("the other conversations", len(others), "")), self.vectors)(c)
         return build
 
 # %% ../../nbs/95_bench/10_recall.ipynb #d6e3c73d
@@ -243,7 +242,7 @@ def arms(vectors: Embedded | None,         # None: without meaning
         found |= {"meaning alone": hybrid(alone, vectors), "+ meaning": hybrid(Mix(), vectors)}
     if vectors is not None and len(conversations) > 1:
         others = HoldingOut(conversations, vectors)
-        found |= {LEARNED: others.arm(False)} | ({} if "trees" in skipped else {"+ trees": others.arm(True)})
+        found[LEARNED] = others.arm()
     return found
 
 
@@ -347,9 +346,9 @@ def bought(name: str,                              # of the set
            ) -> Iterator[Row]:
     "What the learned ranking loses without one of its features, and without all that are no parts."
     others = HoldingOut(conversations, vectors)
-    whole = asked(conversations, others.arm(False), f"{name}: learned")
+    whole = asked(conversations, others.arm(), f"{name}: learned")
     for label, without in {**{f: [f] for f in LEARNED_FROM}, "all of these": LEARNED_FROM}.items():
-        less = asked(conversations, others.arm(False, without), f"{name}: learned without {label}")
+        less = asked(conversations, others.arm(without), f"{name}: learned without {label}")
         for measure in ("R@10", "MRR"):
             which = MEASURES[measure]
             lost = [replace(a, **{which: getattr(a, which) - getattr(b, which)}) for a, b in zip(whole, less, strict=True)]
@@ -382,7 +381,7 @@ def run(locomo: Path | None = None,  # a folder of conv-*.json
                        "Name a folder of LoCoMo (conv-*.json) or BEAM (chat-*.json).")
     found = embedder(model)
     vectors, rows, shown = None if found is None else Embedded(Remembering(found)), list[Row](), dict[str, list[str]]()
-    skipped = unusable() | ({} if find_spec("lightgbm") else {"trees": "LightGBM is not installed: pip install 'rlm[trees]'"})
+    skipped = unusable()
     for name, some in ((name, some) for name, some in sets.items() if some):
         lost, evidence = list(all_missed(some, vectors)), sum(len(q.evidence) for c in some for q in c.questions)
         rows += [*measured(name, some, seed, vectors, skipped), *failures.rows_of(name, lost, evidence)]

@@ -32,7 +32,8 @@ from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.embedding import Kind, Vectors, embedder
 from ..store.feed import records_of
-from ..store.hybrid import EVERYTHING, POOL, HybridIndex, Query
+from ..search.candidates import EVERYTHING, POOL, Query
+from ..search.search_index import SearchIndex
 
 # %% ../../nbs/95_bench/09_speed.ipynb #0ed69156
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -104,7 +105,7 @@ def resident() -> dict[str, float]:
     return {key: int(rest.split()[0]) / 1e3 for line in lines for key, _, rest in [line.partition(":")] if key in KINDS}
 
 # %% ../../nbs/95_bench/09_speed.ipynb #c3117687
-def asked_for(index: HybridIndex,  # in a `moment`
+def asked_for(index: SearchIndex,  # in a `moment`
               query: Query,        # what is asked
               ) -> Iterator[None]:
     "Ask words, then meaning, each on its own."
@@ -116,7 +117,7 @@ def asked_for(index: HybridIndex,  # in a `moment`
     yield
     asked = index.meaning.ask(query.vector)
     if index.few:
-        index.standing(asked)
+        index.searcher.candidates.standing(asked)
     else:
         index.meaning.nearby(asked, index.width(POOL))
     yield

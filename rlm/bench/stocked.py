@@ -20,7 +20,8 @@ from ..service.memory import Memory
 from ..core.text import tokens
 from ..store.embedding import Calibration, Kind, Vectors, unit
 from ..store.filters import Filters
-from ..store.hybrid import EVERYTHING, HybridIndex, Query
+from ..search.candidates import EVERYTHING, Query
+from ..search.search_index import SearchIndex
 from ..store.meaning import StoredVectors
 from ..store.ranked import Best
 from ..store.ranking import Candidates
@@ -101,7 +102,7 @@ class Exact:
     "All vectors of a store, and the ranking that an index without shortcuts would give."
 
     def __init__(self,
-                 index: HybridIndex,  # in step with its store, and not written to since it was made
+                 index: SearchIndex,  # in step with its store, and not written to since it was made
                  ) -> None:
         self.index, stamp = index, index.meaning.stamp
         assert stamp is not None, "the store holds vectors"
@@ -143,7 +144,7 @@ def query_of(some: Stock,  # with questions
     return Query(some.questions[n], tuple(tokens(some.questions[n])), model.embed([some.questions[n]], "query")[0], model.name)
 
 
-def recall_of(index: HybridIndex,  # to be judged
+def recall_of(index: SearchIndex,  # to be judged
               queries: Sequence[Query],  # what to ask
               k: int = 10,         # how many answers are compared
               filters: Filters = EVERYTHING,  # that the index is given

@@ -15,12 +15,13 @@ from ..core.errors import InvalidInput, StoreBusy, StoreFull
 from .adjacency import Walk
 from .anchors import AnchorChoice, AnchorManager
 from .graph import GraphIndex
-from ..store.answers import Answer, AnsweringIndex, LazyShares
+from ..search.explainer import Answer, LazyShares
+from ..search.search_index import SearchIndex
 from ..store.asked import Asked
 from ..store.filters import Filters
 from ..store.embedding import Vectors
 from ..store.feed import records_of
-from ..store.hybrid import Query
+from ..search.candidates import Query
 from ..store.link_rows import ids_of
 from ..store.plan import Plan
 from ..store.ranked import EQUAL, Ranked
@@ -67,7 +68,7 @@ class AnchoredSearcher:
     "Search from an anchor: mark the hits near it, and move it."
 
     def __init__(self,
-                 index: AnsweringIndex,    # the namespace's index
+                 index: SearchIndex,    # the namespace's index
                  graph: GraphIndex,        # the namespace's links
                  anchors: AnchorManager,   # the namespace's anchors
                  boost: float = 0.0,       # added to a score for a path of weight 1

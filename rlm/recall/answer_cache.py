@@ -19,7 +19,7 @@ from ..core.text import normalise
 from ..store.filters import Filters
 from ..store.cues import Cues
 from ..store.filters import is_plain
-from ..store.hybrid import EVERYTHING
+from ..search.candidates import EVERYTHING
 from ..store.ranked import Ranked
 
 # %% ../../nbs/40_recall/11_answer_cache.ipynb #2e1ef0bf

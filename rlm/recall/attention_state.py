@@ -20,7 +20,7 @@ from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_
 from .local import LocalizedSearchEngine, centre_of
 from .neighbourhoods import Floats, Ints
 from .working_memory import Slot, WorkingMemory, read_slots, write_slots
-from ..store.building import BackgroundIndex
+from ..search.search_index import SearchIndex
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.feed import changed_seqs
 from ..store.ranked import Best, Ranked
@@ -48,7 +48,7 @@ class StoreWatcher:
     "Notice when the store has changed, and tell what."
 
     def __init__(self,
-                 index: BackgroundIndex,  # the namespace's index
+                 index: SearchIndex,  # the namespace's index
                  ) -> None:
         self.index, self.db = index, index.db
         self.position = ("", -1)  # identity of the store, and the last event that is known; -1: nothing is
@@ -182,7 +182,7 @@ class AttentionState:
     "Hold what is in mind: slots, checkpoints, cached answers, and answers still to be learned from."
 
     def __init__(self,
-                 index: BackgroundIndex,          # the namespace's index
+                 index: SearchIndex,          # the namespace's index
                  clock: Clock,                    # source of the present
                  checkpoints: CheckpointManager,  # checkpoints of the slots
                  local: LocalizedSearchEngine,    # neighbourhoods of the slots

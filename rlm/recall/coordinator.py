@@ -27,10 +27,10 @@ from .local import LocalizedSearchEngine, unit_of
 from .neighbourhoods import Ints
 from ..store.asked import Asked, comparable
 from ..store.filters import Filters
-from ..store.building import BackgroundIndex
+from ..search.search_index import SearchIndex
 from ..store.cues import Cues
 from ..store.embedding import Vectors
-from ..store.hybrid import EVERYTHING, Passing, Query
+from ..search.candidates import EVERYTHING, Passing, Query
 from ..store.ranked import EQUAL, Ranked
 from ..store.ranking import nth_best, worth_of
 from ..store.records import MemoryRecord
@@ -156,7 +156,7 @@ class SearchCoordinator:
     "Answer questions of one namespace from the nearest layer that can: cache, working memory, checkpoints, everything."
 
     def __init__(self,
-                 index: BackgroundIndex,  # the namespace's index
+                 index: SearchIndex,  # the namespace's index
                  clock: Clock,            # source of the present
                  question: Callable[[str, str | None], Vectors | None],  # embeds a question for the model of that name
                  checkpoints: Callable[[], str] = lambda: "full",  # returns one of `CHECKPOINTS`, asked at each call

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..store.hybrid import HybridIndex
+from ..search.search_index import SearchIndex
 from ..store.lexical_index import best_units
 from ..store.plan import Plan
 
@@ -52,7 +52,7 @@ class Walking:
     "Adds postings up in an array that is blank before and after."
 
     def __init__(self,
-                 index: HybridIndex,  # of the namespace
+                 index: SearchIndex,  # of the namespace
                  ) -> None:
         self.index, self._room = index, np.zeros(0, np.float32)
 

@@ -18,7 +18,8 @@ from .looking import QuickRecall, Seen, Shelves, shelved
 from .neighbourhoods import Floats, Ints, Neighbourhood, Rows
 from .working_memory import Slot, WorkingMemory
 from ..store.cues import Cues
-from ..store.hybrid import HybridIndex, Passing, Query
+from ..search.candidates import Passing, Query
+from ..search.search_index import SearchIndex
 from ..store.asked import Asked
 from ..store.storage import MAX_TERMS
 from ..store.meaning import StoredVectors
@@ -36,7 +37,7 @@ class Sourced:
     "Where vectors come from, and what searches have compared."
 
     def __init__(self,
-                 index: HybridIndex,          # of the namespace
+                 index: SearchIndex,          # of the namespace
                  manager: CheckpointManager,  # knows the centres
                  ) -> None:
         self.index, self.manager, self.look = index, manager, QuickRecall(index)

@@ -21,7 +21,7 @@ from .neighbourhoods import FACTS, Neighbourhood, Shelf
 from ..store.asked import DEVIATIONS, Asked
 from ..store.storage import MAX_TERMS
 from ..store.cues import Cues
-from ..store.hybrid import HybridIndex
+from ..search.search_index import SearchIndex
 from ..store.postings import Segment
 from ..store.ranked import EQUAL, Best
 from ..store.ranking import (
@@ -42,7 +42,7 @@ class Look:
     "Looks around; what the first look saw, the second goes on from. One question at a time."
 
     def __init__(self,
-                 index: HybridIndex,  # of the namespace
+                 index: SearchIndex,  # of the namespace
                  ) -> None:
         self.index, self.holders, self._heard = index, Holders(index), None
 
@@ -80,7 +80,7 @@ class Written(Look):
     "Where segments lie, and what questions are measured against."
 
     def __init__(self,
-                 index: HybridIndex,  # of the namespace
+                 index: SearchIndex,  # of the namespace
                  ) -> None:
         super().__init__(index)
         self._known: dict[int, tuple[Segment, Table]] = {}
@@ -108,7 +108,7 @@ class Telling(Written):
     "Tells what ranking wants to know."
 
     def __init__(self,
-                 index: HybridIndex,  # of the namespace
+                 index: SearchIndex,  # of the namespace
                  ) -> None:
         super().__init__(index)
         self._told: dict[tuple[int, int, float, float], tuple[Any, ...]] = {}
@@ -146,7 +146,7 @@ class Placed(Telling):
     "Places to work in."
 
     def __init__(self,
-                 index: HybridIndex,  # of the namespace
+                 index: SearchIndex,  # of the namespace
                  ) -> None:
         super().__init__(index)
         sizes = (POSTINGS, "i4"), (POSTINGS, "f4"), (1 << (2 * POSTINGS + 64).bit_length(), "i2"), (MAX_TERMS, "f4"), (MAX_TERMS, "?")

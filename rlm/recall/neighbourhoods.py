@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.compiled import Table
 from .local_loops import SHELF, WORDED
 from ..store.catalogue import Catalogue
-from ..store.hybrid import HybridIndex
+from ..search.search_index import SearchIndex
 from ..store.asked import Asked
 from ..store.meaning import Meaning, StoredVectors
 from ..store.ranking import TRUE, Candidates
@@ -122,7 +122,7 @@ class Scored:
     "Some memories, scored."
 
     def __init__(self,
-                 index: HybridIndex,            # in step
+                 index: SearchIndex,            # in step
                  source: Rows | None,           # the truth about vectors; None: there are none
                  seqs: Ints,                    # memories; those that are not in the index are passed over
                  ) -> None:

@@ -25,10 +25,10 @@ from .hot_cache import HotCacheManager
 from .lifecycle import DueReport, RuleHistory, RuleLifecycle
 from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_record, make_rule_record
 from .transfer import is_same_rule, read_lines, to_line
-from ..store.answers import AnsweringIndex
+from ..search.search_index import SearchIndex
 from ..store.filters import Filters
 from ..store.embedding import Embedder
-from ..store.hybrid import Query
+from ..search.candidates import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
 from ..store.store_vectors import WritingVectors, open_store
@@ -44,7 +44,7 @@ class RuleContext(Protocol):
     vectors: WritingVectors
 
     @property
-    def index(self) -> AnsweringIndex:
+    def index(self) -> SearchIndex:
         "Return the index that searches use."
 
 
@@ -56,7 +56,7 @@ class OpenedFile:
     clock: Clock  # the present
     backend: SQLiteStorage  # the store
     vectors: WritingVectors  # vectors of texts, where there is a model
-    index: AnsweringIndex  # the search index
+    index: SearchIndex  # the search index
 
 # %% ../../nbs/50_rules/09_rule_store.ipynb #37821211
 class RuleStore:
@@ -78,7 +78,7 @@ class RuleStore:
             name = embedder if isinstance(embedder, str) else None
             settings = load_settings(config, db_path=path, namespace=namespace, embedder=name, **overrides)
             backend, vectors = open_store(settings, read_only, embedder)
-            context = OpenedFile(settings, clock or SystemClock(), backend, vectors, AnsweringIndex(backend, settings.namespace))
+            context = OpenedFile(settings, clock or SystemClock(), backend, vectors, SearchIndex(backend, settings.namespace))
         self.settings, self.clock, self.backend = context.settings, context.clock, context.backend
         self.vectors, self.index = context.vectors, context.index
         self.namespace = self.settings.namespace

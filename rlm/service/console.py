@@ -78,7 +78,7 @@ def from_system(e: OSError,  # that nobody has met
 # %% ../../nbs/70_service/72_console.ipynb #721024d5
 EXTRAS = {"pyoxigraph": "agent", "rdflib": "agent", "oxrdflib": "agent", "pydantic_monty": "agent", "httpx": "openai",
           "z3": "rules", "apscheduler": "rules", "fastapi": "serve", "starlette": "serve", "pydantic": "serve", "uvicorn": "serve",
-          "prometheus_client": "serve", "opentelemetry": "otel", "lightgbm": "trees", "numba": "fast"}  # package → what brings it
+          "prometheus_client": "serve", "opentelemetry": "otel", "numba": "fast"}  # package → what brings it
 
 
 def missing_extra(error: ModuleNotFoundError,  # of an import

@@ -22,13 +22,13 @@ from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .results import Explanation, History, Hit, Hits, Parts
 from .turns import TURN_NAMES, check_formal, fields_of, listed, read_turn
-from ..store.answers import NEARBY
+from ..search.explainer import NEARBY
 from ..store.filters import Filters
 from ..store.storage import TermStatistics, Weights, rarest
-from ..store.building import BackgroundIndex
+from ..search.search_index import SearchIndex
 from ..store.embedding import Embedder
 from ..store.sqlite.fulltext import bm25_parts
-from ..store.hybrid import Query
+from ..search.candidates import Query
 from ..store.postings import AROUND
 from ..store.records import STATUSES, MemoryRecord, new_record, read_count, stored_id
 from ..store.store_vectors import open_store
@@ -51,7 +51,7 @@ class OpenMemory:
         self.settings: Settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
         self.namespace, self.clock = self.settings.namespace, clock or SystemClock()
         self.backend, self.vectors = open_store(self.settings, read_only, embedder)
-        self.index = BackgroundIndex(self.backend, self.namespace)
+        self.index = SearchIndex(self.backend, self.namespace)
 
     def close(self) -> None:
         "Release the file. Every write was stored when it returned; a large index that is being built is waited for."

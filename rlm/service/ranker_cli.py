@@ -14,7 +14,7 @@ from tqdm import tqdm
 from ..core.errors import InvalidInput
 from .console import example, json_option, print_json, with_memory
 from .memory import Memory
-from ..store.learning import Labelled, examples, forget_rankers, read_labelled, recorded, save_ranker
+from ..search.ranker_training import Labelled, examples, forget_rankers, read_labelled, recorded, save_ranker
 from ..store.ranker import Example, Training, held_out, learn
 
 # %% ../../nbs/70_service/74_ranker_cli.ipynb #8ca9bfdd
@@ -39,11 +39,10 @@ def collect(memory: Memory,                # the store
 @click.command("train-ranker", epilog=example("rlm train-ranker --questions labelled.jsonl", "rlm train-ranker --forget"))
 @click.option("--questions", type=click.Path(path_type=Path, dir_okay=False),
               help='JSON Lines: {"query": …, "relevant": [ids], "group": …}. Default: what `rlm memory used` was told.')
-@click.option("--trees", is_flag=True, help="Add LightGBM's trees to the weights; needs the extra trees.")
 @click.option("--forget", is_flag=True, help="Remove what was learned: back to the usual mix.")
 @with_memory()
 @json_option
-def train_ranker_command(memory: Memory, questions: Path | None, trees: bool, forget: bool, as_json: bool) -> None:
+def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, as_json: bool) -> None:
     "Learn how to rank from questions with known answers. Kept only if it does better than the usual mix on questions held out."
     if forget:
         count = forget_rankers(memory.backend, memory.namespace, memory.clock)
@@ -53,11 +52,11 @@ def train_ranker_command(memory: Memory, questions: Path | None, trees: bool, fo
     labelled = read_labelled(questions) if questions else recorded(memory.backend.db, memory.namespace)
     found = collect(memory, labelled, source)
     unseen = len(labelled) - len(found)
-    figures = held_out(found, trees)
+    figures = held_out(found)
     better = figures["R@10"] + figures["MRR"] > figures["R@10 of the mix"] + figures["MRR of the mix"]
     training = Training(source, len(found), f"{memory.clock.now():%Y-%m-%d}", figures)
     if better:
-        save_ranker(memory.backend, memory.namespace, learn(found, training, trees), memory.clock)
+        save_ranker(memory.backend, memory.namespace, learn(found, training), memory.clock)
     if as_json:
         print_json({"kept": better, "questions": len(found), "left_out": unseen, "held_out": figures, "training": str(training)})
     else:

@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 from tabulate import tabulate
 
 from ..core.text import clip
-from ..store.answers import NEARBY
+from ..search.explainer import NEARBY
 from ..store.filters import Filters
 from ..store.storage import TEXT_COLUMNS
 from ..store.postings import AROUND

@@ -18,7 +18,7 @@ from ..recall.anchored_search import BEAM
 from .gate import EACH_NAMESPACE, EACH_THREAD, OTHERS, THREADS, Problem, connection_limit, file_limit
 from .memory import Memory
 from .metrics import Attention
-from ..store.building import BackgroundIndex
+from ..search.search_index import SearchIndex
 from ..store.embedding import Embedder, embedder
 from ..store.sqlite.storage import SQLiteStorage
 
@@ -45,7 +45,7 @@ class Room(Memory):
                  ) -> None:
         self.settings, self.namespace, self.clock = replace(store.settings, namespace=namespace), namespace, store.clock
         self.backend, self.vectors = SQLiteStorage(store.backend.db, owns_database=False), store.vectors
-        self.index = BackgroundIndex(self.backend, namespace)
+        self.index = SearchIndex(self.backend, namespace)
 
 # %% ../../nbs/70_service/78eb_rooms.ipynb #1ed51f94
 @dataclass

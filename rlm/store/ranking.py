@@ -6,13 +6,12 @@
 __all__ = ['PARTS', 'MIX', 'TRUE', 'CODES', 'HEADS', 'NO_SCRIPT', 'Refine', 'NO_NUMBERS', 'NO_BOOLS', 'FEW', 'Mix', 'Weigher',
            'Nearness', 'Candidates', 'narrowed', 'best_of_session', 'share_of_session', 'worth_of', 'completed',
            'said_on', 'chance', 'other_script', 'in_other_words', 'cued', 'scaled', 'added', 'scores_of', 'nth_best',
-           'Adding', 'Refining', 'Scoring', 'weights_of', 'Given', 'named_in', 'dated_in', 'Looping', 'Picking',
-           'Ranking']
+           'close_places', 'best_places', 'weights_of', 'Given', 'named_in', 'dated_in']
 
 # %% ../../nbs/10_store/32_ranking.ipynb #dd732f02
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple, Protocol
@@ -21,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalogue import Catalogue, Values
-from .cues import Cues, Date, cues_in
-from .loops import RANK
-from .ranked import EQUAL, NONE, Best, beside
+from .cues import Cues, Date
+from .ranked import EQUAL
 
 # %% ../../nbs/10_store/32_ranking.ipynb #3ff4f69b
 @dataclass(frozen=True, slots=True)
@@ -247,7 +245,7 @@ def nth_best(total: Values,  # scores
     return float(np.partition(total, -n)[-n])
 
 
-def _close(total: Values,     # scores, not by true vectors
+def close_places(total: Values,     # scores, not by true vectors
            worth: Values,     # what words and meaning alone come to
            k: int,            # how many are wanted
            by: Nearness,      # what they were computed from
@@ -266,89 +264,9 @@ def _close(total: Values,     # scores, not by true vectors
     return np.flatnonzero(close)
 
 # %% ../../nbs/10_store/32_ranking.ipynb #c295d250
-class Adding:
-    "Computes what counts."
-
-    def __init__(self,
-                 mix: Weigher = MIX,  # what each part of a score is worth
-                 ) -> None:
-        self.mix, self.catalogue = mix, Catalogue()
-
-    def cues(self,
-             query: str,  # as it was asked
-             ) -> Cues:
-        "What a question says besides its words: who of those that are here, when, in which script."
-        return cues_in(query, self.catalogue.called)
-
-    def facts(self,
-              numbers: Values,      # of the candidates
-              ) -> dict[str, Values]:
-        "What weighing wants to know besides the parts: nothing, for the usual mix."
-        return {}
-
-    @property
-    def usual(self) -> Mix:
-        "What each part is worth; the usual mix, where that is learned."
-        return self.mix if isinstance(self.mix, Mix) else MIX
-
-    def _amounts(self, cues: Cues, some: Candidates) -> dict[str, Values]:
-        "Words, meaning, what the conversation has of both, and cues. Learned ranking wants all parts."
-        c, known = self.catalogue, {"words": some.words, "meaning": some.meaning, **in_other_words(self.catalogue, cues, some)}
-        if c.in_sessions:
-            known["session"] = share_of_session(some.of(c["session"]), worth_of(some.words, some.meaning), self.usual.evidence)
-        known = scaled(known | cued(c, cues, some), self.usual)
-        return known if isinstance(self.mix, Mix) else completed(known, len(some.words))
-
-    def _steep(self, cues: Cues) -> float:
-        "By how much more a score changes than what meaning adds, at most: where evidence is little, other parts change with it."
-        if not isinstance(self.mix, Mix):
-            return np.inf
-        return 1 + (self.mix.user * bool(self.catalogue.by_users) + self.mix.when * cues.when) / self.mix.evidence
-
-# %% ../../nbs/10_store/32_ranking.ipynb #26afd626
-class Refining(Adding):
-    "Computes it again, by true vectors."
-
-    def _refined(self, cues: Cues, some: Candidates, close: NDArray[np.int64], amounts: Mapping[str, Values],
-                 refine: Refine) -> tuple[Candidates, dict[str, Values]]:
-        "With true vectors for those that are close; nobody else can be among the best, but learned ranking compares with all."
-        meaning = some.meaning.copy()
-        meaning[close] = refine(self.catalogue["seq"][some.numbers[close]])
-        kept = close if isinstance(self.mix, Mix) else np.arange(len(meaning))
-        better = replace(some, meaning=meaning, by=TRUE)
-        known = {**amounts, **self._amounts(cues, better)}
-        return better.only(kept), {n: values[kept] for n, values in known.items()}
-
-# %% ../../nbs/10_store/32_ranking.ipynb #76e0cf2d
-class Scoring(Refining):
-    "Computes parts."
-
-    def counted(self,
-                cues: Cues,        # of the question
-                some: Candidates,  # at least one
-                k: int,            # how many are wanted
-                refine: Refine | None = None,  # knows true deviations
-                ) -> tuple[Candidates, dict[str, Values]]:  # those who may be among the best; in the order of `PARTS`, then `facts`
-        "The parts of scores that count."
-        amounts = self._amounts(cues, some)
-        if not isinstance(self.mix, Mix):
-            amounts |= self.facts(some.numbers)
-        if refine is None or some.by is TRUE or not some.meaning.any():
-            return some, amounts
-        total = scores_of(some, self.mix.weigh(amounts))
-        worth = worth_of(some.words, some.meaning)
-        return self._refined(cues, some, _close(total, worth, k, some.by, self._steep(cues)), amounts, refine)
-
-    def parts(self,
-              cues: Cues,        # of the question
-              some: Candidates,  # at least one
-              k: int,            # how many are wanted
-              ) -> dict[str, Values]:  # by the names and in the order of `PARTS`
-        "Every part of the score of every candidate."
-        return completed(self.counted(cues, some, k)[1], len(some.numbers))
-
-# %% ../../nbs/10_store/32_ranking.ipynb #ca5a2eff
-def _best(total: Values, k: int) -> Values:
+def best_places(total: Values,  # scores
+                k: int,         # how many are wanted
+                ) -> Values:
     "Where the `k` highest are, and all equal to the last of them, the best first."
     some = np.flatnonzero(total >= max(nth_best(total, min(k, len(total))) - EQUAL, -sys.float_info.max))
     return np.asarray(some[np.argsort(-total[some], kind="stable")])
@@ -394,72 +312,4 @@ def dated_in(c: Catalogue,  # facts
     return said_on(c["said"][numbers], cues.dates) if cues.dates else NO_BOOLS
 
 # %% ../../nbs/10_store/32_ranking.ipynb #e3c77a17
-class Looping(Scoring):
-    "Scores with loops, in the usual mix."
-
-    _blank = np.zeros(0, np.float32)
-
-    def weights(self) -> NDArray[np.float64]:
-        "What each part is worth here, in the order of `PARTS`; the same array until that changes."
-        return weights_of(self.usual, bool(self.catalogue.in_sessions), bool(self.catalogue.by_users))
-
-    def blank(self) -> NDArray[np.float32]:
-        "Zeros, at least one for each conversation. Whoever writes there leaves it blank."
-        if len(self._blank) < len(self.catalogue.sessions):
-            self._blank = np.zeros(2 * len(self.catalogue.sessions), np.float32)
-        return self._blank
-
-    def _given(self, cues: Cues, some: Candidates) -> Given:
-        c = self.catalogue
-        return Given(np.ascontiguousarray(some.numbers, np.int64), np.ascontiguousarray(some.words, np.float32),
-                     np.ascontiguousarray(some.meaning, np.float32), other_script(c, cues), named_in(cues), dated_in(c, cues, some.numbers),
-                     c["time"] if cues.when else NO_BOOLS)
-
-    def _best_of(self, g: Given, some: NDArray[np.int64], k: int) -> tuple[Values, Values, Values]:
-        "Where the best `k` of some candidates are, and all equal to the last of them; the scores of all, and the parts of these."
-        run, c, shares = RANK.run, self.catalogue, np.empty(len(g.numbers), np.float32)
-        assert run is not None and isinstance(self.mix, Mix)
-        where, total, parts = np.empty(len(some), np.int64), np.empty(len(some)), np.empty((len(some), len(PARTS)))
-        n = run(where, total, parts, shares, self.blank(), min(k, len(some)), EQUAL, some, g.numbers, g.words, g.meaning, c["session"],
-                MIX.words, MIX.meaning, self.mix.evidence, c["script"], g.other, chance(c.scripts[g.other]), c["user"], c["length"],
-                c["speaker"], g.named, g.dated, g.telling, self.weights())
-        return where[:n], total, parts[:n].copy()
-
-# %% ../../nbs/10_store/32_ranking.ipynb #01857707
-FEW = 256  # wanted; the best of more are found faster by numpy
-
-
-class Picking(Looping):
-    "Picks the best with loops."
-
-    def _looped(self, cues: Cues, some: Candidates, k: int, refine: Refine | None) -> Best:
-        given, chosen = self._given(cues, some), np.arange(len(some.numbers))
-        if refine is not None and some.by is not TRUE and given.meaning.any():
-            total = self._best_of(given, chosen, 0)[1]
-            chosen = _close(total, worth_of(given.words, given.meaning), k, some.by, self._steep(cues))
-            given.meaning = given.meaning.copy()
-            given.meaning[chosen] = refine(self.catalogue["seq"][given.numbers[chosen]])
-        where, total, parts = self._best_of(given, chosen, k)
-        return beside(PARTS, self.catalogue["seq"][given.numbers[chosen[where]]], total[where], parts)
-
-# %% ../../nbs/10_store/32_ranking.ipynb #c909ca2b
-class Ranking(Picking):
-    "Scores candidates."
-
-    def rank(self,
-             cues: Cues,              # of the question
-             candidates: Candidates,  # of the retrievers
-             k: int,                  # how many
-             refine: Refine | None = None,  # knows true deviations
-             ) -> Best:               # best first; of the same score in the order of the candidates
-        "The best `k` of the candidates, and whatever is equal to the last of them."
-        if not (n := len(candidates.numbers)):
-            return NONE
-        if RANK.run is not None and isinstance(self.mix, Mix) and min(k, n) <= FEW:
-            return self._looped(cues, candidates, k, refine)
-        some, amounts = self.counted(cues, candidates, k, refine)
-        weighed = self.mix.weigh(amounts)
-        total = scores_of(some, weighed)
-        chosen = _best(total, k)
-        parts = np.array([w[chosen] for w in weighed.values()], np.float64).T
-        return beside(tuple(weighed), some.of(self.catalogue["seq"])[chosen], total[chosen], parts)
+FEW = 256  # hits wanted; the best of more are found faster by numpy

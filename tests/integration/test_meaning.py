@@ -21,7 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from toy import DIM, Toy
 
-import rlm.store.hybrid as hybrid
+import rlm.search.candidates as candidates
+import rlm.search.namespace_index as hybrid
 import rlm.store.meaning as meaning
 from rlm import Memory
 from rlm.core.clock import ManualClock
@@ -71,7 +72,7 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
         if request.param == "middle store":
             patch.setattr(meaning, "COMPARED", 0)
         if request.param == "large store":
-            for module in (hybrid, meaning):
+            for module in (candidates, meaning):
                 patch.setattr(module, "WHOLE", 0)
         yield request.param
 
@@ -147,12 +148,13 @@ SEARCH = """
 import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
-from rlm.store import hybrid, meaning
-meaning.COMPARED, meaning.WHOLE, hybrid.WHOLE = {figures}
+from rlm.search import candidates
+from rlm.store import meaning
+meaning.COMPARED, meaning.WHOLE, candidates.WHOLE = {figures}
 with Memory({path!r}, embedder=Toy()) as memory:
     print([(h.id, h.score, sorted(h.parts)) for q in ({sea!r}, "고양이", "old boat") for h in memory.search(q)])
 """
-USUAL = meaning.COMPARED, meaning.WHOLE, hybrid.WHOLE
+USUAL = meaning.COMPARED, meaning.WHOLE, candidates.WHOLE
 
 
 def script(code: str, path: Path, **more: Any) -> list[str]:
@@ -160,7 +162,7 @@ def script(code: str, path: Path, **more: Any) -> list[str]:
 
 
 def test_two_processes_and_two_runs_say_the_same(store: Memory, path: Path) -> None:
-    here = meaning.COMPARED, meaning.WHOLE, hybrid.WHOLE
+    here = meaning.COMPARED, meaning.WHOLE, candidates.WHOLE
     *runs, usual = (subprocess.run(script(SEARCH, path, figures=figures), capture_output=True, text=True, check=True, timeout=60).stdout
                     for figures in (here, here, USUAL))
     mine = [(h.id, h.score, sorted(h.parts)) for q in (SEA, "고양이", "old boat") for h in store.search(q)]
@@ -496,9 +498,9 @@ def test_foreign_and_stale_files_are_made_again(store: Memory, path: Path, kept:
 KILLED = """
 import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
-import rlm.store.hybrid
+import rlm.search.namespace_index
 from rlm import Memory
-rlm.store.hybrid.KEPT = 1
+rlm.search.namespace_index.KEPT = 1
 memory = Memory({path!r}, embedder=Toy())
 for n in range(10_000):
     made = memory.write(["old boat today", "small kitten sleeps", "loud piano music"][n % 3], id=f"{start}-{{n}}")
@@ -696,7 +698,7 @@ def large(path: Path, clock: ManualClock, kept: None) -> Path:
 
 def opened(path: Path, clock: ManualClock) -> Memory:
     memory = Memory(path, embedder=Toy(), clock=clock)
-    memory.index.slow = 20
+    memory.index.builder.slow = 20
     return memory
 
 
@@ -719,7 +721,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
         assert ids(memory.search("old boat")) == ["new"] and ids(memory.search("부산")) == ["배"]
         assert memory.search("boat").source == "full text"
         go.set()
-        memory.index._thread.join()
+        memory.index.builder._thread.join()
         hits = memory.search("old boat")
         assert (ids(hits)[0], hits.source) == ("new", "index") and "boat" not in ids(hits)
         assert "배" in ids(memory.search("부산의 배"))
@@ -728,7 +730,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
 
 
 def test_a_command_waits_for_the_index_it_began(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.store.building.BackgroundIndex.__init__.__defaults__", (None, 20))
+    monkeypatch.setattr("rlm.search.search_index.SearchIndex.__init__.__defaults__", (None, 20))
     command = ["memory", "search", "old boat", "--json", "--db", str(large)]
     run = [CliRunner().invoke(main, command, env={"RLM_EMBEDDER": "subjects"}) for _ in range(2)]
     assert [r.exit_code for r in run] == [0, 0] and [json.loads(r.stdout)[0]["memory"]["id"] for r in run] == ["boat"] * 2
@@ -744,11 +746,11 @@ def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, 
         with monkeypatch.context() as patch:
             patch.setattr(hybrid, "entries", lambda db, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
             assert memory.search("old boat").source == "full text"
-            memory.index._thread.join()
+            memory.index.builder._thread.join()
         with pytest.raises(StoreBusy, match="no luck"):
             memory.search("old boat")
         assert memory.search("old boat").source == "full text"
-        memory.index._thread.join()
+        memory.index.builder._thread.join()
         assert memory.search("old boat").source == "index"
 
 
@@ -762,7 +764,7 @@ def test_common_words_are_left_out_while_there_are_rare_ones(large: Path, clock:
 def test_small_steps_do_not_wait(large: Path, clock: ManualClock) -> None:
     with opened(large, clock) as memory, opened(large, clock) as other:
         memory.search("boat")
-        memory.index._thread.join()
+        memory.index.builder._thread.join()
         for n in range(15):
             other.write(f"a small boat {n}", id=f"small{n}")
         hits = memory.search("small boat", 20)

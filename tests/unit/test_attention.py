@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import Toy
 
-import rlm.store.hybrid as hybrid
+import rlm.search.namespace_index as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
@@ -30,10 +30,10 @@ from rlm.recall.coordinator import FLUSH_THRESHOLD, SearchCoordinator
 from rlm.recall.holders import Holders
 from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
+from rlm.search.ranker_training import save_ranker
 from rlm.service.attention_cli import attention_group, status_of
 from rlm.store.embedding import Kind, Vectors, register
 from rlm.store.filters import Filters
-from rlm.store.learning import save_ranker
 from rlm.store.ranked import NONE
 from rlm.store.ranker import Example, Training, features, learn
 from rlm.store.ranking import PARTS

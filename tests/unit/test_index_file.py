@@ -8,7 +8,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.store import hybrid
+from rlm.search import namespace_index as hybrid
 from rlm.store.index_file import index_path, read_index, write_index
 from rlm.store.sqlite.database import SQLiteDatabase
 

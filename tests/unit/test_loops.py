@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
 from rlm.core.text import tokens
+from rlm.search.scorer import Scorer
 from rlm.store.asked import rounded
 from rlm.store.catalogue import Catalogue
 from rlm.store.feed import Entry
 from rlm.store.lexical_index import LexicalIndex
-from rlm.store.ranking import FEW, HEADS, TRUE, Candidates, Nearness, Ranking
+from rlm.store.ranking import FEW, HEADS, TRUE, Candidates, Nearness
 from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
 from rlm.store.vector_fold import Base
 from rlm.store.vector_hits import State
@@ -173,7 +174,7 @@ def facts(n: int, rng: np.random.Generator) -> Catalogue:
 @given(st.integers(1, 400), st.integers(0, 99), st.sampled_from([1, 3, 10, 60, FEW + 1, 500]),
        st.sampled_from(["When did Mina buy the boat in May?", "배는 언제 샀어?", "boat"]), st.sampled_from([TRUE, HEADS]))
 def test_the_best_are_the_same_and_in_the_same_order(n: int, seed: int, k: int, question: str, by: Nearness) -> None:
-    rng, ranking = np.random.default_rng(seed), Ranking()
+    rng, ranking = np.random.default_rng(seed), Scorer()
     ranking.catalogue = facts(n, rng)
     cues = ranking.cues(question)
     numbers = np.sort(rng.permutation(n)[:rng.integers(1, n + 1)])

@@ -1,9 +1,7 @@
-"A ranker that is learned, stored and loaded gives the same scores, with trees and without; it knows who answers; use becomes a ranker."
+"A ranker that is learned, stored and loaded gives the same scores; it knows who answers; use becomes a ranker."
 
-import importlib.util
 import json
 import math
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,24 +14,22 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import InvalidInput, MissingExtra, ModelMismatch
+from rlm.core.errors import InvalidInput, ModelMismatch
 from rlm.core.text import tokens
+from rlm.search.ranker_training import recorded
 from rlm.service.cli import main
-from rlm.store.learning import recorded
 from rlm.store.ranker import (
     FEATURES,
     RAREST,
     REACH,
     Example,
-    Learned,
+    LearnedRanker,
     Training,
-    TreeRanker,
     departures,
     dump_ranker,
     facts,
     features,
     fit,
-    held_out,
     learn,
     load_ranker,
     loss,
@@ -42,7 +38,6 @@ from rlm.store.ranking import PARTS
 from rlm.store.vector_rows import check_model, missing_vectors
 
 pytestmark = pytest.mark.usefixtures("bare")
-TREES = pytest.mark.skipif(importlib.util.find_spec("lightgbm") is None, reason="the extra `trees` is not installed")
 MADE = Training("a test", 40, "2026-01-01", {"R@10": 0.5})
 
 
@@ -64,61 +59,35 @@ def question(seed: int) -> Example:
 EXAMPLES = [question(n) for n in range(40)]
 
 
-def scores(ranker: Learned, parts: Mapping[str, np.ndarray]) -> np.ndarray:
+def scores(ranker: LearnedRanker, parts: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.sum(list(ranker.weigh(parts).values()), axis=0)
 
 
-@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=TREES)], ids=["linear", "trees"])
-def ranker(request: pytest.FixtureRequest) -> Learned:
-    return learn(EXAMPLES, MADE, trees=request.param)
+@pytest.fixture(scope="module")
+def ranker() -> LearnedRanker:
+    return learn(EXAMPLES, MADE)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30))
 @settings(max_examples=20)
-def test_a_stored_ranker_gives_the_same_scores(ranker: Learned, seed: int, count: int) -> None:
+def test_a_stored_ranker_gives_the_same_scores(ranker: LearnedRanker, seed: int, count: int) -> None:
     again = load_ranker(dump_ranker(ranker))
     assert type(again) is type(ranker) and again.training == MADE and dump_ranker(again) == dump_ranker(ranker)
     one, other = ranker.weigh(candidates(seed, count)), again.weigh(candidates(seed, count))
     assert one.keys() == other.keys() == {*PARTS} and all(np.array_equal(one[p], other[p]) for p in one)
 
 
-def test_learning_is_the_same_each_time(ranker: Learned) -> None:
-    assert dump_ranker(learn(EXAMPLES, MADE, trees=isinstance(ranker, TreeRanker))) == dump_ranker(ranker)
+def test_learning_is_the_same_each_time(ranker: LearnedRanker) -> None:
+    assert dump_ranker(learn(EXAMPLES, MADE)) == dump_ranker(ranker)
 
 
-@TREES
-def test_the_shares_of_trees_add_up_to_their_scores() -> None:
-    made = learn(EXAMPLES, MADE, trees=True)
-    assert isinstance(made, TreeRanker)
-    parts = candidates(7)
-    given_by_trees = made._booster.predict(features(parts).T, raw_score=True)
-    rest = scores(made, parts) - scores(made.linear, parts) - given_by_trees  # what trees give to every candidate alike
-    assert np.ptp(rest) < 1e-6 and np.ptp(given_by_trees) > 0.1
+def test_a_ranker_with_trees_of_an_older_store_is_used_without_them() -> None:
+    plain = dump_ranker(learn(EXAMPLES, MADE))
+    older = json.dumps(json.loads(plain) | {"trees": "tree"}).encode()
+    assert dump_ranker(load_ranker(older)) == plain
 
 
-@TREES
-def test_trees_learn_what_weights_cannot() -> None:
-    linear, trees = held_out(EXAMPLES), held_out(EXAMPLES, trees=True)
-    assert trees["MRR"] > linear["MRR"] > 0 and trees["MRR of the mix"] == linear["MRR of the mix"]
-
-
-def test_without_lightgbm_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    data = json.loads(dump_ranker(learn(EXAMPLES, MADE))) | {"trees": "tree"}
-    for use in (lambda: learn(EXAMPLES, MADE, trees=True), lambda: load_ranker(json.dumps(data).encode())):
-        with pytest.raises(MissingExtra, match=r"ranker with trees needs the package lightgbm.*rlm\[trees\]"):
-            use()
-
-
-def test_lightgbm_without_its_library_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "lightgbm.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
-    with pytest.raises(MissingExtra, match="libgomp1"):
-        learn(EXAMPLES, MADE, trees=True)
-
-
-def test_a_ranker_of_another_version_is_refused(ranker: Learned) -> None:
+def test_a_ranker_of_another_version_is_refused(ranker: LearnedRanker) -> None:
     data = json.loads(dump_ranker(ranker))
     data["weights"].pop(next(iter(FEATURES)))
     with pytest.raises(InvalidInput, match="train-ranker"):
@@ -224,14 +193,13 @@ def rlm(*words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("more", [[], pytest.param(["--trees"], marks=TREES)])
-def test_what_was_used_becomes_a_ranker_that_says_so(answered: Path, more: list[str]) -> None:
+def test_what_was_used_becomes_a_ranker_that_says_so(answered: Path) -> None:
     db, asked = ["--db", str(answered)], ["memory", "search", "where is the blue house 1", "-k", "1"]
     told = json.loads(rlm("memory", "used", "a0", "--query", "where is the red boat 0", "--helped", "1", "--json", *db))
     assert told == {"id": "a0", "success": 1, "failure": 0, "access_count": 1}
     [before] = json.loads(rlm(*asked, "--json", *db))
     assert before["ranked_by"] == "" and before["memory"]["role"] == "user" and "ranker" not in rlm(*asked, *db)
-    assert json.loads(rlm("train-ranker", *more, "--json", *db))["questions"] == 30
+    assert json.loads(rlm("train-ranker", "--json", *db))["questions"] == 30
     [after] = json.loads(rlm(*asked, "--json", *db))
     assert after["memory"]["id"] == "a1" and after["ranked_by"].startswith("trained on 30 questions from recorded use")
     assert f"ranker {after['ranked_by']}" in rlm(*asked, *db)

@@ -13,7 +13,7 @@ import pytest
 from rlm import Memory
 from rlm.core.errors import StoreError
 from rlm.rules import RuleStore
-from rlm.store import hybrid
+from rlm.search import namespace_index as hybrid
 from rlm.store.sqlite.database import identity_of
 
 WATCH = 60.0  # seconds until threads count as stuck: a hundred times what they take
@@ -205,8 +205,9 @@ def test_after_something_was_undone_the_file_of_the_index_still_serves(tmp_path:
             m.search("tea")
         undo(m, lambda: (m.write("secret coffee", id="ghost"), m.search("coffee")))
         read = list[int]()
-        real = hybrid.Reading._read
-        monkeypatch.setattr(hybrid.Reading, "_read", lambda self, seqs, batch=5000: (read.append(len(seqs)), real(self, seqs, batch)))
+        real = hybrid.NamespaceIndex._read
+        monkeypatch.setattr(hybrid.NamespaceIndex, "_read",
+                            lambda self, seqs, batch=5000: (read.append(len(seqs)), real(self, seqs, batch)))
         m.write("black cocoa", id="real")
         assert found(m, "coffee", "cocoa") == {"coffee": [], "cocoa": ["real"]} and sum(read) < 10
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
+from rlm.search.search_index import SearchIndex
 from rlm.service.cli import main
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
-from rlm.store.building import BackgroundIndex
 from rlm.store.rows import columns_of, read_row
 from rlm.store.sqlite.integrity import check
 from rlm.store.transfer import TABLES, export_file, export_lines, import_lines
@@ -114,7 +114,7 @@ def read_all(backend: SQLiteStorage) -> None:
 def usable(backend: SQLiteStorage) -> None:
     "New memories still get numbers of their own."
     made = Memory(":memory:")
-    made.backend, made.index = backend, BackgroundIndex(backend, "default")
+    made.backend, made.index = backend, SearchIndex(backend, "default")
     try:
         one = made.write("afterwards", session="s")
         assert made.search("afterwards")[0].id == one.id and made.check() == []
@@ -315,7 +315,7 @@ def test_an_imported_question_is_found_again_by_the_answer_it_left_here(bare: Pa
         there_without = empty()
         import_lines(there_without.db, resealed(lines))
         there.backend.close()
-        there.backend, there.index = there_without, BackgroundIndex(there_without, "default")
+        there.backend, there.index = there_without, SearchIndex(there_without, "default")
         assert len(there.search("zebra")) == 0
         import_lines(there.backend.db, lines_of(here.backend))
         assert {h.id for h in there.search("zebra")} == {"q", "a"} and there.check() == []

@@ -1,0 +1,1 @@
+"Search: embedding, lexical and vector indexes, ranking."
