@@ -17,7 +17,7 @@ from .anchors import AnchorChoice, AnchorManager
 from .graph import GraphIndex
 from ..store.answers import Answer, AnsweringIndex, LazyShares
 from ..store.asked import Asked
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.embedding import Vectors
 from ..store.feed import records_of
 from ..store.hybrid import Query

@@ -18,7 +18,7 @@ from .adjacency import build_adjacency
 from .anchors import AnchorManager
 from .graph import GraphIndex
 from .links import add_links, calibrated_similarity
-from ..store.backend import Writes
+from ..store.storage import Write
 from ..store.embedding import unit
 from ..store.link_rows import SIM, TAG, TIME, WRITE, Floats, Ints, Links, read_links, threads_to
 from ..store.meaning import StoredVectors
@@ -88,7 +88,7 @@ class AnchoredWriter:
         self.graph, self.anchors, self.policy = graph, anchors, policy
 
     def attach(self,
-               tx: Writes,             # transaction that has stored the memory, with its vectors
+               tx: Write,             # transaction that has stored the memory, with its vectors
                record: MemoryRecord,   # memory as it was stored
                slot: str,              # A, B, C or auto
                at: datetime,           # recorded time

@@ -27,7 +27,7 @@ from ..store.feed import records_of
 from ..store.link_rows import ids_of, seq_of
 from ..store.meaning import StoredVectors
 from ..store.records import Event, stored_id
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.vector_codes import centred
 from ..store.vector_rows import ModelStamp, read_stamp
 
@@ -71,7 +71,7 @@ class TopicSpace:
     "Place questions and memories where topics are compared: centred vectors of length 1, by the store's model."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
                  gates: Mapping[str, float] | None = None,  # model → cosine, instead of its calibration's
                  ) -> None:
@@ -222,7 +222,7 @@ class AnchorStore:
     "Read and store the three anchors of a namespace, and log what happens to them."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
                  clock: Clock,            # source of recorded times
                  topics: TopicSpace,      # finds the topics of memories
@@ -265,7 +265,7 @@ class AnchorManager:
     "Manage the anchors A, B and C of a namespace. Raises `InvalidInput` for an unknown mode."
 
     def __init__(self,
-                 backend: SQLiteBackend,           # the store
+                 backend: SQLiteStorage,           # the store
                  namespace: str,                   # the partition
                  clock: Clock | None = None,       # source of recorded times; None: the machine's
                  mode: str = "normal",             # normal, economy or reactive

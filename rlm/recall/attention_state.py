@@ -21,7 +21,7 @@ from .local_search import LocalizedSearchEngine
 from .neighbourhood import Floats, Ints
 from .working_memory import Slot, WorkingMemory, read_slots, write_slots
 from ..store.building import BackgroundIndex
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.feed import changed_seqs
 from ..store.ranked import Best, Ranked
 from ..store.slot_rows import erased_since, written_since
@@ -61,7 +61,7 @@ class StoreWatcher:
 
     def has_moved(self) -> bool:
         "Tell whether there may be events that are not known here."
-        token = self.db.moment()
+        token = self.db.change_token()
         if token is not None and (token == self._last or self._seen.get(self.db.current()) == token):
             self._last = token
             return self._behind
@@ -127,7 +127,7 @@ class AttentionRepository:
     "Read and store the slots and checkpoints of a namespace."
 
     def __init__(self,
-                 db: Database,    # the store
+                 db: SQLiteDatabase,    # the store
                  namespace: str,  # the partition
                  ) -> None:
         self.db, self.namespace = db, namespace

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from .working_memory import HALF_LIFE_S, Slot
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.slot_rows import put_refs, stored_refs
 
 Ints = NDArray[np.int64]
@@ -154,7 +154,7 @@ class CheckpointManager:
         self.held.clear()
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #344742ce
-def write_checkpoints(db: Database,              # the store, inside the transaction that stores the slots
+def write_checkpoints(db: SQLiteDatabase,              # the store, inside the transaction that stores the slots
                       namespace: str,            # the partition
                       slots: Sequence[Slot],     # all slots there are
                       manager: CheckpointManager,  # their checkpoints
@@ -164,7 +164,7 @@ def write_checkpoints(db: Database,              # the store, inside the transac
                              for s in slots for r in manager.of(s)])
 
 
-def read_checkpoints(db: Database,           # the store
+def read_checkpoints(db: SQLiteDatabase,           # the store
                      namespace: str,         # the partition
                      slots: Sequence[Slot],  # slots that fit
                      manager: CheckpointManager,  # manager that takes the checkpoints

@@ -26,7 +26,7 @@ from .checkpoints import CheckpointManager
 from .local_search import LocalizedSearchEngine
 from .neighbourhood import Ints
 from ..store.asked import Asked, comparable
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.building import BackgroundIndex
 from ..store.cues import Cues
 from ..store.embedding import Vectors
@@ -169,7 +169,7 @@ class SearchCoordinator:
         self.state = AttentionState(index, clock, manager, self.local)
         self.repository = AttentionRepository(index.db, index.namespace)
         self.counts, self.unstored = LayerCounts(), 0  # and times that attention could not be stored when it was due
-        self.lock, self._index_lock = index.db.lock(), index.held()
+        self.lock, self._index_lock = index.db.shared_lock(), index.held()
         self._allowed: tuple[tuple[str, int], tuple[float, float], Passing | None] = (("", -1), (0.0, 0.0), None)
 
     def intelligent_search(self,
@@ -351,7 +351,7 @@ class SearchCoordinator:
 
     def _catch_up(self) -> None:
         "Take over what has been written. The index is brought into step."
-        token = self.db.moment()  # before the snapshot: what is written in between is noticed
+        token = self.db.change_token()  # before the snapshot: what is written in between is noticed
         with self.index.moment():
             changes = self.watcher.advance()
             if changes.everything or not self.state.fits():
@@ -377,7 +377,7 @@ class SearchCoordinator:
         state = self.state
         with self.lock:
             state.process_pending()
-        if state.unsaved and not self.db.read_only and not self.db.current().inside:
+        if state.unsaved and not self.db.read_only and not self.db.current().active:
             with self.db.transaction(patience), self.lock:  # in this order: a writer may ask something, and wait for the lock
                 state.process_pending()  # a question may have been asked while this waited
                 due = state.unsaved

@@ -24,7 +24,7 @@ from .links import LinkWeights, add_links
 from ..store.feed import records_of
 from ..store.link_rows import Floats, Ints, bits_of, ids_of, links, origin_of, read_links, relinked, seq_of
 from ..store.records import Event, read_confidence, stored_id
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/40_recall/03_graph.ipynb #54c0ac97
 COMPACT_ROWS = 256  # changed rows, at least, after which the overlay is worked into the arrays; a twentieth of a larger graph
@@ -44,7 +44,7 @@ class GraphIndex:
     "Hold the links of one namespace: neighbours, walks, new links."
 
     def __init__(self,
-                 backend: SQLiteBackend,      # the store
+                 backend: SQLiteStorage,      # the store
                  namespace: str,              # the partition
                  theta: float = 0.35,         # least weight of a link of similarity
                  kmax: int = 32,              # links of one memory that the graph makes
@@ -52,7 +52,7 @@ class GraphIndex:
                  ) -> None:
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.weights, self.clock, self.added = LinkWeights(theta=theta, kmax=kmax), clock or SystemClock(), 0
-        self._adjacency, self._position, self._lock = build_adjacency(links()), ("", 0), backend.db.lock()
+        self._adjacency, self._position, self._lock = build_adjacency(links()), ("", 0), backend.db.shared_lock()
 
     def sync(self) -> Adjacency:
         "Catch up with the store and return the graph of this moment. Not for use inside a transaction that has written."

@@ -24,7 +24,7 @@ from ..store.link_rows import (SIM, TAG, TIME, Floats, Ints, Links, Threads, dro
                                  unlinked_since)
 from ..store.meaning import StoredVectors
 from ..store.records import Event
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.vector_rows import read_stamp
 
 # %% ../../nbs/40_recall/05_graph_builder.ipynb #8bd72245
@@ -119,7 +119,7 @@ class BuildRun:
     "Hold the state of one bootstrap over a namespace: where it begins, what it has noted, and what it weighs."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
                  weights: LinkWeights,    # share of each part
                  k: int,                  # neighbours in meaning that each memory brings
@@ -193,7 +193,7 @@ def link_batches(weigher: PairWeigher,  # the memories of a namespace
         yield int(seqs[stop - 1]), weigher.links(a, b) if len(a) else links()
 
 # %% ../../nbs/40_recall/05_graph_builder.ipynb #48067ee0
-def build_graph(backend: SQLiteBackend,  # the store
+def build_graph(backend: SQLiteStorage,  # the store
                 namespace: str,          # the partition
                 weights: LinkWeights | None = None,  # share of each part; None: .7, .2 and .1
                 k: int = 16,                 # neighbours in meaning that each memory brings; those that choose it come on top

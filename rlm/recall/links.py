@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
 from .adjacency import Adjacency, build_adjacency
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.link_rows import TAG, TIME, USER, WRITE, Floats, Links, drop_links, ids_of, links, put_links, read_links
 from ..store.records import Event
-from ..store.sqlite import SQLiteInserts
+from ..store.sqlite.writer import SQLiteWriter
 
 # %% ../../nbs/40_recall/02_links.ipynb #5e20f104
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class LinkReport:
     dropped: int  # number of links dropped in exchange
 
 
-def add_links(db: Database,          # the store, inside a transaction
+def add_links(db: SQLiteDatabase,          # the store, inside a transaction
               namespace: str,        # the partition
               seq: int,              # memory to be linked
               new: Links,            # candidates from it
@@ -122,7 +122,7 @@ def add_links(db: Database,          # the store, inside a transaction
     if len(gone):
         lost = Counter(gone.src.tolist())
         ids = ids_of(db, namespace, lost.keys())
-        SQLiteInserts(db).log([Event(at, "link", ids[n], namespace, {"dropped": lost[n]}) for n in sorted(ids)])
+        SQLiteWriter(db).log([Event(at, "link", ids[n], namespace, {"dropped": lost[n]}) for n in sorted(ids)])
     return LinkReport(put, put_links(db, put, at), len(gone))
 
 # %% ../../nbs/40_recall/02_links.ipynb #8d8f3299
@@ -151,7 +151,7 @@ def over_degree_limit(found: Links,  # every link of a namespace that no person 
     return np.asarray(over[:len(found)] | over[len(found):], bool)
 
 
-def prune(db: Database,          # the store, inside a transaction
+def prune(db: SQLiteDatabase,          # the store, inside a transaction
           namespace: str,        # the partition
           weights: LinkWeights,  # thresholds and the limit
           seqs: Collection[int] | None = None,  # only links of these memories; None: all

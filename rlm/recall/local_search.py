@@ -18,7 +18,7 @@ from .local_kernel import LocalKernel, SlotTable, slot_table
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
 from .working_memory import Slot, WorkingMemory
 from ..store.asked import Asked
-from ..store.backend import MAX_TERMS
+from ..store.storage import MAX_TERMS
 from ..store.cues import Cues
 from ..store.hybrid import HybridIndex, Passing, Query
 from ..store.meaning import StoredVectors

@@ -22,7 +22,7 @@ from .anchors import AnchorManager, read_slot
 from .graph import GraphIndex
 from .links import prune
 from ..store.anchor_rows import write_anchors
-from ..store.connections import identity_of
+from ..store.sqlite.database import identity_of
 from ..store.embedding import unit
 from ..store.link_rows import USER, Ints, Links, bits_of, ids_of, links, number_of, origin_of, put_links, read_links
 from ..store.records import Event, read_confidence, read_label

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
-from ..store.database import Database
+from ..store.sqlite.database import SQLiteDatabase
 from ..store.slot_rows import put_slots, stored_slots
 from ..store.vector_loops import NEAREST
 
@@ -126,7 +126,7 @@ class WorkingMemory:
         self.slots, self.names, self.matrix = {}, [], np.zeros((0, 0), np.float32)
 
 # %% ../../nbs/40_recall/10_working_memory.ipynb #fd0aa142
-def write_slots(db: Database,        # the store, inside a transaction
+def write_slots(db: SQLiteDatabase,        # the store, inside a transaction
                 namespace: str,      # the partition
                 slots: Sequence[Slot],  # all slots there are
                 event: int,          # last event of the store that they know
@@ -140,7 +140,7 @@ def _bytes(vector: Floats | None) -> bytes | None:
     return None if vector is None else vector.astype("<f4").tobytes()
 
 
-def read_slots(db: Database,        # the store
+def read_slots(db: SQLiteDatabase,        # the store
                namespace: str,      # the partition
                model: str | None,   # name of the model whose vectors the store has now
                ) -> tuple[list[Slot], int]:

@@ -19,12 +19,12 @@ from ..core.promotion import confidence
 from .evaluator import compile_rule
 from .parser import FormalError, parse
 from .rule_index import RuleIndex
-from ..store.backend import Filters
-from ..store.connections import unreadable
+from ..store.filters import Filters
+from ..store.sqlite.connection import unreadable
 from ..store.feed import changed_ids, records_of, seqs_of
 from ..store.records import RECALLED, STATUSES, MemoryRecord
 from ..store.slot_rows import rule_rows
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #94c2808a
 class CachedRule(NamedTuple):
@@ -41,7 +41,7 @@ class CachedRule(NamedTuple):
     tags: frozenset[str]  # its tags
 
 
-def load_rules(backend: SQLiteBackend,             # the store
+def load_rules(backend: SQLiteStorage,             # the store
                namespace: str,                     # the partition
                seqs: Sequence[int] | None = None,  # numbers of rules; None: all
                ) -> list[CachedRule]:              # ordered by number
@@ -62,11 +62,11 @@ class HotCacheManager:
     "Holds the rules of one namespace as the store has them now. Threads may share it."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
                  ) -> None:
         self.backend, self.namespace = backend, namespace
-        self._lock = backend.db.lock()
+        self._lock = backend.db.shared_lock()
         self.clear()
 
     def clear(self) -> None:

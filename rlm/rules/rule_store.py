@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, replace_file
-from ..core.promotion import Gate
+from ..core.promotion import PromotionPolicy
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .evaluator import read_facts, type_facts
@@ -26,11 +26,11 @@ from .lifecycle import DueReport, RuleHistory, RuleLifecycle
 from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_record, make_rule_record
 from .transfer import is_same_rule, read_lines, to_line
 from ..store.answers import AnsweringIndex
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.embedding import Embedder
 from ..store.hybrid import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.store_vectors import WritingVectors, open_store
 from ..store.transfer import DELETED, ImportReport, removed
 
@@ -40,7 +40,7 @@ class RuleContext(Protocol):
 
     settings: Settings
     clock: Clock
-    backend: SQLiteBackend
+    backend: SQLiteStorage
     vectors: WritingVectors
 
     @property
@@ -54,7 +54,7 @@ class OpenedFile:
 
     settings: Settings  # all settings
     clock: Clock  # the present
-    backend: SQLiteBackend  # the store
+    backend: SQLiteStorage  # the store
     vectors: WritingVectors  # vectors of texts, where there is a model
     index: AnsweringIndex  # the search index
 
@@ -146,7 +146,7 @@ class RuleStore:
         return [Rule.from_record(r) for r in stored]
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> PromotionPolicy:
         "Return the thresholds of promotion, holding and archiving, from the settings."
         return self.lifecycle.gate
 

@@ -22,9 +22,9 @@ from .console import (Group, example, json_option, one_namespace, only_option, p
 from .memory import Memory
 from .turns import checking
 from ..store.reembed import namespaces
-from ..store.sqlite import scrub
+from ..store.sqlite.erasure import scrub
 from ..store.transfer import export_lines, import_lines
-from ..store.upkeep import examine, restore
+from ..store.sqlite.database import examine, restore
 
 # %% ../../nbs/70_service/74_db_cli.ipynb #c7823211
 @click.group("db", cls=Group)

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import click
 
-from ..agent.rdf_export import rdf_blocks
+from .rdf_export import rdf_blocks
 from ..core.errors import InvalidInput
 from .console import example, json_option, one_namespace, only_option, put_export, put_lines, with_memory
 from .memory import Memory

@@ -23,10 +23,11 @@ from ..core.text import tokens, valid_text
 from .results import Explanation, History, Hit, Hits, Parts
 from .turns import TURN_NAMES, check_formal, fields_of, listed, read_turn
 from ..store.answers import NEARBY
-from ..store.backend import Filters, TermStatistics, Weights, rarest
+from ..store.filters import Filters
+from ..store.storage import TermStatistics, Weights, rarest
 from ..store.building import BackgroundIndex
 from ..store.embedding import Embedder
-from ..store.fulltext import bm25_parts
+from ..store.sqlite.fulltext import bm25_parts
 from ..store.hybrid import Query
 from ..store.postings import AROUND
 from ..store.records import STATUSES, MemoryRecord, new_record, read_count, stored_id

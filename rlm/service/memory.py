@@ -24,7 +24,8 @@ from .turns import check_formal, checking, listed
 from ..store.records import Edge, Event, MemoryRecord, check_order, read_count, read_fields, read_label, stored_id
 from ..store.store_vectors import Made
 from ..store.transfer import ImportReport, export_file, import_file
-from ..store.upkeep import backup, check
+from ..store.sqlite.database import backup
+from ..store.sqlite.integrity import check
 from ..store.vector_rows import spoken
 
 # %% ../../nbs/70_service/72_memory.ipynb #81f0caab

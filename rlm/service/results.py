@@ -16,7 +16,8 @@ from tabulate import tabulate
 
 from ..core.text import clip
 from ..store.answers import NEARBY
-from ..store.backend import TEXT_COLUMNS, Filters
+from ..store.filters import Filters
+from ..store.storage import TEXT_COLUMNS
 from ..store.postings import AROUND
 from ..store.ranking import PARTS
 from ..store.records import Event, MemoryRecord

@@ -14,7 +14,7 @@ from datetime import datetime
 import numpy as np
 
 from ..core.clock import from_iso, to_iso
-from .database import Database
+from .sqlite.database import SQLiteDatabase
 from .embedding import Vectors
 from .records import dump_json
 
@@ -42,7 +42,7 @@ class AnchorRow:
 _COLUMNS = "slot, anchor, model, vector, hop_budget, pinned, uses, last_used_at, extra_json"
 
 
-def read_anchors(db: Database,    # the store
+def read_anchors(db: SQLiteDatabase,    # the store
                  namespace: str,  # the partition
                  ) -> dict[str, AnchorRow]:  # A, B and C, whether they have been used or not
     "The anchors of a namespace."
@@ -56,13 +56,13 @@ def read_anchors(db: Database,    # the store
     return {slot: found[slot] for slot in SLOTS}
 
 
-def write_anchors(db: Database,                 # inside a transaction
+def write_anchors(db: SQLiteDatabase,                 # inside a transaction
                   namespace: str,               # the partition
                   rows: Sequence[AnchorRow],    # to be stored
                   at: datetime,                 # recorded time
                   ) -> None:
     "Store anchors, replacing what they were."
-    db.many(f"INSERT INTO slots (namespace, kind, created_at, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    db.executemany(f"INSERT INTO slots (namespace, kind, created_at, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET anchor = excluded.anchor, model = excluded.model, vector = excluded.vector, "
             "hop_budget = excluded.hop_budget, pinned = excluded.pinned, uses = excluded.uses, "
             "last_used_at = excluded.last_used_at, extra_json = excluded.extra_json",

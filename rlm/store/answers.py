@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import tokens
-from .backend import Filters
+from .filters import Filters
 from .feed import Reader
 from .hybrid import POOL, HybridIndex, Query, Retrieved
 from .plan import Plan

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import composed
-from .backend import Filters
+from .filters import Filters
 from .cues import asking, name_parts, script, tells_time
 from .feed import Entry
 from .index_file import Arrays, pack_texts, unpack_texts

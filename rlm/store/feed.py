@@ -4,14 +4,13 @@
 
 # %% auto #0
 __all__ = ['ASIDE', 'KEPT_RECORDS', 'Entry', 'entries', 'all_seqs', 'Changes', 'changed_seqs', 'changed_ids', 'seqs_of',
-           'allowed_seqs', 'records_of', 'Reader', 'is_plain']
+           'allowed_seqs', 'records_of', 'Reader']
 
 # %% ../../nbs/10_store/26_feed.ipynb #fa50831c
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.clock import from_iso
-from .backend import TEXT_COLUMNS, Filters
-from .connections import one_of
-from .database import Database
-from .fulltext import concerned, documents
-from .reading import conditions, source, to_record
+from .filters import Filters
+from .storage import TEXT_COLUMNS
+from .sqlite.connection import one_of
+from .sqlite.database import SQLiteDatabase
+from .sqlite.fulltext import affected_seqs, documents
+from .sqlite.memories import conditions, source, to_record
 from .records import MemoryRecord
 
 # %% ../../nbs/10_store/26_feed.ipynb #46ec38f7
@@ -45,7 +45,7 @@ class Entry:
     category: str | None = None  # as written
 
 
-def entries(db: Database,           # the store
+def entries(db: SQLiteDatabase,           # the store
             seqs: Collection[int],  # numbers of memories; those that are gone are left out
             ) -> list[Entry]:
     "Read memories as an index wants them, in the order of their numbers."
@@ -64,7 +64,7 @@ def _tokens(document: Sequence[str]) -> dict[str, list[str]]:
 ASIDE = "('use', 'ranker', 'link', 'graph', 'anchor')"  # SQL: kinds of events after which a memory says what it said before
 
 
-def all_seqs(db: Database,    # the store
+def all_seqs(db: SQLiteDatabase,    # the store
              namespace: str,  # the partition
              ) -> list[int]:
     "The numbers of all memories of a namespace, ascending."
@@ -78,7 +78,7 @@ class Changes(NamedTuple):
     around: frozenset[int]  # these, and those in whose documents their words are, for they stand beside them
 
 
-def changed_seqs(db: Database,    # the store
+def changed_seqs(db: SQLiteDatabase,    # the store
                  namespace: str,  # the partition
                  after: int,      # the number of the last event that is known
                  ) -> Changes | None:  # None: read everything anew
@@ -94,10 +94,10 @@ def changed_seqs(db: Database,    # the store
         sql = f"SELECT {columns} FROM memory_history m WHERE m.namespace = ? AND m.id IN ({', '.join('?' * len(some))})"
         rows += db.query(sql, (namespace, *some))
     records = [to_record(row) for row in rows]
-    return Changes(frozenset(r.seq for r in records), frozenset(concerned(db, records) if records else ()))
+    return Changes(frozenset(r.seq for r in records), frozenset(affected_seqs(db, records) if records else ()))
 
 # %% ../../nbs/10_store/26_feed.ipynb #4c987760
-def changed_ids(db: Database,    # the store
+def changed_ids(db: SQLiteDatabase,    # the store
                 namespace: str,  # the partition
                 after: int,      # the number of the last event that is known
                 ) -> list[str]:  # each once, whether it is still there or not
@@ -106,7 +106,7 @@ def changed_ids(db: Database,    # the store
     return [str(subject) for (subject,) in rows]
 
 
-def seqs_of(db: Database,         # the store
+def seqs_of(db: SQLiteDatabase,         # the store
             namespace: str,       # the partition
             kind: str,            # block, rule or strategy
             ids: Sequence[str],   # of memories of any kind, there or not
@@ -116,7 +116,7 @@ def seqs_of(db: Database,         # the store
     return [seq for (seq,) in db.query(sql, (namespace, kind, json.dumps(list(ids))))]
 
 # %% ../../nbs/10_store/26_feed.ipynb #1ddf0a45
-def allowed_seqs(db: Database,      # the store
+def allowed_seqs(db: SQLiteDatabase,      # the store
                  namespace: str,    # the partition
                  filters: Filters,  # about the present: without `as_of`
                  ) -> NDArray[np.int64]:
@@ -126,7 +126,7 @@ def allowed_seqs(db: Database,      # the store
     return np.sort(np.fromiter((row[0] for row in rows), np.int64, len(rows)))
 
 
-def records_of(db: Database,         # the store
+def records_of(db: SQLiteDatabase,         # the store
                seqs: Sequence[int],  # numbers of memories; those that are gone are left out
                ) -> dict[int, MemoryRecord]:
     "Memories by their numbers."
@@ -143,7 +143,7 @@ class Reader:
     "Reads memories by their numbers; nothing twice while nobody writes."
 
     def __init__(self,
-                 db: Database,  # the store
+                 db: SQLiteDatabase,  # the store
                  ) -> None:
         self.db, self._known = db, WeakKeyDictionary[Any, tuple[tuple[int, int, int], dict[int, MemoryRecord]]]()
 
@@ -151,7 +151,7 @@ class Reader:
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out
                 ) -> dict[int, MemoryRecord]:
         "Memories by their numbers, as they are now."
-        if (moment := self.db.moment()) is None:
+        if (moment := self.db.change_token()) is None:
             return records_of(self.db, seqs)
         connection = self.db.current()
         known = self._known.get(connection)
@@ -161,13 +161,3 @@ class Reader:
         if missing := [s for s in seqs if s not in here]:
             here |= records_of(self.db, missing)
         return {s: here[s].copy() for s in seqs if s in here}
-
-# %% ../../nbs/10_store/26_feed.ipynb #2c555f78
-_restrictions = attrgetter(*(f.name for f in fields(Filters) if f.name != "now"))
-_NONE = _restrictions(Filters())
-
-
-def is_plain(filters: Filters,  # as a search was given them
-             ) -> bool:
-    "Whether filters leave out nothing but held, archived and expired memories: what an index can decide by itself."
-    return bool(_restrictions(filters) == _NONE)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ..core.clock import to_iso
 from ..core.errors import NotFound
-from .connections import one_of
-from .database import Database
+from .sqlite.connection import one_of
+from .sqlite.database import SQLiteDatabase
 from .records import stored_id
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #620a816f
@@ -80,7 +80,7 @@ def _read(found: Iterable[tuple[int, int, float, str]]) -> Links:
 _INSIDE = "JOIN memories a ON a.seq = e.src AND a.namespace = :n JOIN memories b ON b.seq = e.dst AND b.namespace = :n"
 
 
-def read_links(db: Database,    # the store
+def read_links(db: SQLiteDatabase,    # the store
                namespace: str,  # the partition
                seqs: Collection[int] | None = None,  # only links of these memories, from either end; None: all
                ) -> Links:      # ordered by their ends
@@ -94,7 +94,7 @@ def read_links(db: Database,    # the store
                           "WHERE e.src NOT IN (SELECT value FROM json_each(:s)) ORDER BY 1, 2, 4", values))
 
 
-def put_links(db: Database,  # inside a transaction
+def put_links(db: SQLiteDatabase,  # inside a transaction
               new: Links,    # to be stored; either end may come first
               at: datetime,  # recorded time
               ) -> int:      # how many were not there before
@@ -102,7 +102,7 @@ def put_links(db: Database,  # inside a transaction
     low, high, stamp = np.minimum(new.src, new.dst), np.maximum(new.src, new.dst), to_iso(at)
     names = {b: origin_of(b) for b in set(new.bits.tolist())}
     before = db.query("SELECT count(*) FROM edges")[0][0] if len(new) > 64 else _known(db, low, high)
-    db.many("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET weight = excluded.weight, "
+    db.executemany("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET weight = excluded.weight, "
             "origin = excluded.origin || iif(edges.origin LIKE '%write%' AND excluded.origin NOT LIKE '%write%', '+write', ''), "
             "created_at = excluded.created_at WHERE edges.origin <> 'user'",
             [(a, b, NEAR, w, names[o], stamp) for a, b, w, o in zip(
@@ -110,25 +110,25 @@ def put_links(db: Database,  # inside a transaction
     return int(db.query("SELECT count(*) FROM edges")[0][0] - before) if len(new) > 64 else len(new) - before
 
 
-def _known(db: Database, low: Ints, high: Ints) -> int:
+def _known(db: SQLiteDatabase, low: Ints, high: Ints) -> int:
     "How many of these pairs the graph has linked already."
     sql = "SELECT 1 FROM edges WHERE src = ? AND dst = ? AND relation = ?"
     return sum(bool(db.query(sql, (a, b, NEAR))) for a, b in zip(low.tolist(), high.tolist(), strict=True))
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #28b6849f
-def drop_links(db: Database,  # inside a transaction
+def drop_links(db: SQLiteDatabase,  # inside a transaction
                gone: Links,   # pairs; those that are not there are passed over
                ) -> None:
     "Remove links that the graph has made; what people have linked stays."
     low, high = np.minimum(gone.src, gone.dst).tolist(), np.maximum(gone.src, gone.dst).tolist()
-    db.many("DELETE FROM edges WHERE src = ? AND dst = ? AND relation = ? AND origin <> 'user'",
+    db.executemany("DELETE FROM edges WHERE src = ? AND dst = ? AND relation = ? AND origin <> 'user'",
             [(a, b, NEAR) for a, b in zip(low, high, strict=True)])
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #be4b5c48
 _TOUCHING = "('write', 'delete', 'erase', 'link', 'graph')"
 
 
-def relinked(db: Database,    # the store
+def relinked(db: SQLiteDatabase,    # the store
              namespace: str,  # the partition
              after: int,      # the number of the last event that is known
              most: int = 2000,  # memories; with more, reading everything is quicker
@@ -144,7 +144,7 @@ def relinked(db: Database,    # the store
                                             values)}
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #4a6cd16b
-def ids_of(db: Database,            # the store
+def ids_of(db: SQLiteDatabase,            # the store
            namespace: str,          # the partition
            seqs: Collection[int],   # numbers of memories; those that are gone, or elsewhere, are left out
            ) -> dict[int, str]:
@@ -154,7 +154,7 @@ def ids_of(db: Database,            # the store
     return dict(db.query(sql, (*values, namespace)))
 
 
-def number_of(db: Database,    # the store
+def number_of(db: SQLiteDatabase,    # the store
               namespace: str,  # the partition
               memory_id: str,  # of a memory
               ) -> int | None:  # None: there is none
@@ -163,7 +163,7 @@ def number_of(db: Database,    # the store
     return int(found[0][0]) if found else None
 
 
-def seq_of(db: Database,    # the store
+def seq_of(db: SQLiteDatabase,    # the store
            namespace: str,  # the partition
            id: object,      # of a memory, as a caller gave it
            ) -> int:
@@ -184,7 +184,7 @@ class Threads:
     tags: dict[str, list[int]]  # tag → memories, ascending
 
 
-def read_threads(db: Database,    # the store
+def read_threads(db: SQLiteDatabase,    # the store
                  namespace: str,  # the partition
                  ) -> Threads:
     "Times, conversations and tags of all memories."
@@ -198,7 +198,7 @@ def read_threads(db: Database,    # the store
     return Threads(seqs, said, session, tags)
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #0581656e
-def threads_to(db: Database,    # the store
+def threads_to(db: SQLiteDatabase,    # the store
                namespace: str,  # the partition
                seq: int,        # a memory that was just stored
                ) -> dict[int, tuple[float, float]]:  # memory → nearness in time and in tags, each in [0, 1]
@@ -216,7 +216,7 @@ def threads_to(db: Database,    # the store
     return found
 
 # %% ../../nbs/10_store/38_link_rows.ipynb #b3be3dbb
-def last_run(db: Database,    # the store
+def last_run(db: SQLiteDatabase,    # the store
              namespace: str,  # the partition
              ) -> dict[str, Any]:  # what the last bootstrap noted; empty: there was none
     "How far a bootstrap has come."
@@ -225,7 +225,7 @@ def last_run(db: Database,    # the store
     return dict(json.loads(found[0][0])) if found else {}
 
 
-def unlinked_since(db: Database,    # the store
+def unlinked_since(db: SQLiteDatabase,    # the store
                    namespace: str,  # the partition
                    event: int,      # the last one that a bootstrap knew
                    upto: int | None = None,  # memories behind this one may be new or different; None: none may
@@ -238,7 +238,7 @@ def unlinked_since(db: Database,    # the store
     return bool(db.query(sql, (namespace, event, upto)))
 
 
-def drop_older(db: Database,    # inside a transaction
+def drop_older(db: SQLiteDatabase,    # inside a transaction
                namespace: str,  # the partition
                before: datetime,  # recorded time
                ) -> int:        # how many

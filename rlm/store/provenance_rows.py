@@ -10,7 +10,7 @@ __all__ = ['Row', 'store_id', 'all_namespaces', 'all_tags', 'memory_rows', 'run_
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .database import Database
+from .sqlite.database import SQLiteDatabase
 
 # %% ../../nbs/10_store/18_provenance_rows.ipynb #1a894f79
 Row = dict[str, Any]  # column → value, as it is stored
@@ -27,26 +27,26 @@ _EVENT = ("id", "at", "namespace", "kind", "subject")
 _WHERE = "(:n IS NULL OR {} = :n)"
 
 
-def _rows(db: Database, columns: Iterable[str], rest: str, n: str | None) -> Iterator[Row]:
+def _rows(db: SQLiteDatabase, columns: Iterable[str], rest: str, n: str | None) -> Iterator[Row]:
     "Rows by column name, without the table's. `rest` is SQL of ours, with :n for a value."
     names = [c.split(".")[-1].split(" AS ")[-1] for c in columns]
     for row in db.query(f"SELECT {', '.join(columns)} FROM {rest}", {"n": n}):
         yield dict(zip(names, row, strict=True))
 
 # %% ../../nbs/10_store/18_provenance_rows.ipynb #9cb39ada
-def store_id(db: Database,  # a live store
+def store_id(db: SQLiteDatabase,  # a live store
              ) -> str:
     "What tells a store from every other."
     return str(db.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0])
 
 
-def all_namespaces(db: Database,  # a live store
+def all_namespaces(db: SQLiteDatabase,  # a live store
                    ) -> list[str]:
     "Every namespace that has a memory or a run, in order."
     return [n for (n,) in db.query("SELECT DISTINCT namespace FROM memories UNION SELECT DISTINCT namespace FROM runs ORDER BY 1")]
 
 
-def all_tags(db: Database,  # a live store
+def all_tags(db: SQLiteDatabase,  # a live store
              ) -> dict[int, list[str]]:  # number of a memory → its tags, in order; only of those that have some
     "The tags of all memories."
     tags: dict[int, list[str]] = {}
@@ -55,21 +55,21 @@ def all_tags(db: Database,  # a live store
     return tags
 
 
-def memory_rows(db: Database,           # a live store
+def memory_rows(db: SQLiteDatabase,           # a live store
                 namespace: str | None,  # only this one; None for all
                 ) -> Iterator[Row]:
     "Memories in the order they were stored."
     return _rows(db, _MEMORY, f"memories WHERE {_WHERE.format('namespace')} ORDER BY seq", namespace)
 
 # %% ../../nbs/10_store/18_provenance_rows.ipynb #5f8a812d
-def run_rows(db: Database,           # a live store
+def run_rows(db: SQLiteDatabase,           # a live store
              namespace: str | None,  # only this one; None for all
              ) -> Iterator[Row]:
     "Runs, oldest first."
     return _rows(db, _RUN, f"runs r WHERE {_WHERE.format('r.namespace')} ORDER BY r.created_at, r.run_id", namespace)
 
 
-def usage_rows(db: Database,  # a live store
+def usage_rows(db: SQLiteDatabase,  # a live store
                run_id: str,   # of a run
                ) -> Iterator[Row]:
     "The memories that the trajectories of a run were given, best first."
@@ -77,7 +77,7 @@ def usage_rows(db: Database,  # a live store
     return _rows(db, _USAGE, rest, run_id)
 
 
-def trajectory_rows(db: Database,           # a live store
+def trajectory_rows(db: SQLiteDatabase,           # a live store
                     namespace: str | None,  # only this one; None for all
                     ) -> Iterator[Row]:     # `is_success` and `reason` are None if there is no judgment
     "Trajectories with their judgments, oldest first."
@@ -86,7 +86,7 @@ def trajectory_rows(db: Database,           # a live store
     return _rows(db, _TRAJECTORY, rest, namespace)
 
 # %% ../../nbs/10_store/18_provenance_rows.ipynb #4a3d9f60
-def edge_rows(db: Database,           # a live store
+def edge_rows(db: SQLiteDatabase,           # a live store
               namespace: str | None,  # only this one; None for all
               ) -> Iterator[Row]:     # `a` and `b` are the ids at the ends
     "Edges between memories."
@@ -95,7 +95,7 @@ def edge_rows(db: Database,           # a live store
     return _rows(db, _EDGE, rest, namespace)
 
 
-def event_rows(db: Database,           # a live store
+def event_rows(db: SQLiteDatabase,           # a live store
                namespace: str | None,  # only this one; None for all
                ) -> Iterator[Row]:
     "What was done to memories, in order."

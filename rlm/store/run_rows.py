@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
-from .database import Database
+from .sqlite.database import SQLiteDatabase
 
 # %% ../../nbs/10_store/15_run_rows.ipynb #d3e0b196
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ def storable(text: str,  # of a model, or of its code
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def _insert(db: Database, table: str, row: RunRow | TrajectoryRow | JudgmentRow, otherwise: str = "") -> None:
+def _insert(db: SQLiteDatabase, table: str, row: RunRow | TrajectoryRow | JudgmentRow, otherwise: str = "") -> None:
     names = [f.name for f in fields(row)]
     db.query(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) {otherwise}",
              [storable(value) if isinstance(value, str) else value for value in astuple(row)])
 
 
-def insert_run(db: Database,  # inside a transaction
+def insert_run(db: SQLiteDatabase,  # inside a transaction
                row: RunRow,   # left out if there is a run of this id
                ) -> bool:     # whether the run, new or not, is of the row's namespace
     "Keep a run."
@@ -80,26 +80,26 @@ def insert_run(db: Database,  # inside a transaction
     return db.query("SELECT namespace FROM runs WHERE run_id = ?", (row.run_id,)) == [(row.namespace,)]
 
 
-def insert_trajectory(db: Database,        # inside a transaction
+def insert_trajectory(db: SQLiteDatabase,        # inside a transaction
                       row: TrajectoryRow,  # of a run that is there
                       ) -> None:
     "Keep a trajectory. Raises a `StoreError` if its id is taken."
     _insert(db, "trajectories", row)
 
 
-def insert_judgment(db: Database,      # inside a transaction
+def insert_judgment(db: SQLiteDatabase,      # inside a transaction
                     row: JudgmentRow,  # of a trajectory that is there
                     ) -> None:
     "Keep a judgment. Raises a `StoreError` if there is one already."
     _insert(db, "judgments", row)
 
 
-def insert_usage(db: Database,                       # inside a transaction
+def insert_usage(db: SQLiteDatabase,                       # inside a transaction
                  trajectory_id: str,                 # of a trajectory that is there
                  given: Sequence[tuple[str, float]],  # ids of memories with scores, best first
                  ) -> None:
     "Keep which memories a trajectory was given; their ranks count from 1."
-    db.many("INSERT INTO memory_usage (trajectory_id, memory_id, rank, score) VALUES (?, ?, ?, ?)",
+    db.executemany("INSERT INTO memory_usage (trajectory_id, memory_id, rank, score) VALUES (?, ?, ?, ?)",
             [(trajectory_id, memory_id, rank, score) for rank, (memory_id, score) in enumerate(given, start=1)])
 
 # %% ../../nbs/10_store/15_run_rows.ipynb #3aa74d9c
@@ -107,7 +107,7 @@ def _columns(table: str, kind: type[Any]) -> str:
     return ", ".join(f"{table}.{f.name}" for f in fields(kind))
 
 
-def read_runs(db: Database,    # the store
+def read_runs(db: SQLiteDatabase,    # the store
               namespace: str,  # the partition
               ) -> list[tuple[RunRow, TrajectoryRow, JudgmentRow | None]]:
     "Every trajectory of a namespace with its run and its judgment, if there is one, in the order it was stored."
@@ -119,7 +119,7 @@ def read_runs(db: Database,    # the store
     return [(RunRow(*row[:a]), TrajectoryRow(*row[a:b]), None if row[b] is None else JudgmentRow(*row[b:])) for row in rows]
 
 
-def verdicts(db: Database,        # the store
+def verdicts(db: SQLiteDatabase,        # the store
              trajectory_id: str,  # of a trajectory
              namespace: str,      # its partition
              ) -> list[int | None]:  # one: 1, 0, or None for unknown or not judged; empty: there is no such trajectory here
@@ -129,14 +129,14 @@ def verdicts(db: Database,        # the store
     return [success for (success,) in rows]
 
 
-def has_usage(db: Database,        # the store
+def has_usage(db: SQLiteDatabase,        # the store
               trajectory_id: str,  # of a trajectory
               ) -> bool:
     "Whether it is kept which memories a trajectory was given."
     return bool(db.query("SELECT 1 FROM memory_usage WHERE trajectory_id = ?", (trajectory_id,)))
 
 
-def read_usage(db: Database,    # the store
+def read_usage(db: SQLiteDatabase,    # the store
                namespace: str,  # the partition
                ) -> list[tuple[str, str, int, float | None]]:  # trajectory, memory, rank, score
     "What the trajectories of a namespace were given, in the order they were stored, best first."

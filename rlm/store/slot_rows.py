@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from .database import Database
+from .sqlite.database import SQLiteDatabase
 
 Rows = list[tuple[Any, ...]]
 
@@ -22,17 +22,17 @@ _PUT = ("INSERT INTO slots (namespace, slot, kind, context, context_hash, model,
         "created_at = excluded.created_at, last_used_at = excluded.last_used_at, extra_json = excluded.extra_json")
 
 
-def put_slots(db: Database,    # inside a transaction
+def put_slots(db: SQLiteDatabase,    # inside a transaction
               namespace: str,  # the partition
               rows: Rows,      # slot, context, its hash, model, vector, uses, created_at, last_used_at, extra_json: all there are
               ) -> None:
     "Make these the working slots; others are gone."
     gone = "DELETE FROM slots WHERE namespace = ? AND kind = 'working' AND slot NOT IN (SELECT value FROM json_each(?))"
     db.query(gone, (namespace, json.dumps([row[0] for row in rows])))
-    db.many(_PUT, [(namespace, *row) for row in rows])
+    db.executemany(_PUT, [(namespace, *row) for row in rows])
 
 
-def stored_slots(db: Database,    # an open store
+def stored_slots(db: SQLiteDatabase,    # an open store
                  namespace: str,  # the partition
                  ) -> Rows:       # slot, context, model, vector, created_at, last_used_at, uses, context_hash, extra_json
     "The working slots."
@@ -44,17 +44,17 @@ _REF = ("INSERT INTO slot_refs (namespace, slot, seq, relevance, distance, creat
         "SELECT ?, ?, seq, ?, ?, ?, ? FROM memories WHERE seq = ? AND namespace = ?")
 
 
-def put_refs(db: Database,    # inside a transaction
+def put_refs(db: SQLiteDatabase,    # inside a transaction
              namespace: str,  # the partition
              rows: Rows,      # slot, relevance, distance, created_at, last_used_at, seq: all there are
              ) -> None:
     "Make these what hangs on the working slots; those of memories that are gone are left out."
     db.query("DELETE FROM slot_refs WHERE namespace = ? AND slot IN (SELECT slot FROM slots WHERE namespace = ? AND kind = 'working')",
              (namespace, namespace))
-    db.many(_REF, [(namespace, *row, namespace) for row in rows])
+    db.executemany(_REF, [(namespace, *row, namespace) for row in rows])
 
 
-def stored_refs(db: Database,    # an open store
+def stored_refs(db: SQLiteDatabase,    # an open store
                 namespace: str,  # the partition
                 slot: str,       # whose
                 limit: int,      # how many at most
@@ -64,13 +64,13 @@ def stored_refs(db: Database,    # an open store
                     "ORDER BY relevance DESC, seq LIMIT ?", (namespace, slot, limit))
 
 # %% ../../nbs/10_store/39_slot_rows.ipynb #d2877345
-def has_links(db: Database,  # an open store
+def has_links(db: SQLiteDatabase,  # an open store
               ) -> bool:
     "Whether any two memories are linked."
     return bool(db.query("SELECT 1 FROM edges LIMIT 1"))
 
 
-def written_since(db: Database,    # an open store
+def written_since(db: SQLiteDatabase,    # an open store
                   namespace: str,  # the partition
                   event: int,      # the last one that is known
                   limit: int,      # the newest, at most
@@ -81,7 +81,7 @@ def written_since(db: Database,    # an open store
     return db.query(sql, (namespace, event, namespace, limit))
 
 
-def erased_since(db: Database,    # an open store
+def erased_since(db: SQLiteDatabase,    # an open store
                  namespace: str,  # the partition
                  event: int,      # the last one that is known
                  ) -> bool:
@@ -90,7 +90,7 @@ def erased_since(db: Database,    # an open store
     return bool(db.query(sql, (namespace, event)))
 
 # %% ../../nbs/10_store/39_slot_rows.ipynb #3cbcdbc0
-def rule_rows(db: Database,                       # an open store
+def rule_rows(db: SQLiteDatabase,                       # an open store
               namespace: str,                     # the partition
               seqs: Sequence[int] | None = None,  # numbers of rules; None: all
               ) -> tuple[Rows, Rows]:             # id, seq, status, success, failure, valid_to, text, version, formal; and seq, tag

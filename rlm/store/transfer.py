@@ -21,12 +21,12 @@ from ..core.clock import to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, replace_file
 from ..core.guard import guarded
-from .database import Database
-from .fulltext import adjacent, in_step, replies
+from .sqlite.database import SQLiteDatabase
+from .sqlite.fulltext import adjacent, replies, updating_index
 from .records import COLUMNS, MemoryRecord, dump_json
 from .rows import LARGEST, read_memory, read_rows
-from .schema import SCHEMA_VERSION
-from .upkeep import contradictions
+from .sqlite.schema import SCHEMA_VERSION
+from .sqlite.integrity import contradictions
 
 # %% ../../nbs/10_store/19_transfer.ipynb #922d5af2
 TABLES: Mapping[str, str] = {  # table → the order of its rows
@@ -52,7 +52,7 @@ def _encode(value: Any) -> Any:
     return {"$base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 # %% ../../nbs/10_store/19_transfer.ipynb #b137512f
-def export_lines(db: Database,                  # a live store
+def export_lines(db: SQLiteDatabase,                  # a live store
                  now: datetime,                 # stamped on the first line
                  namespace: str | None = None,  # only this one; None for the whole store
                  ) -> Generator[str, None, None]:  # lines without line ends
@@ -65,7 +65,7 @@ def export_lines(db: Database,                  # a live store
         for table, order in TABLES.items():
             names = [str(r[1]) for r in db.query(f"PRAGMA table_info({table})")]
             where = "" if namespace is None else f" WHERE {_PARTITION.get(table, 'namespace = :n')}"
-            for row in db.each(f"SELECT {', '.join(names)} FROM {table}{where} ORDER BY {order}", {"n": namespace}):
+            for row in db.iterate(f"SELECT {', '.join(names)} FROM {table}{where} ORDER BY {order}", {"n": namespace}):
                 yield dump_json({"table": table, **{k: _encode(v) for k, v in zip(names, row, strict=True) if v is not None}})
                 lines += 1
         yield dump_json({"format": FORMAT, "lines": lines + 1})
@@ -128,7 +128,7 @@ def _read_sequences(header: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def _count_on(db: Database, table: str, number: int) -> None:
+def _count_on(db: SQLiteDatabase, table: str, number: int) -> None:
     "Let a table's next row have a higher number than this."
     if not number:
         return
@@ -138,7 +138,7 @@ def _count_on(db: Database, table: str, number: int) -> None:
         db.query("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
 # %% ../../nbs/10_store/19_transfer.ipynb #41227577
-def _store(db: Database, table: str, rows: list[dict[str, Any]]) -> int:
+def _store(db: SQLiteDatabase, table: str, rows: list[dict[str, Any]]) -> int:
     "Insert rows, grouped by the columns they have; returns how many went in. What a merge finds already there, it keeps."
     before = db.current().total_changes
     by_columns: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
@@ -146,14 +146,14 @@ def _store(db: Database, table: str, rows: list[dict[str, Any]]) -> int:
         by_columns.setdefault(tuple(row), []).append(tuple(row.values()))
     keep = "" if table in _COUNTED else " ON CONFLICT DO NOTHING"
     for names, values in by_columns.items():
-        db.many(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}){keep}", values)
+        db.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}){keep}", values)
     return db.current().total_changes - before
 
 # %% ../../nbs/10_store/19_transfer.ipynb #d4fb135e
 DELETED = "was deleted here"  # why a memory does not come in
 
 
-def removed(db: Database,        # the store
+def removed(db: SQLiteDatabase,        # the store
             namespace: str,      # the partition
             ids: Sequence[str],  # of memories that are not there
             ) -> set[str]:
@@ -163,7 +163,7 @@ def removed(db: Database,        # the store
     return {subject for (subject,) in db.query(sql, (namespace, json.dumps(list(ids))))} if ids else set()
 
 
-def _compare(db: Database, row: dict[str, Any], tags: list[str], secrets: str) -> tuple[int | None, str]:
+def _compare(db: SQLiteDatabase, row: dict[str, Any], tags: list[str], secrets: str) -> tuple[int | None, str]:
     "The number of the identical memory here, and why this one can't come in, if it can't."
     fields = [c for c in COLUMNS if c != "seq"]
     key = (row["namespace"], row["id"])
@@ -191,7 +191,7 @@ class _Plan:
     empty: bool  # nothing is stored here yet
 
 
-def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]], secrets: str) -> _Plan:
+def _decide(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], secrets: str) -> _Plan:
     "What becomes of each memory."
     theirs: dict[int, list[str]] = {}
     for tag in tables["memory_tags"]:
@@ -214,13 +214,13 @@ def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]], secrets: s
     return _Plan(numbers, added, unchanged, refused, ids, empty)
 
 # %% ../../nbs/10_store/19_transfer.ipynb #6456bd78
-def _last_number(db: Database) -> int:
+def _last_number(db: SQLiteDatabase) -> int:
     "The highest number that a memory of this store ever had."
     found = db.query("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
     return int(found[0][0]) if found else 0
 
 
-def _gone(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple[str, str]]:
+def _gone(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple[str, str]]:
     "Memories of which the export has only history, and this store has nothing."
     past, present = ({(r["namespace"], r["id"]) for r in tables[t]} for t in ("memory_versions", "memories"))
     known = set(db.query("SELECT namespace, id FROM memories UNION SELECT namespace, id FROM memory_versions"))
@@ -288,7 +288,7 @@ def _check_each(rows: Iterable[Mapping[str, Any]],  # memories, as they would be
                                f"{e.hint} Nothing was imported.") from None
 
 # %% ../../nbs/10_store/19_transfer.ipynb #f723aa88
-def import_lines(db: Database,                  # a live store
+def import_lines(db: SQLiteDatabase,                  # a live store
                  lines: Iterable[str],          # of an export
                  namespace: str | None = None,  # refuse rows of any other
                  secrets: str = "redact",       # what becomes of credentials in texts: see the setting
@@ -323,12 +323,12 @@ def import_lines(db: Database,                  # a live store
     return report
 
 # %% ../../nbs/10_store/19_transfer.ipynb #06f9bc82
-def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], sequences: Mapping[str, int], plan: _Plan) -> ImportReport:
+def _merge(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], sequences: Mapping[str, int], plan: _Plan) -> ImportReport:
     "Bring the rows in; inside a transaction."
     stored = Counter[str]()
     new = [_renumbered(r, plan) for r in tables["memories"] if r["seq"] in plan.added]
     past = db.query("SELECT coalesce(max(vid), 0) FROM memory_versions")[0][0]
-    with in_step(db, adjacent(db, new) | replies(db, new)) as documents:
+    with updating_index(db, adjacent(db, new) | replies(db, new)) as documents:
         for table, theirs in tables.items():
             stored[table] = _store(db, table, _carried(table, theirs, plan))
         documents.update(r.seq for r in new)
@@ -338,7 +338,7 @@ def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], sequences: 
     _count_on(db, "memories", max(plan.numbers.values(), default=0))
     if stored["edges"] and not plan.empty:  # links may have come between memories that were here already
         at = max(r["created_at"] for r in tables["edges"])
-        db.many("INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, 'graph', 'import', ?)",
+        db.executemany("INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, 'graph', 'import', ?)",
                 [(at, n, dump_json({"edges": stored["edges"]})) for n in sorted({r["namespace"] for r in tables["memories"]})])
     return ImportReport(len(plan.added), plan.unchanged, plan.refused, {t: n for t, n in stored.items() if n})
 
@@ -347,7 +347,7 @@ def _renumbered(row: Mapping[str, Any], plan: _Plan) -> MemoryRecord:
     return read_memory(row).changed(seq=plan.numbers[row["seq"]])
 
 # %% ../../nbs/10_store/19_transfer.ipynb #6d9a75ca
-def export_file(db: Database,                  # a live store
+def export_file(db: SQLiteDatabase,                  # a live store
                 path: "str | Path",            # the file
                 now: datetime,                 # stamped on the first line
                 namespace: str | None = None,  # only this one; None for the whole store
@@ -357,7 +357,7 @@ def export_file(db: Database,                  # a live store
         return replace_file(path, lines)
 
 # %% ../../nbs/10_store/19_transfer.ipynb #893b65ae
-def import_file(db: Database,                  # a live store
+def import_file(db: SQLiteDatabase,                  # a live store
                 path: "str | Path",            # an export
                 namespace: str | None = None,  # refuse rows of any other
                 secrets: str = "redact",       # what becomes of credentials in texts: see the setting

@@ -17,7 +17,7 @@ from rlm.core.clock import SystemClock
 from rlm.core.errors import StoreBusy
 from rlm.core.text import tokens
 from rlm.store.run_rows import RunRow, TrajectoryRow, insert_run, insert_trajectory, read_runs
-from rlm.store.upkeep import restore
+from rlm.store.sqlite.database import restore
 
 # No word of these is a part of any other word in the tests or the schema.
 WORDS = {"text": "zwiebelkuchen", "title": "quarzsand", "summary": "frostbeule", "tag": "xylofonist", "speaker": "wuchtbrumme",

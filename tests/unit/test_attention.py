@@ -31,8 +31,8 @@ from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
 from rlm.service.attention_cli import attention_group, status_of
-from rlm.store.backend import Filters
 from rlm.store.embedding import Kind, Vectors, register
+from rlm.store.filters import Filters
 from rlm.store.learning import save_ranker
 from rlm.store.ranked import NONE
 from rlm.store.ranker import Example, Training, features, learn

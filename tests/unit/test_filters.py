@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rlm.service.memory import Memory
-from rlm.store.backend import Filters
 from rlm.store.catalogue import said_between
 from rlm.store.feed import allowed_seqs
+from rlm.store.filters import Filters
 from rlm.store.hybrid import KEPT
 from rlm.store.link_rows import ids_of
 from rlm.store.records import MemoryRecord

@@ -33,11 +33,11 @@ from rlm.recall.links import LinkWeights, calibrated_similarity
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
 from rlm.service.finding import SurveyingMemory
 from rlm.service.metrics import Attention, AttentionCollector
-from rlm.store.backend import Filters
 from rlm.store.embedding import unit
+from rlm.store.filters import Filters
 from rlm.store.link_rows import SIM, TAG, TIME, Links, links, read_links
 from rlm.store.records import Event
-from rlm.store.sqlite import SQLiteTransaction
+from rlm.store.sqlite.writer import SQLiteWriter
 
 WORDS = [w for subject in SUBJECTS for w in subject[:2]]
 texts = st.lists(st.lists(st.sampled_from([*WORDS, "green", "old", "오늘"]), min_size=1, max_size=5).map(" ".join), min_size=1, max_size=12)
@@ -287,7 +287,7 @@ sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
 from rlm.recall import graph_builder as module
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.storage import SQLiteStorage
 real = module.link_batches
 def dying(weigher, k, after, size=20):
     for n, batch in enumerate(real(weigher, k, after, size)):
@@ -690,7 +690,7 @@ def test_a_write_that_fails_at_any_step_leaves_nothing(memory: Memory, step: str
     harbour(memory)
     memory.anchors.set("A", "boat0")
     before, graph = state(memory), repr(memory.graph)
-    where: Any = {"insert": SQLiteTransaction, "log": SQLiteTransaction, "put": type(memory.vectors), "candidates": AnchoredWriter,
+    where: Any = {"insert": SQLiteWriter, "log": SQLiteWriter, "put": type(memory.vectors), "candidates": AnchoredWriter,
                   "choose": AnchorManager, "record": AnchorManager}.get(step)
     target = "rlm.recall.anchored_write.add_links" if where is None else f"{where.__module__}.{where.__name__}.{step}"
     module = sys.modules["rlm.recall.anchored_write"]

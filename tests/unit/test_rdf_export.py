@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlm import Memory
-from rlm.agent.rdf_export import rdf_blocks, text
 from rlm.core.errors import NotFound
+from rlm.service.rdf_export import rdf_blocks, text
 
 rdflib = pytest.importorskip("rdflib", reason="needs the extra agent")
 RLM = rdflib.Namespace("https://rlm.github.io/rlm/ns#")

@@ -18,11 +18,11 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.service.cli import main
-from rlm.store import Database, Filters, SQLiteBackend
+from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.building import BackgroundIndex
 from rlm.store.rows import columns_of, read_row
+from rlm.store.sqlite.integrity import check
 from rlm.store.transfer import TABLES, export_file, export_lines, import_lines
-from rlm.store.upkeep import check
 
 pytestmark = pytest.mark.usefixtures("bare")
 EVERY = Filters.read(status="any")
@@ -78,12 +78,12 @@ def full(path: Path, clock: ManualClock) -> Iterator[Memory]:
         yield memory
 
 
-def lines_of(backend: SQLiteBackend, namespace: str | None = None) -> list[str]:
+def lines_of(backend: SQLiteStorage, namespace: str | None = None) -> list[str]:
     return list(export_lines(backend.db, datetime.fromisoformat("2026-02-01T00:00:00Z"), namespace))
 
 
-def empty() -> SQLiteBackend:
-    return SQLiteBackend(Database(":memory:"))
+def empty() -> SQLiteStorage:
+    return SQLiteStorage(SQLiteDatabase(":memory:"))
 
 
 def nameless(lines: list[str]) -> list[str]:
@@ -96,7 +96,7 @@ def resealed(lines: list[str]) -> list[str]:
     return [*lines[:-1], json.dumps({"format": "rlm-store", "lines": len(lines)})]
 
 
-def read_all(backend: SQLiteBackend) -> None:
+def read_all(backend: SQLiteStorage) -> None:
     "Every row can be read: what check does not ask, a reader would stumble over."
     for (namespace,) in backend.db.query("SELECT DISTINCT namespace FROM events UNION SELECT DISTINCT namespace FROM memories"):
         for m in backend.find(namespace, EVERY, 10_000):
@@ -111,7 +111,7 @@ def read_all(backend: SQLiteBackend) -> None:
     backend.db.query("SELECT * FROM memory_items")
 
 
-def usable(backend: SQLiteBackend) -> None:
+def usable(backend: SQLiteStorage) -> None:
     "New memories still get numbers of their own."
     made = Memory(":memory:")
     made.backend, made.index = backend, BackgroundIndex(backend, "default")
@@ -343,7 +343,7 @@ def test_what_two_stores_say_about_one_session_is_not_mixed_up(bare: Path, clock
 
 # ---------------------------------------------------------------- hostile files
 
-def outcome(lines: list[str], into: Callable[[], SQLiteBackend] = empty) -> str:
+def outcome(lines: list[str], into: Callable[[], SQLiteStorage] = empty) -> str:
     "Import; whatever comes of it must be all, or nothing and a plain error."
     backend = into()
     before = lines_of(backend)
