@@ -62,8 +62,9 @@ class QuestionTemplate:
 def read_templates(data: Mapping[str, Any],  # the file's content
                    ) -> dict[str, QuestionTemplate]:  # name → template
     "Return the templates of a file, with their queries expanded."
-    return {name: QuestionTemplate(name, tier, t["kind"], expand(t["subjects"]), expand(t["gold"]),
-                                   MappingProxyType({lang: tuple(t[lang].strip().splitlines()) for lang in ("en", "ko")}), t.get("most", 30))
+    def forms(t: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
+        return MappingProxyType({language: tuple(t[language].strip().splitlines()) for language in ("en", "ko")})
+    return {name: QuestionTemplate(name, tier, t["kind"], expand(t["subjects"]), expand(t["gold"]), forms(t), t.get("most", 30))
             for tier, found in data["templates"].items() for name, t in found.items()}
 
 

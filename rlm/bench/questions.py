@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .answers import TOP, Answer, Chain, Number, Terms, Text, Truth, answer_json, kind_of, read_answer
-from .gold import GoldGraph, Names, fold, local_name, names_of, spell
+from .answers import TOP, Answer, ChainAnswer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer, answer_json, kind_of, read_answer
+from .gold import GoldGraph, TermNames, fold, local_name, names_of, spell
 from .question_templates import CHARACTERISTICS, TEMPLATES, QuestionTemplate, expand
 from ..core.errors import InvalidInput, NotFound
 
@@ -58,7 +58,7 @@ def part_of(subject: str,    # an IRI, or a name
 _CODE = re.compile(r"\d{3}|^\W*$|[^\w\s'(),./+-]")
 
 
-def mention(names: Names,        # of the ontology
+def mention(names: TermNames,        # of the ontology
             iri: str,            # of a term
             rng: random.Random,  # for the choice
             language: str,       # of the question: characteristics of properties have words in each
@@ -77,7 +77,7 @@ _THINGS = ("turnip", "gasket", "walrus", "trombone", "yoghurt", "lantern", "hays
            "zeppelin", "marmalade", "cactus", "puddle")
 
 
-def invented(names: Names,        # of the ontology
+def invented(names: TermNames,        # of the ontology
              near: str,           # an IRI, from whose name a word is borrowed
              rng: random.Random,  # for the choice
              ) -> str | None:
@@ -112,18 +112,18 @@ def answered(template: QuestionTemplate,       # of the question
              ) -> Answer:
     "The right answer."
     if template.kind == "truth":
-        return Truth(graph.ask(query))
+        return TruthAnswer(graph.ask(query))
     rows = graph.select(query)
     match template.kind:
         case "number":
-            return Number(int(rows[0][0]))
+            return NumberAnswer(int(rows[0][0]))
         case "text":
-            return Text(tuple(r[0] for r in rows))
+            return TextAnswer(tuple(r[0] for r in rows))
         case "chain":
-            return Chain(frozenset(rows))
+            return ChainAnswer(frozenset(rows))
         case "edges":
-            return Chain(frozenset(tuple(step for step in way if step not in TOP) for way in ways_up(subjects[0], rows)))
-    return Terms(frozenset(r[0] for r in rows), tuple(subjects) if template.kind == "choice" else ())
+            return ChainAnswer(frozenset(tuple(step for step in way if step not in TOP) for way in ways_up(subjects[0], rows)))
+    return TermsAnswer(frozenset(r[0] for r in rows), tuple(subjects) if template.kind == "choice" else ())
 
 
 def fair(answer: Answer,      # of a question
@@ -131,18 +131,18 @@ def fair(answer: Answer,      # of a question
          ) -> bool:
     "Whether an answer has a size that one can ask for."
     match answer:
-        case Terms(members):
+        case TermsAnswer(members):
             return 0 < len(members) <= template.most or template.kind == "absent"
-        case Chain(ways):
+        case ChainAnswer(ways):
             return 0 < len(ways) <= template.most and min(map(len, ways)) > 1
-        case Text(texts):
+        case TextAnswer(texts):
             return bool(texts)
     return True
 
 # %% ../../nbs/95_bench/23_questions.ipynb #523c8f93
 def ask(template: QuestionTemplate,    # what to ask
         graph: GoldGraph,      # about what
-        names: Names,          # what its terms are called
+        names: TermNames,          # what its terms are called
         subjects: tuple[str, ...],  # which of them
         language: str,         # en or ko
         rng: random.Random,    # for the wording
@@ -172,7 +172,7 @@ def ask(template: QuestionTemplate,    # what to ask
 # %% ../../nbs/95_bench/23_questions.ipynb #202f4315
 def asked(template: QuestionTemplate,    # what to ask
           graph: GoldGraph,      # about what
-          names: Names,          # what its terms are called
+          names: TermNames,          # what its terms are called
           seed: int,             # of the choice
           count: int,            # at most so many
           part: Part | None,     # of the subjects; None for all
