@@ -24,7 +24,7 @@ TOP = frozenset({"http://www.w3.org/2002/07/owl#Thing", "http://www.w3.org/2002/
 
 @dataclass(frozen=True, slots=True)
 class TermsAnswer:
-    "A set of terms; the empty set says that there are none."
+    "Holds a set of terms as an answer; the empty set says that there are none."
 
     members: frozenset[str]  # IRIs
     options: tuple[str, ...] = ()  # for a choice: the IRIs to choose from, of which an answer may mention all, its choice first
@@ -32,28 +32,28 @@ class TermsAnswer:
 
 @dataclass(frozen=True, slots=True)
 class NumberAnswer:
-    "A count."
+    "Holds a count as an answer."
 
     value: int  # 0 or more
 
 
 @dataclass(frozen=True, slots=True)
 class TruthAnswer:
-    "Yes or no."
+    "Holds yes or no as an answer."
 
     value: bool  # yes is True
 
 
 @dataclass(frozen=True, slots=True)
 class ChainAnswer:
-    "A path, of which there may be several valid ones."
+    "Holds a path as an answer, with all paths that are valid."
 
     ways: frozenset[tuple[str, ...]]  # each a sequence of IRIs; read backwards it is as good
 
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    "Words, such as a definition, of which there may be several."
+    "Holds words as an answer, such as a definition, with all wordings that are valid."
 
     texts: tuple[str, ...]  # any of them will do
 

@@ -32,7 +32,7 @@ from ..service.memory import Memory
 
 @dataclass(frozen=True, slots=True)
 class DurabilitySizes:
-    "How much of everything."
+    "Holds how much a run of the durability benchmark writes."
 
     single: int = 2000  # writes, one by one
     synced: int = 200  # writes that wait for the disk

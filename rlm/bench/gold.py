@@ -162,7 +162,7 @@ def unique(pairs: Iterable[tuple[str, str]],  # names and IRIs
 # %% ../../nbs/95_bench/20_gold.ipynb #dc573686
 @dataclass(frozen=True, slots=True, repr=False)
 class TermNames:
-    "What the terms of an ontology are called."
+    "Holds the names of an ontology's terms."
 
     terms: frozenset[str]  # IRIs of all that the ontology speaks of
     prefixes: Mapping[str, str]  # prefix → namespace

@@ -73,7 +73,7 @@ def bootstrap_rows(sizes: Sequence[int],  # memories
 # %% ../../nbs/95_bench/12_graph.ipynb #6e6f24ba
 @dataclass(slots=True)
 class ReplayResult:
-    "How a stream went, a value a question."
+    "Holds how the questions of a replayed stream went, a value per question."
 
     recall: list[float]  # share of the full search's ten that came
     local: list[bool]  # something near the anchor was found

@@ -139,7 +139,7 @@ ALIKE = "words and vectors, scripts alike"  # as if it made no difference which 
 # %% ../../nbs/95_bench/15_korean.ipynb #03bd0536
 @dataclass(frozen=True, slots=True)
 class PairRank:
-    "How one question went."
+    "Holds the rank of a question's own memory."
 
     pair: Pair  # that it belongs to
     rank: int | None  # of its memory, from 1; None: not among the first five

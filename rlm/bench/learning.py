@@ -25,7 +25,7 @@ from ..core.clock import SystemClock
 # %% ../../nbs/95_bench/26_learning.ipynb #85727516
 @dataclass(frozen=True, slots=True)
 class LearningSizes:
-    "How much of everything."
+    "Holds how many questions and passes a run of the learning benchmark has."
 
     each: int = 8  # questions of each kind and ontology, at most
     small: int = 1  # the same, for the exams between passes
@@ -39,7 +39,7 @@ TARGETS = {"accuracy": 0.80, "accuracy tier 1": 0.95, "wrong": 0.05}  # of the s
 
 @dataclass(frozen=True, slots=True)
 class ExamPlan:
-    "Which ontologies are for what."
+    "Holds which ontologies are used for training and which for the test."
 
     test: Mapping[str, Path]  # for the exam: name → file
     train: Mapping[str, Path]  # for the arm in training

@@ -43,7 +43,7 @@ MEAN = 0.15  # milliseconds, over all questions, at the smallest size
 # %% ../../nbs/95_bench/13_local.ipynb #58621f93
 @dataclass(frozen=True, slots=True)
 class LocalAnswer:
-    "What one search said."
+    "Holds the answer to one question of a replay, and its time."
 
     layer: str  # that answered
     seconds: float  # that it took, in step with the store
@@ -144,7 +144,7 @@ def _again(attention: Any, text: str, vector: Any, seconds: dict[str, list[float
 # %% ../../nbs/95_bench/13_local.ipynb #7ada7431
 @dataclass(frozen=True, slots=True)
 class ReplayedQuestion:
-    "How one question went."
+    "Holds how one question of a replayed stream went."
 
     kind: str  # of the question
     layer: str  # that answered

@@ -252,7 +252,7 @@ LEARNED = "+ learned, this one held out"
 # %% ../../nbs/95_bench/10_recall.ipynb #f40abbba
 @dataclass(frozen=True, slots=True)
 class Score:
-    "How one question went."
+    "Holds how one question of a recall benchmark went."
 
     conversation: str  # its name
     kind: str  # of the question

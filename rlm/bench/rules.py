@@ -28,7 +28,7 @@ from ..store.filters import Filters
 
 @dataclass(frozen=True, slots=True)
 class RuleBenchSizes:
-    "How much of everything."
+    "Holds how many rules and calls a run of the rules benchmark has."
 
     large: int = 100_000  # rules that are asked for by tag
     applied: int = 10_000  # rules that are applied, and audited

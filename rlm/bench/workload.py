@@ -74,7 +74,7 @@ def invented(rng: random.Random,  # source of chance
 # %% ../../nbs/95_bench/02_workload.ipynb #6596f046
 @dataclass(frozen=True, slots=True)
 class WordVocabulary:
-    "The words of one language, most frequent first."
+    "Holds the words of one language, most frequent first."
 
     shapes: tuple[str, ...]  # of sentences
     words: Mapping[str, Sequence[str]]  # what may stand in each gap of a shape
