@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from ..agent.habit import HabitModel
-from ..agent.judge import Expectation
-from ..agent.learning import Learned, Task, rlm_run_with_memory
-from ..agent.memory_store import SQLiteMemoryBackend
+from ..agent.casebased.policy import HabitModel
+from ..agent.learning.judge import Expectation
+from ..agent.learning.pipeline import Learned, Task, rlm_run_with_memory
+from ..agent.memory.sqlite import SQLiteMemoryBackend
 from ..agent.ontology import OntologyContext, setup_ontology_context
-from ..agent.packs import import_items, shipped_pack, shipped_packs
+from ..agent.memory.packs import import_items, shipped_pack, shipped_packs
 from ..agent.runner import setting_for
 from .answers import Answer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer
 from .exam import Attempt

@@ -17,8 +17,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rlm import Memory
+from rlm.agent.memory.strategy import MemoryItem
 from rlm.agent.ontology.rdf_source import find_ontology
-from rlm.agent.procedural_memory import MemoryItem
 from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN

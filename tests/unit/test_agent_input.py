@@ -11,19 +11,20 @@ from click.testing import CliRunner
 
 from rlm.agent import rlm_run, run
 from rlm.agent.crossing import decode
-from rlm.agent.curriculum import Curriculum, CurriculumTask, train
 from rlm.agent.guest_session import Guest
-from rlm.agent.learning import Setting
-from rlm.agent.log import load_trajectory
-from rlm.agent.memory_store import SQLiteMemoryBackend
+from rlm.agent.learning.curriculum import Curriculum, CurriculumTask, train
+from rlm.agent.learning.pipeline import Setting
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment
+from rlm.agent.memory.strategy import make_item
 from rlm.agent.models import Reply, ScriptedModel, open_model
+from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.ontology.rdf_source import OntologyError
-from rlm.agent.procedural_memory import Experience, Judgment, make_item
 from rlm.agent.sandbox import Limits, open_sandbox
 from rlm.agent.sandbox_inprocess import InprocessSandbox, answer, sound
 from rlm.agent.sandbox_process import ProcessSandbox
-from rlm.agent.servers import Prices, anthropic_reply, openai_reply
+from rlm.agent.tracing.logger import load_trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.service.agent_cli import main

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.agent.asking import mask_mentions, read_asked
-from rlm.agent.export_gates import candidates, export_pack, fixed_names, generalisation, refusal
-from rlm.agent.extraction import generalise, spelt
-from rlm.agent.filling import strategies_in
-from rlm.agent.injection import BUDGET, format_memories_for_injection, page_of
-from rlm.agent.memory_file import MemoryStore, okapi, open_memory
-from rlm.agent.memory_store import COLUMNS, SQLiteMemoryBackend
-from rlm.agent.packs import (
+from rlm.agent.casebased.slot_filling import strategies_in
+from rlm.agent.learning.extraction import generalise, spelt
+from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
+from rlm.agent.memory.export_gates import candidates, export_pack, fixed_names, generalisation, refusal
+from rlm.agent.memory.injection import BUDGET, format_memories_for_injection, page_of
+from rlm.agent.memory.json_file import MemoryStore, okapi, open_memory
+from rlm.agent.memory.packs import (
     CORE,
     ensure_packs,
     import_items,
@@ -28,8 +27,10 @@ from rlm.agent.packs import (
     shipped_pack,
     shipped_packs,
 )
-from rlm.agent.procedural_memory import Experience, Judgment, MemoryBackend, MemoryItem, fill_slots, make_item, slots_in
-from rlm.agent.prompt import LAYERS, compose_context, read_layer
+from rlm.agent.memory.questions import mask_mentions, read_asked
+from rlm.agent.memory.sqlite import COLUMNS, SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
+from rlm.agent.memory.strategy import MemoryItem, fill_slots, make_item, slots_in
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import tokens

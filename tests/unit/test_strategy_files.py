@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rlm.agent.curriculum import promote
-from rlm.agent.export_gates import candidates, export_pack, refusal
-from rlm.agent.memory_file import MemoryStore, open_memory
-from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.packs import (
+from rlm.agent.learning.curriculum import promote
+from rlm.agent.memory.export_gates import candidates, export_pack, refusal
+from rlm.agent.memory.json_file import MemoryStore, open_memory
+from rlm.agent.memory.packs import (
     ensure_packs,
     import_items,
     pack_text,
@@ -24,15 +23,9 @@ from rlm.agent.packs import (
     read_yaml,
     shipped_pack,
 )
-from rlm.agent.procedural_memory import (
-    CONTENT_LIMIT,
-    Experience,
-    Judgment,
-    MemoryBackend,
-    MemoryItem,
-    make_item,
-    safe_item,
-)
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
+from rlm.agent.memory.strategy import CONTENT_LIMIT, MemoryItem, make_item, safe_item
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.store.sqlite.database import SQLiteDatabase

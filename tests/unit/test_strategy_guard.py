@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from rlm.agent import packs
-from rlm.agent.curriculum import read_curriculum
-from rlm.agent.export_gates import fixed_names, refusal
-from rlm.agent.extraction import extract_memories
-from rlm.agent.filling import strategies_in
-from rlm.agent.injection import format_memories_for_injection
-from rlm.agent.judge import extract_trajectory_artifact
-from rlm.agent.log import LOGGED, RLMLogger, load_trajectory, log_end, log_start, log_step
-from rlm.agent.memory_file import MemoryStore, open_memory
-from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.models import ScriptedModel
-from rlm.agent.packs import read_authored, read_pack, read_strategies, shipped_pack, shipped_packs
-from rlm.agent.procedural_memory import Experience, Judgment, MemoryBackend, make_item, safe_item
-from rlm.agent.trajectory import Step, ToolCall, Trajectory
+from rlm.agent.casebased.slot_filling import strategies_in
+from rlm.agent.learning.curriculum import read_curriculum
+from rlm.agent.learning.extraction import extract_memories
+from rlm.agent.learning.judge import extract_trajectory_artifact
+from rlm.agent.memory import packs
+from rlm.agent.memory.export_gates import fixed_names, refusal
+from rlm.agent.memory.injection import format_memories_for_injection
+from rlm.agent.memory.json_file import MemoryStore, open_memory
+from rlm.agent.memory.packs import read_authored, read_pack, read_strategies, shipped_pack, shipped_packs
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
+from rlm.agent.memory.strategy import make_item, safe_item
+from rlm.agent.models.base import ScriptedModel
+from rlm.agent.tracing.logger import LOGGED, RLMLogger, load_trajectory, log_end, log_start, log_step
+from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
