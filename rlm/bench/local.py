@@ -29,7 +29,6 @@ from .stream import KINDS, Question, Stream, begun, model_of, stream
 from ..core.clock import SystemClock
 from ..core.compiled import prepare
 from ..core.text import tokens
-from ..recall.local import centre_of
 from ..service.memory import Memory
 from ..store.embedding import embedder
 from ..store.hybrid import EVERYTHING, Query
@@ -276,7 +275,7 @@ def warm(c: Conversation,      # to be asked about
             attention.clear()
             if where is not None:
                 seqs = np.array(numbers[where])
-                unit = centre_of(attention.local, seqs)
+                unit = attention.local.centre_of(seqs)
                 slot = attention.state.working_memory.begin(f"session {where}", attention.state.model, unit, attention.clock.now())
                 attention.state.add_checkpoints(slot, [(int(s), 1.0) for s in seqs[-5:]], 0.0, attention.clock.now())
             said = memory.intelligent_search(q.text, 10)
