@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WordSearch', 'VectorSearch', 'WORDS', 'VECTORS', 'words_of', 'plain_fts5', 'rank_bm25', 'in_numpy', 'in_usearch',
-           'in_chromadb', 'in_sqlite_vec', 'unusable', 'Remembering', 'remembering']
+           'in_chromadb', 'in_sqlite_vec', 'unusable', 'CachingEmbedder', 'caching_embedder']
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #23408f28
 import re
@@ -133,7 +133,7 @@ def _trouble(build: Callable[[Any], Callable[[Any, int], list[int]]], three: Any
         return f"{type(e).__name__}: {e}"
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #a075b0a0
-class Remembering:
+class CachingEmbedder:
     "A model that embeds each text once."
 
     def __init__(self,
@@ -154,11 +154,11 @@ class Remembering:
         return np.array([self._kept[kind, t] for t in texts], np.float32).reshape(-1, self.dim)
 
 
-def remembering(name: str,  # of an embedder: e5 …
-                ) -> "Remembering | str":  # or why there is none
+def caching_embedder(name: str,  # of an embedder: e5 …
+                ) -> "CachingEmbedder | str":  # or why there is none
     "The model of that name, remembering what it has embedded."
     try:
         found = embedder(name, Settings())
     except EmbeddingError as e:
         return str(e)
-    return Remembering(found) if found else "no model was asked for" if name == "none" else "no model can run here"
+    return CachingEmbedder(found) if found else "no model was asked for" if name == "none" else "no model can run here"

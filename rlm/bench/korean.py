@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LANGUAGES', 'WAYS', 'FIRST', 'Finder', 'Arm', 'ALIKE', 'Pair', 'read_pairs', 'pool', 'said_last', 'by_words',
-           'by_vectors', 'by_memory', 'arms', 'Asked', 'ask_all', 'rows_of', 'run']
+           'by_vectors', 'by_memory', 'arms', 'PairRank', 'ask_all', 'rows_of', 'run']
 
 # %% ../../nbs/95_bench/15_korean.ipynb #0ccb644e
 import json
@@ -16,7 +16,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .baselines import WORDS, Remembering, in_numpy, remembering, unusable
+from .baselines import WORDS, CachingEmbedder, in_numpy, caching_embedder, unusable
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
@@ -121,7 +121,7 @@ def by_memory(model: "Embedder | str",  # 'none': words alone
     return arm
 
 # %% ../../nbs/95_bench/15_korean.ipynb #7f27f23b
-def arms(model: "Remembering | str",    # the model, or why there is none
+def arms(model: "CachingEmbedder | str",    # the model, or why there is none
          skipped: Mapping[str, str],     # baselines that do not work here
          ) -> dict[str, Arm]:
     "Every arm by name, control and baselines first."
@@ -138,8 +138,8 @@ ALIKE = "words and vectors, scripts alike"  # as if it made no difference which 
 
 # %% ../../nbs/95_bench/15_korean.ipynb #03bd0536
 @dataclass(frozen=True, slots=True)
-class Asked:
-    "How one question went."
+class PairRank:
+    "Holds the rank of a question's own memory."
 
     pair: Pair  # that it belongs to
     rank: int | None  # of its memory, from 1; None: not among the first five
@@ -154,19 +154,19 @@ class Asked:
 def ask_all(pairs: Sequence[Pair],  # all of them
             find: Finder,           # in a pool
             language: str,          # of the questions
-            ) -> list[Asked]:
+            ) -> list[PairRank]:
     "Ask every question."
     found = []
     for n, pair in enumerate(pairs):
         if pair.question:
             ranking = list(find(pair.question[language]))
-            found.append(Asked(pair, ranking.index(str(n)) + 1 if str(n) in ranking else None))
+            found.append(PairRank(pair, ranking.index(str(n)) + 1 if str(n) in ranking else None))
     return found
 
 # %% ../../nbs/95_bench/15_korean.ipynb #771e9b8f
 def rows_of(way: str,              # its name
             arm: str,              # its name
-            asked: Sequence[Asked],  # every question
+            asked: Sequence[PairRank],  # every question
             seed: int,             # of the intervals
             ) -> Iterator[Row]:
     "R@1 and R@5; for words, and words and vectors, also by group."
@@ -190,7 +190,7 @@ def run(path: Path,          # of the pairs
         ) -> Report:
     "Measure every way and every arm. Raises `NotFound`, `InvalidInput`."
     from rlm import __version__
-    pairs, rows, found, skipped = read_pairs(path), list[Row](), remembering(model), unusable(WORDS)
+    pairs, rows, found, skipped = read_pairs(path), list[Row](), caching_embedder(model), unusable(WORDS)
     pools = {language: pool(pairs, language, seed) for _, language in WAYS.values()}
     for name, arm in tqdm(arms(found, skipped).items(), "arms", disable=None, leave=False):
         finders = {language: arm(stored) for language, stored in pools.items()}

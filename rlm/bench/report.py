@@ -41,7 +41,7 @@ def digits(x: float,  # any number
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    "One figure."
+    "Holds one figure of a report, with its spread, target and role."
 
     name: str  # what was done, in words
     unit: str  # ms, s, /s, bytes, or empty for a count

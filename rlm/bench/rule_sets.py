@@ -26,7 +26,7 @@ class RuleSet:
 
 
 class Maker:
-    "Makes rules up."
+    "Makes random rules from a seed, some with planted faults."
 
     def __init__(self,
                  seed: int,  # of everything

@@ -38,7 +38,7 @@ class Query(NamedTuple):
     text: str  # as it was asked
     terms: tuple[str, ...]  # its tokens
     vector: Vectors | None = None  # None: search by words alone
-    model: str | None = None  # whose vector it is, as `NamespaceIndex.model` named it
+    model: str | None = None  # name of the vector's model, as `NamespaceIndex.model` gave it
     cues: Cues | None = None  # what it says besides its words, by this index as it is now; None: it is looked for
     asked: Asked | None = None  # its vector, measured by this index as it is now; None: it is measured
 
@@ -56,7 +56,7 @@ class Retrieved:
     "What the retrievers found for a question."
 
     cues: Cues  # what it says besides its words
-    plan: Plan  # of its words
+    plan: Plan  # plan of its words
     asked: Asked | None  # its vector, measured
     candidates: Candidates  # with words and meaning scored
 
@@ -70,7 +70,7 @@ class CandidateGenerator:
         self.index = index
 
     def wanted(self,
-               cues: Cues,            # of a question
+               cues: Cues,            # what the question says besides its words
                terms: Iterable[str],  # its tokens
                ) -> list[str]:
         "The terms to search for: without the names of speakers, and of very many the rarest. Who spoke is a fact of its own."

@@ -34,8 +34,8 @@ class Worth:
     around: float  # through what stands around it
 
 
-def worths(plan: Plan,           # of the query
-           units: NDArray[Any],  # of one memory
+def worths(plan: Plan,           # plan of the query
+           units: NDArray[Any],  # units of one memory
            ) -> dict[str, Worth]:  # term → what it adds to the score of the memory's best unit; those that add something
     "What each word adds."
     mine = units.astype(np.int32)
@@ -62,8 +62,8 @@ def own_columns(record: MemoryRecord,  # a memory
 
 
 def split(worth: Worth,                          # what a term adds
-          term: str,                             # to be found in columns
-          columns: Mapping[str, Sequence[str]],  # of the memory: column → tokens
+          term: str,                             # the term, as columns hold it
+          columns: Mapping[str, Sequence[str]],  # columns of the memory: name → tokens
           ) -> dict[str, float]:                 # column → its share
     "Divide what a term adds among the columns that it occurs in."
     each = {}
@@ -80,9 +80,9 @@ Shares = Mapping[str, Mapping[str, float]]  # a term, or a part in brackets → 
 
 
 def taken_apart(record: MemoryRecord,        # a memory that was found
-                parts: Mapping[str, float],  # of its score: part → what it added
-                plan: Plan,                  # of the query
-                units: slice,                # of the memory, in the index that made the plan
+                parts: Mapping[str, float],  # parts of its score: name → what it added
+                plan: Plan,                  # plan of the query
+                units: slice,                # units of the memory, in the index that made the plan
                 ) -> dict[str, dict[str, float]]:
     "What each term and each part added to a score."
     worth = worths(plan, np.arange(units.start, units.stop))
@@ -180,7 +180,7 @@ class Explainer:
             return (self._answers(found, relevant)[0].shares if relevant else {}), frequencies
 
     def scale_of(self,
-                 shares: Shares,  # of one memory, as `explain` gives them
+                 shares: Shares,  # shares of one memory's score, as `explain` gives them
                  ) -> float:      # in [0, 1]; 1 for a learned ranking, which weighs in its own way
         "The scale of what `user` and `when` added to a score: 1 where words, meaning and language added `Mix.evidence` or more."
         if not isinstance(self.index.scorer.mix, Mix):

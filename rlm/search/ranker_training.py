@@ -35,7 +35,7 @@ class Labelled:
     group: str = ""  # what it belongs to: a conversation, a day; groups are held out whole
 
 
-def read_labelled(path: Path,  # of JSON Lines: {"query": …, "relevant": [ids], "group": …}
+def read_labelled(path: Path,  # JSON Lines: {"query": …, "relevant": [ids], "group": …}
                   ) -> list[Labelled]:
     "Labelled questions from a file. Raises `NotFound`, `InvalidInput` with the line."
     try:
@@ -71,7 +71,7 @@ def recorded(db: SQLiteDatabase,    # the store
     return [Labelled(query, frozenset(ids), str(n % 5)) for n, (query, ids) in enumerate(helped.items())]
 
 # %% ../../nbs/30_search/47_ranker_training.ipynb #fda11d6f
-def examples(index: SearchIndex,             # of the store
+def examples(index: SearchIndex,             # the index of the store
              queries: Iterable[tuple[Query, Labelled]],  # questions, with their vectors where there is a model
              ) -> Iterator[Example]:
     "What a ranker can learn from these questions."
@@ -94,8 +94,8 @@ def _ids(db: SQLiteDatabase, seqs: Sequence[int]) -> list[str]:
 
 # %% ../../nbs/30_search/47_ranker_training.ipynb #9a82a904
 def save_ranker(backend: SQLiteStorage,  # the store
-                namespace: str,          # whose searches it ranks
-                ranker: LearnedRanker,         # as `learn` made it
+                namespace: str,          # partition that it ranks
+                ranker: LearnedRanker,   # as `learn` made it
                 clock: Clock,            # for the diary
                 ) -> str:                # the snapshot's id
     "Let searches of a namespace use a ranker from now on; earlier ones are kept."
@@ -108,7 +108,7 @@ def save_ranker(backend: SQLiteStorage,  # the store
 
 
 def forget_rankers(backend: SQLiteStorage,  # the store
-                   namespace: str,          # whose searches they rank
+                   namespace: str,          # partition that they rank
                    clock: Clock,            # for the diary
                    ) -> int:                # how many there were
     "Remove a namespace's learned rankers: searches use the hand-made mix again."

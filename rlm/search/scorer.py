@@ -87,7 +87,7 @@ class Scorer:
         return better.only(kept), {n: values[kept] for n, values in known.items()}
 
     def counted(self,
-                cues: Cues,        # of the question
+                cues: Cues,        # what the question says besides its words
                 some: Candidates,  # at least one
                 k: int,            # how many are wanted
                 refine: Refine | None = None,  # knows true deviations
@@ -103,7 +103,7 @@ class Scorer:
         return self._refined(cues, some, close_places(total, worth, k, some.by, self._steep(cues)), amounts, refine)
 
     def parts(self,
-              cues: Cues,        # of the question
+              cues: Cues,        # what the question says besides its words
               some: Candidates,  # at least one
               k: int,            # how many are wanted
               ) -> dict[str, Values]:  # by the names and in the order of `PARTS`
@@ -148,8 +148,8 @@ class Scorer:
         return beside(PARTS, self.catalogue["seq"][given.numbers[chosen[where]]], total[where], parts)
 
     def rank(self,
-             cues: Cues,              # of the question
-             candidates: Candidates,  # of the retrievers
+             cues: Cues,              # what the question says besides its words
+             candidates: Candidates,  # memories with words and meaning scored
              k: int,                  # how many
              refine: Refine | None = None,  # knows true deviations
              ) -> Best:               # best first; of the same score in the order of the candidates

@@ -48,6 +48,15 @@ class EventLog:
         except (ValueError, TypeError) as e:
             raise unreadable("An event") from e
 
+    def deleted(self,
+                namespace: str,      # the partition
+                ids: Sequence[str],  # ids of memories that are not there
+                ) -> set[str]:
+        "Return those that somebody deleted or erased here: an import does not bring them back."
+        sql = ("SELECT DISTINCT subject FROM events WHERE namespace = ? AND kind IN ('delete', 'erase') "
+               "AND subject IN (SELECT value FROM json_each(?))")
+        return {subject for (subject,) in self.db.query(sql, (namespace, json.dumps(list(ids))))} if ids else set()
+
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event."
         row = self.db.query("SELECT (SELECT value FROM meta WHERE key = 'database_id'), "

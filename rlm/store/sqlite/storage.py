@@ -22,6 +22,8 @@ from .events import EventLog
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable
+from .provenance import ProvenanceTables
+from .runs import RunTable
 from .writer import SQLiteWriter
 from ..storage import Match, TermStatistics, Weights
 
@@ -35,6 +37,7 @@ class SQLiteStorage:
                  ) -> None:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.graph = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
+        self.runs, self.provenance = RunTable(db), ProvenanceTables(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
 
