@@ -94,9 +94,9 @@ class AnchoredWriter:
                at: datetime,           # recorded time
                ) -> Attachment:
         "Link a memory, move the anchor, log both."
-        topic = self.anchors.topics.topic_of(record.seq)
-        choice = self.anchors.choose(topic, slot)
-        new = self.candidates(record.seq, self.anchors.rows()[choice.slot].seq)
+        topic, rows = self.anchors.topics.topic_of(record.seq), self.anchors.rows()
+        choice = self.anchors.choose(topic, slot, rows)
+        new = self.candidates(record.seq, rows[choice.slot].seq)
         least = min(self.policy.min_w, self.graph.weights.theta)
         report = add_links(self.graph.db, self.graph.namespace, record.seq, new, self.graph.weights, at, least)
         moved = self.anchors.record(choice.slot, record.seq, topic, choice.starts_new_topic)

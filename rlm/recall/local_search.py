@@ -14,7 +14,7 @@ import numpy as np
 from .acceptance_bound import MARGIN, RELEVANCE, LocalAnswer, cue_bound, is_conclusive, tail_bound
 from .checkpoints import CheckpointManager
 from .kernels import CANDIDATES
-from .local_kernel import LocalKernel, SlotTable, slot_table
+from .local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
 from .working_memory import Slot, WorkingMemory
 from ..store.asked import Asked
@@ -94,7 +94,7 @@ class NeighbourhoodCache:
         self._nearest = dict[str, tuple[str, Floats, int, Ints]]()  # slot → subject, where it lay, size of the index, nearest memories
         self._stale, self._changed = set[str](), set[str]()  # slots of which more is known; of whose memories one has changed
         self._vectors: TrueVectors | None = None
-        self._table: SlotTable | None = None
+        self._table: SlotBuffers | None = None
 
     def vectors(self) -> TrueVectors | None:
         "Return the true vectors of the namespace; None: it has none."
@@ -189,13 +189,13 @@ class NeighbourhoodCache:
 
     def table(self,
               memory: WorkingMemory,  # slots that are in mind
-              ) -> SlotTable:
+              ) -> SlotBuffers:
         "Return the neighbourhoods that are made, side by side."
         known = self._table
         if known is None or known.slots is not memory.matrix or known.numbering != self.index.numbering:
             slots = [memory.slots[name] for name in memory.names]
             buffers = [self._made[s.slot_id][1].buffers if self.is_made(s) and self.manager.of(s) else None for s in slots]
-            known = self._table = slot_table(memory.names, memory.matrix, buffers, self.index.numbering)
+            known = self._table = slot_buffers(memory.names, memory.matrix, buffers, self.index.numbering)
         return known
 
     def _nearest_to(self, slot: Slot) -> Ints | None:

@@ -25,8 +25,9 @@ import rlm.store.hybrid as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
+from rlm.recall.attention_state import FLUSH_THRESHOLD
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
-from rlm.recall.coordinator import FLUSH_THRESHOLD, SearchCoordinator
+from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
@@ -848,7 +849,7 @@ def test_another_models_slots_are_ignored(path: Path) -> None:
         memory.backend.db.query("UPDATE meta SET value = ? WHERE key = 'vector_model'", (json.dumps(["another", 16]),))
         memory.index.model()
         with memory.index.moment():
-            memory.attention._load()
+            memory.attention.keeper._load()
         assert not slots_of(memory.attention)
 
 
@@ -878,7 +879,7 @@ def test_a_failed_write_of_attention_leaves_what_was_there(full: Memory, monkeyp
 
 
 def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.recall.coordinator.FLUSH_THRESHOLD", 1)
+    monkeypatch.setattr("rlm.recall.attention_state.FLUSH_THRESHOLD", 1)
     with Memory(path, embedder=Toy(), busy_timeout_s=60) as full:
         full.write_many(turns(240))
         full.recall("boat at sea")
@@ -903,8 +904,8 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from toy import Toy
 from rlm import Memory
-from rlm.recall import coordinator
-coordinator.FLUSH_THRESHOLD = 1
+from rlm.recall import attention_state
+attention_state.FLUSH_THRESHOLD = 1
 with Memory(sys.argv[1], embedder=Toy()) as memory:
     for n in range(100_000):
         memory.recall(f"boat at sea word{n}")

@@ -20,7 +20,7 @@ from rlm.core.compiled import Reader, interpreted, load
 from rlm.core.errors import InvalidInput
 from rlm.recall import kernels
 from rlm.recall.acceptance_bound import MARGIN, RELEVANCE, LocalAnswer, cue_bound, is_conclusive, tail_bound
-from rlm.recall.local_kernel import LocalKernel, SlotTable, slot_table
+from rlm.recall.local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from rlm.recall.local_search import LocalRanking, NeighbourhoodRanker
 from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
 from rlm.store.cues import Cues
@@ -57,7 +57,7 @@ def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = No
         kernel, ranker = LocalKernel(index), NeighbourhoodRanker(index)
         cues, asked = index.cues(question), index.meaning.ask(query.vector)
         terms, outside = index.wanted(cues, query.terms), index.lexical.documents - len(around.seqs)
-        table = slot_table(["W1"], asked.unit[None], [around.buffers], index.numbering)
+        table = slot_buffers(["W1"], asked.unit[None], [around.buffers], index.numbering)
         with interpreted():
             first = ranker.rank(around, terms, cues, asked, k, passing)
             second = ranker.rank_with_matches(first, cues, asked, k)
@@ -176,7 +176,7 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
         asked = index.meaning.ask(query.vector)
         terms = index.wanted(index.cues(q.text), query.terms)
         for seqs in (np.arange(1, 701), np.arange(1, 9)):
-            table = slot_table(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.numbering)
+            table = slot_buffers(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.numbering)
             found = [LocalKernel(index).run(table, terms, index.cues(q.text), query.vector, k, early, -99.0, -99.0)[1] for k in (1, 5, 50)]
             numbers = index.catalogue.numbers([r.seq for answer in found if answer for r in answer.ranked])
             assert len(numbers) and numbers.max() < 500
@@ -194,7 +194,7 @@ def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> N
         places = [Neighbourhood(index, source_of(index), np.arange(a, a + 100)) for a in (1, 200, 400, 550)]
         where = np.array([p.rows.mean(axis=0) for p in places])
         where = np.asarray(where / np.linalg.norm(where, axis=1)[:, None], np.float32)
-        around = slot_table(names, where, [*(p.buffers for p in places[:3]), None], index.numbering)
+        around = slot_buffers(names, where, [*(p.buffers for p in places[:3]), None], index.numbering)
         at_once, each, documents = LocalKernel(index), NeighbourhoodRanker(index), index.lexical.documents
         many = np.arange(index.catalogue["seq"].size)
         for n, q in enumerate(some.questions):
@@ -228,7 +228,7 @@ def test_a_neighbourhood_of_everything_needs_no_bound(streamed: tuple[Memory, An
     with index.moment():
         all_ = Neighbourhood(index, source_of(index), np.arange(1, 701))
         asked = index.meaning.ask(memory.query(q.text).vector)
-        around = slot_table(["W1"], asked.unit[None], [all_.buffers], index.numbering)
+        around = slot_buffers(["W1"], asked.unit[None], [all_.buffers], index.numbering)
         given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector
         for k, spare in ((10, 1e9), (FEW, 1e9)):
             said = LocalKernel(index).run(around, *given_, k, None, 1.5, spare)[1]
@@ -251,10 +251,10 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mem
         yield memory, some
 
 
-def around_the_middle(index: Any) -> tuple[Neighbourhood, SlotTable]:
+def around_the_middle(index: Any) -> tuple[Neighbourhood, SlotBuffers]:
     "A neighbourhood of a third of it, and a slot that each question belongs to."
     one = Neighbourhood(index, source_of(index), np.arange(200, 420))
-    return one, slot_table(["W1"], one.rows.mean(axis=0)[None], [one.buffers], index.numbering)
+    return one, slot_buffers(["W1"], one.rows.mean(axis=0)[None], [one.buffers], index.numbering)
 
 
 def test_codes_are_compared_at_once_too(large: tuple[Memory, Any]) -> None:
@@ -369,7 +369,7 @@ def test_what_cant_be_done_at_once_is_left_to_others(streamed: tuple[Memory, Any
     index, vector, no = memory.index, memory.query(some.questions[0].text).vector, (None, None)
     with index.moment():
         here, cues = Neighbourhood(index, None, np.arange(1, 50)).buffers, index.cues("boats")
-        around, nothing = slot_table(["W1"], vector[None], [here], 0), slot_table([], np.zeros((0, 0), np.float32), [], 0)
+        around, nothing = slot_buffers(["W1"], vector[None], [here], 0), slot_buffers([], np.zeros((0, 0), np.float32), [], 0)
         assert LocalKernel(index).run(around, ["boat"], cues, vector, 10, None, 1.5, 0.5)[0] is not None
         for given_ in ((nothing, ["boat"], cues, vector, 10), (around, ["boat"], index.cues("in May 2024"), vector, 10),
                        (around, ["boat"], cues, vector[:100], 10), (around, ["boat"], cues, vector[None], 10),
@@ -380,7 +380,7 @@ def test_what_cant_be_done_at_once_is_left_to_others(streamed: tuple[Memory, Any
     with Memory(":memory:", embedder=Toy()) as empty:
         empty.index.model()
         toy = np.ones((1, 64), np.float32)
-        assert LocalKernel(empty.index).run(slot_table(["W1"], toy, [None], 0), ["boat"], cues, toy[0], 10, None, 1.5, 0.5) == no
+        assert LocalKernel(empty.index).run(slot_buffers(["W1"], toy, [None], 0), ["boat"], cues, toy[0], 10, None, 1.5, 0.5) == no
 
 
 def test_each_array_is_read_as_what_it_is() -> None:
