@@ -64,7 +64,7 @@ def size_of(path: Path,  # a file or a folder
 
 def filled(folder: str,  # an empty one
            n: int,       # memories
-           seed: int,    # of everything
+           seed: int,    # seed of everything random
            ) -> list[Row]:
     "Make a store and its index."
     path, some = Path(folder, "memory.db"), stock(n, QUESTIONS, seed)
@@ -144,7 +144,7 @@ def stages(memory: Memory,      # open
 # %% ../../nbs/95_bench/09_speed.ipynb #96d740cd
 def asking(memory: Memory,          # open
            texts: Sequence[str],    # questions
-           **filters: Any,          # that each is asked with
+           **filters: Any,          # filters of each search
            ) -> list[float]:        # seconds for each but the first twenty, which touch pages that were not there
     "Search for each."
     seconds = list[float]()
@@ -243,7 +243,7 @@ def _asking(find: Callable[[int], object], most: int, budget: float = 8.0) -> li
 
 # %% ../../nbs/95_bench/09_speed.ipynb #10a1c6d4
 def baselines(n: int,              # memories
-              seed: int,           # of everything
+              seed: int,           # seed of everything random
               skipped: Sequence[str],  # those that do not work here
               ) -> list[Row]:
     "Everybody else, on the same texts and vectors."
@@ -304,7 +304,7 @@ def with_model(folder: str,  # `filled`
 
 # %% ../../nbs/95_bench/09_speed.ipynb #568b311e
 def measured(n: int,                  # memories
-             seed: int,               # of everything
+             seed: int,               # seed of everything random
              skipped: Sequence[str],  # baselines that do not work here
              ) -> Iterator[Row]:
     "Everything about one size."
@@ -316,7 +316,7 @@ def measured(n: int,                  # memories
 
 
 def run(sizes: Iterable[int] = SIZES,  # memories
-        seed: int = 0,                 # of everything
+        seed: int = 0,                 # seed of everything random
         ) -> Report:
     "The whole benchmark."
     from rlm import __version__
