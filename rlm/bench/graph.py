@@ -33,7 +33,6 @@ from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.embedding import embedder
-from ..store.link_rows import read_links
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041
@@ -50,7 +49,7 @@ def bootstrapped(path: str,  # a store's file
     took, used = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     unit = 1024 if sys.platform.startswith("linux") else 1
     print(json.dumps({"seconds": took, "processor": used.ru_utime + used.ru_stime, "bytes": used.ru_maxrss * unit,
-                      "memories": done.memories, "links": len(read_links(backend.db, "default"))}))
+                      "memories": done.memories, "links": len(backend.edge_table.links("default"))}))
 
 
 def bootstrap_rows(sizes: Sequence[int],  # memories

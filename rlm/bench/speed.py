@@ -31,7 +31,6 @@ from ..core.settings import Settings
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.embedding import Kind, Vectors, embedder
-from ..store.feed import records_of
 from ..store.hybrid import EVERYTHING, POOL, HybridIndex, Query
 
 # %% ../../nbs/95_bench/09_speed.ipynb #0ed69156
@@ -135,7 +134,7 @@ def stages(memory: Memory,      # open
             laps.append(clock())
             ranked = index.ranked(found, 10)
             laps.append(clock())
-            records_of(index.db, [r.seq for r in ranked])
+            index.backend.memories.records([r.seq for r in ranked])
             laps.append(clock())
         for name, lap in zip(("words", "meaning", "both", "fusion", "rows"), np.diff(laps).tolist(), strict=True):
             seconds.setdefault(name, []).append(lap)

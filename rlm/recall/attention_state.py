@@ -25,7 +25,7 @@ from ..store.building import BackgroundIndex
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.feed import changed_seqs
 from ..store.ranked import Best, Ranked
-from ..store.slot_rows import erased_since, written_since
+from ..store.sqlite.events import EventLog
 
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them
@@ -158,13 +158,13 @@ class AttentionRepository:
                      event: int,  # last event that is known
                      ) -> bool:
         "Tell whether a memory has been erased since an event."
-        return erased_since(self.db, self.namespace, event)
+        return EventLog(self.db).erased_since(self.namespace, event)
 
     def written_since(self,
                       event: int,  # last event that is known
                       ) -> list[tuple[int, str]]:
         "Return the number and id of the last memories written since an event, in order."
-        rows = written_since(self.db, self.namespace, event, MAX_NEW_CHECKPOINTS)
+        rows = EventLog(self.db).written_since(self.namespace, event, MAX_NEW_CHECKPOINTS)
         return sorted({(int(seq), str(name)) for seq, name in rows})[-MAX_NEW_CHECKPOINTS:]
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #965563ba
