@@ -100,7 +100,7 @@ def applying(made: RuleSet,  # the rules
 # %% ../../nbs/95_bench/17_rules.ipynb #c9b959e2
 def resolving(sizes: RuleBenchSizes,  # how many calls
               ) -> list[Row]:
-    "Resolve a conflict of two rules: by vote, and by proof, with and without boxes."
+    "Resolve a conflict of two rules: by vote, and by proof, with regions first and with z3 alone."
     with RuleStore(":memory:", embedder="none") as store:
         store.add_rules([
             {"rule_id": "latte", "formal": "when meeting then drink = 'latte'"},
