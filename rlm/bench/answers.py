@@ -55,7 +55,7 @@ class ChainAnswer:
 class TextAnswer:
     "Holds words as an answer, such as a definition, with all wordings that are valid."
 
-    texts: tuple[str, ...]  # any of them will do
+    texts: tuple[str, ...]  # alternative texts
 
 
 Answer = TermsAnswer | NumberAnswer | TruthAnswer | ChainAnswer | TextAnswer
@@ -63,13 +63,13 @@ KINDS: Mapping[str, type[Answer]] = {
     "terms": TermsAnswer, "number": NumberAnswer, "truth": TruthAnswer, "chain": ChainAnswer, "text": TextAnswer}
 
 # %% ../../nbs/95_bench/19_answers.ipynb #7190f241
-def kind_of(answer: Answer,  # any
+def kind_of(answer: Answer,  # an answer
             ) -> str:
     "The name of an answer's type: terms, number, truth, chain or text."
     return next(name for name, kind in KINDS.items() if isinstance(answer, kind))
 
 
-def answer_json(answer: Answer,  # any
+def answer_json(answer: Answer,  # an answer
                 ) -> dict[str, Any]:
     "For JSON: the name of the type, and the value."
     match answer:
@@ -169,7 +169,7 @@ def read_number(text: str,  # an answer, without the names of terms
 AROUND = 60  # words that may stand around a text, beside as many as it has itself
 
 
-def words(text: str,  # any
+def words(text: str,  # a text
           ) -> list[str]:
     "The words of a text, case folded, without punctuation."
     return re.findall(r"\w+", normalise(text).casefold())

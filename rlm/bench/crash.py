@@ -62,7 +62,7 @@ class Ledger:
 
     memories: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # id → text, version
     versions: int = 0  # superseded ones
-    events: int = 0  # of any kind
+    events: int = 0  # events of any kind
 
     def after(self,
               step: CrashStep,  # done completely
@@ -93,9 +93,9 @@ def everything(memory: Memory,  # a store
 def plan(rng: random.Random,     # source of chance
          work: Workload,         # source of texts
          live: Sequence[str],    # ids that are there
-         prefix: str,            # of new ids
+         prefix: str,            # prefix of new ids
          ) -> CrashStep:
-    "The next step of a victim."
+    "Return the next step of a writer."
     kind = rng.choices(["write", "write_many", "add_conversation", "update", "delete"], [4, 2, 2, 2, 1])[0]
     if kind in ("update", "delete") and len(live) < 10:
         kind = "write"
@@ -109,7 +109,7 @@ def plan(rng: random.Random,     # source of chance
 # %% ../../nbs/95_bench/07_crash.ipynb #0d7b7af7
 def writer_process(path: str,  # a store, made if it is not there
            name: str,  # stands before its ids
-           seed: int,  # of what it does
+           seed: int,  # seed of what it does
            ) -> None:
     "Write until killed, with a line before each step and a line after."
     rng, work = random.Random(seed), Workload(seed, tail=100)
@@ -124,7 +124,7 @@ def writer_process(path: str,  # a store, made if it is not there
 
 # %% ../../nbs/95_bench/07_crash.ipynb #2a5294b2
 def fork_server() -> None:
-    "For each line of orders: fork a victim, let it live a while, kill it, and say that it is over."
+    "Fork a writer for each line of orders, kill it after a while, and report that it is over."
     while order := sys.stdin.readline():
         path, name, seed, delay = json.loads(order)
         child = os.fork()
@@ -137,7 +137,7 @@ def fork_server() -> None:
         time.sleep(delay)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        os.write(1, b"\n")  # the victim's last line may be cut
+        os.write(1, b"\n")  # the writer's last line may be cut
         say({"over": True})
 
 
@@ -158,7 +158,7 @@ class Kills:
     pending_absent: int = 0  # … and that left nothing
     lost: int = 0  # memories that did not hold what was acknowledged
     torn: int = 0  # kills after which a store held anything that was neither acknowledged nor a complete step
-    problems: tuple[str, ...] = ()  # what checks and victims complained about
+    problems: tuple[str, ...] = ()  # what checks and writers complained about
 
     def __add__(self, other: "Kills") -> "Kills":
         return Kills(*(a + b for a, b in zip(self._values(), other._values(), strict=True)))
@@ -176,18 +176,18 @@ def start(worker: Callable[..., None],  # a function of this module
                             stderr=subprocess.PIPE, text=True, encoding="utf-8")
 
 # %% ../../nbs/95_bench/07_crash.ipynb #1f7c0bda
-def kill_once(nurse: "subprocess.Popen[str]",  # runs `nursery`
+def kill_once(server: "subprocess.Popen[str]",  # runs `fork_server`
               path: Path,       # a store
               ledger: Ledger,   # what it holds
-              name: str,        # of the victim
-              seed: int,        # of the victim
+              name: str,        # the writer's name
+              seed: int,        # the writer's seed
               delay: float,     # seconds it may live
               ) -> tuple[Kills, Ledger]:  # the finding, and what the store holds now
-    "Have a victim started and killed, and compare."
-    assert nurse.stdin and nurse.stdout
-    nurse.stdin.write(json.dumps([str(path), name, seed, delay]) + "\n")
-    nurse.stdin.flush()
-    lines = list(iter(nurse.stdout.readline, '{"over": true}\n'))
+    "Have a writer started and killed, and compare the store with what it reported."
+    assert server.stdin and server.stdout
+    server.stdin.write(json.dumps([str(path), name, seed, delay]) + "\n")
+    server.stdin.flush()
+    lines = list(iter(server.stdout.readline, '{"over": true}\n'))
     heard = [json.loads(line) for line in lines if line.endswith("}\n")]
     steps = [CrashStep(**line) for line in heard if "kind" in line]
     done = sum("done" in line for line in heard)
@@ -214,26 +214,26 @@ def compare(there: Ledger,     # what a store holds
 # %% ../../nbs/95_bench/07_crash.ipynb #4c346852
 def kill_test(folder: Path,        # where the stores go
               kills: int = 200,    # processes to kill
-              seed: int = 0,       # of what they write, and of when they die
+              seed: int = 0,       # seed of what they write, and when they die
               per_store: int = 10,  # kills of one store before the next
               lanes: int = 2,      # stores at a time
               ) -> Kills:
     "Kill writing processes at random moments and compare what they stored with what they had acknowledged."
     def lane(store: int) -> Kills:
         rng, found, ledger = random.Random(f"{seed} {store}"), Kills(), Ledger()
-        with start(fork_server) as nurse:
+        with start(fork_server) as server:
             for n in range(min(per_store, kills - store * per_store)):
                 delay = rng.uniform(0, 0.03 if n == 0 else 0.3)
-                one, ledger = kill_once(nurse, folder / f"killed-{store}.db", ledger, f"{store}-{n}", rng.getrandbits(32), delay)
+                one, ledger = kill_once(server, folder / f"killed-{store}.db", ledger, f"{store}-{n}", rng.getrandbits(32), delay)
                 found += one
                 bar.update()
-            nurse.communicate()
+            server.communicate()
         return found
     with tqdm(total=kills, desc="kills", disable=None, leave=False) as bar, ThreadPoolExecutor(lanes) as pool:
         return sum(pool.map(lane, range(-(-kills // per_store))), Kills())
 
 # %% ../../nbs/95_bench/07_crash.ipynb #33012bd9
-def mark(text: str,              # of a memory
+def mark(text: str,              # a memory's text
          batch: str = "",        # its name …
          size: int = 1,          # … and how many memories it has
          ) -> dict[str, Any]:    # fields of a memory
@@ -270,7 +270,7 @@ class CrowdProcess:
     def __init__(self,
                  path: str,   # the store
                  name: str,   # a word that all its texts begin with
-                 seed: int,   # of what it does
+                 seed: int,   # seed of what it does
                  ) -> None:
         self.memory, self.name = Memory(path, busy_timeout_s=120, embedder="none"), name
         self.rng, self.work = random.Random(seed), Workload(seed)
@@ -338,7 +338,7 @@ class CrowdProcess:
 # %% ../../nbs/95_bench/07_crash.ipynb #6bed7ab8
 def crowd_member(path: str,       # the store
                  name: str,       # a word
-                 seed: int,       # of what it does
+                 seed: int,       # seed of what it does
                  seconds: float,  # how long it acts
                  ) -> None:
     "Open the store, wait for the word to begin, act, and report."
@@ -374,7 +374,7 @@ class Crowd:
 def soak(path: Path,             # a store, made if it is not there
          processes: int = 8,     # how many at once
          seconds: float = 60,    # how long
-         seed: int = 0,          # of what they do
+         seed: int = 0,          # seed of what they do
          ) -> Crowd:
     "Let many processes write and read one file at once, then count."
     Memory(path, embedder="none").close()

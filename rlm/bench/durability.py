@@ -37,13 +37,13 @@ class DurabilitySizes:
     single: int = 2000  # writes, one by one
     synced: int = 200  # writes that wait for the disk
     bulk: int = 100_000  # memories in the large store
-    turns: int = 10_000  # of conversations of twenty
+    turns: int = 10_000  # turns of conversations of twenty
     reads: int = 5000  # by id
     queries: int = 200  # at each size of the store
-    opens: int = 10  # of the large store
-    processes: int = 8  # that share a file
+    opens: int = 10  # openings of the large store
+    processes: int = 8  # processes that share a file
     seconds: float = 60  # for which they do
-    kills: int = 200  # of writing processes
+    kills: int = 200  # kills of writing processes
 
 
 QUICK = DurabilitySizes(single=300, synced=40, bulk=10_000, turns=1000, reads=500, queries=30, opens=3, processes=4, seconds=3, kills=10)
@@ -129,7 +129,7 @@ def rate(name: str,                           # what came in
 
 
 def clocked(act: Callable[..., object],  # something to do once
-            *values: Any,                # to do it with
+            *values: Any,                # arguments of the action
             ) -> float:
     "How long it takes, in seconds."
     begun = time.perf_counter()
@@ -139,8 +139,8 @@ def clocked(act: Callable[..., object],  # something to do once
 
 def search_speed(memory: Memory,   # a store
                  work: Workload,   # source of queries
-                 size: int,        # of the store
-                 count: int,       # of queries
+                 size: int,        # memories in the store
+                 count: int,       # how many queries
                  ) -> Row:
     "Ten results of a full-text search."
     queries = work.queries(count + 5)
@@ -148,7 +148,7 @@ def search_speed(memory: Memory,   # a store
     return timing(f"search {size:,} memories", took["search"], note="ten results, for information")
 
 # %% ../../nbs/95_bench/08_durability.ipynb #a2154998
-def bulk_writes(path: Path,        # of the large store
+def bulk_writes(path: Path,        # the large store's file
                 work: Workload,    # source of texts
                 sizes: DurabilitySizes,      # how many
                 ) -> list[Row]:
@@ -189,7 +189,7 @@ def bulk_baselines(folder: Path,     # for the files
 
 # %% ../../nbs/95_bench/08_durability.ipynb #f8c4c95c
 def reads(folder: Path,     # for the baseline's file
-          path: Path,       # of the large store
+          path: Path,       # the large store's file
           work: Workload,   # source of chance
           sizes: DurabilitySizes,     # how many
           ) -> list[Row]:
@@ -213,7 +213,7 @@ def reads(folder: Path,     # for the baseline's file
                 note="row, indexes, event and full text")]
 
 # %% ../../nbs/95_bench/08_durability.ipynb #05f5c6c2
-def opening(path: Path,     # of the large store
+def opening(path: Path,     # the large store's file
             sizes: DurabilitySizes,   # how often
             ) -> list[Row]:
     "Until the first memory can be read."
@@ -254,7 +254,7 @@ def kill_rows(k: Kills,  # the outcome of the kills
 
 # %% ../../nbs/95_bench/08_durability.ipynb #14f2e9a2
 def run(quick: bool = False,          # small sizes, for a look
-        seed: int = 0,                # of texts, queries and moments
+        seed: int = 0,                # seed of texts, queries and moments
         folder: Path | None = None,   # for the files, removed at the end; None: a temporary one
         ) -> Report:
     "The whole benchmark."

@@ -40,7 +40,7 @@ Examinee = Callable[[Question], Attempt]
 class GradedAnswer:
     "A question, what was done with it, and the verdict."
 
-    question: Question  # that was asked
+    question: Question  # the question
     attempt: Attempt  # what came of it
     verdict: AnswerGrade  # right, wrong, or refused
 
@@ -50,7 +50,7 @@ class GradedAnswer:
         return self.verdict.outcome if self.attempt.converged else "refused"
 
 
-def examine(questions: Iterable[Question],   # to be put
+def examine(questions: Iterable[Question],   # the questions
             examinee: Examinee,              # who answers them
             names: Mapping[str, TermNames],      # ontology → what its terms are called
             about: str = "",                 # shown with the progress
@@ -64,7 +64,7 @@ def examine(questions: Iterable[Question],   # to be put
 
 # %% ../../nbs/95_bench/24_exam.ipynb #29800400
 def wilson(hits: int,         # how many of them
-           n: int,            # of how many
+           n: int,            # how many
            z: float = 1.959964,  # the normal quantile: 95 %
            ) -> tuple[float, float]:
     "The interval of a share; 0 to 1 when there is nothing to go by."
@@ -75,7 +75,7 @@ def wilson(hits: int,         # how many of them
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 # %% ../../nbs/95_bench/24_exam.ipynb #8370e735
-def share(name: str,              # of the row
+def share(name: str,              # the row's name
           marks: Sequence[GradedAnswer],  # counted over these
           outcome: Outcome = "right",  # what is counted
           **more: Any,            # other fields of the row: role, target, note
@@ -87,10 +87,10 @@ def share(name: str,              # of the row
                better="higher" if outcome == "right" else "lower", **more)
 
 
-def mean_of(name: str,              # of the row
+def mean_of(name: str,              # the row's name
             marks: Sequence[GradedAnswer],  # averaged over these
-            field: str,             # of a sitting
-            unit: str = "",         # of the figure
+            field: str,             # a field of an attempt
+            unit: str = "",         # the figure's unit
             **more: Any,            # other fields of the row
             ) -> Row:
     "The mean of what sittings took, with the least and the most."
@@ -98,8 +98,8 @@ def mean_of(name: str,              # of the row
     return Row(name, unit, digits(sum(values) / len(values)), min=min(values), max=max(values), n=len(marks), **more)
 
 # %% ../../nbs/95_bench/24_exam.ipynb #8b3b7248
-def groups(marks: Sequence[GradedAnswer],  # of one examinee
-           field: str,             # of a question: tier, language, ontology, template
+def groups(marks: Sequence[GradedAnswer],  # graded answers of one examinee
+           field: str,             # a field of a question: tier, language, ontology, template
            ) -> dict[str, list[GradedAnswer]]:
     "Marks by a field of their questions, in order of its values."
     found: dict[str, list[GradedAnswer]] = {}
@@ -130,7 +130,7 @@ def card(arm: str,                # the examinee's name
         yield mean_of(marks=marks, field=field, unit=unit, **named(what))
 
 # %% ../../nbs/95_bench/24_exam.ipynb #462e7444
-def failures(marks: Sequence[GradedAnswer],  # of one examinee
+def failures(marks: Sequence[GradedAnswer],  # graded answers of one examinee
              each: int = 2,          # examples of each kind of question and outcome
              ) -> list[dict[str, Any]]:
     "Examples of what was not right, as for JSON: the kind, the question, what was right, what was said."
@@ -145,7 +145,7 @@ def failures(marks: Sequence[GradedAnswer],  # of one examinee
     return [example | {"of": len(some)} for _, some in sorted(found.items()) for example in some[:each]]
 
 
-def names_by(graphs: Iterable[GoldGraph],  # any
+def names_by(graphs: Iterable[GoldGraph],  # graphs
              ) -> dict[str, TermNames]:
     "What the terms of each ontology are called."
     return {g.name: names_of(g) for g in graphs}

@@ -61,7 +61,7 @@ class Agent:
 
     def __init__(self,
                  contexts: Mapping[str, OntologyContext],  # name → an ontology, opened
-                 memory: Memory,                           # to begin with
+                 memory: Memory,                           # the memory at the start
                  held: Collection[str] = (),               # ontologies whose own packs it does not get
                  ) -> None:
         self.contexts = contexts
@@ -72,13 +72,13 @@ class Agent:
             import_items(self.backend, [item for name in names for item in shipped_pack(name)])
 
     def __call__(self,
-                 question: Question,  # of an exam
+                 question: Question,  # a question of an exam
                  ) -> Attempt:
         "Answer a question, learning nothing."
         return attempt_of(rlm_run_with_memory(Task(question.text), self.backend, self.setting, self.contexts[question.ontology]))
 
     def learn(self,
-              question: Question,  # of a lesson, with its answer
+              question: Question,  # a lesson's question, with its answer
               ) -> Learned:
         "Answer a question, be told whether that was right, and keep what worked."
         task = Task(question.text, expectation(question.answer), "generated", question.id)
@@ -100,7 +100,7 @@ class ExamFixture:
         self.contexts = {name: self._stack.enter_context(setup_ontology_context(path, name=name)) for name, path in paths.items()}
 
     def agent(self,
-              memory: Memory,  # to begin with
+              memory: Memory,  # the memory at the start
               ) -> Agent:
         "Somebody new."
         return Agent(self.contexts, memory, self.held)

@@ -79,7 +79,7 @@ _XMLNS = re.compile(r'xmlns:([\w.-]+)\s*=\s*["\']([^"\']+)["\']')
 
 
 def read_gold(path: "str | Path",       # an ontology: .ttl, .owl, .rdf, .nt, .nq, .jsonld
-              name: str | None = None,  # to call it; the file's name otherwise
+              name: str | None = None,  # its name; None: the file's
               ) -> GoldGraph:
     "Read an ontology of one's own trust. Raises `NotFound`, `InvalidInput`."
     file = Path(path)
@@ -100,7 +100,7 @@ def read_gold(path: "str | Path",       # an ontology: .ttl, .owl, .rdf, .nt, .n
 
 
 def gold_of(graph: "rdflib.Graph",  # loaded with rdflib, on any of its stores
-            name: str,              # to call it
+            name: str,              # its name
             ) -> GoldGraph:
     "An ontology that is already in memory."
     store = ox.Store()
@@ -139,7 +139,7 @@ _LABELS = ("rdfs:label", "skos:prefLabel", "skos:altLabel")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_\-]+")
 
 
-def local_name(iri: str,  # of a term
+def local_name(iri: str,  # a term's IRI
                ) -> str:
     "What follows the last # or / of an IRI."
     return re.split(r"[#/]", iri)[-1]
@@ -184,20 +184,20 @@ class TermNames:
         return self.exact.get(bare) or self.folded.get(fold(bare))
 
     def curie(self,
-              iri: str,  # of a term
+              iri: str,  # a term's IRI
               ) -> str | None:
         "A term with the longest prefix that fits it; None where none fits."
         fitting = [(ns, p) for p, ns in self.prefixes.items() if iri.startswith(ns) and re.fullmatch(r"\w[\w.-]*", iri[len(ns):])]
         return f"{max(fitting)[1]}:{iri[len(max(fitting)[0]):]}" if fitting else None
 
     def show(self,
-             iri: str,  # of a term
+             iri: str,  # a term's IRI
              ) -> str:
         "A term as a person would write it."
         return self.curie(iri) or f"<{iri}>"
 
 # %% ../../nbs/95_bench/20_gold.ipynb #fae19b29
-def names_of(graph: GoldGraph,  # any
+def names_of(graph: GoldGraph,  # a graph
              ) -> TermNames:
     "Everything that terms are called."
     anywhere = "SELECT DISTINCT ?t { { ?t ?p ?o } UNION { ?s ?p ?t } UNION { ?s ?t ?o } FILTER(isIRI(?t)) }"

@@ -33,7 +33,6 @@ from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.embedding import embedder
-from ..store.link_rows import read_links
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041
@@ -41,7 +40,7 @@ SIZES = (1_000, 10_000, 100_000)
 _CHILD = "import sys; from rlm.bench.graph import bootstrapped; bootstrapped(sys.argv[1])"
 
 
-def bootstrapped(path: str,  # of a store
+def bootstrapped(path: str,  # a store's file
                  ) -> None:
     "Link its memories; print time, memory and links as JSON. Run in a process of its own."
     import resource
@@ -50,11 +49,11 @@ def bootstrapped(path: str,  # of a store
     took, used = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     unit = 1024 if sys.platform.startswith("linux") else 1
     print(json.dumps({"seconds": took, "processor": used.ru_utime + used.ru_stime, "bytes": used.ru_maxrss * unit,
-                      "memories": done.memories, "links": len(read_links(backend.db, "default"))}))
+                      "memories": done.memories, "links": len(backend.edge_table.links("default"))}))
 
 
 def bootstrap_rows(sizes: Sequence[int],  # memories
-                   seed: int,             # of everything drawn
+                   seed: int,             # seed of everything drawn
                    ) -> Iterator[Row]:
     "Time and memory of a bootstrap."
     for n in tqdm(sizes, "bootstrap", disable=None, leave=False):
@@ -78,14 +77,14 @@ class ReplayResult:
     recall: list[float]  # share of the full search's ten that came
     local: list[bool]  # something near the anchor was found
     near: list[float]  # seconds of a search with a slot
-    full: list[float]  # of one without
-    hops: float = 0.0  # to a near hit, on average
-    moves: int = 0  # of anchors
+    full: list[float]  # seconds of a search without a slot
+    hops: float = 0.0  # hops to a near hit, on average
+    moves: int = 0  # moves of anchors
     switches: int = 0  # from one to another
 
 
 def replay(memory: Memory,   # holds what was there before the first question, linked
-           some: Stream,     # to go on with
+           some: Stream,     # a stream to go on with
            ) -> ReplayResult:
     "Write and ask in order."
     turns, at, out, counts = list(some.turns()), some.live, ReplayResult([], [], [], []), memory.anchors.counts
@@ -110,7 +109,7 @@ def replay(memory: Memory,   # holds what was there before the first question, l
 
 # %% ../../nbs/95_bench/12_graph.ipynb #551ccb85
 def stream_rows(sizes: Sequence[int],     # memories
-                seeds: Collection[int],   # of the streams
+                seeds: Collection[int],   # seeds of the streams
                 ) -> Iterator[Row]:
     "Anchors on streams."
     for n in sizes:
@@ -138,7 +137,7 @@ def stream_rows(sizes: Sequence[int],     # memories
 
 # %% ../../nbs/95_bench/12_graph.ipynb #e94148fa
 def thin_rows(n: int,      # memories
-              seed: int,   # of everything drawn
+              seed: int,   # seed of everything drawn
               times: int,  # searches and writes of each arm
               ) -> Iterator[Row]:
     "Search and write without a slot, with the layer above them and without."
@@ -173,7 +172,7 @@ class ConversationArms:
     "Asks the questions of one conversation, with and without a slot."
 
     def __init__(self,
-                 c: Conversation,  # to be asked about
+                 c: Conversation,  # the conversation
                  model: Any,       # an embedder
                  ) -> None:
         self.c, self.memory = c, Memory(":memory:", embedder=model)
@@ -187,7 +186,7 @@ class ConversationArms:
         return [_scored([h.id for h in self.memory.search(q.text, 10)], q.evidence) for q in self.c.questions]
 
     def anchored(self,
-                 boost: float,  # of the score
+                 boost: float,  # share that is added to the score
                  warm: bool,    # put the anchor at a session with evidence first
                  ) -> list[tuple[float, float]]:
         "With a slot."
@@ -204,9 +203,9 @@ class ConversationArms:
         return found
 
 # %% ../../nbs/95_bench/12_graph.ipynb #2c947774
-def answer_rows(conversations: Sequence[Conversation],  # of LoCoMo
+def answer_rows(conversations: Sequence[Conversation],  # conversations of LoCoMo
                 model: Any,                             # an embedder
-                seed: int,                              # of the intervals
+                seed: int,                              # seed of the intervals
                 ) -> Iterator[Row]:
     "Slot-aware ranking against plain hybrid ranking."
     scores: dict[str, list[list[tuple[float, float]]]] = {}
@@ -232,8 +231,8 @@ def answer_rows(conversations: Sequence[Conversation],  # of LoCoMo
 # %% ../../nbs/95_bench/12_graph.ipynb #87bdb5e6
 def run(sizes: Sequence[int] = SIZES,     # memories
         locomo: Path | None = None,       # a folder of conv-*.json; None: without answers
-        seed: int = 0,                    # of everything drawn
-        model: str = "auto",              # of the answers
+        seed: int = 0,                    # seed of everything drawn
+        model: str = "auto",              # the model of the answers
         note: str = "",                   # about the circumstances, such as what else the machine did
         ) -> Report:
     "Measure graph and anchors."

@@ -69,8 +69,8 @@ WAYS: Mapping[str, tuple[str, str]] = {  # name → language of the question, an
 
 
 def pool(pairs: Sequence[Pair],  # all of them
-         language: str,          # of the memories: ko, en, or both
-         seed: int,              # of the lot and the order
+         language: str,          # language of the memories: ko, en, or both
+         seed: int,              # seed of the lot and the order
          ) -> dict[str, str]:    # number of the pair → text, in the order they are to be stored
     "What a store holds."
     rng = random.Random(f"{seed} {language}")
@@ -100,7 +100,7 @@ def by_words(build: Callable[[Sequence[str]], Callable[[str, int], list[int]]], 
 
 
 def by_vectors(model: Embedder,                         # knows all texts
-               centre: Callable[[Any], Vectors] = unit,  # of all that is compared
+               centre: Callable[[Any], Vectors] = unit,  # the mean of all that is compared
                ) -> Arm:
     "Cosines, and nothing else."
     def arm(stored: Mapping[str, str]) -> Finder:
@@ -141,8 +141,8 @@ ALIKE = "words and vectors, scripts alike"  # as if it made no difference which 
 class PairRank:
     "Holds the rank of a question's own memory."
 
-    pair: Pair  # that it belongs to
-    rank: int | None  # of its memory, from 1; None: not among the first five
+    pair: Pair  # the pair it belongs to
+    rank: int | None  # rank of its memory, from 1; None: not among the first five
 
     def within(self,
                n: int,  # 1 or 5
@@ -153,7 +153,7 @@ class PairRank:
 
 def ask_all(pairs: Sequence[Pair],  # all of them
             find: Finder,           # in a pool
-            language: str,          # of the questions
+            language: str,          # language of the questions
             ) -> list[PairRank]:
     "Ask every question."
     found = []
@@ -167,7 +167,7 @@ def ask_all(pairs: Sequence[Pair],  # all of them
 def rows_of(way: str,              # its name
             arm: str,              # its name
             asked: Sequence[PairRank],  # every question
-            seed: int,             # of the intervals
+            seed: int,             # seed of the intervals
             ) -> Iterator[Row]:
     "R@1 and R@5; for words, and words and vectors, also by group."
     role: Any = {"what was stored last": "control"}.get(arm, "baseline" if arm in WORDS or arm == "raw cosines" else "measured")
@@ -184,9 +184,9 @@ def rows_of(way: str,              # its name
         yield Row(f"{way} R@1 of {group}: {arm}", "", digits(sum(some) / len(some)), n=len(some), better="higher")
 
 # %% ../../nbs/95_bench/15_korean.ipynb #b7526a45
-def run(path: Path,          # of the pairs
+def run(path: Path,          # the file of pairs
         model: str = "e5",   # the embedder; none: words only
-        seed: int = 0,       # of orders, lots and intervals
+        seed: int = 0,       # seed of orders, lots and intervals
         ) -> Report:
     "Measure every way and every arm. Raises `NotFound`, `InvalidInput`."
     from rlm import __version__

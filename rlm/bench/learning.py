@@ -34,7 +34,7 @@ class LearningSizes:
 
 
 QUICK = LearningSizes(each=1, small=1, lesson=1, passes=1)
-TARGETS = {"accuracy": 0.80, "accuracy tier 1": 0.95, "wrong": 0.05}  # of the shipped packs
+TARGETS = {"accuracy": 0.80, "accuracy tier 1": 0.95, "wrong": 0.05}  # targets of the shipped packs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ def read_all(paths: Mapping[str, Path],  # name → file
     return {name: read_gold(path, name) for name, path in paths.items()}
 
 
-def put(graphs: Mapping[str, GoldGraph],  # to ask about
-        seed: int,                        # of everything random
+def put(graphs: Mapping[str, GoldGraph],  # ontologies to ask about
+        seed: int,                        # seed of everything random
         each: int,                        # questions of each kind
-        part: Part,                       # of the subjects
+        part: Part,                       # part of the subjects
         ) -> list[Question]:
     "Questions about several ontologies."
     return [q for g in graphs.values() for q in generate(g, seed, each, part)]
@@ -95,8 +95,8 @@ def compared(shipped: Sequence[GradedAnswer],  # with packs
 
 # %% ../../nbs/95_bench/26_learning.ipynb #44997be0
 def sit_all(plan: ExamPlan,        # which ontologies
-            fixture: ExamFixture,        # that opens them
-            seed: int,         # of everything random
+            fixture: ExamFixture,        # the fixture with these questions' ontologies
+            seed: int,         # seed of everything random
             sizes: LearningSizes,      # how much
             ) -> tuple[list[Row], dict[str, Any]]:
     "Every arm: the rows, and examples of what failed."
@@ -120,13 +120,13 @@ def sit_all(plan: ExamPlan,        # which ontologies
         arm: failures(some, each=40) for arm, some in people.items() if "no memory" not in arm}
 
 # %% ../../nbs/95_bench/26_learning.ipynb #dee897f5
-HELD = ("org", "ssn", "time")  # of the bundled ontologies, those that are asked about when no others are named
+HELD = ("org", "ssn", "time")  # bundled ontologies that are asked about when no others are named
 
 
 def run(test: Sequence[Path] = (),   # ontologies of the exam; none: some of the bundled, whose own packs are then left out
         people: Sequence[Path] = (),  # files of questions that people worded about the bundled ontologies
         quick: bool = False,         # a look, not a result
-        seed: int = 0,               # of everything random
+        seed: int = 0,               # seed of everything random
         ) -> Report:
     "Measure what memory is worth."
     from rlm import __version__

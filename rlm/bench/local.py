@@ -44,8 +44,8 @@ MEAN = 0.15  # milliseconds, over all questions, at the smallest size
 class ReplayedAnswer:
     "Holds the answer to one question of a replay, and its time."
 
-    layer: str  # that answered
-    seconds: float  # that it took, in step with the store
+    layer: str  # the layer that answered
+    seconds: float  # seconds it took, in step with the store
     best: frozenset[int]  # memories; of the search of everything, and whatever is equal to the tenth
 
 
@@ -145,15 +145,15 @@ def _again(attention: Any, text: str, vector: Any, seconds: dict[str, list[float
 class ReplayedQuestion:
     "Holds how one question of a replayed stream went."
 
-    kind: str  # of the question
-    layer: str  # that answered
-    seconds: float  # that it took, in step with the store
+    kind: str  # the question's kind
+    layer: str  # the layer that answered
+    seconds: float  # seconds it took, in step with the store
     late: float  # seconds to come into step: for the index to read what was written, and for attention to take it over
     full: float  # seconds of the search of everything
     recall: float  # the share of the ten best that it gave
 
 
-def compared(some: Stream,                        # that was replayed
+def compared(some: Stream,                        # the replayed stream
              local: Sequence[dict[str, ReplayedAnswer]],  # a replay with answers of attention
              full: Sequence[dict[str, ReplayedAnswer]],   # the same or another, with answers of the search of everything
              late: Sequence[float],               # seconds to come into step before each question
@@ -202,7 +202,7 @@ def _times(name: str, found: Sequence[ReplayedQuestion], target: float | None = 
 # %% ../../nbs/95_bench/13_local.ipynb #2994db54
 def streams(sizes: Sequence[int],   # memories
             limits: Sequence[int],  # memories of a neighbourhood
-            seed: int,              # of the stream
+            seed: int,              # seed of the stream
             ) -> Iterator[Row]:
     "Replay a stream at each size, with each limit: without attention, with it, and with both searches."
     for size in sizes:
@@ -242,8 +242,8 @@ def _filled(c: Conversation, vectors: Embedded) -> Memory:
     return memory
 
 
-def plain(c: Conversation,      # to be asked about
-          vectors: Embedded,    # of its turns and questions
+def plain(c: Conversation,      # the conversation
+          vectors: Embedded,    # vectors of its turns and questions
           ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "The search of everything."
     with _filled(c, vectors) as memory:
@@ -251,8 +251,8 @@ def plain(c: Conversation,      # to be asked about
             yield q, [h.id for h in memory.search(q.text, 10)], "full search"
 
 
-def cold(c: Conversation,      # to be asked about
-         vectors: Embedded,    # of its turns and questions
+def cold(c: Conversation,      # the conversation
+         vectors: Embedded,    # vectors of its turns and questions
          ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "One question after the other, with attention that begins with nothing."
     with _filled(c, vectors) as memory:
@@ -261,8 +261,8 @@ def cold(c: Conversation,      # to be asked about
             yield q, [h.id for h in said["results"]], said["source"]
 
 # %% ../../nbs/95_bench/13_local.ipynb #2d86c952
-def warm(c: Conversation,      # to be asked about
-         vectors: Embedded,    # of its turns and questions
+def warm(c: Conversation,      # the conversation
+         vectors: Embedded,    # vectors of its turns and questions
          ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "Each question when the session that holds its first piece of evidence has just been said, and nothing else is in mind."
     sessions = {t["id"]: t["session"] for t in c.turns}
@@ -282,7 +282,7 @@ def warm(c: Conversation,      # to be asked about
             yield q, [h.id for h in said["results"]], said["source"]
 
 
-def control(c: Conversation,    # to be asked about
+def control(c: Conversation,    # the conversation
             vectors: Embedded,  # not used
             ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "No memory: the last turns said."
@@ -293,9 +293,9 @@ def control(c: Conversation,    # to be asked about
 ARMS: dict[str, Rank] = {"the last turns said": control, "search": plain, "recall, cold": cold, "recall, warm": warm}
 
 
-def conversations(folder: Path,  # of conv-*.json
-                  seed: int,     # of the intervals
-                  name: str,     # of the model
+def conversations(folder: Path,  # a folder of conv-*.json
+                  seed: int,     # seed of the intervals
+                  name: str,     # the model's name
                   ) -> Iterator[Row]:
     "Whether the evidence comes back."
     found = embedder(name)
@@ -332,7 +332,7 @@ def _difference(label: str, which: str, arm: str, before: Sequence[Score], after
 
 # %% ../../nbs/95_bench/13_local.ipynb #ff782485
 def run(sizes: Sequence[int] = SIZES,  # memories
-        seed: int = 0,                 # of streams and intervals
+        seed: int = 0,                 # seed of streams and intervals
         locomo: Path | None = None,    # a folder of conv-*.json; None: without conversations
         model: str = "e5",             # for the conversations
         ) -> Report:

@@ -48,7 +48,7 @@ Part = Literal["train", "test"]
 
 
 def part_of(subject: str,    # an IRI, or a name
-            seed: int,       # of the split
+            seed: int,       # seed of the split
             ) -> Part:
     "Which part a term belongs to: half of all names each."
     digest = hashlib.sha256(f"{seed}/{fold(local_name(subject))}".encode()).digest()
@@ -58,10 +58,10 @@ def part_of(subject: str,    # an IRI, or a name
 _CODE = re.compile(r"\d{3}|^\W*$|[^\w\s'(),./+-]")
 
 
-def mention(names: TermNames,        # of the ontology
-            iri: str,            # of a term
+def mention(names: TermNames,        # names of the ontology's terms
+            iri: str,            # a term's IRI
             rng: random.Random,  # for the choice
-            language: str,       # of the question: characteristics of properties have words in each
+            language: str,       # language of the question, en or ko
             ) -> str:
     "One way of naming a term."
     if words := CHARACTERISTICS[language].get(iri):
@@ -77,7 +77,7 @@ _THINGS = ("turnip", "gasket", "walrus", "trombone", "yoghurt", "lantern", "hays
            "zeppelin", "marmalade", "cactus", "puddle")
 
 
-def invented(names: TermNames,        # of the ontology
+def invented(names: TermNames,        # names of the ontology's terms
              near: str,           # an IRI, from whose name a word is borrowed
              rng: random.Random,  # for the choice
              ) -> str | None:
@@ -105,7 +105,7 @@ def ways_up(start: str,                         # where to begin
     return frozenset(climb((start,)))
 
 # %% ../../nbs/95_bench/23_questions.ipynb #7644512e
-def answered(template: QuestionTemplate,       # of the question
+def answered(template: QuestionTemplate,       # the question's template
              graph: GoldGraph,         # asked about
              query: str,               # its gold query, with terms put in
              subjects: Sequence[str],  # IRIs
@@ -126,8 +126,8 @@ def answered(template: QuestionTemplate,       # of the question
     return TermsAnswer(frozenset(r[0] for r in rows), tuple(subjects) if template.kind == "choice" else ())
 
 
-def fair(answer: Answer,      # of a question
-         template: QuestionTemplate,  # of the question
+def fair(answer: Answer,      # a question's answer
+         template: QuestionTemplate,  # the question's template
          ) -> bool:
     "Whether an answer has a size that one can ask for."
     match answer:
@@ -173,9 +173,9 @@ def ask(template: QuestionTemplate,    # what to ask
 def asked(template: QuestionTemplate,    # what to ask
           graph: GoldGraph,      # about what
           names: TermNames,          # what its terms are called
-          seed: int,             # of the choice
+          seed: int,             # seed of the choice
           count: int,            # at most so many
-          part: Part | None,     # of the subjects; None for all
+          part: Part | None,     # part of the subjects; None: all
           ) -> list[Question]:
     "Questions of one kind, in English and Korean by turns."
     rng = random.Random(f"{seed}/{graph.name}/{template.name}")
@@ -203,9 +203,9 @@ def _counted(question: Question) -> list[str]:
 
 
 def generate(graph: GoldGraph,          # an ontology
-             seed: int = 0,             # of everything random
+             seed: int = 0,             # seed of everything random
              each: int = 8,             # questions of each template, at most
-             part: Part | None = None,  # of the subjects; None for all
+             part: Part | None = None,  # part of the subjects; None: all
              ) -> list[Question]:
     "Questions of every kind that the ontology allows; the same for the same seed."
     names = names_of(graph)
@@ -216,7 +216,7 @@ _KINDS = {"terms": "terms", "number": "number", "truth": "truth", "text": "text"
 
 
 def read_questions(path: "str | Path",           # a file of questions, one a line
-                   graphs: Iterable[GoldGraph],  # to ask those without an answer of
+                   graphs: Iterable[GoldGraph],  # ontologies for questions without an answer
                    ) -> list[Question]:
     "Questions from a file. Raises `NotFound`, `InvalidInput`."
     by_name = {g.name: g for g in graphs}

@@ -56,7 +56,7 @@ class RecallQuestion:
 class Conversation:
     "Turns as fields of memories, and questions about them."
 
-    name: str  # of its file
+    name: str  # the file's name
     turns: tuple[Mapping[str, Any], ...]  # in the order they were said
     questions: tuple[RecallQuestion, ...]  # those that have evidence
 
@@ -75,7 +75,7 @@ def read_date(text: str | None,  # as the sets write it
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 
-def read_locomo(folder: Path,  # of conv-*.json
+def read_locomo(folder: Path,  # a folder of conv-*.json
                 ) -> Iterator[Conversation]:
     "LoCoMo: questions of categories 1 to 4 that have evidence."
     for path in sorted(folder.glob("conv-*.json")):
@@ -88,7 +88,7 @@ def read_locomo(folder: Path,  # of conv-*.json
             RecallQuestion(q["question"], frozenset(q["evidence"]), _CATEGORIES[q["category"]]) for q in asked))
 
 
-def read_beam(folder: Path,  # of chat-*.json
+def read_beam(folder: Path,  # a folder of chat-*.json
               ) -> Iterator[Conversation]:
     "BEAM: every question that has evidence."
     for path in sorted(folder.glob("chat-*.json")):
@@ -115,7 +115,7 @@ class Embedded:
         self._made: dict[str, list[Vectors]] = {}
 
     def of(self,
-           c: "Conversation",  # any
+           c: "Conversation",  # a conversation
            ) -> list[Vectors]:
         "The vectors of each turn, as a store would hold them."
         if c.name not in self._made:
@@ -124,8 +124,8 @@ class Embedded:
         return self._made[c.name]
 
 
-def stored(c: Conversation,                    # to be asked about
-           vectors: Embedded | None = None,    # to be stored with it
+def stored(c: Conversation,                    # the conversation
+           vectors: Embedded | None = None,    # vectors stored with it
            ) -> SQLiteStorage:
     "A conversation in a store of its own."
     backend, now = SQLiteStorage(SQLiteDatabase(":memory:")), SystemClock().now()
@@ -136,7 +136,7 @@ def stored(c: Conversation,                    # to be asked about
     return backend
 
 # %% ../../nbs/95_bench/10_recall.ipynb #5ec908b6
-def most_recent(c: Conversation,  # to be asked about
+def most_recent(c: Conversation,  # the conversation
                 ) -> Ranker:
     "The control: the last turns, whatever was asked."
     last = [t["id"] for t in c.turns][::-1][:DEPTH]
@@ -168,7 +168,7 @@ def by_vectors(build: Callable[[Vectors], VectorSearch],  # a baseline
     return arm
 
 # %% ../../nbs/95_bench/10_recall.ipynb #76cc29a2
-def full_text(weights: Weights,  # of the columns
+def full_text(weights: Weights,  # weights of the columns
               ) -> Callable[[Conversation], Ranker]:
     "Our tokens in SQLite's full-text search."
     def arm(c: Conversation) -> Ranker:
@@ -178,7 +178,7 @@ def full_text(weights: Weights,  # of the columns
     return arm
 
 
-def hybrid(mix: Weigher,                     # of the parts
+def hybrid(mix: Weigher,                     # weights of the parts
            vectors: Embedded | None = None,  # None: words and cues alone
            ) -> Callable[[Conversation], Ranker]:
     "The index in memory."
@@ -197,7 +197,7 @@ class LeaveOneOut:
 
     def __init__(self,
                  conversations: Sequence[Conversation],  # all of a set
-                 vectors: Embedded,                      # to be stored with them
+                 vectors: Embedded,                      # vectors stored with them
                  ) -> None:
         self.conversations, self.vectors, self._known = conversations, vectors, dict[str, list[Example]]()
 
@@ -254,14 +254,14 @@ class Score:
     "Holds how one question of a recall benchmark went."
 
     conversation: str  # its name
-    kind: str  # of the question
+    kind: str  # the question's kind
     recall: float  # share of the evidence among the first ten
     reciprocal: float  # 1 / rank of the first piece of evidence; 0 when it is not among the first 50
     session: float  # share of the evidence's sessions among the first five
 
 
-def score(c: Conversation,        # that was asked about
-          q: RecallQuestion,            # that was asked
+def score(c: Conversation,        # the conversation
+          q: RecallQuestion,            # the question
           ranking: Sequence[str],  # ids, best first
           ) -> Score:
     "Measure one ranking."
@@ -273,15 +273,15 @@ def score(c: Conversation,        # that was asked about
                  len(wanted & set(sessions)) / len(wanted) if wanted else 0.0)
 
 
-def mean(values: Sequence[float],  # of one measure
+def mean(values: Sequence[float],  # values of one measure
          ) -> float:
     "The mean; 0 of nothing."
     return sum(values) / len(values) if values else 0.0
 
 
-def interval(scores: Sequence[Score],  # of one arm
-             name: str,                # of the measure
-             seed: int,                # of the draws
+def interval(scores: Sequence[Score],  # scores of one arm
+             name: str,                # the measure's name
+             seed: int,                # seed of the draws
              ) -> tuple[float, float]:
     "The middle 95 % of means over resampled conversations."
     by: dict[str, list[float]] = {}
@@ -297,10 +297,10 @@ TARGETS = {(WORDS, "LoCoMo", "R@10"): 0.76, (WORDS, "BEAM", "R@10"): 0.50, (HYBR
            (HYBRID, "LoCoMo", "multi-hop"): 0.50, (LEARNED, "LoCoMo", "R@10"): 0.82}
 
 
-def rows_of(name: str,                # of the set
+def rows_of(name: str,                # the set's name
             arm: str,                 # its name
-            scores: Sequence[Score],  # of every question
-            seed: int,                # of the intervals
+            scores: Sequence[Score],  # scores of every question
+            seed: int,                # seed of the intervals
             ) -> Iterator[Row]:
     "One row a measure; for the last arms also one a kind of question."
     theirs = {*BY_WORDS, *(f"e5 in {name}" for name in BY_VECTORS), "meaning alone"}
@@ -325,9 +325,9 @@ def asked(conversations: Sequence[Conversation],    # all of a set
     return [score(c, q, rank(q.text)) for c, rank in rankers for q in c.questions]
 
 
-def measured(name: str,                              # of the set
+def measured(name: str,                              # the set's name
              conversations: Sequence[Conversation],  # all of it
-             seed: int,                              # of the intervals
+             seed: int,                              # seed of the intervals
              vectors: Embedded | None = None,        # None: without meaning
              skipped: Collection[str] = (),          # baselines that do not work here
              ) -> Iterator[Row]:
@@ -339,10 +339,10 @@ def measured(name: str,                              # of the set
 LEARNED_FROM = [name for name in FEATURES if name not in PARTS]  # what a learned ranker sees besides the parts
 
 
-def ablation(name: str,                              # of the set
+def ablation(name: str,                              # the set's name
            conversations: Sequence[Conversation],  # all of it, at least two
-           seed: int,                              # of the intervals
-           vectors: Embedded,                      # to be stored with them
+           seed: int,                              # seed of the intervals
+           vectors: Embedded,                      # vectors stored with them
            ) -> Iterator[Row]:
     "What the learned ranking loses without one of its features, and without all that are no parts."
     others = LeaveOneOut(conversations, vectors)
@@ -357,7 +357,7 @@ def ablation(name: str,                              # of the set
                       min=digits(low), max=digits(high), n=len(lost), better="higher")
 
 # %% ../../nbs/95_bench/10_recall.ipynb #e47a541b
-def all_missed(conversations: Sequence[Conversation],  # of one set
+def all_missed(conversations: Sequence[Conversation],  # conversations of one set
                vectors: Embedded | None,               # None: without meaning
                ) -> Iterator[Missed]:
     "What `Memory.search` does not bring, and why."
@@ -370,7 +370,7 @@ def all_missed(conversations: Sequence[Conversation],  # of one set
 # %% ../../nbs/95_bench/10_recall.ipynb #d5bd70b5
 def run(locomo: Path | None = None,  # a folder of conv-*.json
         beam: Path | None = None,    # a folder of chat-*.json
-        seed: int = 0,               # of the intervals
+        seed: int = 0,               # seed of the intervals
         model: str = "auto",         # its name; 'none': words and cues alone
         ) -> Report:
     "Measure recall. Raises `NotFound` when there is nothing to measure it on."

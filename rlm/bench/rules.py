@@ -32,15 +32,15 @@ class RuleBenchSizes:
 
     large: int = 100_000  # rules that are asked for by tag
     applied: int = 10_000  # rules that are applied, and audited
-    calls: int = 500  # of what takes milliseconds
-    updates: int = 10_000  # of one rule, by two processes together
-    opens: int = 3  # of the large store
+    calls: int = 500  # calls of what takes milliseconds
+    updates: int = 10_000  # updates of one rule, by two processes together
+    opens: int = 3  # openings of the large store
 
 
 QUICK = RuleBenchSizes(large=5000, applied=600, calls=40, updates=200, opens=1)
 
 # %% ../../nbs/95_bench/17_rules.ipynb #c2702cba
-def asking(path: Path,    # of a new store
+def asking(path: Path,    # a new store's file
            made: RuleSet,  # the rules
            sizes: RuleBenchSizes,  # how many calls
            ) -> list[Row]:
@@ -100,7 +100,7 @@ def applying(made: RuleSet,  # the rules
 # %% ../../nbs/95_bench/17_rules.ipynb #c9b959e2
 def resolving(sizes: RuleBenchSizes,  # how many calls
               ) -> list[Row]:
-    "Resolve a conflict of two rules: by vote, and by proof, with and without boxes."
+    "Resolve a conflict of two rules: by vote, and by proof, with regions first and with z3 alone."
     with RuleStore(":memory:", embedder="none") as store:
         store.add_rules([
             {"rule_id": "latte", "formal": "when meeting then drink = 'latte'"},
@@ -143,7 +143,7 @@ with RuleStore(sys.argv[1], embedder="none") as store:
 """
 
 
-def counting(path: Path,    # of a new store
+def counting(path: Path,    # a new store's file
              sizes: RuleBenchSizes,  # how many updates
              ) -> list[Row]:
     "Two processes report uses of the same rule."
@@ -159,7 +159,7 @@ def counting(path: Path,    # of a new store
 
 # %% ../../nbs/95_bench/17_rules.ipynb #95023410
 def run(quick: bool = False,         # small sizes, for a look
-        seed: int = 0,               # of the rules
+        seed: int = 0,               # seed of the rules
         folder: Path | None = None,  # for the files, removed at the end; None: a temporary one
         ) -> Report:
     "The whole benchmark."
@@ -180,7 +180,7 @@ def run(quick: bool = False,         # small sizes, for a look
 
 
 def many(size: int,  # rules
-         seed: int,  # of everything
+         seed: int,  # seed of everything random
          ) -> RuleSet:
     "More rules than there are homes: those of a smaller set, with other numbers in them."
     made = rule_set(min(size, 10_000), seed, share=0.0)

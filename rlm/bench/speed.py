@@ -31,7 +31,6 @@ from ..core.settings import Settings
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.embedding import Kind, Vectors, embedder
-from ..store.feed import records_of
 from ..search.candidates import EVERYTHING, POOL, Query
 from ..search.search_index import SearchIndex
 
@@ -65,7 +64,7 @@ def size_of(path: Path,  # a file or a folder
 
 def filled(folder: str,  # an empty one
            n: int,       # memories
-           seed: int,    # of everything
+           seed: int,    # seed of everything random
            ) -> list[Row]:
     "Make a store and its index."
     path, some = Path(folder, "memory.db"), stock(n, QUESTIONS, seed)
@@ -136,7 +135,7 @@ def stages(memory: Memory,      # open
             laps.append(clock())
             ranked = index.ranked(found, 10)
             laps.append(clock())
-            records_of(index.db, [r.seq for r in ranked])
+            index.backend.memories.records([r.seq for r in ranked])
             laps.append(clock())
         for name, lap in zip(("words", "meaning", "both", "fusion", "rows"), np.diff(laps).tolist(), strict=True):
             seconds.setdefault(name, []).append(lap)
@@ -145,7 +144,7 @@ def stages(memory: Memory,      # open
 # %% ../../nbs/95_bench/09_speed.ipynb #96d740cd
 def asking(memory: Memory,          # open
            texts: Sequence[str],    # questions
-           **filters: Any,          # that each is asked with
+           **filters: Any,          # filters of each search
            ) -> list[float]:        # seconds for each but the first twenty, which touch pages that were not there
     "Search for each."
     seconds = list[float]()
@@ -244,7 +243,7 @@ def _asking(find: Callable[[int], object], most: int, budget: float = 8.0) -> li
 
 # %% ../../nbs/95_bench/09_speed.ipynb #10a1c6d4
 def baselines(n: int,              # memories
-              seed: int,           # of everything
+              seed: int,           # seed of everything random
               skipped: Sequence[str],  # those that do not work here
               ) -> list[Row]:
     "Everybody else, on the same texts and vectors."
@@ -305,7 +304,7 @@ def with_model(folder: str,  # `filled`
 
 # %% ../../nbs/95_bench/09_speed.ipynb #568b311e
 def measured(n: int,                  # memories
-             seed: int,               # of everything
+             seed: int,               # seed of everything random
              skipped: Sequence[str],  # baselines that do not work here
              ) -> Iterator[Row]:
     "Everything about one size."
@@ -317,7 +316,7 @@ def measured(n: int,                  # memories
 
 
 def run(sizes: Iterable[int] = SIZES,  # memories
-        seed: int = 0,                 # of everything
+        seed: int = 0,                 # seed of everything random
         ) -> Report:
     "The whole benchmark."
     from rlm import __version__

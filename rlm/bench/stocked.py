@@ -39,7 +39,7 @@ class LookupEmbedder:
     name, dim = "synthetic", DIM
 
     def __init__(self,
-                 texts: Sequence[str],  # that it knows
+                 texts: Sequence[str],  # texts with a known vector
                  vectors: Any,          # (n, dim) of length 1, a row a text, in any float
                  ) -> None:
         self._row, self._vectors = {text: n for n, text in enumerate(texts)}, vectors
@@ -60,7 +60,7 @@ class LookupEmbedder:
 class Stock:
     "Memories and questions, drawn from a seed."
 
-    texts: tuple[str, ...]  # of the memories
+    texts: tuple[str, ...]  # texts of the memories
     vectors: Any  # (n, dim) float16, a row a memory
     questions: tuple[str, ...]  # each about one memory
     asked: Vectors  # (questions, dim)
@@ -74,7 +74,7 @@ class Stock:
 
 def stock(n: int,          # memories
           questions: int,  # how many
-          seed: int,       # of everything
+          seed: int,       # seed of everything random
           ) -> Stock:
     "Draw them."
     rng, chance = np.random.default_rng(seed), random.Random(seed)
@@ -137,17 +137,17 @@ class Exact:
 
 # %% ../../nbs/95_bench/05_stocked.ipynb #6e1245cb
 def query_of(some: Stock,  # with questions
-             n: int,       # of the question
+             n: int,       # the question's number
              ) -> Query:
     "A question as an index takes it."
     model = LookupEmbedder(some.questions, some.asked)
     return Query(some.questions[n], tuple(tokens(some.questions[n])), model.embed([some.questions[n]], "query")[0], model.name)
 
 
-def recall_of(index: SearchIndex,  # to be judged
+def recall_of(index: SearchIndex,  # the index to judge
               queries: Sequence[Query],  # what to ask
               k: int = 10,         # how many answers are compared
-              filters: Filters = EVERYTHING,  # that the index is given
+              filters: Filters = EVERYTHING,  # filters for the index
               kept: NDArray[np.bool_] | None = None,  # by memory number: which pass them; None for all
               ) -> list[float]:    # a share for each question that has an answer
     "How much of the exact answer an index gives."

@@ -25,17 +25,17 @@ from ..store.vector_rows import passages
 
 VISIT = 12  # memories of a visit, on average
 SUBJECT = 60  # memories after which a subject is done with
-BACK = 0.6  # of visits: to a subject that was there lately
-ASIDE = 0.05  # of memories: about something else
-SHARES = (0.35, 0.3, 0.35)  # of a memory's variance: its subject's, its visit's, its own
-KEPT = 0.7  # of a visit's direction: as at the subject's last visit
+BACK = 0.6  # share of visits to a recent subject
+ASIDE = 0.05  # share of memories about something else
+SHARES = (0.35, 0.3, 0.35)  # shares of a memory's variance: its subject's, its visit's, its own
+KEPT = 0.7  # share of a visit's direction that is as at the subject's last visit
 
 # %% ../../nbs/95_bench/06_stream.ipynb #84c9acc8
 @dataclass(frozen=True, slots=True)
 class Visit:
     "A stretch of memories on one subject."
 
-    number: int  # of the visit, from 0
+    number: int  # the visit's number, from 0
     topic: int  # its subject
     first: int  # number of its first memory
     last: int  # number of its last memory
@@ -63,7 +63,7 @@ class Directions:
     "Draws directions with e5's spectrum."
 
     def __init__(self,
-                 seed: int,       # of everything drawn
+                 seed: int,       # seed of everything drawn
                  dim: int = DIM,  # dimensions
                  ) -> None:
         self.rng, i = np.random.default_rng(seed), np.arange(1, dim + 1)
@@ -80,7 +80,7 @@ class Directions:
 
 def themes(trips: Sequence[Visit],   # in order
            topics: Vectors,          # (topics, dim)
-           directions: Directions,   # to draw from
+           directions: Directions,   # the source of directions
            ) -> Vectors:             # (visits, dim): subject and visit together, not of length 1
     "Where each visit lies: its subject, and a turn to it that drifts from visit to visit."
     fresh, last, found = directions.draw(len(trips)), dict[int, Any](), np.empty((len(trips), topics.shape[1]), np.float32)
@@ -94,7 +94,7 @@ def themes(trips: Sequence[Visit],   # in order
 _WIDTH: Mapping[str, int] = {"who": 3, "what": 6, "why": 6, "where": 3}  # words of a subject, gap by gap; others are everybody's
 
 
-def of_subject(language: WordVocabulary,  # of all
+def of_subject(language: WordVocabulary,  # the language of all subjects
                rng: random.Random,    # source of chance
                ) -> WordVocabulary:
     "A subject's words: of each gap some from anywhere in the language, most of them rare, and a frequent one."
@@ -119,7 +119,7 @@ class Speech:
         return " ".join(self.own[topic].sentence(self.rng) for _ in range(self.rng.choice((1, 1, 2, 2, 3))))
 
     def texts(self,
-              topics: Sequence[int],  # of each memory
+              topics: Sequence[int],  # each memory's subject
               ) -> list[str]:
         "A text for each memory, no two alike."
         found = dict[str, None]()
@@ -149,9 +149,9 @@ class StreamQuestion:
 class Stream:
     "Memories in order, and questions in order, drawn from a seed."
 
-    texts: tuple[str, ...]  # of the memories
+    texts: tuple[str, ...]  # texts of the memories
     vectors: NDArray[np.float16]  # (memories, dim)
-    trips: tuple[Visit, ...]  # whose visits they are
+    trips: tuple[Visit, ...]  # visits
     topics: NDArray[np.int32]  # (memories,) what each is about: its visit's subject, or another
     questions: tuple[StreamQuestion, ...]  # by the time they are asked
     asked: Vectors  # (questions, dim)
@@ -175,8 +175,8 @@ class QuestionWriter:
 
     def __init__(self,
                  trips: Sequence[Visit],    # in order
-                 topics: NDArray[np.int32],  # of each memory
-                 texts: Sequence[str],      # of each memory
+                 topics: NDArray[np.int32],  # each memory's subject
+                 texts: Sequence[str],      # each memory's text
                  speech: Speech,            # who made the texts
                  rng: random.Random,        # source of chance
                  ) -> None:
@@ -234,7 +234,7 @@ def _vectors(questions: Sequence[StreamQuestion], memories: Vectors, directions:
 
 # %% ../../nbs/95_bench/06_stream.ipynb #6b5f65db
 def stream(blocks: int,          # memories
-           seed: int,            # of everything
+           seed: int,            # seed of everything random
            asked: int = 400,     # questions
            subject: int = SUBJECT,  # memories after which a subject is done with
            ) -> Stream:
@@ -269,7 +269,7 @@ def _memories(trips: Sequence[Visit], topics: NDArray[np.int32], aside: NDArray[
     return out
 
 # %% ../../nbs/95_bench/06_stream.ipynb #f5a20ee9
-def model_of(some: Stream,  # any
+def model_of(some: Stream,  # a stream
              ) -> LookupEmbedder:
     "A model that knows every text of a stream."
     said = [passages(t["text"], t["speaker"])[0] for t in some.turns()]

@@ -31,8 +31,8 @@ _LEAD = re.compile(r"^(?:.{0,160}?(?:\b(?:are|is|was|were|includes?|called|named
 _QUOTES = "\"'`“”‘’「」『』*_ \t"
 
 
-def exact_terms(text: str,     # any
-                names: TermNames,  # of the ontology
+def exact_terms(text: str,     # a text
+                names: TermNames,  # names of the ontology's terms
                 ) -> list[tuple[int, int, str]]:  # start, end, and the term or, where it is unknown, ?name
     "IRIs and CURIEs in a text, in order."
     found = [(m.start(), m.end(), iri if (iri := m[1] or m[2]) in names.terms else f"?{iri}") for m in _IRI.finditer(text)]
@@ -81,7 +81,7 @@ def _item(item: str, names: TermNames, listed: bool) -> Iterator[str]:
 
 # %% ../../nbs/95_bench/21_verifier.ipynb #aa9a1c5e
 def prose_terms(text: str,     # a sentence or two
-                names: TermNames,  # of the ontology
+                names: TermNames,  # names of the ontology's terms
                 ) -> list[str]:
     "Terms that running text names."
     spans = [(m.start(), m[2].strip()) for m in re.finditer(r"(['\"`“‘])(.+?)['\"`”’]", text)]
@@ -101,7 +101,7 @@ def prose_terms(text: str,     # a sentence or two
 
 # %% ../../nbs/95_bench/21_verifier.ipynb #319b8b13
 def named_terms(text: str,     # an answer
-                names: TermNames,  # of the ontology
+                names: TermNames,  # names of the ontology's terms
                 ) -> list[str]:  # in order; what the ontology doesn't know as ?name
     "The terms that an answer names, as often as it does."
     items = literal_items(text)
@@ -193,7 +193,7 @@ def _bare_number(text: str, names: TermNames) -> int | None:
 # %% ../../nbs/95_bench/21_verifier.ipynb #5dadaa5e
 def verify(text: str,                   # an answer
            gold: Answer,                # the right one
-           names: TermNames,                # of the ontology
+           names: TermNames,                # names of the ontology's terms
            subjects: Sequence[str] = (),  # IRIs of the terms in the question
            ) -> AnswerGrade:
     "Whether an answer is right. A text that says both that it does not know and that there is nothing is right only if there is nothing."

@@ -59,7 +59,7 @@ class Noun(str):
     "A word that takes its particle from a format: `f\"{Noun('책'):을를}\"`."
 
     def __format__(self,
-                   pair: str,  # of particles, or nothing
+                   pair: str,  # a pair of particles, or nothing
                    ) -> str:
         return particle(self, pair) if pair else str(self)
 
@@ -76,7 +76,7 @@ def invented(rng: random.Random,  # source of chance
 class WordVocabulary:
     "Holds the words of one language, most frequent first."
 
-    shapes: tuple[str, ...]  # of sentences
+    shapes: tuple[str, ...]  # shapes of sentences
     words: Mapping[str, Sequence[str]]  # what may stand in each gap of a shape
 
     def pick(self,

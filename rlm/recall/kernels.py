@@ -9,7 +9,7 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
            'WANTED', 'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'MARGIN',
            'CANDIDATES', 'SAMPLED', 'AROUND', 'SUBJECTS', 'TAIL_BOUNDS', 'WORK', 'EVERY', 'PARTED', 'MEASURED',
-           'COMPARED', 'ALL', 'WEIGH_TERMS', 'FIND_POSTINGS', 'HASH_SLOT', 'ADD_POSTINGS', 'HIGHEST_SCORE',
+           'COMPARED', 'ALL', 'WEIGH_TERMS', 'FIND_POSTINGS', 'HASH_SLOT', 'SUM_POSTINGS', 'HIGHEST_SCORE',
            'TAKE_OUT_SCORES', 'ADD_UNREAD', 'COMPARE_VECTORS', 'SCORE_NEIGHBOURHOOD', 'RANK_BUFFER', 'SAMPLE_THRESHOLD',
            'TOP_ABOVE', 'TOP_UNITS', 'SORT_BY_UNIT', 'FETCH_COLUMNS', 'ADD_CANDIDATES', 'RANK_WITH_CANDIDATES',
            'REQUIRED_SCORE', 'IS_CONCLUSIVE', 'SEARCH_SLOT', 'RECALL']
@@ -69,7 +69,7 @@ def HASH_SLOT(slots, touched, unit, bits):  # type: ignore[no-untyped-def]
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #a3684b8b
 @loop("i4+ f4+ i2+ i8** i8** i8** ?* f4*")
-def ADD_POSTINGS(touched, scores, slots, segments, low, high, read, weights):  # type: ignore[no-untyped-def]
+def SUM_POSTINGS(touched, scores, slots, segments, low, high, read, weights):  # type: ignore[no-untyped-def]
     "Add the postings of the terms that are read; returns how many units were touched, and the bits of the hash table."
     n, bits, total = 0, 6, 0
     for t in range(len(weights)):
@@ -169,7 +169,7 @@ def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passi
     low, heard = np.zeros((len(segments) // 4, known), np.int64), np.empty(len(where), np.float32)
     high = np.zeros_like(low)
     FIND_POSTINGS(low, high, read, wanted[:known], segments, len(touched))
-    n, bits = ADD_POSTINGS(touched, outside, slots, segments, low, high, read, own)
+    n, bits = SUM_POSTINGS(touched, outside, slots, segments, low, high, read, own)
     gone, docs = I4(index, GONE), I4(index, UNIT_DOC)
     most = TAKE_OUT_SCORES(heard, outside, slots, bits, where, gone, touched[:n], docs, YES(index, ALIVE), passing)
     unread = ADD_UNREAD(heard, where, segments, low, high, read, own)

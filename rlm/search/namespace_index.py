@@ -17,7 +17,7 @@ from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION
 from .scorer import Scorer
 from ..store.catalogue import Catalogue, catalogue_arrays, catalogue_from
-from ..store.feed import Changes, all_seqs, changed_seqs, entries
+from ..store.feed import Changes, changed_seqs, entries
 from ..store.index_file import index_folder, index_path, read_index, write_index
 from ..store.lexical_index import LexicalIndex, from_arrays, to_arrays
 from ..store.meaning import Meaning
@@ -67,7 +67,7 @@ class NamespaceIndex:
     def _begin(self) -> frozenset[int]:
         "An index of nothing, and all that is to be read."
         self._replace(LexicalIndex(), Catalogue())
-        return frozenset(all_seqs(self.db, self.namespace))
+        return frozenset(self.backend.memories.seqs(self.namespace))
 
     def _stamp(self, identity: str) -> dict[str, Any]:
         return {"store": identity_of(identity), "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}

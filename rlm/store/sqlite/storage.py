@@ -24,6 +24,7 @@ from .integrity import check
 from .memories import MemoryTable
 from .provenance import ProvenanceTables
 from .runs import RunTable
+from .slots import AttentionTable
 from .writer import SQLiteWriter
 from ..storage import Match, TermStatistics, Weights
 
@@ -36,8 +37,8 @@ class SQLiteStorage:
                  owns_database: bool = True,  # whether `close` closes the file; False: another storage has it open too
                  ) -> None:
         self.db, self.owns_database = db, owns_database
-        self.memories, self.fulltext, self.event_log, self.graph = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
-        self.runs, self.provenance = RunTable(db), ProvenanceTables(db)
+        self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
+        self.slots, self.runs, self.provenance = AttentionTable(db), RunTable(db), ProvenanceTables(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
 
@@ -50,6 +51,24 @@ class SQLiteStorage:
     def path(self) -> str:
         "The file, links followed; `:memory:` for a store without one."
         return self.db.path
+
+    @property
+    def in_memory(self) -> bool:
+        "Whether the store has no file."
+        return self.db.in_memory
+
+    @property
+    def in_transaction(self) -> bool:
+        "Whether this thread's connection is in a transaction or snapshot; in memory, where threads share one, whether any thread is."
+        return self.db.current().active
+
+    def shared_lock(self) -> AbstractContextManager[bool]:
+        "Return a lock for an object that threads share beside the store, such as an index."
+        return self.db.shared_lock()
+
+    def change_token(self) -> tuple[int, int, int] | None:
+        "Return a value that stays the same, asked in one thread, as long as nothing is written; None in a transaction that has written."
+        return self.db.change_token()
 
     @contextmanager
     def transaction(self,
@@ -150,7 +169,7 @@ class SQLiteStorage:
               namespace: str,             # their partition
               ) -> list[Edge]:
         "Return edges from or to any of these memories, strongest first."
-        return self.graph.edges(memory_ids, namespace)
+        return self.edge_table.edges(memory_ids, namespace)
 
     def erase(self,
               memory_ids: Sequence[str],  # ids of memories, present or deleted

@@ -251,9 +251,9 @@ def import_lines(storage: SQLiteStorage,         # a live store
                            "Open the store with that namespace, or import the whole file with `rlm db import`. Nothing was imported.")
     kept = tables if only is None else rows_of(tables, only)
     if only is not None:
-        if not any(kept.values()):
-            there = sorted({r["namespace"] for part in tables.values() for r in part if "namespace" in r})
-            raise InvalidInput(f"The export has nothing of the namespace {only!r}, only of {', '.join(map(repr, there)) or 'none'}.",
+        there = sorted({r["namespace"] for part in tables.values() for r in part if "namespace" in r})
+        if there and not any(kept.values()):  # an export of a namespace without memories is none of another one
+            raise InvalidInput(f"The export has nothing of the namespace {only!r}, only of {', '.join(map(repr, there))}.",
                                "Name a namespace of the file, or none for all of them. Nothing was imported.")
         sequences = {}
     left_out, tables = sum(map(len, tables.values())) - sum(map(len, kept.values())), kept
