@@ -30,7 +30,7 @@ from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
 from rlm.recall.holders import Holders
 from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
-from rlm.service.attention_cli import attention_group, status_of
+from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.backend import Filters
 from rlm.store.embedding import Kind, Vectors, register
 from rlm.store.learning import save_ranker
