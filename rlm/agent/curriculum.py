@@ -150,7 +150,7 @@ def promote(backend: MemoryBackend,  # whose strategies
     changed = {}
     with backend.transaction():
         for item in backend.items():
-            if item.provenance.get("source") != "extracted":
+            if item.flagged or item.provenance.get("source") != "extracted":
                 continue
             status = judge(Evidence(item.status, item.success_count, item.failure_count), gate).status
             if status != item.status:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from .packs import pack_line, pack_text, read_line
-from .procedural_memory import MemoryBackend, MemoryItem, slots_in, texts_in
+from .procedural_memory import MemoryBackend, MemoryItem, safe_item, slots_in, texts_in
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.promotion import Evidence, Gate, judge
@@ -81,6 +81,8 @@ def refusal(item: MemoryItem,            # a strategy
         return "it was learned from a failure that no verifier has confirmed"
     if item.status in ("held", "archived"):
         return f"its status is {item.status}"
+    if safe_item(item).flagged:
+        return "it gives orders to its reader"
     if not proved(item, gate):
         return f"it has not proved itself: {item.success_count} successes, {item.failure_count} failures"
     if kinds := sorted({kind for text in carried(item) for kind in screen(text, False).secrets}):

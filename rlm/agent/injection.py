@@ -67,6 +67,7 @@ def page_of(retrieved: Retrieved,  # strategies and how well they fit, best firs
             limit: int = BUDGET,    # characters, indentation by the prompt included
             ) -> Page:
     "The page of strategies for a prompt, never longer than its limit, and which of them are on it."
+    retrieved = [(item, score) for item, score in retrieved if not item.flagged]
     parts, shown = [ASSESS], list[tuple[MemoryItem, float]]()
     for rank, (item, score) in enumerate(retrieved):
         room = limit + 2 - _size("\n\n".join([*parts, ""])) - _NOTE

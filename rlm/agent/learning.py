@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .asking import notions, without_name
-from .budget import Budget, Paid
+from .budget import Budget, Paid, require_prices
 from .extraction import Links, extract_memories
 from .injection import Page, page_of
 from .judge import Expectation, extract_trajectory_artifact, judge_trajectory
@@ -172,7 +172,8 @@ def _taught(backend: MemoryBackend, task: Task, named: Sequence[Named], experien
     links, kinds = links_of(named)
     judgment = experience.judgment or Judgment(None, "It was not judged.")
     try:
-        taught = extract_memories(trajectory, judgment, model=critic, links=links, kinds=kinds, known=_trusted(backend))
+        taught = extract_memories(trajectory, judgment, model=critic, links=links, kinds=kinds, known=_trusted(backend),
+                                  ontology=experience.ontology_name)
     except Exception as e:  # the answer was found and paid for, whatever is wrong with what reads it: that is in the log
         logging.getLogger("rlm").exception("Nothing was learned from the run %s.", experience.run_id)
         return replace(experience, notes=f"Nothing was learned from it ({type(e).__name__}): {bounded(str(e), 300)}"), []
@@ -197,6 +198,7 @@ def rlm_run_with_memory(task: Task,                              # what is asked
     "Retrieve, inject, interact, judge, extract, store. Raises `InvalidInput`, and `ModelError` if the model never replied."
     named = named_in(task.query, ontology) if ontology else []
     page = _page(task, backend, setting, ontology, named)
+    require_prices(setting.options.get("limits"), setting.critic)
     budget = Budget(setting.options.get("limits"), setting.options.get("clock"))
     trajectory = _run(task, setting, ontology, page.text)
     budget.charge(trajectory.usage)

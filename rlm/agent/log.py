@@ -85,7 +85,7 @@ def log_end(logger: RLMLogger,      # where to
             ) -> None:
     "The last line of a run."
     done = trajectory.as_dict(LOGGED, redact=True)
-    logger.write("end", {"depth": depth, **{k: done[k] for k in ("answer", "value", "converged", "stopped", "usage")}})
+    logger.write("end", {"depth": depth, **{k: done[k] for k in ("answer", "value", "converged", "stopped", "reason", "usage")}})
 
 # %% ../../nbs/40_agent/46_log.ipynb #0a0b5be3
 def _tried(entry: Mapping[str, Any]) -> None:

@@ -200,7 +200,7 @@ class CountingFile(KeepingFile):
     def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
                  mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[MemoryItem, float]]:
         "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
-        known = {i.memory_id: i for i in self.items() if i.status in ("hot", "ltm")}
+        known = {i.memory_id: i for i in self.items() if i.status in ("hot", "ltm") and not i.flagged}
         asked, examples = read_asked(task, mentions), Examples(list(known.values()))
         parts, terms = examples.opinions(asked), [f[2:] for f in sorted(asked.features) if f.startswith("t ")]
         if (words := okapi(terms, list(known.values()))) is not None and terms:
@@ -239,7 +239,7 @@ class MemoryStore(CountingFile):
                 old = self._items.get(item.memory_id)
                 if old is None:
                     self.add(item)
-                elif old.provenance.get("source") == "extracted":
+                elif old.provenance.get("source") == "extracted" and not item.flagged:
                     every = tuple(dict.fromkeys((*old.examples, *item.examples)))
                     self.update(replace(old, examples=every[:MOST_EXAMPLES]))
             if retrieved:

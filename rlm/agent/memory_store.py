@@ -58,7 +58,7 @@ class ScoringBackend:
         "Read the strategies again, if anything has been written since."
         if (position := self.store.position()) != self._position:
             found = self.store.find(self.namespace, Filters(kind="strategy"), EVERY)
-            self._known = {r.id: from_record(r) for r in found}
+            self._known = {i.memory_id: i for i in map(from_record, found) if not i.flagged}
             self._examples, self._position = Examples(list(self._known.values())), position
 
     def scores(self,
@@ -161,7 +161,7 @@ class UpdatingBackend(AddingBackend):
         "Add new ways of asking to a strategy that was learned here before; tells whether there were any."
         old = self.item(item.memory_id)
         new = [e for e in item.examples if e not in old.examples]
-        if not new or old.provenance.get("source") != "extracted" or len(old.examples) + len(new) > MOST_EXAMPLES:
+        if not new or item.flagged or old.provenance.get("source") != "extracted" or len(old.examples) + len(new) > MOST_EXAMPLES:
             return False
         return self.update(replace(old, examples=(*old.examples, *new)))
 

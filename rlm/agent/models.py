@@ -59,6 +59,7 @@ class Reply:
 
     text: str  # as it came, but for halves of surrogate pairs
     usage: Usage = Usage()  # what it cost
+    truncated: bool = False  # the model was cut off by a limit of tokens; such a reply is never run
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", well_formed(self.text))
@@ -84,7 +85,7 @@ class ModelError(RlmError):
     "The model gave no answer: its key is missing, its server is not there or refused, or a script is at its end."
 
 # %% ../../nbs/40_agent/45_models.ipynb #5d1ced78
-Line = str | Callable[[Sequence[Message]], str]
+Line = str | Reply | Callable[[Sequence[Message]], str]
 
 
 def rough_tokens(text: str,  # of a prompt or a reply
@@ -113,6 +114,8 @@ class ScriptedModel:
                                  "Give it more lines, or lower the limit of iterations.")
             line = self._lines[len(self.seen)]
             self.seen.append(tuple(messages))
+        if isinstance(line, Reply):
+            return line
         text = line if isinstance(line, str) else line(messages)
         read = sum(rough_tokens(m.content) for m in messages)
         return Reply(text, Usage(1, read, rough_tokens(text)))

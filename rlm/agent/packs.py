@@ -231,11 +231,12 @@ def _is_news(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
 
 def _origin(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     "Where a strategy comes from that a pack describes anew: what was learned here stays so."
-    base = theirs if ours.get("source") == "pack" else {**ours, "pack": theirs.get("pack")}
+    flags = [flag for flag in ours.get("flags", ()) if flag != "instructions"]  # of the words before; the guard reads the new ones
+    base = theirs if ours.get("source") == "pack" else {**ours, "pack": theirs.get("pack"), "flags": flags, "trust": None}
     name, last = _series(theirs.get("pack"))[0], ours.get("pack")
     before = [p for p in (*_earlier(ours), *([last] if isinstance(last, str) else [])) if _series(p)[0] != name]
     found = {**base, "earlier": before}
-    return {k: v for k, v in found.items() if k not in ("pack", "earlier") or v}
+    return {k: v for k, v in found.items() if k not in ("pack", "earlier", "flags", "trust") or v}
 
 # %% ../../nbs/40_agent/48e_packs.ipynb #3f27cb79
 _RETOLD = ("title", "description", "content", "tags", "examples", "scope")  # the id says that title, content and scope mean the same
@@ -244,17 +245,21 @@ _RETOLD = ("title", "description", "content", "tags", "examples", "scope")  # th
 def _retold(old: MemoryItem, new: MemoryItem, reviewed: bool) -> MemoryItem:
     "What is known here, in the words of a file, if they are news."
     words = {name: getattr(new, name) for name in _RETOLD} if _is_news(old.provenance, new.provenance) else {}
-    told = replace(old, status="ltm" if reviewed and old.status == "hot" else old.status, **words)
+    trusted = reviewed and old.status == "hot" and (bool(words) or not old.flagged)
+    told = replace(old, status="ltm" if trusted else old.status, **words)
     return old if told == old else replace(told, provenance=_origin(old.provenance, new.provenance))
 
 
 def _passed(backend: MemoryBackend, old: MemoryItem | None, new: MemoryItem) -> MemoryItem:
     "As it would be kept; what is known word by word has passed the guard."
-    return new if old and all(getattr(old, n) == getattr(new, n) for n in _RETOLD) else backend.kept(new)
+    known = old is not None and not old.flagged and all(getattr(old, n) == getattr(new, n) for n in _RETOLD)
+    return new if known else backend.kept(new)
 
 
 def _bring(backend: MemoryBackend, old: MemoryItem | None, new: MemoryItem, reviewed: bool) -> tuple[str, str]:
     "Bring one strategy in: added, updated, unchanged, or refused and why."
+    if new.flagged:
+        return "refused", "gives orders to its reader"
     if old is None:
         gone = backend.removed(new.memory_id)
         return ("refused", "was deleted here") if gone else ("added" if backend.add(new) else "unchanged", "")

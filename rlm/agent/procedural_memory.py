@@ -90,6 +90,12 @@ class MemoryItem:
         return self.scope.get("ontology")
 
     @property
+    def flagged(self) -> bool:
+        "Whether the write guard found in it what speaks to a model about its orders. It is kept for people to read, and never used."
+        flags = self.provenance.get("flags")
+        return isinstance(flags, list | tuple) and "instructions" in flags
+
+    @property
     def slots(self) -> dict[str, str]:
         "Slot → what it takes, as far as its scope says so in words of ours."
         told = self.scope.get("slots")

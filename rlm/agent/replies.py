@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 # %% ../../nbs/40_agent/47_replies.ipynb #61c72a55
-_FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<lang>[^\s`]*)[^\n`]*\n(?P<code>.*?)(?:^[ \t]*(?P=mark)[ \t]*$|\Z)", re.M | re.S)
+_FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<lang>[^\s`]*)[^\n`]*\n(?P<code>.*?)"
+                    r"(?P<end>^[ \t]*(?P=mark)[ \t]*$|\Z)", re.M | re.S)
 _CODE = frozenset(("", "repl", "python", "py", "python3"))
 
 
@@ -24,18 +25,19 @@ class Block:
 
     code: str  # dedented; empty when there is none
     reply: str  # the reply up to the end of its block, or all of it when there is none
+    closed: bool = True  # its fence is closed; code behind an open fence may be cut off, and is never run
 
 
 def first_block(reply: str,  # of a model
                 ) -> Block:
-    "The first block of code, and the part of the reply that is kept. A fence that is never closed ends with the reply."
+    "The first block of code, and the part of the reply that is kept."
     text = reply.rpartition("</think>")[2].replace("\r\n", "\n").strip()
     for found in _FENCE.finditer(text):
         if found["lang"].lower() in _CODE:
-            code, end = found["code"], found.end()
+            code, end, closed = found["code"], found.end(), bool(found["end"])
             if early := re.search(rf"{found['mark']}[ \t]*$", code, re.M):  # closed at the end of a line of code
-                code, end = code[:early.start()], found.start("code") + early.end()
-            return Block(textwrap.dedent(code).strip("\n").rstrip(), text[:end])
+                code, end, closed = code[:early.start()], found.start("code") + early.end(), True
+            return Block(textwrap.dedent(code).strip("\n").rstrip(), text[:end], closed)
     return Block("", text)
 
 # %% ../../nbs/40_agent/47_replies.ipynb #868a38eb

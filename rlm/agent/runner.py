@@ -40,7 +40,8 @@ class Outcome(Mapping[str, Any]):
         used = [{"memory_id": item.memory_id, "rank": rank, "score": round(score, 6), "title": item.title}
                 for rank, (item, score) in enumerate(self.learned.retrieved, start=1)]
         return {"answer": trajectory.answer, "value": trajectory.as_dict(sys.maxsize)["value"], "iterations": trajectory.iterations,
-                "converged": trajectory.converged, "stopped": trajectory.stopped, "judgment": self.learned.judgment.verdict,
+                "converged": trajectory.converged, "stopped": trajectory.stopped, "reason": trajectory.reason,
+                "judgment": self.learned.judgment.verdict,
                 "run_id": experience.run_id, "trajectory_id": experience.trajectory_id,
                 "log_path": str(trajectory.log_path) if trajectory.log_path else None, "memories_used": used,
                 "memories_learned": [item.memory_id for item in self.learned.learned],

@@ -19,6 +19,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from .crossing import Ref, exposed, plain, well_formed
 from .guest import clip
+from ..core.deadline import call_within
 from ..core.errors import InvalidInput, RlmError, suggest
 
 
@@ -40,10 +41,11 @@ class Limits:
     call: int = 500  # characters kept of a call's arguments, and of its result
     variable: int = 50_000  # characters that a variable may have to be read from outside
     handles: int = 1000  # results of tools that stay reachable; beyond it, the oldest are let go
+    left: Callable[[], float] | None = None  # seconds until everything must end, tools included; None: no such deadline
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            if not getattr(self, f.name) > 0:
+            if f.name != "left" and not getattr(self, f.name) > 0:
                 raise InvalidInput(f"The limit {f.name} must be more than 0, not {getattr(self, f.name)!r}.")
 
 # %% ../../nbs/40_agent/44_sandbox.ipynb #c8931e5b
@@ -282,13 +284,20 @@ class Broker(Doors):
             label = name if on is None else f"{type(self.object(on)).__name__}.{name}"
             given = "" if read else _as_written(args, kwargs, self.limits.call)
             found = self._tool(name) if on is None else self._member(on, name)
-            result = plain(found if read else found(*plain(tuple(args), self._outside), **plain(kwargs, self._outside)), self.ref)
+            if not read:
+                found = self._called(found, plain(tuple(args), self._outside), plain(kwargs, self._outside), on is not None)
+            result = plain(found, self.ref)
         except Exception as e:
             refused = Refused.of(e, self.limits.error)
             self._note(label, given, "", f"{refused.kind}: {refused.message}", begun)
             raise refused from None
         self._note(label, given, brief(result, self.limits.call), "", begun)
         return result
+
+    def _called(self, function: Callable[..., Any], args: Any, kwargs: Any, handle: bool) -> Any:
+        "The result of a tool, which watches its own time, or of a handle's method, for which nobody waits beyond the deadline."
+        left = self.limits.left if handle else None
+        return function(*args, **kwargs) if left is None else call_within(left(), function, *args, **kwargs)
 
     def _note(self, label: str, given: str, result: str, error: str, begun: float) -> None:
         took = time.perf_counter() - begun

@@ -286,15 +286,17 @@ class Watchman:
     def __init__(self,
                  seconds: float,             # of running
                  busy: Callable[[], float],  # seconds that answering took so far
+                 left: Callable[[], float] | None = None,  # seconds until everything must end
                  ) -> None:
-        self._seconds, self._busy, self._thread = seconds, busy, threading.get_ident()
+        self._seconds, self._busy, self._left, self._thread = seconds, busy, left, threading.get_ident()
         self.answering = False
         self._over, self._watch = threading.Event(), threading.Thread(target=self._look, daemon=True)
 
     def _look(self) -> None:
         begun, before = time.monotonic(), self._busy()
         while not self._over.wait(0.01):
-            if not self.answering and time.monotonic() - begun - (self._busy() - before) > self._seconds:
+            over = self._left is not None and self._left() <= 0
+            if not self.answering and (over or time.monotonic() - begun - (self._busy() - before) > self._seconds):
                 self._raise(_TimeUp)
                 self._over.wait(0.2)
 
@@ -319,6 +321,7 @@ class _Here(Session):
         most = {"stdout": limits.stdout, "value": limits.value, "error": limits.error}
         self._guest, self._seconds = Guest(broker.tools, handles, most, self._question, lambda: dict(vars(builtins)),
                                            (_TimeUp, KeyboardInterrupt)), limits.seconds
+        self._left = limits.left
 
     def _question(self, question: Message) -> Message:
         self._watchman.answering = True
@@ -328,7 +331,7 @@ class _Here(Session):
             self._watchman.answering = False
 
     def exchange(self, request: Message, reply: Callable[[Message], Message], busy: Callable[[], float]) -> Message:
-        self._reply, self._watchman = reply, Watchman(self._seconds, busy)
+        self._reply, self._watchman = reply, Watchman(self._seconds, busy, self._left if "run" in request else None)
         try:
             with self._watchman:
                 return self._guest.handle(request)

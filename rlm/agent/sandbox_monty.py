@@ -6,10 +6,13 @@
 __all__ = ['MontySandbox']
 
 # %% ../../nbs/40_agent/44_sandbox_monty.ipynb #2d2eed09
+import os
 import re
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, Self
 from uuid import UUID
@@ -39,6 +42,7 @@ _TOOLS = "tools"  # the module inside that tools are imported from
 _POLICY: Any = {"sleep": "zero", "random_start": {"seed": 0}}
 _GRACE = 0.5  # seconds after the time limit until the worker is killed
 _STARTS = 3  # workers that may take too long to begin
+_OVER = "TimeoutError: the time of the whole run is over"
 
 
 class _Guise:
@@ -147,7 +151,7 @@ class _Session(_Answering):
     "One worker with its state."
 
     def __init__(self, pool: Monty, broker: Broker, guises: _Guises, limits: Limits, state: bytes = b"") -> None:
-        self.broker, self.guises, self._seconds = broker, guises, limits.seconds + _GRACE
+        self.broker, self.guises, self._seconds, self._left = broker, guises, limits.seconds + _GRACE, limits.left
         modules = {_TOOLS: ExternalModule(dict.fromkeys(broker.tools, _never))}
         most: Any = {"max_feed_duration_secs": limits.seconds, "max_memory": limits.memory, "max_suspensions": 2**40}
         checkout = pool.checkout(script_name="step", os_policy=_POLICY, external_modules=modules, limits=most)
@@ -165,6 +169,8 @@ class _Session(_Answering):
         while not isinstance(paused, MontyComplete):
             if time.monotonic() - begun - (self.broker.seconds - before) > self._seconds:
                 raise _Overrun(f"time limit exceeded: {self._seconds:g} s")
+            if out is not None and self._left is not None and self._left() <= 0:
+                raise _Overrun(_OVER)
             if isinstance(paused, NameLookupSnapshot):
                 paused = self._attribute(paused)
             elif isinstance(paused, FunctionSnapshot) and not paused.is_os_function:
@@ -172,6 +178,25 @@ class _Session(_Answering):
             else:
                 paused = paused.resume_auto()
         return paused.output
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        "Kill the worker when the time of the whole run is over: its own limit does not count the time of tools."
+        pid = self.monty.worker_pid
+        if self._left is None or pid is None:
+            yield
+            return
+        timer = threading.Timer(self._left(), os.kill, (pid, signal.SIGKILL))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except MontyCrashedError:
+            if self._left() <= 0:
+                raise _Overrun(_OVER) from None
+            raise
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         with suppress(MontyError, RuntimeError):  # the worker may be gone already
@@ -279,9 +304,10 @@ class _Attempting(_Running):
         error: Exception | None = None
         value, most = "", self._limits.value
         try:
-            session.feed(self._bind, None, __value=None, **self._handles)
-            session.feed(echoing(code), out)
-            head, tail, size = session.feed(_VALUE, out, __head=most - most // 3, __tail=most // 3, __len=self._len)
+            with session.guarded():
+                session.feed(self._bind, None, __value=None, **self._handles)
+                session.feed(echoing(code), out)
+                head, tail, size = session.feed(_VALUE, out, __head=most - most // 3, __tail=most // 3, __len=self._len)
             value = joined(head, tail, size - len(head) - len(tail))
         except _FAILED as e:
             error = e

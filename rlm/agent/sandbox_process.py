@@ -158,7 +158,7 @@ class _Ready(Session):
     "A guest in a child process, behind its walls."
 
     def __init__(self, command: list[str], empty: str, broker: Broker, limits: Limits) -> None:
-        self._seconds = limits.seconds
+        self._seconds, self._left = limits.seconds, limits.left
         handles = {name: encode(ref) for name, ref in broker.handles.items()}
         shown = {"stdout": limits.stdout, "value": limits.value, "error": limits.error}
         told = {"tools": [*broker.tools], "handles": handles, "limits": shown, "memory": limits.memory, "empty": empty}
@@ -189,7 +189,8 @@ class _Child(_Ready):
         until = time.monotonic() + self._seconds - busy()
 
         def left() -> float:
-            return until + busy() - time.monotonic()
+            own = until + busy() - time.monotonic()
+            return own if self._left is None or "run" not in request else min(own, self._left())
         try:
             self._line.send(_written(request), left)
             while "ask" in (message := self._line.receive(left)):

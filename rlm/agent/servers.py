@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .models import Message, ModelError, Reply, Usage
+from ..core.deadline import time_left
 from ..core.errors import InvalidInput
 from ..store.endpoints import pause_before
 
@@ -34,11 +35,13 @@ class Prices:
         return Usage(1, read, written, (read * self.read + written * self.written) / 1e6)
 
 
-def read_prices(text: str,  # like `0.15/0.60`; empty: nothing costs anything
-                ) -> Prices:
+def read_prices(text: str,  # like `0.15/0.60`; `unknown` or empty where nobody has said
+                ) -> Prices | None:  # None: not known
     "Prices from a setting. Raises `InvalidInput`."
+    if text in ("", "unknown"):
+        return None
     try:
-        read, written = (float(part) for part in (text or "0/0").split("/"))
+        read, written = (float(part) for part in text.split("/"))
         if read >= 0 and written >= 0:
             return Prices(read, written)
     except ValueError:
@@ -86,10 +89,11 @@ class Endpoint:
     def once(self,
              body: Mapping[str, Any],  # what is asked
              ) -> tuple[int, str, str | None]:
-        "Status, text, and how long the server wants to be left alone; status 0 when there was no answer."
+        "Status, text, and how long the server wants to be left alone; status 0 when there was no answer. It ends with the deadline."
         import httpx
+        left, timeout = time_left(), self.patience.timeout_s
         try:
-            answer = self._client.post(self.url, json=body)
+            answer = self._client.post(self.url, json=body, timeout=timeout if left is None else max(0.001, min(timeout, left)))
         except (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError) as e:
             return 0, f"{type(e).__name__}: {e}" if str(e) else type(e).__name__, None
         return answer.status_code, answer.text, answer.headers.get("retry-after")
@@ -97,13 +101,16 @@ class Endpoint:
     def ask(self,
             body: Mapping[str, Any],  # what is asked
             ) -> tuple[int, str]:
-        "Status and text of the last attempt."
+        "Status and text of the last attempt; no attempt begins after the deadline."
         for attempt in range(self.patience.attempts):
             status, text, wait = self.once(body)
             passing = status == 0 or status in _PASSING or status >= 500
             if not passing or attempt + 1 == self.patience.attempts:
                 break
-            self.patience.sleep(pause_before(attempt, wait))
+            pause, left = pause_before(attempt, wait), time_left()
+            self.patience.sleep(pause if left is None else min(pause, left))
+            if time_left() == 0:
+                break
         return status, text
 
     def close(self) -> None:
@@ -149,9 +156,9 @@ class ServedModel:
     def __init__(self,
                  name: str,              # as `open_model` takes it, like `openai:gpt-4.1-mini`
                  endpoint: Endpoint,     # where it is served
-                 prices: Prices | None,  # of its tokens; nothing if None
+                 prices: Prices | None,  # of its tokens; None: not known, and nothing is counted
                  ) -> None:
-        self.name, self.endpoint, self.prices = name, endpoint, prices or Prices()
+        self.name, self.endpoint, self.prices, self.priced = name, endpoint, prices or Prices(), prices is not None
         self.model = name.partition(":")[2]
         if not self.model:
             raise InvalidInput(f"The model {name!r} has no name after its colon.", f"Write it like {name}NAME.")
@@ -203,9 +210,10 @@ def openai_reply(answer: Any,     # JSON
                  ) -> Reply:
     "The reply in an answer. Raises `ValueError` when there is none."
     try:
-        text, used = answer["choices"][0]["message"]["content"], answer.get("usage") or {}
+        choice, used = answer["choices"][0], answer.get("usage") or {}
+        text, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
         if isinstance(text, str):
-            return Reply(text, prices.usage(counted(used, "prompt_tokens"), counted(used, "completion_tokens")))
+            return Reply(text, prices.usage(counted(used, "prompt_tokens"), counted(used, "completion_tokens")), cut)
     except (KeyError, IndexError, TypeError, AttributeError):
         pass
     raise ValueError("no text in it")
@@ -228,24 +236,27 @@ class OpenAIModel(ServedModel):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         super().__init__(f"openai:{model}", Endpoint(f"{url.rstrip('/')}/chat/completions", headers, key, patience or Patience()), prices)
         self._limit = "max_completion_tokens" if url == OPENAI_URL else "max_tokens"
-        self._knows_schemas = True
+        self._refused = set[str]()  # schemas that the server did not take
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Reply:
         "The model's next message. Raises `ModelError`."
         body: dict[str, Any] = {"model": self.model, "messages": [{"role": m.role, "content": m.content} for m in messages]}
         body |= {self._limit: max_tokens} if max_tokens else {}
-        if schema is None or not self._knows_schemas:
+        if schema is None or (wanted := json.dumps(schema, sort_keys=True)) in self._refused:
             return self.read(*self.endpoint.ask(body), openai_reply)
         wish = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
         status, text = self.endpoint.ask(body | {"response_format": wish})
         if status not in (400, 422):
             return self.read(status, text, openai_reply)
         reply = self.read(*self.endpoint.ask(body), openai_reply)  # raises if it was not the schema that was refused
-        self._knows_schemas = False
+        self._refused.add(wanted)
         return reply
 
 # %% ../../nbs/40_agent/45_servers.ipynb #443cfd23
+_CUT_OFF = ("max_tokens", "model_context_window_exceeded")  # reasons to stop that leave a reply unfinished
+
+
 def anthropic_reply(answer: Any,     # JSON
                     prices: Prices,  # of its tokens
                     ) -> Reply:
@@ -255,7 +266,8 @@ def anthropic_reply(answer: Any,     # JSON
         tools = [json.dumps(b["input"], ensure_ascii=False) for b in blocks if b["type"] == "tool_use"]
         if texts := tools or [b["text"] for b in blocks if b["type"] == "text"]:
             read = sum(counted(used, f"{kind}input_tokens") for kind in ("", "cache_creation_", "cache_read_"))
-            return Reply("".join(texts), prices.usage(read, counted(used, "output_tokens")))
+            cut = answer.get("stop_reason") in _CUT_OFF
+            return Reply("".join(texts), prices.usage(read, counted(used, "output_tokens")), cut)
     except (KeyError, TypeError, AttributeError):
         pass
     raise ValueError("no text in it")

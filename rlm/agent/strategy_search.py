@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'TAKES', 'OPINIONS', 'FLOOR', 'TRIAL', 'PER_EXPERIENCE',
-           'FeatureSpace', 'ridge', 'nearest', 'LearnedExamples', 'Examples', 'takes', 'Opinions', 'fuse', 'trust',
-           'select']
+           'FeatureSpace', 'ridge', 'nearest', 'LearnedExamples', 'Examples', 'takes', 'applies', 'Opinions', 'fuse',
+           'trust', 'select']
 
 # %% ../../nbs/40_agent/48c_strategy_search.ipynb #b578fc51
 import math
@@ -164,6 +164,13 @@ def takes(item: MemoryItem,                      # a strategy
     return not kinds or all(any(set(some) & set(want) for some in kinds) for want in wanted)
 
 # %% ../../nbs/40_agent/48c_strategy_search.ipynb #bb332023
+def applies(item: MemoryItem,      # a strategy
+            ontology: str | None,  # that is asked; None: none
+            ) -> bool:
+    "Whether a strategy is meant for an ontology: its own, or any if it is universal and may be carried from one to another."
+    return item.ontology == ontology or (item.ontology is None and item.scope.get("transferable", True) is not False)
+
+
 @dataclass(frozen=True, slots=True)
 class Opinions:
     "What each opinion counts; their weighted mean is the score."
@@ -206,7 +213,7 @@ def select(items: Mapping[str, MemoryItem],  # candidates by id
            ) -> list[tuple[MemoryItem, float]]:
     "The best `k` experiences, at most three strategies of each, then the best warning; ties by id, those for this ontology first."
     fit = [(item, scores[i] * trust(item)) for i, item in items.items()
-           if i in scores and item.ontology in (None, ontology) and takes(item, kinds)]
+           if i in scores and not item.flagged and applies(item, ontology) and takes(item, kinds)]
     ranked = sorted(((item, score) for item, score in fit if score >= floor),
                     key=lambda f: (-round(f[1], 9), f[0].ontology is None, f[0].memory_id))
     taken, experiences = list[tuple[MemoryItem, float]](), Counter[str]()

@@ -84,6 +84,7 @@ class Trajectory:
     log_path: Path | None = None  # of the JSONL log
     meta: Mapping[str, object] = field(default_factory=lambda: NONE)  # of the task: ontology, memories, limits …
     value: object = None  # the answer as it was given, if it was no text: a list, a number, a truth value
+    reason: str = ""  # why it ended without an answer, in a sentence: the limit that was reached, what the model's server said
 
     @property
     def iterations(self) -> int:
@@ -96,11 +97,16 @@ class Trajectory:
         return tuple(call for step in self.steps for call in step.calls)
 
     @property
-    def verdict(self) -> str:
-        "One line: whether it converged, after how many steps, and what it said."
-        how = "answered" if self.converged else f"not converged (stopped by: {self.stopped})"
+    def ending(self) -> str:
+        "How it ended, in a few words: whether it converged, after how many steps, and why not."
+        why = f"stopped by {self.stopped}" + (f": {_line(self.reason, 200).rstrip('.')}" if self.reason else "")
         steps = f"{self.iterations} step{'s' * (self.iterations != 1)}"
-        return f"{how} after {steps}: {_line(self.answer, 200) or 'nothing'}"
+        return f"{'answered' if self.converged else f'not converged ({why})'} after {steps}"
+
+    @property
+    def verdict(self) -> str:
+        "One line: how it ended, and what it said."
+        return f"{self.ending}: {_line(self.answer, 200) or 'nothing'}"
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Headers and rows: a step a row."

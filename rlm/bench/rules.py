@@ -21,8 +21,8 @@ from .. import __version__
 from .report import Report, Row, machine, timed, timing
 from .rule_sets import KINDS, Maker, RuleSet, rule_set, scores, shuffled
 from ..rules import ConflictResolver, RuleStore, audit
-from ..rules.evaluation import keyed, read_facts
-from ..rules.reasoning import RuleReasoner
+from ..rules.evaluator import read_facts, type_facts
+from ..rules.reasoner import Reasoner
 from ..store.backend import Filters
 
 
@@ -90,7 +90,7 @@ def applying(made: RuleSet,  # the rules
         every = [r for _, r in sorted(store.cache.index._rules.items())]
 
         def ask_all(i: int) -> object:
-            facts = keyed(read_facts(asked[i]))
+            facts = type_facts(read_facts(asked[i]))
             return [r for r in every if r.fires(facts)]
         took = timed({"apply": lambda i: store.apply(asked[i]), "all": ask_all}, sizes.calls, warm_up=5)
         fired = sum(len(store.apply(facts).fired) for facts in asked) / len(asked)
@@ -107,7 +107,7 @@ def resolving(sizes: Sizes,  # how many calls
             {"rule_id": "tea", "formal": "when hour < 11 then drink = 'tea'"},
             {"rule_id": "milk", "formal": "when drink == 'latte' then milk = True", "status": "ltm"}])
         vote, proof = store.apply({"meeting": True, "hour": 9}), store.apply({"meeting": True, "hour": 9, "milk": False})
-        mixed, plain = ConflictResolver(store), ConflictResolver(store, reasoner=RuleReasoner(boxes=False))
+        mixed, plain = ConflictResolver(store), ConflictResolver(store, reasoner=Reasoner(boxes=False))
         assert mixed.resolve(proof).rulings[0].stage == plain.resolve(proof).rulings[0].stage == "entailment"
         arms = {"vote": lambda i: mixed.resolve(vote), "proof": lambda i: mixed.resolve(proof),
                 "z3": lambda i: plain.resolve(proof)}

@@ -146,7 +146,8 @@ class Settings:
     anthropic_url: str = setting("https://api.anthropic.com/v1", "Where 'anthropic:' models are served.", _url)
     anthropic_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)), also="ANTHROPIC_API_KEY")
     model_prices: str = setting(
-        "0/0", "Dollars for a million tokens that the model reads, and writes, such as 0.15/0.60.", _word)
+        "unknown", "Dollars for a million tokens that the model reads, and writes, such as 0.15/0.60. Unknown: no limit of cost is taken.",
+        _word)
     model_timeout_s: float = setting(
         120.0, "How long one request to a model may take, in seconds.", lambda v: _number(v, 0.1, 3600, False))
     embedder: str = setting(

@@ -71,7 +71,7 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
         print_json(found.as_dict())
     else:
         click.echo(found.answer)
-        click.echo(f"{found.learned.trajectory.verdict.partition(':')[0]}, log: {found['log_path'] or 'none'}", err=True)
+        click.echo(f"{found.learned.trajectory.ending}, log: {found['log_path'] or 'none'}", err=True)
     ctx.exit(0 if found.converged else NOT_CONVERGED)
 
 # %% ../../nbs/70_service/76_agent_cli.ipynb #c54e1415

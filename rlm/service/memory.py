@@ -147,8 +147,8 @@ class CountingMemory(ChangingMemory):
             tx.log([Event(now, "use", known, self.namespace, {**said, "success": checked["success"], "failure": checked["failure"]})])
 
     def _rule_used(self, rule_id: str, counts: Mapping[str, int], query: str | None) -> None:
-        from rlm.rules.lifecycle import UsedRules  # only whoever has rules needs their room
-        UsedRules.within(self).count_use(rule_id, counts, query)
+        from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
+        RuleLifecycle(self.backend, self.settings, self.clock).count_use(rule_id, counts, query)
 
 # %% ../../nbs/70_service/72_memory.ipynb #d22dfd80
 def link_event(edge: Edge,       # as it was stored

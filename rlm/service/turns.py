@@ -40,7 +40,7 @@ def check_formal(given: dict[str, Any],  # fields of a memory, as they are about
                  ) -> dict[str, Any]:    # the same
     "Refuse a rule whose formal side can't be read: `FormalError`, with the position."
     if kind == "rule" and ("formal" in given or "extra" in given):
-        from rlm.rules.rule import check_rule
+        from rlm.rules.model import check_rule
         check_rule(given, limit)
     return given
 

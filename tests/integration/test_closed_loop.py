@@ -68,7 +68,8 @@ def test_the_circle_closes(store: Memory, prov: OntologyContext, tmp_path: Path)
     assert learned.memory_id in export_pack(backend, "mine_v1").refused, "it has not proved itself"
     for _ in range(5):
         store.record_usage(learned.memory_id, success=1)
-    assert learned.memory_id in {i.memory_id for i in read_pack(export_pack(backend, "mine_v1").text)}
+    assert learned.scope["ontology"] == "prov" and learned.memory_id in export_pack(backend, "mine_v1").refused, "it is meant for prov"
+    assert learned.memory_id in {i.memory_id for i in read_pack(export_pack(backend, "prov_v9", "prov").text)}
 
 
 def test_the_prompt_says_what_it_may_say(store: Memory, prov: OntologyContext) -> None:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from rlm.core.errors import InvalidInput
 from rlm.rules import RuleStore
-from rlm.rules.evaluation import compiled, keyed, read_facts, ready
+from rlm.rules.evaluator import compile_expression, compile_rule, read_facts, type_facts
 from rlm.rules.expressions import (
     Arithmetic,
     Comparison,
     Constant,
     Expression,
-    Formal,
+    FormalRule,
     Membership,
     Negation,
     Not,
@@ -27,11 +27,11 @@ from rlm.rules.expressions import (
     conjunction,
     constant,
     disjunction,
+    format_expression,
     number,
     variables,
-    write,
 )
-from rlm.rules.parsing import MAX_CHARS, MAX_DEPTH, MAX_TOKENS, FormalError, parse
+from rlm.rules.parser import MAX_CHARS, MAX_DEPTH, MAX_TOKENS, FormalError, parse
 
 BOOLS, NUMBERS, TEXTS = ("vip", "회의"), ("hour", "기온", "n"), ("user", "도시")
 SORTS: dict[str, Sort] = {
@@ -118,7 +118,7 @@ def anchored(e: Expression) -> Expression:
 
 @given(claims)
 def test_what_is_written_is_read_back_unchanged(e: Expression) -> None:
-    formal = Formal(anchored(e), Variable("z"), {}, (("n", "Int"),))
+    formal = FormalRule(anchored(e), Variable("z"), {}, (("n", "Int"),))
     once = parse(str(formal))
     assert once == formal
     assert parse(str(once)) == once and str(parse(str(once))) == str(once)
@@ -139,7 +139,7 @@ facts = st.fixed_dictionaries(
 
 @given(claims, facts)
 def test_more_facts_never_turn_a_known_truth(e: Expression, situation: dict[str, Any]) -> None:
-    test = compiled(e, SORTS)
+    test = compile_expression(e, SORTS)
     whole: dict[str, Any] = {
         "vip": True,
         "회의": False,
@@ -150,13 +150,13 @@ def test_more_facts_never_turn_a_known_truth(e: Expression, situation: dict[str,
         "도시": "서울",
         **situation,
     }
-    value = test(keyed(situation))
-    assert value in (None, test(keyed(whole))) and test(keyed(whole)) is not None
+    value = test(type_facts(situation))
+    assert value in (None, test(type_facts(whole))) and test(type_facts(whole)) is not None
 
 
 @given(claims, facts)
 def test_a_negation_is_the_opposite(e: Expression, situation: dict[str, Any]) -> None:
-    value, opposite = (compiled(x, SORTS)(keyed(situation)) for x in (e, Not(e)))
+    value, opposite = (compile_expression(x, SORTS)(type_facts(situation)) for x in (e, Not(e)))
     assert opposite is (None if value is None else not value)
 
 
@@ -294,16 +294,16 @@ def test_the_place_of_a_mistake_is_named(text: str, position: int) -> None:
 
 
 def test_numbers_are_exact_however_they_are_written() -> None:
-    rule = ready(parse("when 0.1 + x == 0.3 and y <= 1_000.50 and z == 1e3 then w"))
-    assert rule.fires(keyed(read_facts({"x": 0.2, "y": 1000.5, "z": 1000.0})))
-    assert not rule.fires(keyed(read_facts({"x": 0.2, "y": 1000.51, "z": 1000})))
+    rule = compile_rule(parse("when 0.1 + x == 0.3 and y <= 1_000.50 and z == 1e3 then w"))
+    assert rule.fires(type_facts(read_facts({"x": 0.2, "y": 1000.5, "z": 1000.0})))
+    assert not rule.fires(type_facts(read_facts({"x": 0.2, "y": 1000.51, "z": 1000})))
 
 
 def test_composed_and_decomposed_korean_are_the_same() -> None:
     apart = unicodedata.normalize("NFD", "when 도시 == '서울' then 음료 = '녹차'")
     assert parse(apart) == parse("when 도시 == '서울' then 음료 = '녹차'")
-    assert ready(parse(apart)).fires(
-        keyed(read_facts({unicodedata.normalize("NFD", "도시"): unicodedata.normalize("NFD", "서울")}))
+    assert compile_rule(parse(apart)).fires(
+        type_facts(read_facts({unicodedata.normalize("NFD", "도시"): unicodedata.normalize("NFD", "서울")}))
     )
 
 
@@ -324,7 +324,7 @@ def test_any_facts_are_read_or_refused(given_facts: dict[str, Any]) -> None:
 
 
 def test_writing_an_expression_needs_no_parentheses_it_can_do_without() -> None:
-    assert write(parse("when ((a) and ((b) or (not (c)))) then z").condition) == "a and (b or not c)"
+    assert format_expression(parse("when ((a) and ((b) or (not (c)))) then z").condition) == "a and (b or not c)"
 
 
 def test_numbers_of_numpy_are_facts() -> None:

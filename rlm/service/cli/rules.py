@@ -12,10 +12,10 @@ import click
 from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
-from rlm.rules.conflicts import ConflictResolver
 from rlm.rules.lifecycle import DueReport
-from rlm.rules.rule import Rule
-from rlm.rules.rule_transfer import RuleStore
+from rlm.rules.model import Rule
+from rlm.rules.resolution import ConflictResolver
+from rlm.rules.rule_store import RuleStore
 from rlm.rules.scheduler import MidnightScheduler, next_runs, zone
 from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, report_import,
                                     write_export, with_memory)
@@ -190,7 +190,7 @@ def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: 
         resolver = ConflictResolver(rules)
         found = resolver.resolve(found)
         if record and found.rulings:
-            resolver.settle(found)
+            resolver.record(found)
     print_json(found.as_dict()) if as_json else click.echo(repr(found))
 
 
