@@ -103,7 +103,7 @@ def replayed(path: Path,    # a store that `begun` has made
             found.append({name: asks[name](q, vector) for name in which[len(found) % len(which)]})
         for q in some.questions[-AGAIN:] if attends else ():
             _again(attention, q.text, model.embed([q.text], "query")[0], costs.again)
-        attention.keep()
+        attention.flush()
     return found, costs
 
 # %% ../../nbs/90_benchmarks/95_local.ipynb #40b15497
@@ -115,7 +115,7 @@ def _written(memory: Memory, attention: Any, some: Stream, costs: Costs) -> Iter
         for turn in turns[at:q.at]:
             costs.written.append(_timed(partial(memory.write, **turn))[1])
             costs.indexed.append(_timed(memory.index.model)[1])
-            costs.attended.append(_timed(attention.in_step)[1] if attention is not None else 0.0)
+            costs.attended.append(_timed(attention.sync)[1] if attention is not None else 0.0)
             late += costs.indexed[-1] + costs.attended[-1]
         costs.late.append(late)
         at = max(at, q.at)
@@ -270,15 +270,15 @@ def warm(c: Conversation,      # to be asked about
     numbers = {s: [n for n, t in enumerate(c.turns, 1) if t["session"] == s] for s in set(sessions.values())}
     with _filled(c, vectors) as memory:
         attention = memory.attention
-        attention.in_step()
+        attention.sync()
         for q in c.questions:
             where = next((sessions[e] for e in sorted(q.evidence) if e in sessions), None)
-            attention.forget()
+            attention.clear()
             if where is not None:
                 seqs = np.array(numbers[where])
-                unit = centre_of(attention.engine, seqs)
-                slot = attention.slots.begin(f"session {where}", attention.model(), unit, attention.clock.now())
-                attention.checkpoint(slot, [(int(s), 1.0) for s in seqs[-5:]], 0.0, attention.clock.now())
+                unit = centre_of(attention.local, seqs)
+                slot = attention.state.working_memory.begin(f"session {where}", attention.state.model, unit, attention.clock.now())
+                attention.state.add_checkpoints(slot, [(int(s), 1.0) for s in seqs[-5:]], 0.0, attention.clock.now())
             said = memory.intelligent_search(q.text, 10)
             yield q, [h.id for h in said["results"]], said["source"]
 

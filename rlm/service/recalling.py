@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.errors import StoreError
 from ..recall.checkpoints import CheckpointManager, Ints
-from ..recall.coordinator import Recalled, SearchCoordinator
+from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from .anchored import AnchoredMemory
 from .finding import read_k
 from .results import Hit, Hits
@@ -48,11 +48,11 @@ class AttendingMemory(AnchoredMemory):
         "Release the file. Every write was stored when it returned; where attention is, is stored now."
         if "attention" in self.__dict__:
             with suppress(StoreError):  # another process writes for too long, say: some moves of attention are lost
-                self.attention.keep()
+                self.attention.flush()
         super().close()
 
 # %% ../../nbs/70_service/71b_recalling.ipynb #f3d13fae
-def _hits(found: Sequence[Recalled], records: Mapping[int, MemoryRecord], layer: str) -> tuple[Hit, ...]:
+def _hits(found: Sequence[RecalledMemory], records: Mapping[int, MemoryRecord], layer: str) -> tuple[Hit, ...]:
     "As hits, those that are equal by id."
     there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / EQUAL), records[r.seq].id))
     return tuple(Hit(n, r.score, records[r.seq], _parts(r.parts), layer) for n, r in enumerate(there, start=1))

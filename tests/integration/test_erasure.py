@@ -209,18 +209,18 @@ def test_attention_does_not_write_back_what_was_erased(tmp_path: Path, elsewhere
     with Memory(path, embedder="none", checkpoints="full") as memory, Memory(path, embedder="none", checkpoints="full") as other:
         fill(memory, 20)
         id = secret(memory)
-        assert memory.recall(f"tea, or {WORDS['text']}?") and memory.attention.unsaved
+        assert memory.recall(f"tea, or {WORDS['text']}?") and memory.attention.state.unsaved
         (other if elsewhere else memory).delete(id, erase=True)
         if asks:
             memory.recall("tea and trains")
             mind = memory.attention
-            contexts = [s.context for s in mind.slots.slots.values()]
-            assert WORDS["text"] not in str((contexts, mind.cache._kept, mind.questions.kept, mind.found))
+            contexts = [s.context for s in mind.state.working_memory.slots.values()]
+            assert WORDS["text"] not in str((contexts, mind.state.cache._exact, mind.state.cache._reworded, mind.state.pending))
     assert traces(tmp_path, list(WORDS.values())) == []
     with Memory(path, embedder="none", checkpoints="full") as memory:
         assert memory.recall("tea and trains")
-        memory.attention.settle()
-        assert memory.attention.slots.slots, "attention goes on"
+        memory.attention.state.process_pending()
+        assert memory.attention.state.working_memory.slots, "attention goes on"
 
 
 def test_the_runs_that_earlier_versions_came_from_are_forgotten_too(store: Memory) -> None:

@@ -25,8 +25,8 @@ import rlm.store.hybrid as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
-from rlm.recall.attention import UNSAVED
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
+from rlm.recall.coordinator import FLUSH_THRESHOLD, SearchCoordinator
 from rlm.recall.holders import Holders
 from rlm.recall.neighbourhoods import Neighbourhood
 from rlm.recall.working_memory import Slot
@@ -60,6 +60,11 @@ def full(path: Path, clock: ManualClock) -> Any:
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.write_many(turns(240))
         yield memory
+
+
+def slots_of(mind: SearchCoordinator) -> dict[str, Slot]:
+    "The slots that are in mind, by name."
+    return mind.state.working_memory.slots
 
 
 def slot(at: Any = None, context: str = "boats", model: str | None = None) -> Slot:
@@ -143,12 +148,12 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
     index = full.index
     full.recall("boat at sea")
     with index.moment():
-        every = Neighbourhood(index, full.attention.engine.source(), index.catalogue["seq"].astype(np.int64))
+        every = Neighbourhood(index, full.attention.local.source(), index.catalogue["seq"].astype(np.int64))
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
             right = index.best(query, 10, Filters())[1][:10]
             cues = index.cues(query.text)
-            walked = full.attention.engine.look.holders.walk(index.wanted(cues, query.terms), every.where)
+            walked = full.attention.local.look.holders.walk(index.wanted(cues, query.terms), every.where)
             heard = every.hear(walked.inside, index.meaning.ask(query.vector))
             ours = index.rank(cues, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
@@ -160,12 +165,12 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
         memory.write_many([{"text": " ".join(f"{SUBJECTS[(i + j) % 6]} w{j * i}." for j in range(i * 15 + 1))} for i in range(12)])
         memory.recall("boat")
         with memory.index.moment():
-            every = Neighbourhood(memory.index, memory.attention.engine.source(), memory.index.catalogue["seq"].astype(np.int64))
+            every = Neighbourhood(memory.index, memory.attention.local.source(), memory.index.catalogue["seq"].astype(np.int64))
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
                 right = memory.index.best(query, 12, Filters())[1][:12]
                 cues = memory.index.cues(query.text)
-                walked = memory.attention.engine.look.holders.walk(memory.index.wanted(cues, query.terms), every.where)
+                walked = memory.attention.local.look.holders.walk(memory.index.wanted(cues, query.terms), every.where)
                 heard = every.hear(walked.inside, memory.index.meaning.ask(query.vector))
                 ours = memory.index.rank(cues, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
@@ -201,7 +206,7 @@ def test_local_search_is_off_unless_asked_for(path: Path, monkeypatch: pytest.Mo
         assert memory.attention.checkpoints() == "off"
         for n in range(3):
             assert ids(memory.recall(f"boat word{n}")) == ids(memory.search(f"boat word{n}"))
-        assert not memory.attention.manager.held and not memory.attention.slots.slots
+        assert not memory.attention.state.checkpoints.held and not slots_of(memory.attention)
 
 
 def ids(hits: Any) -> list[str]:
@@ -269,12 +274,12 @@ def test_whoever_else_and_whenever_else_is_another_question(path: Path, one: str
 
 
 def test_a_subject_in_mind_is_searched_locally(full: Memory) -> None:
-    full.attention.engine.least = -9.0
+    full.attention.local.least = -9.0
     for n in range(3):
         full.recall(f"boat at sea word{n}")
     said = full.attention.intelligent_search("the boat at sea, word5")
     assert said["source"] == "checkpoint" and said["results"][0].source_slot == "W1"
-    members = full.attention.engine.of(full.attention.slots.slots["W1"]).members
+    members = full.attention.local.of(slots_of(full.attention)["W1"]).members
     assert {r.seq for r in said["results"]} <= members and len(members) <= 100
 
 
@@ -282,15 +287,15 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     full.write("zanzibar marzipan in the garden", id="far", session="s2")
     for n in range(4):
         full.recall(f"boat at sea word{n}")
-    full.attention.engine.least = -9.0
-    look = full.attention.engine.look
+    full.attention.local.least = -9.0
+    look = full.attention.local.look
     first = look.first
     monkeypatch.setattr(look, "first", lambda *given: first(*given)._replace(ranked=NONE))
     monkeypatch.setattr(look, "recall", lambda *given: (None, None))  # which does the same at once
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
     far = full.get("far").seq
-    assert far in [r.seq for r in said["results"]] and far not in full.attention.engine.of(full.attention.slots.slots["W1"]).members
+    assert far in [r.seq for r in said["results"]] and far not in full.attention.local.of(slots_of(full.attention)["W1"]).members
 
 
 def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> None:
@@ -311,21 +316,21 @@ def test_other_vectors_make_slots_meaningless(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(60))
         memory.recall("boat at sea")
-        assert not memory.attention.slots.slots, "what was found is learned later"
-        memory.attention.settle()
-        assert memory.attention.slots.slots
-        memory.attention.slots.put(replace(next(iter(memory.attention.slots.slots.values())), model="another"))
+        assert not slots_of(memory.attention), "what was found is learned later"
+        memory.attention.state.process_pending()
+        assert slots_of(memory.attention)
+        memory.attention.state.working_memory.put(replace(next(iter(slots_of(memory.attention).values())), model="another"))
         memory.write("boat at sea again")
-        memory.attention.in_step()
-        assert {s.model for s in memory.attention.slots.slots.values()} <= {"toy", Toy().name}
+        memory.attention.sync()
+        assert {s.model for s in slots_of(memory.attention).values()} <= {"toy", Toy().name}
 
 
 def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hybrid, "GAPS", 0)
-    engine, index = full.attention.engine, full.index
+    engine, index = full.attention.local, full.index
     full.recall("Who has a boat at sea?", 3)
-    full.attention.settle()
-    held = next(iter(full.attention.slots.slots.values()))
+    full.attention.state.process_pending()
+    held = next(iter(slots_of(full.attention).values()))
     with index.moment():
         before = engine.of(held)
     for n in range(200, 240):  # far from the boats that were asked for
@@ -340,9 +345,9 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
 
 def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
-    full.attention.settle()
-    engine, meaning, searched = full.attention.engine, full.index.meaning, list[int]()
-    find, held = meaning.nearest, next(s for s in full.attention.slots.slots.values() if s.embedding is not None)
+    full.attention.state.process_pending()
+    engine, meaning, searched = full.attention.local, full.index.meaning, list[int]()
+    find, held = meaning.nearest, next(s for s in slots_of(full.attention).values() if s.embedding is not None)
     monkeypatch.setattr(meaning, "nearest", lambda *a: searched.append(1) or find(*a))
     where = held.embedding
     assert where is not None
@@ -369,13 +374,13 @@ def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(fu
 def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
     attention = full.attention
-    attention.settle()
+    attention.state.process_pending()
     query = full.query("boat at sea word2")
     monkeypatch.setattr(attention.index, "best", lambda *a: pytest.fail("it searched everything"))
     for least in (-9.0, 1e9):
-        attention.engine.least = least
+        attention.local.least = least
         with attention.index.moment():
-            said = attention.engine.search_with_checkpoints(query, attention.index.meaning.ask(query.vector), attention.slots)
+            said = attention.local.search_with_checkpoints(query, attention.index.meaning.ask(query.vector), attention.state.working_memory)
         assert bool(said.ranked) == (least < 0) and (said.declined == "too weak") == (least > 0)
 
 
@@ -383,26 +388,26 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
 def test_the_setting_is_consulted(path: Path, mode: str) -> None:
     with Memory(path, embedder=Toy(), checkpoints=mode) as memory:
         memory.write_many(turns(240))
-        memory.attention.engine.least = -9.0
+        memory.attention.local.least = -9.0
         found = [memory.attention.intelligent_search(f"boat at sea word{n}") for n in range(5)]
         assert ("checkpoint" in [f["source"] for f in found]) == (mode == "full")
-        memory.attention.settle()
-        assert bool(memory.attention.manager.held) == (mode != "off")
+        memory.attention.state.process_pending()
+        assert bool(memory.attention.state.checkpoints.held) == (mode != "off")
         assert (memory.attention.counts.compared > 0) == (mode == "parallel")
 
 
 def test_a_plain_search_moves_nothing(full: Memory) -> None:
     full.recall("boat at sea")
-    before = (dict(full.attention.slots.slots), dict(full.attention.manager.held), full.attention.counts.searches)
+    before = (dict(slots_of(full.attention)), dict(full.attention.state.checkpoints.held), full.attention.counts.searches)
     full.search("piano music")
-    assert before == (dict(full.attention.slots.slots), dict(full.attention.manager.held), full.attention.counts.searches)
+    assert before == (dict(slots_of(full.attention)), dict(full.attention.state.checkpoints.held), full.attention.counts.searches)
 
 
 def test_reading_writes_nothing_to_memories(full: Memory) -> None:
     position = full.backend.position()
     for n in range(40):
         full.recall(f"piano word{n}")
-    full.attention.keep()
+    full.attention.flush()
     assert full.backend.position() == position and full.get("m3").access_count == 0
 
 
@@ -414,7 +419,7 @@ def test_what_was_written_is_found_at_once(full: Memory, path: Path) -> None:
     full.write("boat at sea zanzibar word2", id="new")
     assert ids(full.recall("boat at sea zanzibar word2"))[0] == "new"
     a = full.attention
-    assert any(r.seq == 241 for s in a.slots.slots.values() for r in a.manager.of(s))
+    assert any(r.seq == 241 for s in slots_of(a).values() for r in a.state.checkpoints.of(s))
     with Memory(path, embedder=Toy()) as other:
         other.write("boat at sea quagga word2", id="other")
     assert ids(full.recall("boat at sea quagga word2"))[0] == "other"
@@ -487,16 +492,16 @@ def test_what_expires_is_gone_everywhere(full: Memory, clock: ManualClock) -> No
 
 @pytest.mark.parametrize("erase", [False, True])
 def test_what_is_deleted_is_gone_from_every_layer(full: Memory, path: Path, erase: bool) -> None:
-    full.attention.engine.least = -9.0
+    full.attention.local.least = -9.0
     for n in range(4):
         full.recall(f"boat at sea word{n}")
-    full.attention.keep()
+    full.attention.flush()
     gone = full.recall("boat at sea word1")[0].id
     full.delete(gone, erase=erase)
     for question in [f"boat at sea word{n}" for n in range(4)] + ["sea boat word1 at", "boat word6"]:
         assert gone not in ids(full.recall(question))
     seq = int(gone[1:]) + 1
-    assert all(seq != r.seq for s in full.attention.slots.slots.values() for r in full.attention.manager.of(s))
+    assert all(seq != r.seq for s in slots_of(full.attention).values() for r in full.attention.state.checkpoints.of(s))
     with Memory(path, embedder=Toy()) as other:
         assert not other.backend.db.query("SELECT 1 FROM slot_refs WHERE seq = ?", (seq,))
         for question in ("boat at sea word1", "boat word6"):
@@ -508,7 +513,7 @@ def test_an_erasure_leaves_no_question_behind(path: Path) -> None:
         memory.write_many(turns(60))
         memory.write("the boat at sea is called Marzipanade", id="secret")
         memory.recall("Who sails the boat Marzipanade at sea?")
-        memory.attention.keep()
+        memory.attention.flush()
         assert memory.backend.db.query("SELECT 1 FROM slots WHERE kind = 'working'")
         memory.delete("secret", erase=True)
         assert not memory.backend.db.query("SELECT 1 FROM slots WHERE kind = 'working'")
@@ -521,13 +526,13 @@ def test_namespaces_are_walls(path: Path) -> None:
     with Memory(path, namespace="one", embedder=Toy()) as one, Memory(path, namespace="two", embedder=Toy()) as two:
         for memory in (one, two):
             memory.write_many([{**t, "text": t["text"] + f" {memory.namespace}"} for t in turns(240)])
-            memory.attention.engine.least = -9.0
+            memory.attention.local.least = -9.0
         for n in range(6):
             for memory in (one, two):
                 assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.namespace}
             one.write(f"boat at sea word{n} fresh")
         for memory in (one, two):
-            memory.attention.keep()
+            memory.attention.flush()
             spaces = "SELECT DISTINCT m.namespace FROM slot_refs r JOIN memories m ON m.seq = r.seq WHERE r.namespace = ?"
             assert memory.backend.db.query(spaces, (memory.namespace,)) == [(memory.namespace,)]
 
@@ -544,7 +549,7 @@ STEPS = st.lists(st.one_of(
 def test_every_layer_gives_only_what_is_there_and_passes(steps: list[tuple[str, int, int, str | None]]) -> None:
     with Memory(":memory:", embedder=Toy(), clock=ManualClock("2026-01-01")) as memory:
         memory.write_many([{**t, "tags": ["red"] if n % 2 else ["blue"]} for n, t in enumerate(turns(120))])
-        memory.attention.engine.least = -9.0
+        memory.attention.local.least = -9.0
         known = [f"m{n}" for n in range(120)]
         for what, a, b, tag in steps:
             if what == "ask":
@@ -553,7 +558,7 @@ def test_every_layer_gives_only_what_is_there_and_passes(steps: list[tuple[str, 
                 for h in hits:
                     assert h.memory == memory.get(h.id) and h.memory.status in ("hot", "ltm") and (tag is None or tag in h.memory.tags)
                 if hits and hits[0].layer == "cache":
-                    assert memory.attention.generation <= memory.backend.position()[1]
+                    assert memory.attention.watcher.generation <= memory.backend.position()[1]
             elif what == "write":
                 known.append(memory.write(f"{SUBJECTS[a]} word{b}", tags=[tag] if tag else []).id)
             elif known and what == "delete":
@@ -581,15 +586,15 @@ def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
         memory.write_many(turns(240))
         for n in range(3):
             memory.recall(f"boat at sea word{n}")
-        slots = dict(memory.attention.slots.slots)
-        held = {name: h.refs for name, h in memory.attention.manager.held.items()}
+        slots = dict(slots_of(memory.attention))
+        held = {name: h.refs for name, h in memory.attention.state.checkpoints.held.items()}
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.recall("piano music word1")
         again = memory.attention
         for name, slot_ in slots.items():
-            assert again.slots.slots[name].context_hash == slot_.context_hash
-            assert {r.seq for r in again.manager.of(again.slots.slots[name])} == {r.seq for r in held[name]}
-        memory.attention.engine.least = -9.0
+            assert slots_of(again)[name].context_hash == slot_.context_hash
+            assert {r.seq for r in again.state.checkpoints.of(slots_of(again)[name])} == {r.seq for r in held[name]}
+        memory.attention.local.least = -9.0
         assert memory.attention.intelligent_search("boat at sea word6")["source"] == "checkpoint"
 
 
@@ -599,16 +604,16 @@ def test_what_was_erased_is_not_learned_later(path: Path, after: str) -> None:
         memory.write_many(turns(60))
         memory.write("the boat at sea is called Marzipanade", id="secret")
         memory.recall("Who sails the boat Marzipanade at sea?")
-        assert len(memory.attention.found) == 1 and memory.attention.unsaved
+        assert len(memory.attention.state.pending) == 1 and memory.attention.state.unsaved
         memory.delete("secret", erase=True)
         if after != "close":
             memory.recall("piano music") if after == "ask" else memory.write("bread of the bakery")
-            memory.attention.in_step()
-            assert all("Marzipanade" not in s.context for s in memory.attention.slots.slots.values())
-            assert all("Marzipanade" not in f.question.text for f in memory.attention.found)
+            memory.attention.sync()
+            assert all("Marzipanade" not in s.context for s in slots_of(memory.attention).values())
+            assert all("Marzipanade" not in f.text for f in memory.attention.state.pending)
     with Memory(path, embedder=Toy()) as memory:
-        memory.attention.look()
-        assert all("Marzipanade" not in s.context for s in memory.attention.slots.slots.values())
+        memory.attention.peek()
+        assert all("Marzipanade" not in s.context for s in slots_of(memory.attention).values())
     assert "marzipanade" not in str(in_store(path)).casefold()
 
 
@@ -618,48 +623,48 @@ def test_what_was_found_is_learned_by_the_next_who_needs_it(path: Path) -> None:
         mind = memory.attention
         for n in range(3):
             memory.recall(f"boat at sea word{n}")
-        texts = [f.question.text for f in mind.found]
-        assert texts == [f"boat at sea word{n}" for n in range(3)] and mind.unsaved == 3 and not mind.slots.slots
+        texts = [f.text for f in mind.state.pending]
+        assert texts == [f"boat at sea word{n}" for n in range(3)] and mind.state.unsaved == 3 and not slots_of(mind)
         memory.write("boat at sea again")
-        mind.in_step()
-        assert not mind.found and mind.manager.held
+        mind.sync()
+        assert not mind.state.pending and mind.state.checkpoints.held
         memory.recall("piano music word1")
     with Memory(path, embedder=Toy(), checkpoints="create") as memory:
-        memory.attention.look()
-        assert "piano music word1" in {s.context for s in memory.attention.slots.slots.values()}  # it was learned at the close
-        for n in range(3 * UNSAVED):
+        memory.attention.peek()
+        assert "piano music word1" in {s.context for s in slots_of(memory.attention).values()}  # it was learned at the close
+        for n in range(3 * FLUSH_THRESHOLD):
             memory.recall(f"garden with tomato and {n}")
-            assert len(memory.attention.found) < UNSAVED
-        assert memory.attention.slots.slots
+            assert len(memory.attention.state.pending) < FLUSH_THRESHOLD
+        assert slots_of(memory.attention)
 
 
 def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
     "A neighbourhood of which more is known by now is made anew when what is there declines, not only when something is written."
     mind = full.attention
     full.recall("boat at sea word1")
-    mind.settle()
-    (slot,) = mind.slots.slots.values()
+    mind.state.process_pending()
+    (slot,) = slots_of(mind).values()
     with full.index.moment():
-        before = mind.engine.of(slot)
-    mind.engine.stale(slot.slot_id)
-    mind.engine.least = -9.0
-    assert full.attention.intelligent_search("boat at sea word2")["source"] == "checkpoint" and mind.engine.at_hand(slot) is before
-    mind.engine.least = 1e9
+        before = mind.local.of(slot)
+    mind.local.stale(slot.slot_id)
+    mind.local.least = -9.0
+    assert full.attention.intelligent_search("boat at sea word2")["source"] == "checkpoint" and mind.local.at_hand(slot) is before
+    mind.local.least = 1e9
     assert full.attention.intelligent_search("boat at sea word3")["source"] == "ltm_fallback"
-    assert mind.engine.at_hand(slot) is not before and not mind.engine.dropped(slot)
+    assert mind.local.at_hand(slot) is not before and not mind.local.dropped(slot)
 
 
 def test_a_question_waits_only_for_what_may_help_it(full: Memory) -> None:
     mind = full.attention
     full.recall("boat at sea word1")
-    assert len(mind.found) == 1 and not mind.slots.slots
+    assert len(mind.state.pending) == 1 and not slots_of(mind)
     full.recall("piano music word1")  # of something else: what is known of boats would not help
-    assert len(mind.found) == 2 and not mind.slots.slots
-    assert mind.intelligent_search("boat at sea word2")["source"] == "checkpoint" and not mind.found and len(mind.slots.slots) == 2
+    assert len(mind.state.pending) == 2 and not slots_of(mind)
+    assert mind.intelligent_search("boat at sea word2")["source"] == "checkpoint" and not mind.state.pending and len(slots_of(mind)) == 2
     full.recall("cat and kitten word3")
     full.write("something new")
     full.recall("tomato word1")
-    assert len(mind.slots.slots) >= 3 and len(mind.found) == 1, "a write is when the rest is learned"
+    assert len(slots_of(mind)) >= 3 and len(mind.state.pending) == 1, "a write is when the rest is learned"
 
 
 @pytest.mark.parametrize("dim", [16, 32])
@@ -707,10 +712,10 @@ def test_what_is_found_while_attention_waits_to_be_stored_is_stored_or_counted(p
                 waits[0].join()
             return transaction(*given)
         monkeypatch.setattr(db, "transaction", waiting)
-        mind.keep()
+        mind.flush()
     with Memory(path, embedder=Toy()) as memory:
-        memory.attention.look()
-        assert {s.context for s in memory.attention.slots.slots.values()} == {"boat at sea", "piano music"}
+        memory.attention.peek()
+        assert {s.context for s in slots_of(memory.attention).values()} == {"boat at sea", "piano music"}
 
 
 def test_what_cant_be_learned_leaves_the_rest(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -718,20 +723,20 @@ def test_what_cant_be_learned_leaves_the_rest(full: Memory, monkeypatch: pytest.
     mind.checkpoints = lambda: "create"  # nothing is learned in between
     for n in range(4):
         full.recall(f"boat at sea word{n}")
-    assert len(mind.found) == mind.unsaved == 4
-    learn, asked = mind._learn, list[str]()
+    assert len(mind.state.pending) == mind.state.unsaved == 4
+    learn, asked = mind.state.learn, list[str]()
 
-    def fails(question: Any, *rest: Any) -> None:
-        asked.append(question.text)
+    def fails(answer: Any) -> None:
+        asked.append(answer.text)
         if len(asked) == 2:
             raise StoreError("no", "again")
-        learn(question, *rest)
-    monkeypatch.setattr(mind, "_learn", fails)
+        learn(answer)
+    monkeypatch.setattr(mind.state, "learn", fails)
     with pytest.raises(StoreError):
-        mind.settle()
-    assert len(mind.found) == 2
-    mind.settle()
-    assert asked == [f"boat at sea word{n}" for n in range(4)] and not mind.found and mind.unsaved == 3
+        mind.state.process_pending()
+    assert len(mind.state.pending) == 2
+    mind.state.process_pending()
+    assert asked == [f"boat at sea word{n}" for n in range(4)] and not mind.state.pending and mind.state.unsaved == 3
 
 
 def in_store(path: Path) -> Any:
@@ -771,7 +776,7 @@ def test_use_counts_over_processes(path: Path, embedder: str) -> None:
     before = {s["slot"]: s for s in shown(path, embedder)}
     for n in range(3):
         with Memory(path, embedder=embedder) as memory:
-            memory.attention.engine.least = -9.0
+            memory.attention.local.least = -9.0
             said = memory.attention.intelligent_search(f"boat at sea number {n}", top_k=3)
             assert said["source"] == "checkpoint"
             led = said["results"][0].source_slot
@@ -791,30 +796,30 @@ def test_local_answers_seldom_store_attention(path: Path, embedder: str, monkeyp
     with Memory(path, embedder=embedder) as memory:
         memory.write_many(turns(60))
         memory.recall("boat at sea")
-        memory.attention.keep()
-        memory.attention.engine.least, stored = -9.0, []
-        monkeypatch.setattr("rlm.recall.attention.write_slots", lambda *given: stored.append(given))
-        for n in range(2 * UNSAVED):
+        memory.attention.flush()
+        memory.attention.local.least, stored = -9.0, []
+        monkeypatch.setattr("rlm.recall.attention_state.write_slots", lambda *given: stored.append(given))
+        for n in range(2 * FLUSH_THRESHOLD):
             assert memory.attention.intelligent_search(f"boat at sea word{n}", top_k=3)["source"] == "checkpoint"
-        assert not stored and memory.attention.unsaved <= 1
-        memory.attention.keep()
-        assert len(stored) == 1 and not memory.attention.unsaved
+        assert not stored and memory.attention.state.unsaved <= 1
+        memory.attention.flush()
+        assert len(stored) == 1 and not memory.attention.state.unsaved
 
 
 def test_a_subject_that_comes_up_again_with_nothing_to_learn_was_used(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(60))
         memory.recall("boat at sea")
-        memory.attention.keep()
+        memory.attention.flush()
         mind = memory.attention
-        (slot_,) = mind.slots.slots.values()
-        mind.engine.relevance = 99.0  # local search declines
-        mind.engine.of(slot_)
+        (slot_,) = slots_of(mind).values()
+        mind.local.relevance = 99.0  # local search declines
+        mind.local.of(slot_)
         before = in_store(path)
-        assert mind.intelligent_search("sea, the boat")["source"] == "ltm_fallback" and mind.unsaved == 1
-        mind.settle()
-        assert mind.unsaved == 1
-        assert mind.engine.made(mind.slots.slots[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
+        assert mind.intelligent_search("sea, the boat")["source"] == "ltm_fallback" and mind.state.unsaved == 1
+        mind.state.process_pending()
+        assert mind.state.unsaved == 1
+        assert mind.local.made(slots_of(mind)[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
     assert in_store(path) != before
 
 
@@ -827,7 +832,7 @@ def test_what_was_written_meanwhile_is_caught_up_with(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.recall("piano")
         a = memory.attention
-        assert 61 in [r.seq for s in a.slots.slots.values() for r in a.manager.of(s)]
+        assert 61 in [r.seq for s in slots_of(a).values() for r in a.state.checkpoints.of(s)]
 
 
 def test_another_models_slots_are_ignored(path: Path) -> None:
@@ -836,39 +841,39 @@ def test_another_models_slots_are_ignored(path: Path) -> None:
         memory.recall("boat at sea")
     with Memory(path, embedder=Toy("another")) as memory:
         memory.backend.db.query("UPDATE meta SET value = ? WHERE key = 'vector_model'", (json.dumps(["another", 16]),))
-        memory.attention.model()
+        memory.index.model()
         with memory.index.moment():
-            memory.attention.load()
-        assert not memory.attention.slots.slots
+            memory.attention._load()
+        assert not slots_of(memory.attention)
 
 
 def test_a_store_that_cant_be_written_to_keeps_attention_in_memory(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(240))
     with Memory(path, embedder=Toy(), read_only=True) as memory:
-        memory.attention.engine.least = -9.0
+        memory.attention.local.least = -9.0
         found = [memory.intelligent_search(f"boat at sea word{n}")["source"] for n in range(3)]
         assert found[0] == "ltm_fallback" and "checkpoint" in found
-        memory.attention.keep()
+        memory.attention.flush()
         assert not memory.backend.db.query("SELECT 1 FROM slots")
 
 
 def test_a_failed_write_of_attention_leaves_what_was_there(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea")
-    full.attention.keep()
+    full.attention.flush()
     rows = full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs")
     full.recall("piano music")
     with monkeypatch.context() as patch:
-        patch.setattr("rlm.recall.attention.write_checkpoints", lambda *a: (_ for _ in ()).throw(StoreError("full disk")))
+        patch.setattr("rlm.recall.attention_state.write_checkpoints", lambda *a: (_ for _ in ()).throw(StoreError("full disk")))
         with pytest.raises(StoreError):
-            full.attention.keep()
+            full.attention.flush()
     assert rows == (full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs"))
-    full.attention.keep()
+    full.attention.flush()
     assert len(full.backend.db.query("SELECT slot FROM slots")) > len(rows[0])
 
 
 def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.recall.attention.UNSAVED", 1)
+    monkeypatch.setattr("rlm.recall.coordinator.FLUSH_THRESHOLD", 1)
     with Memory(path, embedder=Toy(), busy_timeout_s=60) as full:
         full.write_many(turns(240))
         full.recall("boat at sea")
@@ -877,7 +882,7 @@ def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, m
         other.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         assert rows and len(full.recall("piano music")) == 10 and time.monotonic() - began < 30
-        assert mind.unstored == 1 and mind.unsaved and "piano music" in [s.context for s in mind.slots.slots.values()]
+        assert mind.unstored == 1 and mind.state.unsaved and "piano music" in [s.context for s in slots_of(mind).values()]
         assert status_of(mind)["unstored"] == 1
         other.execute("ROLLBACK")
         other.close()
@@ -885,7 +890,7 @@ def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, m
         assert len(full.recall("cat and kitten " + "x" * 500_000)) == 10 and mind.unstored == 2
         assert full.backend.db.query("SELECT slot, context_hash FROM slots") == rows
         full.backend.db.query("PRAGMA max_page_count = 100000")
-        assert len(full.recall("train at the station")) == 10 and not mind.unsaved
+        assert len(full.recall("train at the station")) == 10 and not mind.state.unsaved
 
 
 CHILD = """
@@ -893,8 +898,8 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from toy import Toy
 from rlm import Memory
-from rlm.recall import attention
-attention.UNSAVED = 1
+from rlm.recall import coordinator
+coordinator.FLUSH_THRESHOLD = 1
 with Memory(sys.argv[1], embedder=Toy()) as memory:
     for n in range(100_000):
         memory.recall(f"boat at sea word{n}")
@@ -926,22 +931,22 @@ def test_a_kill_at_any_moment_leaves_whole_slots(path: Path) -> None:
             assert not db.query("PRAGMA foreign_key_check")
             assert len(memory.recall("boat at sea word1")) == 10
             stored += len(db.query("SELECT 1 FROM slots"))
-            for s in memory.attention.slots.slots.values():
-                assert len(memory.attention.manager.of(s)) <= 5
+            for s in slots_of(memory.attention).values():
+                assert len(memory.attention.state.checkpoints.of(s)) <= 5
     assert stored, "nothing was ever stored, so nothing could be torn"
 
 
 # ---- slots
 
 def test_what_rests_fades_and_makes_room(full: Memory, clock: ManualClock) -> None:
-    full.attention.slots.size = 3
+    full.attention.state.working_memory.size = 3
     for n, subject in enumerate(SUBJECTS):
         full.recall(f"{subject} word{n % 7}")
         clock.advance(minutes=30)
-    full.attention.settle()
-    contexts = {s.context for s in full.attention.slots.slots.values()}
-    assert len(full.attention.slots.slots) == 3 and contexts == {f"{s} word{n}" for n, s in list(enumerate(SUBJECTS))[3:]}
-    assert full.attention.slots.get_active_slots(clock.advance(days=2)) == []
+    full.attention.state.process_pending()
+    contexts = {s.context for s in slots_of(full.attention).values()}
+    assert len(slots_of(full.attention)) == 3 and contexts == {f"{s} word{n}" for n, s in list(enumerate(SUBJECTS))[3:]}
+    assert full.attention.state.working_memory.get_active_slots(clock.advance(days=2)) == []
 
 
 def test_questions_about_the_past_and_inside_a_transaction_are_plain_searches(full: Memory, clock: ManualClock) -> None:
@@ -965,7 +970,7 @@ def test_an_empty_store_has_nothing_to_recall(memory: Memory) -> None:
 def test_words_alone_will_do(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.write_many(turns(240))
-        memory.attention.engine.least = -9.0
+        memory.attention.local.least = -9.0
         said = [memory.intelligent_search(f"boat at sea word{n}") for n in range(4)]
         assert said[-1]["source"] == "checkpoint" and len(said[-1]["results"]) == 10
 
@@ -979,6 +984,6 @@ def test_slots_outlive_everything_that_they_led_to(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.delete([record.id for record in memory.recent(100)])
     with Memory(path, embedder="none") as memory:  # its index has no memory at all
-        assert not memory.recall("boat word3") and memory.attention.slots.slots and not len(memory.index.catalogue["seq"])
+        assert not memory.recall("boat word3") and slots_of(memory.attention) and not len(memory.index.catalogue["seq"])
         memory.write("a new boat", id="new")
         assert ids(memory.recall("boat")) == ["new"]

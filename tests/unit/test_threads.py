@@ -87,7 +87,7 @@ def test_attention_the_graph_and_rules_wait_for_nobody(shared_store: Memory) -> 
         m.graph.stats()
         rules.get_rules()
         if n % 10 == 9:
-            m.attention.keep()
+            m.attention.flush()
 
     together(within, outside, outside, times=30)
     m.close()
@@ -113,7 +113,7 @@ def test_a_thread_that_writes_and_asks_is_not_kept_waiting_by_one_that_keeps(tmp
         thread.start()
         holding.wait(WATCH)
         assert [h.id for h in m.search("tea coffee")] == ["t"]
-        m.attention.keep()
+        m.attention.flush()
         thread.join(WATCH)
         assert took and took[0] < 10, "it waited for the busy timeout"
 

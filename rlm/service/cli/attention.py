@@ -20,14 +20,15 @@ def status_of(attention: SearchCoordinator,  # attention of one namespace
               ) -> dict[str, Any]:
     "For JSON: the slots with their checkpoints, and what the layers did in this process."
     with attention.lock:
-        attention.look()
+        attention.peek()
         now = attention.clock.now()
-        records = attention.records([r.seq for s in attention.slots.slots.values() for r in attention.manager.of(s)])
+        memory, refs = attention.state.working_memory, attention.state.checkpoints.of
+        records = attention.records([r.seq for s in memory.slots.values() for r in refs(s)])
         slots = [{"slot": s.slot_id, "context": s.context, "strength": round(s.strength(now), 3), "uses": s.uses,
                   "last_used_at": to_iso(s.last_used_at), "context_hash": s.context_hash,
                   "checkpoints": [{"id": records[r.seq].id, "relevance": round(r.relevance, 3), "distance": round(r.distance, 3),
-                                   "text": records[r.seq].text} for r in attention.manager.of(s) if r.seq in records]}
-                 for s in attention.slots.get_active_slots(now, 0.0)]
+                                   "text": records[r.seq].text} for r in refs(s) if r.seq in records]}
+                 for s in memory.get_active_slots(now, 0.0)]
         return {"checkpoints": attention.checkpoints(), "slots": slots, "unstored": attention.unstored,
                 "counts": attention.counts.as_dict()}
 
