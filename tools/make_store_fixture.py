@@ -9,7 +9,7 @@ from pathlib import Path
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.store.records import Edge
-from rlm.store.schema import SCHEMA_VERSION
+from rlm.store.sqlite.schema import SCHEMA_VERSION
 from tree import ROOT
 
 FOLDER = ROOT / "tests" / "data"

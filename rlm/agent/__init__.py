@@ -8,17 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rlm.agent.budget import RunLimits
-    from rlm.agent.habit import HabitModel
-    from rlm.agent.log import RLMLogger, load_trajectory
-    from rlm.agent.loop import rlm_run
+    from rlm.agent.loop.budget import RunLimits
+    from rlm.agent.casebased.policy import HabitModel
+    from rlm.agent.tracing.logger import RLMLogger, load_trajectory
+    from rlm.agent.loop.loop import rlm_run
     from rlm.agent.models import Model, ScriptedModel, open_model
     from rlm.agent.ontology import setup_ontology_context
     from rlm.agent.runner import Outcome, run
-    from rlm.agent.trajectory import Trajectory
+    from rlm.agent.tracing.trajectory import Trajectory
 
-_HOMES = {"HabitModel": "habit", "Model": "models", "Outcome": "runner", "RLMLogger": "log", "RunLimits": "budget",
-          "ScriptedModel": "models", "Trajectory": "trajectory", "load_trajectory": "log", "open_model": "models",
+_HOMES = {"HabitModel": "casebased.policy", "Model": "models", "Outcome": "runner", "RLMLogger": "tracing", "RunLimits": "loop",
+          "ScriptedModel": "models", "Trajectory": "tracing", "load_trajectory": "tracing", "open_model": "models",
           "rlm_run": "loop", "run": "runner", "setup_ontology_context": "ontology"}
 
 __all__ = ["HabitModel", "Model", "Outcome", "RLMLogger", "RunLimits", "ScriptedModel", "Trajectory", "load_trajectory",

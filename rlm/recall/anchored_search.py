@@ -17,11 +17,9 @@ from .anchors import AnchorChoice, AnchorManager
 from .graph import GraphIndex
 from ..store.answers import Answer, AnsweringIndex, LazyShares
 from ..store.asked import Asked
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.embedding import Vectors
-from ..store.feed import records_of
 from ..store.hybrid import Query
-from ..store.link_rows import ids_of
 from ..store.plan import Plan
 from ..store.ranked import EQUAL, Ranked
 from ..store.ranking import MIX
@@ -132,10 +130,10 @@ class AnchoredSearcher:
         counts.fallbacks += not local
         counts.hops += sum(h.hops or 0 for h in local) / max(1, len(local))
         target = result.target if local or free else None
-        if not self.index.db.read_only and not (result.choice.starts_new_topic and target is None):
+        if not self.index.backend.read_only and not (result.choice.starts_new_topic and target is None):
             new_topic, hit = not result.walked and target is not None, bool(local) if result.walked else None
             try:
-                with self.index.db.transaction(PATIENCE_S):
+                with self.index.backend.transaction(PATIENCE_S):
                     self.anchors.record(result.choice.slot, target, topic, new_topic, hit)
             except (StoreBusy, StoreFull):
                 counts.unstored += 1
@@ -166,10 +164,10 @@ class AnchoredSearcher:
     def _hits(self, plan: Plan, ranked: Sequence[Ranked], walk: Walk | None, near: Collection[int], slot: str) -> list[AnchoredHit]:
         "Return memories with their scores and their places in the graph, best first, ties by id."
         seqs = [r.seq for r in ranked]
-        records = records_of(self.index.db, seqs)
+        records = self.index.backend.memories.records(seqs)
         place = {} if walk is None else {s: n for n, s in enumerate(walk.seqs.tolist())}
         paths = {s: walk.path(place[s]) for s in seqs if walk is not None and s in place}
-        ids = ids_of(self.graph.db, self.graph.namespace, {s for path in paths.values() for s in path})
+        ids = self.graph.backend.memories.ids(self.graph.namespace, {s for path in paths.values() for s in path})
         spans, hits = self.index.lexical.spans_of(self.index.catalogue.numbers(seqs)), list[AnchoredHit]()
         for r, units in zip(ranked, spans, strict=True):
             answer = Answer(records[r.seq], r.score, LazyShares(records[r.seq], r.parts, plan, units))

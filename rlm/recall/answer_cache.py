@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import normalise
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.cues import Cues
-from ..store.feed import is_plain
+from ..store.filters import is_plain
 from ..store.hybrid import EVERYTHING
 from ..store.ranked import Ranked
 

@@ -19,12 +19,10 @@ from ..core.promotion import confidence
 from .evaluator import compile_rule
 from .parser import FormalError, parse
 from .rule_index import RuleIndex
-from ..store.backend import Filters
-from ..store.connections import unreadable
-from ..store.feed import changed_ids, records_of, seqs_of
+from ..store.filters import Filters
+from ..store.sqlite.connection import unreadable
 from ..store.records import RECALLED, STATUSES, MemoryRecord
-from ..store.slot_rows import rule_rows
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #94c2808a
 class CachedRule(NamedTuple):
@@ -41,12 +39,12 @@ class CachedRule(NamedTuple):
     tags: frozenset[str]  # its tags
 
 
-def load_rules(backend: SQLiteBackend,             # the store
+def load_rules(backend: SQLiteStorage,             # the store
                namespace: str,                     # the partition
                seqs: Sequence[int] | None = None,  # numbers of rules; None: all
                ) -> list[CachedRule]:              # ordered by number
     "Read rules for the cache. Raises `StoreError` when one is damaged."
-    rows, tagged = rule_rows(backend.db, namespace, seqs)
+    rows, tagged = backend.memories.rules(namespace, seqs)
     tags: dict[int, list[str]] = {}
     for seq, tag in tagged:
         tags.setdefault(seq, []).append(tag)
@@ -62,11 +60,11 @@ class HotCacheManager:
     "Holds the rules of one namespace as the store has them now. Threads may share it."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
                  ) -> None:
         self.backend, self.namespace = backend, namespace
-        self._lock = backend.db.lock()
+        self._lock = backend.shared_lock()
         self.clear()
 
     def clear(self) -> None:
@@ -101,9 +99,8 @@ class HotCacheManager:
             self.clear()
             self.put(load_rules(self.backend, self.namespace))
         else:
-            db = self.backend.db
-            changed = changed_ids(db, self.namespace, self._position[1])
-            there = load_rules(self.backend, self.namespace, seqs_of(db, self.namespace, "rule", changed))
+            changed = self.backend.event_log.changed_ids(self.namespace, self._position[1])
+            there = load_rules(self.backend, self.namespace, self.backend.memories.seqs_of(self.namespace, "rule", changed))
             for rule_id in {*changed} - {r.id for r in there}:
                 self.drop(rule_id)
             self.put(there)
@@ -195,7 +192,7 @@ class HotCacheManager:
                 rules: Sequence[CachedRule],  # rules of this cache
                 ) -> list[MemoryRecord]:      # in the same order
         "Read rules from the store, with their present counts and texts."
-        found = records_of(self.backend.db, [r.seq for r in rules]) if rules else {}
+        found = self.backend.memories.records([r.seq for r in rules]) if rules else {}
         return [found[r.seq] for r in rules]
 
 

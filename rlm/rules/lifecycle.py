@@ -20,13 +20,14 @@ from tqdm import tqdm
 from ..core.clock import Clock, from_iso, parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import guarded
-from ..core.promotion import RANK, Gate, Verdict, judge, must_hold
+from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge, must_hold
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
 from .model import Rule, find_rule_record, html_table
-from ..store.backend import Filters, Writes
+from ..store.filters import Filters
+from ..store.storage import Write
 from ..store.records import Event, MemoryRecord, read_count, read_label
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +59,7 @@ def action_of(old: str,  # status before
 
 
 def plan(rule: Rule,        # the rule as it is now
-         verdict: Verdict,  # its new status, and why
+         verdict: PromotionVerdict,  # its new status, and why
          now: datetime,     # the present
          ) -> Transition:
     "Return the change that a verdict asks for."
@@ -67,7 +68,7 @@ def plan(rule: Rule,        # the rule as it is now
     return Transition(rule.rule_id, action, rule.status, verdict.status, verdict.reason, e.success, e.failure)
 
 
-def apply_transition(tx: Writes,             # an open transaction
+def apply_transition(tx: Write,             # an open transaction
                      record: MemoryRecord,   # the rule as it is in the transaction
                      t: Transition,          # the change
                      by: str,                # who decided: job, use, conflict or person
@@ -224,16 +225,16 @@ class RuleLifecycle:
     "Counts the uses of a namespace's rules, and changes their status by evidence or by decision."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  settings: Settings,      # namespace, thresholds of promotion, limits
                  clock: Clock,            # the present
                  ) -> None:
         self.backend, self.settings, self.clock, self.namespace = backend, settings, clock, settings.namespace
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> PromotionPolicy:
         "Return the thresholds of promotion, holding and archiving, from the settings."
-        return Gate.of(self.settings)
+        return PromotionPolicy.of(self.settings)
 
     def update_usage(self,
                      rule_id: str,          # the rule
@@ -266,7 +267,7 @@ class RuleLifecycle:
             return Rule.from_record(self.count(tx, record, counts, now, now, "use", **asked))
 
     def count(self,
-              tx: Writes,                 # an open transaction
+              tx: Write,                 # an open transaction
               record: MemoryRecord,       # the rule as it is in the transaction
               counts: Mapping[str, int],  # success and failure, and access (1 when missing)
               at: datetime,               # when the use was
@@ -281,7 +282,7 @@ class RuleLifecycle:
         [record] = self.backend.get([record.id], self.namespace)
         if counts["failure"] and not record.immutable and must_hold(Rule.from_record(record).evidence(now), self.gate):
             reason = f"{record.failure} failures in total, the last just now: too many"
-            record = apply_transition(tx, record, plan(Rule.from_record(record), Verdict("held", reason), now), why, now)
+            record = apply_transition(tx, record, plan(Rule.from_record(record), PromotionVerdict("held", reason), now), why, now)
             _log.warning("The rule %s is held: %s.", record.id, reason)
         return record
 
@@ -302,7 +303,7 @@ class RuleLifecycle:
             if record.status not in _FROM[action]:
                 raise InvalidInput(f"The rule {record.id!r} is {record.status}, so it can't be changed with {action}.",
                                    f"That works for rules that are {' or '.join(_FROM[action])}.")
-            t = plan(Rule.from_record(record), Verdict(_TO[action], why), now)
+            t = plan(Rule.from_record(record), PromotionVerdict(_TO[action], why), now)
             return Rule.from_record(apply_transition(tx, record, t, "person", now, restart=action in ("promote", "release", "hold")))
 
     def run_due(self,
@@ -328,9 +329,9 @@ class RuleLifecycle:
                 tx.log([Event(at, "rules-job", _JOB, self.namespace, {"judged": len(rules), **report.counts})])
         return report
 
-    def _verdict(self, rule: Rule, now: datetime) -> Verdict:
+    def _verdict(self, rule: Rule, now: datetime) -> PromotionVerdict:
         e = rule.evidence(now)
-        return Verdict(rule.status, "") if rule.immutable else judge(replace(e, idle=0.0) if rule.pinned else e, self.gate)
+        return PromotionVerdict(rule.status, "") if rule.immutable else judge(replace(e, idle=0.0) if rule.pinned else e, self.gate)
 
     def _judge_again(self, rule_id: str, now: datetime) -> Transition | None:
         "Judge one rule and carry the verdict out, in one transaction; None when another job was faster."

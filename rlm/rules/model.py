@@ -24,7 +24,7 @@ from ..core.text import clip, valid_text
 from .expressions import FormalRule, Value, constant, format_constant, format_outcome, json_value
 from .parser import parse
 from ..store.records import MemoryRecord, new_record, read_count, read_label
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/50_rules/05_model.ipynb #6cde726b
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def make_rule_record(rule: Any,                  # the words, or a dictionary of
     return new_record(given.pop("text"), now, settings.namespace, settings.max_text_chars, **given)
 
 
-def find_rule_record(backend: SQLiteBackend,  # the store
+def find_rule_record(backend: SQLiteStorage,  # the store
                      namespace: str,          # the partition
                      rule_id: object,         # the id as a caller gave it
                      ) -> MemoryRecord:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, replace_file
-from ..core.promotion import Gate
+from ..core.promotion import PromotionPolicy
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .evaluator import read_facts, type_facts
@@ -26,13 +26,13 @@ from .lifecycle import DueReport, RuleHistory, RuleLifecycle
 from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_record, make_rule_record
 from .transfer import is_same_rule, read_lines, to_line
 from ..store.answers import AnsweringIndex
-from ..store.backend import Filters
+from ..store.filters import Filters
 from ..store.embedding import Embedder
 from ..store.hybrid import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
-from ..store.sqlite import SQLiteBackend
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.store_vectors import WritingVectors, open_store
-from ..store.transfer import DELETED, ImportReport, removed
+from ..store.transfer.importer import DELETED, ImportReport
 
 # %% ../../nbs/50_rules/09_rule_store.ipynb #f093600c
 class RuleContext(Protocol):
@@ -40,7 +40,7 @@ class RuleContext(Protocol):
 
     settings: Settings
     clock: Clock
-    backend: SQLiteBackend
+    backend: SQLiteStorage
     vectors: WritingVectors
 
     @property
@@ -54,7 +54,7 @@ class OpenedFile:
 
     settings: Settings  # all settings
     clock: Clock  # the present
-    backend: SQLiteBackend  # the store
+    backend: SQLiteStorage  # the store
     vectors: WritingVectors  # vectors of texts, where there is a model
     index: AnsweringIndex  # the search index
 
@@ -108,7 +108,7 @@ class RuleStore:
         self.close()
 
     def __repr__(self) -> str:
-        return f"RuleStore({self.backend.db.path!r}, namespace={self.namespace!r})"
+        return f"RuleStore({self.backend.path!r}, namespace={self.namespace!r})"
 
     def add_rule(self,
                  rule: "str | Mapping[str, Any] | None" = None,  # its words, or a dictionary of fields
@@ -146,7 +146,7 @@ class RuleStore:
         return [Rule.from_record(r) for r in stored]
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> PromotionPolicy:
         "Return the thresholds of promotion, holding and archiving, from the settings."
         return self.lifecycle.gate
 
@@ -268,7 +268,7 @@ class RuleStore:
         wanted = read_lines(lines, self.settings, self.clock.now())
         with self.backend.transaction() as tx:
             here = {r.id: r for r in self.backend.get([*wanted], self.namespace)}
-            gone = removed(self.backend.db, self.namespace, [i for i in wanted if i not in here])
+            gone = self.backend.event_log.deleted(self.namespace, [i for i in wanted if i not in here])
             new = [r for _, r in wanted.values() if r.id not in here and r.id not in gone]
             if new:
                 tx.insert(new)

@@ -23,10 +23,11 @@ from ..core.text import tokens, valid_text
 from .results import Explanation, History, Hit, Hits, Parts
 from .turns import TURN_NAMES, check_formal, fields_of, listed, read_turn
 from ..store.answers import NEARBY
-from ..store.backend import Filters, TermStatistics, Weights, rarest
+from ..store.filters import Filters
+from ..store.storage import TermStatistics, Weights, rarest
 from ..store.building import BackgroundIndex
 from ..store.embedding import Embedder
-from ..store.fulltext import bm25_parts
+from ..store.sqlite.fulltext import bm25_parts
 from ..store.hybrid import Query
 from ..store.postings import AROUND
 from ..store.records import STATUSES, MemoryRecord, new_record, read_count, stored_id
@@ -66,7 +67,7 @@ class OpenMemory:
 
     def __repr__(self) -> str:
         mode = ", read_only=True" if self.backend.read_only else ""
-        return f"{type(self).__name__}({self.backend.db.path!r}, namespace={self.namespace!r}{mode})"
+        return f"{type(self).__name__}({self.backend.path!r}, namespace={self.namespace!r}{mode})"
 
 # %% ../../nbs/70_service/71_finding.ipynb #be0084ed
 class CheckingMemory(OpenMemory):
@@ -269,7 +270,7 @@ class ExplainingMemory(FindingMemory):
             else:
                 parts, frequencies = self.index.explain(asked, memory, chosen)
                 rank = self.index.place(asked, memory, chosen)
-        return Explanation(query, memory, rank, parts, frequencies, held)
+        return Explanation(query, memory, rank, parts, frequencies, held, self.index.scale_of(parts))
 
     def _past_parts(self, words: Sequence[str], chosen: Filters, memory: MemoryRecord,
                     ) -> tuple[int | None, Parts, dict[str, int]]:

@@ -16,7 +16,8 @@ from tabulate import tabulate
 
 from ..core.text import clip
 from ..store.answers import NEARBY
-from ..store.backend import TEXT_COLUMNS, Filters
+from ..store.filters import Filters
+from ..store.storage import TEXT_COLUMNS
 from ..store.postings import AROUND
 from ..store.ranking import PARTS
 from ..store.records import Event, MemoryRecord
@@ -193,6 +194,7 @@ class Explanation:
     parts: Parts  # term → column → share of the score
     frequencies: Mapping[str, int]  # term → how many memories of the namespace hold it
     held_back_by: tuple[str, ...]  # filters that it does not pass
+    scale: float = 1.0  # of what `user` and `when` are worth: min(1, evidence / .5), where evidence is what words and meaning add
 
     @property
     def score(self) -> float:
@@ -206,8 +208,11 @@ class Explanation:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
         if not self.parts:
             return "Not found: no word of the query occurs in it or beside it, and its meaning is no nearer than most."
-        place = f"at rank {self.rank}" if self.rank else "below rank 1,000"
-        return f"Found {place}, score {self.score:.3g}."
+        place, scaled = f"at rank {self.rank}" if self.rank else "below rank 1,000", [c for c in ("user", "when") if f"({c})" in self.parts]
+        found = f"Found {place}, score {self.score:.3g}."
+        if not scaled or self.scale == 1:
+            return found
+        return f"{found} Words and meaning are little evidence, so {' and '.join(scaled)} count {self.scale:.0%}."
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Headers and rows: each term of the query, how many memories hold it, and its share of the score by column."
@@ -227,7 +232,7 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         "For JSON: all of it, with the verdict."
         return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score, "parts": self.parts,
-                "frequencies": self.frequencies, "held_back_by": list(self.held_back_by),
+                "scale": self.scale, "frequencies": self.frequencies, "held_back_by": list(self.held_back_by),
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/70_service/70_results.ipynb #98e87dc7

@@ -18,8 +18,8 @@ from .memory import Memory
 from .cli.memory import memory_group
 
 if TYPE_CHECKING:
-    from rlm.agent.curriculum import Training
-    from rlm.agent.memory_store import SQLiteMemoryBackend
+    from rlm.agent.learning.curriculum import Training
+    from rlm.agent.memory.sqlite import SQLiteMemoryBackend
 
 _all_ = ["memory_group"]
 
@@ -27,7 +27,7 @@ _all_ = ["memory_group"]
 def strategies_of(memory: Memory,  # an opened store
                   ) -> "SQLiteMemoryBackend":
     "The strategies of a store, in its namespace."
-    from rlm.agent.memory_store import SQLiteMemoryBackend
+    from rlm.agent.memory.sqlite import SQLiteMemoryBackend
     return SQLiteMemoryBackend(memory.backend, memory.namespace, memory.clock, memory.settings.secrets)
 
 
@@ -38,7 +38,7 @@ def strategies_of(memory: Memory,  # an opened store
 def import_command(memory: Memory, source: str, as_json: bool) -> None:
     """Bring in the strategies of SOURCE: a pack that comes with rlm, a pack (.jsonl), or candidates (.yaml), which count as read by a
     person. Exit code 1 if some were refused."""
-    from rlm.agent.packs import import_items, read_strategies, shipped_pack, shipped_packs
+    from rlm.agent.memory.packs import import_items, read_strategies, shipped_pack, shipped_packs
     items = shipped_pack(source) if source in shipped_packs() else read_strategies(source)
     report = import_items(strategies_of(memory), items, reviewed=Path(source).suffix in (".yaml", ".yml"))
     counts = {name: len(found) for name, found in report.as_dict().items()}
@@ -52,10 +52,10 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 @json_option
 def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
-    from rlm.agent.export_gates import export_pack
-    from rlm.core.promotion import Gate
+    from rlm.agent.memory.export_gates import export_pack
+    from rlm.core.promotion import PromotionPolicy
     streamed = str(target) == "-"
-    done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, Gate.of(memory.settings))
+    done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
     write_export(target, done.text.split("\n")[:-1])
     if as_json:
         print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
@@ -74,10 +74,10 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
 @json_option
 def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None, as_json: bool) -> None:
     "What was learned, as YAML to read and edit; what the gates refuse has 'keep: false'."
-    from rlm.agent.export_gates import candidates
-    from rlm.core.promotion import Gate
+    from rlm.agent.memory.export_gates import candidates
+    from rlm.core.promotion import PromotionPolicy
     items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
-    text = candidates(items, pack, ontology, Gate.of(memory.settings))
+    text = candidates(items, pack, ontology, PromotionPolicy.of(memory.settings))
     if not as_json or str(out) != "-":
         write_export(out, text.split("\n")[:-1])
     if as_json:
@@ -92,7 +92,7 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
 @json_option
 def report_command(memory: Memory, most: int, as_json: bool) -> None:
     "Which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
-    from rlm.agent.memory_report import memory_report
+    from rlm.agent.memory.report import memory_report
     report = memory_report(strategies_of(memory), most)
     print_json(report.as_dict()) if as_json else click.echo(repr(report))
 
@@ -119,16 +119,16 @@ def show_training(done: "Training",  # what came of it
 def train_command(memory: Memory, curriculum: Path, passes: int, control: bool, no_packs: bool, model: str | None, memory_k: int | None,
                   log_dir: Path | None, as_json: bool) -> None:
     "Ask the questions of CURRICULUM, a YAML file, and learn from the answers. Interrupted training goes on where it stopped."
-    from rlm.agent.curriculum import read_curriculum, train
+    from rlm.agent.learning.curriculum import read_curriculum, train
     from rlm.agent.models import open_model
     from rlm.agent.ontology import setup_ontology_context
-    from rlm.agent.packs import ensure_packs
+    from rlm.agent.memory.packs import ensure_packs
     from rlm.agent.runner import setting_for
-    from rlm.core.promotion import Gate
+    from rlm.core.promotion import PromotionPolicy
     lessons, backend = read_curriculum(curriculum), strategies_of(memory)
     setting = setting_for(open_model(model, memory.settings), memory_k, True, log_dir, {"clock": memory.clock})
     with setup_ontology_context(lessons.path, name=lessons.ontology) as context:
         if not no_packs:
             ensure_packs(backend, lessons.ontology)
-        done = train(lessons, backend, setting, context, passes=passes, control=control, gate=Gate.of(memory.settings))
+        done = train(lessons, backend, setting, context, passes=passes, control=control, gate=PromotionPolicy.of(memory.settings))
     print_json(done.as_dict()) if as_json else show_training(done)

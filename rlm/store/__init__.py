@@ -1,8 +1,9 @@
-"""The store: records, schema, database, full text, backend, upkeep, transfer."""
+"""The store: records, filters, storage protocols, the SQLite storage, transfer."""
 
-from rlm.store.backend import Backend, Filters, Weights
-from rlm.store.database import Database
+from rlm.store.filters import Filters
 from rlm.store.records import Edge, Event, MemoryRecord
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.storage import Storage, Weights
 
-__all__ = ["Backend", "Database", "Edge", "Event", "Filters", "MemoryRecord", "SQLiteBackend", "Weights"]
+__all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLiteStorage", "Storage", "Weights"]

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import tokens
-from .backend import Filters
+from .filters import Filters
 from .feed import Reader
 from .hybrid import POOL, HybridIndex, Query, Retrieved
 from .plan import Plan
 from .postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
 from .ranked import EQUAL, Ranked
+from .ranking import PARTS, Mix
 from .records import MemoryRecord
 
 # %% ../../nbs/10_store/34_answers.ipynb #d275dd41
@@ -176,6 +177,16 @@ class AnsweringIndex(Answering):
             mine = [r for r in self.ranked(found, len(found.candidates.numbers)) if r.seq == record.seq]
             relevant = [r for r in mine if r.parts.get("words") or r.parts.get("meaning")]
             return (self._answers(found, relevant)[0].shares if relevant else {}), frequencies
+
+    def scale_of(self,
+                 shares: Shares,  # of one memory, as `explain` gives them
+                 ) -> float:      # in [0, 1]; 1 for a learned ranking, which weighs in its own way
+        "The scale of what `user` and `when` added to a score: 1 where words, meaning and language added `Mix.evidence` or more."
+        if not isinstance(self.mix, Mix):
+            return 1.0
+        cues = {f"({part})" for part in PARTS} - {"(meaning)", "(language)"}
+        evidence = sum(sum(columns.values()) for name, columns in shares.items() if name not in cues)
+        return max(0.0, min(1.0, evidence / self.mix.evidence))
 
     def place(self,
               query: Query,          # what is asked

@@ -11,7 +11,7 @@ import threading
 from .answers import AnsweringIndex
 from .feed import ASIDE
 from .ranking import Weigher
-from .sqlite import SQLiteBackend
+from .sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/10_store/35_building.ipynb #d6ea1e27
 SLOW = 50_000  # memories that are not read while somebody waits
@@ -21,13 +21,13 @@ class Lagging(AnsweringIndex):
     "Knows how far it is behind the store."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition to index
                  mix: Weigher | None = None,  # what each part of a score is worth; None: as learned here, else the usual
                  slow: int = SLOW,        # memories that are not read while somebody waits
                  ) -> None:
         super().__init__(backend, namespace, mix)
-        self.slow, self._starting = slow, backend.db.lock()
+        self.slow, self._starting = slow, backend.db.shared_lock()
 
     def behind(self) -> int:
         "How many memories are to be read before it can answer, about; what is in its file is taken from there."
@@ -67,9 +67,9 @@ class BackgroundIndex(Building):
     def _near(self) -> bool:
         "Bring the index into step, unless that takes long."
         with self._lock:
-            if self.in_step:
+            if self.updating_index:
                 return True
-            waits = self.db.in_memory or self.db.current().inside
+            waits = self.db.in_memory or self.db.current().active
             with self.backend.snapshot():
                 if not waits and self.behind() > self.slow:
                     return False

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import composed
-from .backend import Filters
+from .filters import Filters
 from .cues import asking, name_parts, script, tells_time
 from .feed import Entry
 from .index_file import Arrays, pack_texts, unpack_texts
@@ -45,6 +45,7 @@ class Facts:
         self.called: dict[str, set[int]] = {}  # a part of a name → speakers who have it, those who said something that is here
         self.spoke = Counter[int]()  # speaker → how many memories
         self.scripts = Counter[int]()  # script → how many memories, with those that are gone and still have a number
+        self.in_sessions = self.by_users = 0  # memories that are here and belong to a conversation; those that a user said, by their role
         self.unlimited = True  # whether all may be found at any time: none was held, archived or about to expire
 
     def __getitem__(self, name: str) -> Values:
@@ -73,8 +74,11 @@ class Facts:
 class Named(Facts):
     "Who has said something that is here, and where memories are."
 
-    def _count(self, speakers: Values, by: int) -> None:
-        "So many more memories of these speakers, or fewer. Who has none left can't be meant by a question."
+    def _count(self, numbers: Values, by: int) -> None:
+        "So many more memories, or fewer. A speaker who has none left can't be meant by a question."
+        speakers = self["speaker"][numbers]
+        self.in_sessions += by * int((self["session"][numbers] >= 0).sum())
+        self.by_users += by * int((self["user"][numbers] & (self["role"][numbers] >= 0)).sum())
         counts = Counter[int](speakers[speakers >= 0].tolist())
         before = {number: self.spoke[number] for number in sorted(counts)}
         self.spoke.update({number: by * n for number, n in counts.items()})
@@ -107,7 +111,7 @@ class Filling(Named):
         if (missing := int(seqs.max()) + 1 - self.place.size) > 0:
             self.place.extend(np.zeros(missing, np.int32))
         self.place.values[seqs] = 1 + np.arange(first, first + len(some))
-        self._count(self["speaker"][first:], 1)
+        self._count(np.arange(first, first + len(some)), 1)
         self.scripts.update(self["script"][first:].tolist())
         self._limit(first)
 
@@ -118,7 +122,7 @@ class Filling(Named):
         words, text = len(e.columns.get("text", ())), composed(e.text)  # as `cues_in` reads a question
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker(e.speaker),
-                (e.role or "").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LONG_ENOUGH),
+                (e.role or "user").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LONG_ENOUGH),
                 tells_time(text), asking(text), script(text), *self._names(e))
 
     def _names(self, e: Entry) -> list[int]:
@@ -135,7 +139,7 @@ class Leaving(Filling):
         "Take memories out."
         numbers = np.unique(self.numbers(seqs))
         self.place.values[self["seq"][numbers]] = 0
-        self._count(self["speaker"][numbers], -1)
+        self._count(numbers, -1)
         return numbers
 
 
@@ -209,7 +213,7 @@ def catalogue_from(arrays: Arrays,  # what `catalogue_arrays` made; others may b
     names = json.loads(unpack_texts(arrays["names"])[0])
     c.sessions, c.speakers, *labels = ({name: n for n, name in enumerate(known)} for known in names)
     c.labels = dict(zip(LABELS, labels, strict=True))
-    c._count(c["speaker"][c.place.values[c.place.values > 0] - 1], 1)
+    c._count(c.place.values[c.place.values > 0] - 1, 1)
     c.scripts = Counter(c["script"].tolist())
     c._limit(0)
     return c

@@ -21,12 +21,14 @@ from tqdm import tqdm
 from ..core.compiled import searched
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION, tokens
-from .backend import MAX_TERMS, Filters, rarest
+from .filters import Filters
+from .storage import MAX_TERMS, rarest
 from .catalogue import Catalogue, Values, catalogue_arrays, catalogue_from
-from .connections import identity_of
+from .sqlite.database import identity_of
 from .cues import Cues
 from .embedding import Vectors
-from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries, is_plain
+from .feed import Changes, allowed_seqs, changed_seqs, entries
+from .filters import is_plain
 from .index_file import index_folder, index_path, read_index, write_index
 from .lexical_index import LexicalIndex, from_arrays, to_arrays
 from .loops import BEST_VECTORS
@@ -36,7 +38,7 @@ from .plan import Plan
 from .ranked import Best
 from .ranker import Learned, facts, load_ranker
 from .ranking import HEADS, MIX, TRUE, Candidates, Mix, Ranking, Weigher, narrowed
-from .sqlite import SQLiteBackend
+from .sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/10_store/33_hybrid.ipynb #c83f8470
 KEPT = 2000  # memories read anew after which the index is worth a file
@@ -49,7 +51,7 @@ class OnFile(Ranking):
     numbering = 0  # goes up when memories get other numbers: whoever has copied numbers must look them up again
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition to index
                  mix: Weigher | None = None,  # what each part of a score is worth; None: as learned here, else the usual `Mix`
                  ) -> None:
@@ -58,7 +60,7 @@ class OnFile(Ranking):
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.lexical, self.meaning = LexicalIndex(), Meaning(backend, namespace)
         self.position = "", 0  # the store's identity and the last event known here: the same object while nothing changes here
-        self._whole, self._unkept, self._lock = False, 0, backend.db.lock()
+        self._whole, self._unkept, self._lock = False, 0, backend.db.shared_lock()
         self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int, int], tuple[str, int]]]()  # connection → in step at that moment
 
     def _stamp(self, identity: str) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class Kept(OnFile):
 
     def keep(self) -> None:
         "Put the index into its files, if much has been read since they were made."
-        if max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().inside or (folder := index_folder(self.db)) is None:
+        if max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active or (folder := index_folder(self.db)) is None:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             line, last = self.backend.position()
@@ -141,7 +143,7 @@ class Renewing(Taking):
         "An index of nothing, and all that is to be read."
         self.lexical, self.catalogue = LexicalIndex(), Catalogue()
         self.numbering += 1
-        return frozenset(all_seqs(self.db, self.namespace))
+        return frozenset(self.backend.memories.seqs(self.namespace))
 
     def _read_again(self, changed: Collection[int]) -> None:
         for number in self.catalogue.remove(changed).tolist():
@@ -157,11 +159,11 @@ class InStep(Renewing):
     "An index that follows the store."
 
     @property
-    def in_step(self) -> bool:
+    def updating_index(self) -> bool:
         "Whether it knows all that is in the store."
         if not (self._whole and self.meaning.intact):
             return False
-        connection, said = self.db.current(), self.db.moment()
+        connection, said = self.db.current(), self.db.change_token()
         if said is not None and self._seen.get(connection) == (said, self.position):
             return True
         same = self.backend.position() == self.position
@@ -171,7 +173,7 @@ class InStep(Renewing):
 
     def sync(self) -> None:
         "Catch up with the store."
-        if not self.in_step:
+        if not self.updating_index:
             with self.backend.snapshot():
                 self._follow(self.backend.position())
 

@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .database import Database
+from .sqlite.database import SQLiteDatabase
 from ..core.whole_file import discard, written
 
 # %% ../../nbs/10_store/14_index_file.ipynb #cffeaee3
-FORMAT = 7  # raised when what the files hold changes
+FORMAT = 8  # raised when what the files hold changes
 Arrays = dict[str, NDArray[Any]]
 
 
-def index_folder(db: Database,  # a store
+def index_folder(db: SQLiteDatabase,  # a store
                  ) -> Path | None:
     "Where a store's index files are, if there are any; None for a store in memory."
     return None if db.in_memory else Path(f"{db.path}.index")
@@ -89,7 +89,7 @@ def read_index(path: Path,                # the file; it may be missing
 PATIENCE = 1.0  # seconds to wait for a writer: it may itself be waiting for a search in the index that is being kept
 
 
-def put_in_place(db: Database,   # the store that the file is made from; this thread is in no snapshot of it
+def put_in_place(db: SQLiteDatabase,   # the store that the file is made from; this thread is in no snapshot of it
                  part: Path,     # the complete file
                  path: Path,     # where it goes; one that is there is replaced
                  position: int,  # number of the last event that the file knows
@@ -102,7 +102,7 @@ def put_in_place(db: Database,   # the store that the file is made from; this th
         return True
 
 # %% ../../nbs/10_store/14_index_file.ipynb #631f0e72
-def write_index(db: Database,              # the store the index is made from
+def write_index(db: SQLiteDatabase,              # the store the index is made from
                 path: Path,                # where the file goes; one that is there is replaced
                 stamp: Mapping[str, Any],  # what `read_index` will ask for
                 position: int,             # number of the last event the index knows
@@ -123,7 +123,7 @@ def write_index(db: Database,              # the store the index is made from
         return False
 
 # %% ../../nbs/10_store/14_index_file.ipynb #b0d0fbae
-def drop_indexes(db: Database,                  # a store
+def drop_indexes(db: SQLiteDatabase,                  # a store
                  namespace: str | None = None,  # whose; None: of all
                  ) -> None:
     "Overwrite and remove a store's index files, as an erasure must; they are made again when needed."

@@ -16,13 +16,13 @@ import numpy as np
 from ..core.clock import Clock, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.ids import new_id
-from .backend import Filters
-from .database import Database
+from .filters import Filters
+from .sqlite.database import SQLiteDatabase
 from .hybrid import POOL, HybridIndex, Query
 from .ranker import Example, Learned, dump_ranker, facts, features
 from .ranking import narrowed
 from .records import Event, dump_json
-from .sqlite import SQLiteBackend
+from .sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/10_store/37_learning.ipynb #6be3e545
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _labelled(line: str, where: str, n: int) -> Labelled:
         raise InvalidInput(f"This is no labelled question ({where}): {line[:60]!r}", hint) from None
 
 # %% ../../nbs/10_store/37_learning.ipynb #32490941
-def recorded(db: Database,    # the store
+def recorded(db: SQLiteDatabase,    # the store
              namespace: str,  # the partition
              ) -> list[Labelled]:
     "Questions that memories helped with, as recorded; what helped and failed equally often counts as neither."
@@ -87,12 +87,12 @@ def examples(index: HybridIndex,             # of the store
             yield Example(features(parts), relevant, labelled.group)
 
 
-def _ids(db: Database, seqs: Sequence[int]) -> list[str]:
+def _ids(db: SQLiteDatabase, seqs: Sequence[int]) -> list[str]:
     known = dict(db.query("SELECT seq, id FROM memories WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),)))
     return [known.get(s, "") for s in seqs]
 
 # %% ../../nbs/10_store/37_learning.ipynb #44b3b08d
-def save_ranker(backend: SQLiteBackend,  # the store
+def save_ranker(backend: SQLiteStorage,  # the store
                 namespace: str,          # whose searches it ranks
                 ranker: Learned,         # as `learn` made it
                 clock: Clock,            # for the diary
@@ -106,7 +106,7 @@ def save_ranker(backend: SQLiteBackend,  # the store
     return id
 
 
-def forget_rankers(backend: SQLiteBackend,  # the store
+def forget_rankers(backend: SQLiteStorage,  # the store
                    namespace: str,          # whose searches they rank
                    clock: Clock,            # for the diary
                    ) -> int:                # how many there were

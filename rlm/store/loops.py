@@ -75,10 +75,10 @@ def BEST_VECTORS(found, place, seqs, cosines, mean, spread):  # type: ignore[no-
                 found[at - 1] = worth
 
 # %% ../../nbs/10_store/22_loops.ipynb #d91b74ce
-@loop("f4+ f4+ i8* f4* f4* i4* f8 f8")
-def SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation):  # type: ignore[no-untyped-def]
-    "For each candidate: the best of its conversation over the best of all; 0 without a conversation."
-    w, d, most = np.float32(word), np.float32(deviation), np.float32(0)
+@loop("f4+ f4+ i8* f4* f4* i4* f8 f8 f8")
+def SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation, enough):  # type: ignore[no-untyped-def]
+    "For each candidate: the best of its conversation over the best of all, times that best over `enough` where it is less."
+    w, d, least, most = np.float32(word), np.float32(deviation), np.float32(enough), np.float32(0)
     for i in range(len(numbers)):
         worth, s = w * words[i] + d * meaning[i], session[numbers[i]]
         most = max(most, worth)
@@ -86,30 +86,33 @@ def SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviati
             best[s] = worth
     for i in range(len(numbers)):
         s = session[numbers[i]]
-        shares[i] = best[s] / most if s >= 0 and most > 0 else np.float32(0)
+        own = best[s] if s >= 0 else w * words[i] + d * meaning[i]
+        shares[i] = own / most * min(np.float32(1), own / least) if most > 0 else np.float32(0)
     for i in range(len(numbers)):
         if session[numbers[i]] >= 0:
             best[session[numbers[i]]] = 0
 
 # %% ../../nbs/10_store/22_loops.ipynb #6d290662
-@loop("f8+ f8++ i8* i8* f4* f4* f4* i1* i8 f8 ?* f4* i4* i4* ?* ?* f8*")
+@loop("f8+ f8++ i8* i8* f4* f4* f4* i1* i8 f8 ?* f4* i4* i4* ?* ?* f8* f8")
 def SCORE(total, parts, which, numbers, words, meaning, shares, script, foreign, chance, user, length,  # type: ignore[no-untyped-def]
-          spoken, named, dated, telling, weights):
+          spoken, named, dated, telling, weights, enough):
     "The score of each candidate and its parts; minus infinity for one that has neither words nor meaning."
     for j in range(len(which)):
         i = which[j]
         n, row = numbers[i], parts[min(j, len(parts) - 1)]
-        row[0] = np.float32(weights[0]) * words[i]
-        row[1] = np.float32(weights[1]) * meaning[i]
-        row[2] = np.float32(weights[2]) * max(meaning[i] - np.float32(chance), np.float32(0)) if script[n] == foreign else 0.0
+        said, meant, other = np.float32(weights[0]) * words[i], np.float32(weights[1]) * meaning[i], np.float32(0)
+        if script[n] == foreign:
+            other = np.float32(weights[2]) * max(meaning[i] - np.float32(chance), np.float32(0))
+        scale = max(np.float32(0), min(np.float32(1), (said + meant + other) / np.float32(enough)))
+        row[0], row[1], row[2] = said, meant, other
         row[3] = np.float32(weights[3]) * shares[i]
         row[4] = 0.0
         for speaker in named:
             if spoken[n] == speaker:
                 row[4] = weights[4]
-        row[5] = weights[5] if user[n] else 0.0
+        row[5] = np.float32(weights[5]) * scale if user[n] else 0.0
         row[6] = weights[6] if len(dated) and dated[i] else 0.0
-        row[7] = weights[7] if len(telling) and telling[n] else 0.0
+        row[7] = np.float32(weights[7]) * scale if len(telling) and telling[n] else 0.0
         row[8] = np.float32(weights[8]) * length[n]
         worth = row[0]
         for part in range(1, len(row)):
@@ -141,18 +144,18 @@ def PICK(where, k, equal, total):  # type: ignore[no-untyped-def]
     return n
 
 # %% ../../nbs/10_store/22_loops.ipynb #60f6486a
-@loop("i8+ f8+ f8++ f4+ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* ?* f8*")
+@loop("i8+ f8+ f8++ f4+ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* ?* f8*")
 def RANK(where, total, parts, shares, best, k, equal, which, numbers, words, meaning, session, word, deviation,  # type: ignore[no-untyped-def]
-         script, foreign, chance, user, length, spoken, named, dated, telling, weights):
+         enough, script, foreign, chance, user, length, spoken, named, dated, telling, weights):
     "Score the candidates at the places `which`; find the best `k`, whoever is equal to the last, and their parts. Returns how many."
-    SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation)
+    SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation, enough)
     SCORE(total, parts[:1], which, numbers, words, meaning, shares, script, foreign, chance, user, length, spoken, named, dated, telling,
-          weights)
+          weights, enough)
     n = PICK(where, k, equal, total)
     if n:
         again = np.empty(n, np.int64)
         for j in range(n):
             again[j] = which[where[j]]
         SCORE(np.empty(n), parts[:n], again, numbers, words, meaning, shares, script, foreign, chance, user, length, spoken, named, dated,
-              telling, weights)
+              telling, weights, enough)
     return n

@@ -20,7 +20,7 @@ from .embedding import Vectors
 from .feed import changed_seqs
 from .index_file import put_in_place
 from .postings import Growing
-from .sqlite import SQLiteBackend
+from .sqlite.storage import SQLiteStorage
 from .vector_codes import Floats, Ints, centred
 from .vector_fold import DEFAULTS, Tuning
 from .vector_hits import Allowed, State
@@ -34,7 +34,7 @@ class Levelled:
     "The vectors of one namespace and one model, levelled."
 
     def __init__(self,
-                 backend: SQLiteBackend,  # the store
+                 backend: SQLiteStorage,  # the store
                  stamp: ModelStamp,       # of its vectors
                  namespace: str,          # the partition
                  ) -> None:
@@ -218,7 +218,7 @@ class Following:
     "The vectors of one namespace, in memory and in a file."
 
     def __init__(self,
-                 backend: SQLiteBackend,    # the store
+                 backend: SQLiteStorage,    # the store
                  namespace: str,            # the partition
                  tuning: Tuning = DEFAULTS,  # what a search may cost and miss
                  ) -> None:

@@ -87,12 +87,17 @@ def ranks(values: NDArray[np.float64],  # of candidates
     return (np.searchsorted(ordered, -values) + np.searchsorted(ordered, -values, side="right") - 1) / 2
 
 
+def _shares(session: Values, meaning: Values) -> Values:
+    most = meaning.max(initial=0)
+    return best_of_session(session, meaning) / most if most > 0 else np.zeros(len(meaning))
+
+
 def features(parts: Mapping[str, Values],  # of every candidate, by `PARTS`, and what `facts` tells
              ) -> NDArray[np.float64]:     # (features, candidates), in the order of `FEATURES`
     "What a learned ranker sees."
     words, meaning = (np.asarray(parts[name], float) for name in ("words", "meaning"))
     more = [words * meaning, parts["when"] * words, parts["speaker"] * words, -np.log1p(ranks(words)),
-            best_of_session(parts["conversation"], meaning), (parts["asks"] == 2) * meaning, answers(parts), parts["rarity"]]
+            _shares(parts["conversation"], meaning), (parts["asks"] == 2) * meaning, answers(parts), parts["rarity"]]
     return np.array([*(parts[name] for name in PARTS), *more], float).reshape(len(FEATURES), -1)
 
 # %% ../../nbs/10_store/36_ranker.ipynb #dd3b7ce4

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['PARTS', 'MIX', 'TRUE', 'CODES', 'HEADS', 'NO_SCRIPT', 'Refine', 'NO_NUMBERS', 'NO_BOOLS', 'FEW', 'Mix', 'Weigher',
-           'Nearness', 'Candidates', 'narrowed', 'best_of_session', 'worth_of', 'completed', 'said_on', 'chance',
-           'other_script', 'in_other_words', 'cued', 'added', 'scores_of', 'nth_best', 'Adding', 'Refining', 'Scoring',
-           'weights_of', 'Given', 'named_in', 'dated_in', 'Looping', 'Picking', 'Ranking']
+           'Nearness', 'Candidates', 'narrowed', 'best_of_session', 'share_of_session', 'worth_of', 'completed',
+           'said_on', 'chance', 'other_script', 'in_other_words', 'cued', 'scaled', 'added', 'scores_of', 'nth_best',
+           'Adding', 'Refining', 'Scoring', 'weights_of', 'Given', 'named_in', 'dated_in', 'Looping', 'Picking',
+           'Ranking']
 
 # %% ../../nbs/10_store/32_ranking.ipynb #dd732f02
 import sys
@@ -32,12 +33,13 @@ class Mix:
     words: float = 1.0  # BM25 over its ceiling
     meaning: float = 0.14  # for each standard deviation that it is nearer than memories at large
     language: float = 0.28  # and for each beyond what chance gives, if it is of another script than the question: words can't say anything
-    session: float = 0.3  # how good the best memory of its conversation is, against the best of all
+    session: float = 0.3  # the evidence of the best memory of its conversation, against the best of all; scaled by `evidence`
     speaker: float = 0.6  # the question names who said it
-    user: float = 0.5  # the user's own words, where memories carry roles
+    user: float = 0.5  # the user's own words, or written without a role, where memories carry roles; scaled by `evidence`
     date: float = 0.4  # the question names a date, and it was said then
-    when: float = 0.3  # the question asks when, and it tells a time
+    when: float = 0.3  # the question asks when, and it tells a time; scaled by `evidence`
     length: float = 0.06  # for each e-fold of its length in words, up to 25: "Thanks!" answers little
+    evidence: float = 0.5  # what words, meaning and language must add for session, user and when to count in full
 
     def weigh(self,
               parts: Mapping[str, Values],  # part → its amount, for each candidate
@@ -107,25 +109,31 @@ def narrowed(c: Catalogue,      # facts
     "Those who have to do with the question; of very many the best by what costs nothing to know."
     kept = np.flatnonzero(some.found)
     if len(kept) > most:
-        worth = worth_of(some.words, some.meaning) + MIX.user * some.of(c["user"]) + MIX.length * some.of(c["length"])
+        worth = worth_of(some.words, some.meaning)
+        user = MIX.user * np.minimum(1, worth / MIX.evidence) * some.of(c["user"]) if c.by_users else 0
+        worth = worth + user + MIX.length * some.of(c["length"])
         kept = np.sort(kept[np.argpartition(-worth[kept], most)[:most]])
     if also:
         kept = np.union1d(kept, np.flatnonzero(np.isin(some.numbers, list(also))))
     return some.only(kept)
 
 
-def best_of_session(session: Values,  # (n,) -1 for none
+def best_of_session(session: Values,  # (n,) -1 for none: a conversation of one
                     worth: Values,    # (n,) from 0
-                    ) -> Values:      # (n,) in [0, 1]; 0 without a session
-    "For each candidate: the best of its session over the best of all."
-    most = worth.max(initial=0)
-    if most <= 0:
-        return np.zeros(len(worth))
-    best = np.zeros(int(session.max()) + 2, worth.dtype)
+                    ) -> Values:      # (n,) as `worth`
+    "For each candidate: the best of its session."
+    best = np.zeros(int(session.max(initial=-1)) + 2, worth.dtype)
     np.maximum.at(best, session, worth)  # those of no session meet in the last place
-    best[-1] = 0
-    shares: Values = (best / most)[session]
-    return shares
+    return np.asarray(np.where(session < 0, worth, best[session]))
+
+
+def share_of_session(session: Values,   # (n,) -1 for none: a conversation of one
+                     worth: Values,     # (n,) from 0
+                     evidence: float,   # below it a session counts for less
+                     ) -> Values:       # (n,) in [0, 1]
+    "For each candidate: the best of its session over the best of all, times that best over `evidence` where it is less."
+    best, most = best_of_session(session, worth), worth.max(initial=0)
+    return np.asarray(best / most * np.minimum(1, best / evidence) if most > 0 else np.zeros(len(worth)))
 
 # %% ../../nbs/10_store/32_ranking.ipynb #47c855ce
 def worth_of(words: Values,    # (n,) BM25 over its ceiling
@@ -185,28 +193,40 @@ def cued(c: Catalogue,      # facts
     found = dict[str, Values]()
     if cues.speakers:
         found["speaker"] = np.isin(some.of(c["speaker"]), list(cues.speakers))
-    if (user := some.of(c["user"])).any():
-        found["user"] = user
+    if c.by_users:
+        found["user"] = some.of(c["user"])
     if cues.dates:
         found["date"] = said_on(some.of(c["said"]), cues.dates)
     if cues.when:
         found["when"] = some.of(c["time"])
     return found | {"length": some.of(c["length"])}
 
-# %% ../../nbs/10_store/32_ranking.ipynb #0aaf557b
-Refine = Callable[[NDArray[np.int64]], Values]  # seqs of memories → their true deviations
 
-# %% ../../nbs/10_store/32_ranking.ipynb #0aba6175
+def scaled(amounts: dict[str, Values],  # part → its amount, for each candidate
+           mix: Mix,                    # what each part is worth
+           ) -> dict[str, Values]:      # the same parts, in the same order
+    "Scale what the user's words and the telling of a time are worth by the evidence of words and meaning."
+    if not (rest := amounts.keys() & {"user", "when"}):
+        return amounts
+    evidence = added({part: getattr(mix, part) * amounts[part] for part in ("words", "meaning", "language") if part in amounts}, np.float32)
+    scale = np.clip(evidence / np.float32(mix.evidence), np.float32(0), np.float32(1))
+    return {part: values * scale if part in rest else values for part, values in amounts.items()}
+
+
 def added(weighed: Mapping[str, Values],  # name → what it adds to each score
+          kind: type = np.float64,        # of the sum
           ) -> Values:
-    "The scores."
+    "The sums, one for each candidate."
     first, *others = weighed.values()
-    total = np.array(first, np.float64)
+    total: Values = np.array(first, kind)
     for amounts in others:
         total += amounts
     return total
 
+# %% ../../nbs/10_store/32_ranking.ipynb #0aaf557b
+Refine = Callable[[NDArray[np.int64]], Values]  # seqs of memories → their true deviations
 
+# %% ../../nbs/10_store/32_ranking.ipynb #0aba6175
 def scores_of(some: Candidates,               # of a question
               weighed: Mapping[str, Values],  # name → what it adds to each score
               ) -> Values:
@@ -231,12 +251,12 @@ def _close(total: Values,     # scores, not by true vectors
            worth: Values,     # what words and meaning alone come to
            k: int,            # how many are wanted
            by: Nearness,      # what they were computed from
-           linear: bool,      # whether a score changes as little as its parts
+           steep: float,      # by how much more a score changes than what meaning adds; infinite: nobody knows
            ) -> NDArray[np.int64]:
     "Where those are whose true vectors may matter: for their own score, or for the scores of all others in their session."
     wanted, least = max(by.rescored, 2 * k), -sys.float_info.max  # filters leave few who are above minus infinity, perhaps
-    if linear and len(total) > k:
-        least = max(least, nth_best(total, k) - by.unsure)
+    if len(total) > k:
+        least = max(least, nth_best(total, k) - steep * by.unsure)
     close = total >= least
     if np.count_nonzero(close) > wanted:
         close = total >= nth_best(total, wanted)
@@ -266,11 +286,24 @@ class Adding:
         "What weighing wants to know besides the parts: nothing, for the usual mix."
         return {}
 
-    def _amounts(self, cues: Cues, some: Candidates, worth: Values) -> dict[str, Values]:
+    @property
+    def usual(self) -> Mix:
+        "What each part is worth; the usual mix, where that is learned."
+        return self.mix if isinstance(self.mix, Mix) else MIX
+
+    def _amounts(self, cues: Cues, some: Candidates) -> dict[str, Values]:
         "Words, meaning, what the conversation has of both, and cues. Learned ranking wants all parts."
-        known = {"words": some.words, "meaning": some.meaning, **in_other_words(self.catalogue, cues, some),
-                 "session": best_of_session(some.of(self.catalogue["session"]), worth), **cued(self.catalogue, cues, some)}
-        return known if isinstance(self.mix, Mix) else completed(known, len(worth)) | self.facts(some.numbers)
+        c, known = self.catalogue, {"words": some.words, "meaning": some.meaning, **in_other_words(self.catalogue, cues, some)}
+        if c.in_sessions:
+            known["session"] = share_of_session(some.of(c["session"]), worth_of(some.words, some.meaning), self.usual.evidence)
+        known = scaled(known | cued(c, cues, some), self.usual)
+        return known if isinstance(self.mix, Mix) else completed(known, len(some.words))
+
+    def _steep(self, cues: Cues) -> float:
+        "By how much more a score changes than what meaning adds, at most: where evidence is little, other parts change with it."
+        if not isinstance(self.mix, Mix):
+            return np.inf
+        return 1 + (self.mix.user * bool(self.catalogue.by_users) + self.mix.when * cues.when) / self.mix.evidence
 
 # %% ../../nbs/10_store/32_ranking.ipynb #26afd626
 class Refining(Adding):
@@ -281,10 +314,9 @@ class Refining(Adding):
         "With true vectors for those that are close; nobody else can be among the best, but learned ranking compares with all."
         meaning = some.meaning.copy()
         meaning[close] = refine(self.catalogue["seq"][some.numbers[close]])
-        session = best_of_session(some.of(self.catalogue["session"]), worth_of(some.words, meaning))
         kept = close if isinstance(self.mix, Mix) else np.arange(len(meaning))
         better = replace(some, meaning=meaning, by=TRUE)
-        known = {**amounts, "meaning": meaning, "session": session, **in_other_words(self.catalogue, cues, better)}
+        known = {**amounts, **self._amounts(cues, better)}
         return better.only(kept), {n: values[kept] for n, values in known.items()}
 
 # %% ../../nbs/10_store/32_ranking.ipynb #76e0cf2d
@@ -298,12 +330,14 @@ class Scoring(Refining):
                 refine: Refine | None = None,  # knows true deviations
                 ) -> tuple[Candidates, dict[str, Values]]:  # those who may be among the best; in the order of `PARTS`, then `facts`
         "The parts of scores that count."
-        worth = worth_of(some.words, some.meaning)
-        amounts = self._amounts(cues, some, worth)
+        amounts = self._amounts(cues, some)
+        if not isinstance(self.mix, Mix):
+            amounts |= self.facts(some.numbers)
         if refine is None or some.by is TRUE or not some.meaning.any():
             return some, amounts
         total = scores_of(some, self.mix.weigh(amounts))
-        return self._refined(cues, some, _close(total, worth, k, some.by, isinstance(self.mix, Mix)), amounts, refine)
+        worth = worth_of(some.words, some.meaning)
+        return self._refined(cues, some, _close(total, worth, k, some.by, self._steep(cues)), amounts, refine)
 
     def parts(self,
               cues: Cues,        # of the question
@@ -321,10 +355,13 @@ def _best(total: Values, k: int) -> Values:
 
 # %% ../../nbs/10_store/32_ranking.ipynb #3291d663
 @lru_cache(16)
-def weights_of(mix: Mix,  # any
+def weights_of(mix: Mix,        # any
+               sessions: bool,  # whether any memory belongs to a conversation
+               users: bool,     # whether any memory is a user's by its role
                ) -> NDArray[np.float64]:  # in the order of `PARTS`
-    "What each part is worth."
-    return np.array([getattr(mix, part) for part in PARTS])
+    "What each part is worth: nothing, where all memories would have the same of it."
+    without = {"session": not sessions, "user": not users}
+    return np.array([0.0 if without.get(part) else getattr(mix, part) for part in PARTS])
 
 
 @dataclass(slots=True, eq=False)
@@ -362,6 +399,10 @@ class Looping(Scoring):
 
     _blank = np.zeros(0, np.float32)
 
+    def weights(self) -> NDArray[np.float64]:
+        "What each part is worth here, in the order of `PARTS`; the same array until that changes."
+        return weights_of(self.usual, bool(self.catalogue.in_sessions), bool(self.catalogue.by_users))
+
     def blank(self) -> NDArray[np.float32]:
         "Zeros, at least one for each conversation. Whoever writes there leaves it blank."
         if len(self._blank) < len(self.catalogue.sessions):
@@ -380,8 +421,8 @@ class Looping(Scoring):
         assert run is not None and isinstance(self.mix, Mix)
         where, total, parts = np.empty(len(some), np.int64), np.empty(len(some)), np.empty((len(some), len(PARTS)))
         n = run(where, total, parts, shares, self.blank(), min(k, len(some)), EQUAL, some, g.numbers, g.words, g.meaning, c["session"],
-                MIX.words, MIX.meaning, c["script"], g.other, chance(c.scripts[g.other]), c["user"], c["length"], c["speaker"], g.named,
-                g.dated, g.telling, weights_of(self.mix))
+                MIX.words, MIX.meaning, self.mix.evidence, c["script"], g.other, chance(c.scripts[g.other]), c["user"], c["length"],
+                c["speaker"], g.named, g.dated, g.telling, self.weights())
         return where[:n], total, parts[:n].copy()
 
 # %% ../../nbs/10_store/32_ranking.ipynb #01857707
@@ -395,7 +436,7 @@ class Picking(Looping):
         given, chosen = self._given(cues, some), np.arange(len(some.numbers))
         if refine is not None and some.by is not TRUE and given.meaning.any():
             total = self._best_of(given, chosen, 0)[1]
-            chosen = _close(total, worth_of(given.words, given.meaning), k, some.by, linear=True)
+            chosen = _close(total, worth_of(given.words, given.meaning), k, some.by, self._steep(cues))
             given.meaning = given.meaning.copy()
             given.meaning[chosen] = refine(self.catalogue["seq"][given.numbers[chosen]])
         where, total, parts = self._best_of(given, chosen, k)

@@ -15,12 +15,12 @@ from tqdm import tqdm
 
 from ..core.clock import Clock, SystemClock
 from ..core.errors import StoreReadOnly
-from .database import Database
+from .sqlite.database import SQLiteDatabase
 from .embedding import Embedder
 from .records import Event
 from .vector_rows import (ModelStamp, insert_vectors, missing_vectors, passages, read_stamp, stamp_of,
                                    write_stamp)
-from .sqlite import SQLiteWrites
+from .sqlite.writer import SQLiteWriter
 
 # %% ../../nbs/10_store/30_reembed.ipynb #d8f9bca7
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ReembedReport:
         return f"<reembed: {self.model}, {self.embedded} embedded, {self.removed} old vectors removed>"
 
 # %% ../../nbs/10_store/30_reembed.ipynb #fc40fa01
-def fill_batch(db: Database,          # an open store
+def fill_batch(db: SQLiteDatabase,          # an open store
                embedder: Embedder,    # the new model
                stamp: ModelStamp,     # its stamp
                seqs: Sequence[int],   # memories without its vectors
@@ -55,11 +55,11 @@ def fill_batch(db: Database,          # an open store
         insert_vectors(db, stamp, {row[0]: made[row[0]] for row in same})
         present = read_stamp(db)
         if present is not None and stamp.same(present):  # searches use them from now on: tell the indexes
-            SQLiteWrites(db).log([Event(clock.now(), "embed", row[2], row[3], {"model": stamp.model}) for row in same])
+            SQLiteWriter(db).log([Event(clock.now(), "embed", row[2], row[3], {"model": stamp.model}) for row in same])
     return len(same)
 
 # %% ../../nbs/10_store/30_reembed.ipynb #3ddafff9
-def fill(db: Database,        # an open store
+def fill(db: SQLiteDatabase,        # an open store
          embedder: Embedder,  # the model whose vectors the store has, or the first one
          stamp: ModelStamp,   # its stamp
          namespace: str,      # only memories of this one
@@ -71,18 +71,18 @@ def fill(db: Database,        # an open store
     if read_stamp(db) is None and (todo or db.query("SELECT 1 FROM vectors WHERE model = ? AND dim = ? LIMIT 1", mine)):
         with db.transaction():  # vectors may have come with an import: searches use them from now on
             write_stamp(db, stamp)
-            SQLiteWrites(db).log([Event(clock.now(), "embed", "", namespace, {"model": stamp.model})])
+            SQLiteWriter(db).log([Event(clock.now(), "embed", "", namespace, {"model": stamp.model})])
     starts = tqdm(range(0, len(todo), batch), f"embedding with {stamp.model}", disable=None if len(todo) > batch else True, leave=False)
     return sum(fill_batch(db, embedder, stamp, todo[start:start + batch], clock) for start in starts)
 
 # %% ../../nbs/10_store/30_reembed.ipynb #26b90374
-def namespaces(db: Database,  # an open store
+def namespaces(db: SQLiteDatabase,  # an open store
                ) -> list[str]:
     "Those that hold memories, in order."
     return [row[0] for row in db.query("SELECT DISTINCT namespace FROM memories ORDER BY 1")]
 
 
-def switch(db: Database,       # an open store
+def switch(db: SQLiteDatabase,       # an open store
            stamp: ModelStamp,  # of the new model
            clock: Clock,       # for the diary
            ) -> bool:
@@ -94,11 +94,11 @@ def switch(db: Database,       # an open store
         if present is None or not stamp.same(present):
             write_stamp(db, stamp)
             detail = {"model": stamp.model, "previous": present and present.model}
-            SQLiteWrites(db).log([Event(clock.now(), "reembed", "", namespace, detail) for namespace in namespaces(db)])
+            SQLiteWriter(db).log([Event(clock.now(), "reembed", "", namespace, detail) for namespace in namespaces(db)])
         return True
 
 
-def remove_others(db: Database,  # an open store
+def remove_others(db: SQLiteDatabase,  # an open store
                   stamp: ModelStamp,  # whose vectors stay
                   batch: int = 1000,  # memories in one transaction
                   ) -> int:
@@ -112,7 +112,7 @@ def remove_others(db: Database,  # an open store
     return removed
 
 # %% ../../nbs/10_store/30_reembed.ipynb #5fca14ac
-def reembed(db: Database,                 # an open store
+def reembed(db: SQLiteDatabase,                 # an open store
             embedder: Embedder,           # the model that shall make its vectors
             clock: Clock | None = None,   # None: the machine's
             batch: int = 64,              # memories in one transaction

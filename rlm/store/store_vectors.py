@@ -14,11 +14,11 @@ from tqdm import tqdm
 
 from ..core.clock import Clock
 from ..core.settings import Settings
-from .database import Database
+from .sqlite.database import SQLiteDatabase
 from .embedding import Embedder, QueryVectors, Vectors, embedder
 from .records import MemoryRecord
 from .reembed import fill
-from .sqlite import SQLiteBackend
+from .sqlite.storage import SQLiteStorage
 from .vector_rows import ModelStamp, check_model, drop_vectors, mismatch, passages_of, put_vectors, read_stamp, stamp_of
 
 # %% ../../nbs/10_store/38_store_vectors.ipynb #4cc12467
@@ -26,7 +26,7 @@ class StoreVectors:
     "The model of one store, and what it makes. Threads may share it."
 
     def __init__(self,
-                 db: Database,                    # the store
+                 db: SQLiteDatabase,                    # the store
                  settings: Settings,              # name the model
                  given: Embedder | None = None,   # a model that was made elsewhere; it goes before the settings
                  ) -> None:
@@ -134,7 +134,7 @@ class WritingVectors(AskingVectors):
 def open_store(settings: Settings,                    # path, durability, patience and model
                read_only: bool,                       # refuse every write
                model: "str | Embedder | None" = None,  # one that was made elsewhere; a name is in the settings already
-               ) -> tuple[SQLiteBackend, WritingVectors]:
+               ) -> tuple[SQLiteStorage, WritingVectors]:
     "The store that settings name, and what embeds for it."
-    db = Database(settings.db_path, read_only=read_only, synchronous=settings.synchronous, busy_timeout_s=settings.busy_timeout_s)
-    return SQLiteBackend(db), WritingVectors(db, settings, None if isinstance(model, str) else model)
+    db = SQLiteDatabase(settings.db_path, read_only=read_only, synchronous=settings.synchronous, busy_timeout_s=settings.busy_timeout_s)
+    return SQLiteStorage(db), WritingVectors(db, settings, None if isinstance(model, str) else model)

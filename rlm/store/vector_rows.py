@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.errors import ModelMismatch
-from .connections import one_of
-from .database import Database
+from .sqlite.connection import one_of
+from .sqlite.database import SQLiteDatabase
 from .embedding import Calibration, Embedder, Vectors, calibrate, sample_parts, split_parts
 from .records import MemoryRecord
 
@@ -72,7 +72,7 @@ def stamp_of(embedder: Embedder,  # a model
     return ModelStamp(embedder.name, len(calibration.mean), calibration)
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #0774aab8
-def read_stamp(db: Database,  # an open store
+def read_stamp(db: SQLiteDatabase,  # an open store
                ) -> ModelStamp | None:
     "Whose vectors the store holds; None when it has had none yet."
     found = dict(db.query("SELECT key, value FROM meta WHERE key IN ('vector_model', 'vector_calibration')"))
@@ -87,15 +87,15 @@ def _stamp(said: str, calibration: str) -> ModelStamp:
     return ModelStamp(model, dim, Calibration.from_json(calibration))
 
 
-def write_stamp(db: Database,  # an open store
+def write_stamp(db: SQLiteDatabase,  # an open store
                 stamp: ModelStamp,  # of the vectors that searches shall use from now on
                 ) -> None:
     "Say whose vectors the store holds; inside a transaction."
-    db.many("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+    db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
             [("vector_model", json.dumps([stamp.model, stamp.dim])), ("vector_calibration", stamp.calibration.to_json())])
 
 
-def mismatch(db: Database,  # an open store
+def mismatch(db: SQLiteDatabase,  # an open store
              stored: str,   # whose vectors it has
              used: str,     # the model in use
              sizes: tuple[str, str] = ("", ""),  # of their vectors, in words, where that is the difference
@@ -113,7 +113,7 @@ def in_words(stored: int,  # numbers in a vector of the store
     return f" ({stored} numbers)", f" ({used} numbers)"
 
 
-def check_model(db: Database,  # an open store
+def check_model(db: SQLiteDatabase,  # an open store
                 model: str,  # the stamp of the vectors at hand
                 dim: int,    # numbers in each
                 ) -> bool:
@@ -130,7 +130,7 @@ def check_model(db: Database,  # an open store
 Batch = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float16]]  # seqs, chunks, a vector a row
 
 
-def drop_vectors(db: Database,  # an open store
+def drop_vectors(db: SQLiteDatabase,  # an open store
                  seqs: Sequence[int],  # memories whose text has changed
                  ) -> None:
     "Remove all vectors of some memories; inside a transaction."
@@ -138,7 +138,7 @@ def drop_vectors(db: Database,  # an open store
     db.query(f"DELETE FROM vectors WHERE seq IN {which}", values)
 
 
-def put_vectors(db: Database,  # an open store
+def put_vectors(db: SQLiteDatabase,  # an open store
                 stamp: ModelStamp,             # of the model that made them
                 vectors: Mapping[int, Vectors],  # seq → (parts, dim)
                 ) -> None:
@@ -149,14 +149,14 @@ def put_vectors(db: Database,  # an open store
     insert_vectors(db, stamp, vectors)
 
 
-def insert_vectors(db: Database,  # an open store
+def insert_vectors(db: SQLiteDatabase,  # an open store
                    stamp: ModelStamp,               # of the model that made them
                    vectors: Mapping[int, Vectors],  # seq → (parts, dim)
                    ) -> None:
     "Store vectors beside those of other models; for `reembed`. Raises `ModelMismatch` for those of another size than the stamp's."
     if odd := {rows.shape[1] for rows in vectors.values()} - {stamp.dim}:
         raise mismatch(db, stamp.model, stamp.model, in_words(stamp.dim, min(odd)))
-    db.many("INSERT OR REPLACE INTO vectors (seq, model, chunk, dim, vector) VALUES (?, ?, ?, ?, ?)",
+    db.executemany("INSERT OR REPLACE INTO vectors (seq, model, chunk, dim, vector) VALUES (?, ?, ?, ?, ?)",
             [(seq, stamp.model, chunk, len(row), row.astype("<f2").tobytes())
              for seq, rows in vectors.items() for chunk, row in enumerate(rows)])
 
@@ -171,7 +171,7 @@ def _batch(rows: Sequence[tuple[int, int, bytes]], dim: int) -> Batch:
     return (np.fromiter((row[0] for row in good), np.int64, len(good)), np.fromiter((row[1] for row in good), np.int32, len(good)), matrix)
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #e1182660
-def vectors_of(db: Database,  # an open store
+def vectors_of(db: SQLiteDatabase,  # an open store
                stamp: ModelStamp,    # whose
                seqs: Sequence[int],  # memories; those without vectors are left out
                ) -> Batch:
@@ -181,7 +181,7 @@ def vectors_of(db: Database,  # an open store
     return _batch(db.query(sql, (stamp.model, *values)), stamp.dim)
 
 
-def fetch_vectors(db: Database,  # an open store
+def fetch_vectors(db: SQLiteDatabase,  # an open store
                   stamp: ModelStamp,              # whose
                   seqs: npt.NDArray[np.int64],    # a memory for each row
                   chunks: npt.NDArray[np.int32],  # and which of its vectors
@@ -197,7 +197,7 @@ def fetch_vectors(db: Database,  # an open store
     return out
 
 
-def vector_batches(db: Database,  # an open store
+def vector_batches(db: SQLiteDatabase,  # an open store
                    stamp: ModelStamp,       # whose
                    namespace: str,          # only memories of this one
                    size: int = 4096,        # memories at a time
@@ -210,7 +210,7 @@ def vector_batches(db: Database,  # an open store
             yield batch
 
 # %% ../../nbs/10_store/29_vector_rows.ipynb #c3791e46
-def missing_vectors(db: Database,  # an open store
+def missing_vectors(db: SQLiteDatabase,  # an open store
                     model: str,              # the stamp
                     after: int = 0,          # only memories with a greater number
                     limit: int = -1,         # at most so many

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .connections import identity_of
+from .sqlite.database import identity_of
 from .index_file import marked
 from ..core.whole_file import discard, written
 from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, encode

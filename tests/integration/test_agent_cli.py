@@ -11,8 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from rlm.agent.log import load_trajectory
 from rlm.agent.runner import HABIT_K, READER_K
+from rlm.agent.tracing.logger import load_trajectory
 from rlm.service.agent_cli import main
 from rlm.service.cli import main as rlm_main
 

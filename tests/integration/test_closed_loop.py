@@ -6,20 +6,21 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.agent.budget import RunLimits
-from rlm.agent.curriculum import read_curriculum, train
-from rlm.agent.export_gates import export_pack
-from rlm.agent.habit import HabitModel
-from rlm.agent.injection import format_memories_for_injection
-from rlm.agent.judge import read_expectation
-from rlm.agent.learning import Learned, Setting, Task, context_for, rlm_run_with_memory
-from rlm.agent.memory_report import memory_report
-from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.models import ScriptedModel, rough_tokens
+from rlm.agent.casebased.policy import HabitModel
+from rlm.agent.learning.curriculum import read_curriculum, train
+from rlm.agent.learning.judge import read_expectation
+from rlm.agent.learning.pipeline import Learned, Setting, Task, context_for, rlm_run_with_memory
+from rlm.agent.loop.budget import RunLimits
+from rlm.agent.loop.prompt import CONTEXT_LIMIT
+from rlm.agent.memory.export_gates import export_pack
+from rlm.agent.memory.injection import format_memories_for_injection
+from rlm.agent.memory.packs import ensure_packs, read_pack, shipped_pack
+from rlm.agent.memory.report import memory_report
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import Judgment
+from rlm.agent.memory.strategy import make_item
+from rlm.agent.models.base import ScriptedModel, rough_tokens
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
-from rlm.agent.packs import ensure_packs, read_pack, shipped_pack
-from rlm.agent.procedural_memory import Judgment, make_item
-from rlm.agent.prompt import CONTEXT_LIMIT
 from rlm.core.clock import ManualClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,7 +120,7 @@ def test_a_fault_in_extraction_costs_no_run(store: Memory, prov: OntologyContext
                                             caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RecursionError("too deep")
-    monkeypatch.setattr("rlm.agent.learning.extract_memories", fail)
+    monkeypatch.setattr("rlm.agent.learning.pipeline.extract_memories", fail)
     task = Task("What is below Entity?", read_expectation({"contains": ["prov:Bundle"]}))
     done = rlm_run_with_memory(task, strategies(store), Setting(ScriptedModel([LOOK, ANSWER])), prov)
     [kept] = strategies(store).experiences()

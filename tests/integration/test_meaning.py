@@ -36,6 +36,7 @@ from rlm.store.embedding import embedder
 from rlm.store.index_file import index_path, put_in_place
 from rlm.store.meaning import StoredVectors
 from rlm.store.reembed import reembed
+from rlm.store.sqlite.memories import MemoryTable
 from rlm.store.vector_rows import read_stamp, vectors_of
 from rlm.store.vector_sidecar import sidecar_path
 
@@ -652,7 +653,7 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
         monkeypatch.setattr(hybrid, "entries", entries)
         monkeypatch.setattr(meaning, "vectors_of", vectors)
         monkeypatch.setattr(StoredVectors, "batches", lambda self: pytest.fail("the vectors were all read again"))
-        monkeypatch.setattr(hybrid, "all_seqs", lambda *a: pytest.fail("the memories were all read again"))
+        monkeypatch.setattr(MemoryTable, "seqs", lambda *a, **k: pytest.fail("the memories were all read again"))
         before, index = toy.texts, (memory.index.lexical, memory.index.catalogue, memory.index.meaning._index)
         for n in range(20):
             memory.write(f"sail boat harbour sea {n}", id=f"new {n}")

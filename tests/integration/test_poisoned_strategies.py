@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 from rlm.agent import HabitModel, ScriptedModel, run, setup_ontology_context
-from rlm.agent.curriculum import promote
-from rlm.agent.export_gates import export_pack, refusal
-from rlm.agent.injection import page_of
-from rlm.agent.judge import read_expectation
-from rlm.agent.learning import Setting, Task, rlm_run_with_memory
-from rlm.agent.memory_file import open_memory
-from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.packs import import_items, pack_line, read_pack, shipped_pack
-from rlm.agent.procedural_memory import MemoryBackend, MemoryItem, make_item, safe_item, to_record
-from rlm.agent.strategy_search import select
+from rlm.agent.learning.curriculum import promote
+from rlm.agent.learning.judge import read_expectation
+from rlm.agent.learning.pipeline import Setting, Task, rlm_run_with_memory
+from rlm.agent.memory.export_gates import export_pack, refusal
+from rlm.agent.memory.injection import page_of
+from rlm.agent.memory.json_file import open_memory
+from rlm.agent.memory.packs import import_items, pack_line, read_pack, shipped_pack
+from rlm.agent.memory.retrieval import select
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import MemoryBackend
+from rlm.agent.memory.strategy import MemoryItem, make_item, safe_item, to_record
 from rlm.core.clock import ManualClock
-from rlm.core.promotion import Gate
+from rlm.core.promotion import PromotionPolicy
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -89,7 +90,7 @@ def test_a_flagged_strategy_is_never_promoted(backend: MemoryBackend) -> None:
         kept = stored(backend, item)
         for _ in range(2):
             backend.update(replace(kept, status="hot"))
-    proved = Gate(n_promote=0)
+    proved = PromotionPolicy(n_promote=0)
     assert set(promote(backend, proved).values()) <= {"ltm"} and {i.title for i in backend.items() if i.status == "ltm"} == {CLEAN.title}
 
 
@@ -115,7 +116,7 @@ def test_a_flagged_strategy_leaves_no_store(backend: MemoryBackend) -> None:
 
 
 def test_an_order_in_a_question_does_not_spoil_what_is_known(backend: MemoryBackend) -> None:
-    from rlm.agent.procedural_memory import Experience, Judgment
+    from rlm.agent.memory.store import Experience, Judgment
     stored(backend, CLEAN)
     again = safe_item(replace(CLEAN, examples=(f"{ORDERS} What is below {{entity}}?",)))
     backend.save_artifacts(Experience("r-1", "t-1", QUESTION, "x", 1, True, {}, Judgment(True, "seen", "high")), [again])

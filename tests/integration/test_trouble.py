@@ -30,7 +30,7 @@ from rlm.core.errors import (
     StoreNewer,
     StoreReadOnly,
 )
-from rlm.store.upkeep import restore
+from rlm.store.sqlite.database import restore
 
 pytestmark = pytest.mark.usefixtures("words_only")
 WORDS = "harbour bakery cello otter bicycle 항구 빵집 수달 자전거 회의".split()  # noqa: SIM905
@@ -213,7 +213,7 @@ def test_damage_is_said_and_a_backup_brings_everything_back(path: Path, ruin: Ca
         path.unlink()
     run("""
         from datetime import UTC, datetime
-        from rlm.store.upkeep import restore
+        from rlm.store.sqlite.database import restore
         restore(sys.argv[2], sys.argv[1], datetime.now(UTC))
         print(0)
         """, path, path.with_name("backup.db"))
@@ -289,7 +289,7 @@ def test_a_folder_that_may_not_be_entered(open_path: Path) -> None:
     said = run("""
         from rlm.core.clock import SystemClock
         from rlm.core.settings import load_settings
-        from rlm.store.upkeep import restore
+        from rlm.store.sqlite.database import restore
         m, locked, now = Memory(sys.argv[1]), sys.argv[2], SystemClock().now()
         acts = {"open": lambda: Memory(locked), "backup": lambda: m.backup(locked), "export": lambda: m.export_jsonl(locked),
                 "from": lambda: restore(locked, sys.argv[1], now), "to": lambda: restore(sys.argv[1], locked, now),
@@ -320,8 +320,8 @@ def test_a_name_that_is_too_long(path: Path, tmp_path: Path) -> None:
 
 def test_what_a_killed_backup_left_is_gone_after_the_next(path: Path, tmp_path: Path) -> None:
     killed = """
-        from rlm.store import database
-        database.os.replace = lambda *_: os.kill(os.getpid(), 9)
+        from rlm.store.sqlite import files
+        files.os.replace = lambda *_: os.kill(os.getpid(), 9)
         Memory(sys.argv[1]).backup(sys.argv[2])
         """
     target = tmp_path / "monday[1].db"

@@ -26,12 +26,12 @@ from typing import Any
 import pytest
 
 from rlm.agent import RunLimits, open_model, run
-from rlm.agent.extraction import extract_memories, read_strategies_reply
-from rlm.agent.judge import judge_trajectory, read_judgment, read_object
-from rlm.agent.log import load_trajectory
-from rlm.agent.models import Message, Model, ModelError, Reply
-from rlm.agent.procedural_memory import Judgment
-from rlm.agent.trajectory import Step, ToolCall, Trajectory
+from rlm.agent.learning.extraction import extract_memories, read_strategies_reply
+from rlm.agent.learning.judge import judge_trajectory, read_judgment, read_object
+from rlm.agent.memory.store import Judgment
+from rlm.agent.models.base import Message, Model, ModelError, Reply
+from rlm.agent.tracing.logger import load_trajectory
+from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory
 from rlm.core.settings import Settings, load_settings
 
 pytestmark = pytest.mark.skipif(not (os.environ.get("RLM_LIVE_MODEL") or os.environ.get("RLM_LIVE_QWEN")),

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from rlm.agent.filling import fill, name_things, strategies_in
-from rlm.agent.habit import HabitModel, next_move, plans
-from rlm.agent.learning import Learned, Setting, Task, rlm_run_with_memory
-from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.mentions import Mention, mentions_in
-from rlm.agent.models import Message, ModelError
+from rlm.agent.casebased.policy import HabitModel, next_move, plans
+from rlm.agent.casebased.slot_filling import fill, name_things, strategies_in
+from rlm.agent.learning.pipeline import Learned, Setting, Task, rlm_run_with_memory
+from rlm.agent.loop.prompt import compose_context, system_prompt, task_message
+from rlm.agent.memory.linking import Mention, mentions_in
+from rlm.agent.memory.packs import ensure_packs
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.models.base import Message, ModelError
 from rlm.agent.ontology import setup_ontology_context
-from rlm.agent.packs import ensure_packs
-from rlm.agent.prompt import compose_context, system_prompt, task_message
 from rlm.core.clock import ManualClock
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -27,7 +27,7 @@ Ask = Callable[..., Learned]
 @pytest.fixture(scope="module")
 def ask(root: Path) -> Iterator[Ask]:
     "Put a question about a bundled ontology to the habit model with the shipped strategies."
-    backend = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")), clock=ManualClock())
+    backend = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(backend)
     with ExitStack() as stack:
         loaded = {name: stack.enter_context(setup_ontology_context(root / "ontology" / f"{name}.ttl")) for name in ("prov", "time", "org")}

@@ -11,24 +11,25 @@ from click.testing import CliRunner
 
 from rlm.agent import rlm_run, run
 from rlm.agent.crossing import decode
-from rlm.agent.curriculum import Curriculum, CurriculumTask, train
 from rlm.agent.guest_session import Guest
-from rlm.agent.learning import Setting
-from rlm.agent.log import load_trajectory
-from rlm.agent.memory_store import SQLiteMemoryBackend
+from rlm.agent.learning.curriculum import Curriculum, CurriculumTask, train
+from rlm.agent.learning.pipeline import Setting
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment
+from rlm.agent.memory.strategy import make_item
 from rlm.agent.models import Reply, ScriptedModel, open_model
+from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
-from rlm.agent.procedural_memory import Experience, Judgment, make_item
-from rlm.agent.rdf_files import OntologyError
+from rlm.agent.ontology.rdf_source import OntologyError
 from rlm.agent.sandbox import Limits, open_sandbox
 from rlm.agent.sandbox_inprocess import InprocessSandbox, answer, sound
 from rlm.agent.sandbox_process import ProcessSandbox
-from rlm.agent.servers import Prices, anthropic_reply, openai_reply
+from rlm.agent.tracing.logger import load_trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.service.agent_cli import main
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,7 +162,7 @@ def test_an_answer_is_printed_as_json(said: str, value: object, tmp_path: Path) 
 # ---------------------------------------------------------------- training that goes on
 
 def test_the_gate_looks_after_every_pass_whoever_asked_its_last_question(tmp_path: Path) -> None:
-    backend = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")), clock=ManualClock())
+    backend = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     item = make_item(title="t", content="c", source_type="success", provenance={"source": "extracted"})
     for n in range(9):
         stored = Experience(f"r-{n}", f"t-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high"), curriculum_id="c_v1", task_id="last")

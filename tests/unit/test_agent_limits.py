@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from rlm.agent import RunLimits, ScriptedModel, Trajectory, load_trajectory, rlm_run
-from rlm.agent.budget import Budget
-from rlm.agent.extraction import SCHEMA as TAUGHT
-from rlm.agent.judge import SCHEMA as JUDGED
-from rlm.agent.log import RLMLogger
-from rlm.agent.models import Message, Model, ModelError, Reply, Usage
-from rlm.agent.servers import AnthropicModel, OpenAIModel, Patience, Prices
+from rlm.agent.learning.extraction import SCHEMA as TAUGHT
+from rlm.agent.learning.judge import SCHEMA as JUDGED
+from rlm.agent.loop.budget import Budget
+from rlm.agent.models.base import Message, Model, ModelError, Reply, Usage
+from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Patience, Prices
+from rlm.agent.tracing.logger import RLMLogger
 from rlm.core.errors import InvalidInput
 from rlm.service.agent_cli import main
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rlm.agent.budget import Budget, RunLimits, Spent
-from rlm.agent.filling import read_value
-from rlm.agent.log import RLMLogger, load_trajectory, read_log
-from rlm.agent.loop import WORKERS, asking_tools, observation, rlm_run
-from rlm.agent.models import Message, ModelError, ScriptedModel
-from rlm.agent.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_layer, read_task
-from rlm.agent.trajectory import Step, Trajectory
+from rlm.agent.casebased.slot_filling import read_value
+from rlm.agent.loop.budget import Budget, RunLimits, Spent
+from rlm.agent.loop.loop import WORKERS, asking_tools, observation, rlm_run
+from rlm.agent.loop.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_layer, read_task
+from rlm.agent.models.base import Message, ModelError, ScriptedModel
+from rlm.agent.tracing.logger import RLMLogger, load_trajectory, read_log
+from rlm.agent.tracing.trajectory import Step, Trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rlm.agent.budget import Budget, RunLimits, Spent
+from rlm.agent.loop.budget import Budget, RunLimits, Spent
 from rlm.agent.models import Message, Model, ModelError, ScriptedModel, Usage, open_model
-from rlm.agent.servers import AnthropicModel, OpenAIModel, Patience, Prices
+from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Patience, Prices
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import load_settings

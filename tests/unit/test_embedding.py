@@ -28,8 +28,6 @@ from rlm.core.errors import EmbeddingError, InvalidInput, ModelMismatch, StoreRe
 from rlm.core.settings import Settings, load_settings
 from rlm.store import e5 as e5_module
 from rlm.store import embedding as embedding_module
-from rlm.store.backend import Filters
-from rlm.store.database import Database
 from rlm.store.e5 import E5, OnnxEngine, cached_model, onnx_trouble, package_trouble
 from rlm.store.e5_tokens import E5File, E5Tokens, clean, find_package
 from rlm.store.embedding import (
@@ -46,9 +44,11 @@ from rlm.store.embedding import (
     unit,
 )
 from rlm.store.endpoints import OpenAIEmbedder, make_m2v, make_openai, make_st, pause_before
+from rlm.store.filters import Filters
 from rlm.store.records import Event
 from rlm.store.reembed import reembed, switch
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 from rlm.store.vector_rows import (
     ModelStamp,
     check_model,
@@ -663,9 +663,9 @@ KILLED = """
     import sys, time
     sys.path.insert(0, sys.argv[2])
     from test_embedding import Letters
-    from rlm.store.database import Database
+    from rlm.store.sqlite.database import SQLiteDatabase
     from rlm.store.reembed import reembed
-    reembed(Database(sys.argv[1]), Letters("new", "aeiou", pause=0.002), batch=5)
+    reembed(SQLiteDatabase(sys.argv[1]), Letters("new", "aeiou", pause=0.002), batch=5)
     print("done")
 """
 
@@ -678,7 +678,7 @@ def test_killed_at_any_point_it_goes_on(path: Path, after_s: float) -> None:
         put(memory, old, [f"memory number {n}" for n in range(200)])
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(path), str(Path(__file__).parent)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    with closing(SQLiteBackend(Database(path))) as backend:
+    with closing(SQLiteStorage(SQLiteDatabase(path))) as backend:
         deadline, begun = time.monotonic() + 60, "SELECT 1 FROM vectors WHERE model = 'new' LIMIT 1"
         while running.poll() is None and time.monotonic() < deadline and not backend.db.query(begun):
             time.sleep(0.005)

@@ -15,12 +15,12 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreCorrupt
 from rlm.core.text import tokens
-from rlm.store import Database, Filters, SQLiteBackend, Weights
-from rlm.store.backend import TEXT_COLUMNS
-from rlm.store.fulltext import CONTEXT_LIMIT, CONTEXT_REACH, bm25_parts, index_levels, merge_index
+from rlm.store import Filters, SQLiteDatabase, SQLiteStorage, Weights
 from rlm.store.records import MemoryRecord, new_record
-from rlm.store.sqlite import erase
-from rlm.store.upkeep import check
+from rlm.store.sqlite.erasure import erase_rows
+from rlm.store.sqlite.fulltext import CONTEXT_LIMIT, CONTEXT_REACH, bm25_parts, index_levels, merge_index
+from rlm.store.sqlite.integrity import check
+from rlm.store.storage import TEXT_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("bare")
 EVERY = Filters.read(status="any")
@@ -242,7 +242,7 @@ def test_the_index_follows_changes(texts: list[str], data: st.DataObject) -> Non
 
 
 def test_an_index_of_another_tokeniser_is_rebuilt_on_opening(tmp_path: Any) -> None:
-    backend = SQLiteBackend(Database(tmp_path / "m.db"))
+    backend = SQLiteStorage(SQLiteDatabase(tmp_path / "m.db"))
     with backend.transaction() as tx:
         tx.insert([new_record("zebra", ManualClock().now(), id="z")])
     backend.db.query("UPDATE meta SET value = 'older' WHERE key = 'tokeniser'")
@@ -257,14 +257,14 @@ def test_an_index_of_another_tokeniser_is_rebuilt_on_opening(tmp_path: Any) -> N
 def test_five_thousand_erasures_leave_a_store_that_works() -> None:
     """Each merges the index, and SQLite before 3.51 adds two levels then; above 2,000 it refuses the index. The file is not
     rewritten here, as an erasure does: that is slow."""
-    backend, now = SQLiteBackend(Database(":memory:")), ManualClock().now()
+    backend, now = SQLiteStorage(SQLiteDatabase(":memory:")), ManualClock().now()
     with backend.transaction() as tx:
         tx.insert([new_record(" ".join(f"word{i}x{j}" for j in range(60)), now, id=f"kept{i}") for i in range(10)])
     most = 0
     for n in range(5000):
         with backend.transaction() as tx:
             tx.insert([new_record(f"secret{n}", now, id=f"m{n}")])
-            assert erase(tx, [f"m{n}"], "default", now) == 1
+            assert erase_rows(backend.db, [f"m{n}"], "default", now) == 1
             merge_index(backend.db)
         most = max(most, index_levels(backend.db))
     assert most < 1100 and check(backend.db) == []

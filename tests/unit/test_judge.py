@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rlm.agent.judge import judge_trajectory, read_expectation
-from rlm.agent.models import ScriptedModel
-from rlm.agent.replies import answer_text
-from rlm.agent.trajectory import Step, Trajectory
+from rlm.agent.learning.judge import judge_trajectory, read_expectation
+from rlm.agent.loop.loop import answer_text
+from rlm.agent.models.base import ScriptedModel
+from rlm.agent.tracing.trajectory import Step, Trajectory
 from rlm.core.errors import InvalidInput
 
 

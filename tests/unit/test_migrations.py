@@ -16,9 +16,9 @@ from make_store_fixture import FOLDER, FOUND, fill
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreError, StoreNewer, StoreReadOnly
-from rlm.store import Database, SQLiteBackend
-from rlm.store.schema import MIGRATIONS, SCHEMA_VERSION, Migration, statements
-from rlm.store.upkeep import check
+from rlm.store import SQLiteDatabase, SQLiteStorage
+from rlm.store.sqlite.integrity import check
+from rlm.store.sqlite.schema import MIGRATIONS, SCHEMA_VERSION, Migration, statements
 
 pytestmark = pytest.mark.usefixtures("bare")
 NEXT = SCHEMA_VERSION + 1
@@ -102,7 +102,7 @@ def test_a_store_of_every_version_opens_and_holds_what_it_held(version: int, pat
 
 @pytest.mark.parametrize("version", sorted(FIXTURES))
 def test_a_migrated_store_has_the_schema_of_a_new_one(version: int, path: Path, tmp_path: Path) -> None:
-    Database(unpack(version, path)).close()
+    SQLiteDatabase(unpack(version, path)).close()
     fill(tmp_path / "new.db")
     assert schema_of(path) == schema_of(tmp_path / "new.db"), "if no release has this schema yet: run tools/make_store_fixture.py"
     assert len(backups_of(path)) == int(version < SCHEMA_VERSION)
@@ -120,7 +120,7 @@ def test_the_stored_file_is_what_the_script_makes(path: Path, tmp_path: Path) ->
 
 def test_a_backup_is_made_before_the_first_step(old: Path) -> None:
     before = content_of(old)
-    db = Database(old, migrations=(*MIGRATIONS, GOOD))
+    db = SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD))
     assert db.query("SELECT DISTINCT mood FROM memories") == [("calm",)] and version_of(old) == NEXT
     db.close()
     (copy,) = backups_of(old)
@@ -130,13 +130,13 @@ def test_a_backup_is_made_before_the_first_step(old: Path) -> None:
     after = content_of(old)
     assert {t: len(rows) for t, rows in after.items() if t != "moods"} == {t: len(rows) for t, rows in before.items()}
     assert [row[:-1] for row in after["memories"]] == before["memories"]
-    backend = SQLiteBackend(Database(old, migrations=(*MIGRATIONS, GOOD)))
+    backend = SQLiteStorage(SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD)))
     assert check(backend.db) == [] and backend.get(["tea"], "default")[0].text == "Mina drinks black tea" and len(backups_of(old)) == 1
     backend.close()
 
 
 def test_today_s_code_refuses_the_next_version_untouched(old: Path) -> None:
-    Database(old, migrations=(*MIGRATIONS, GOOD)).close()
+    SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD)).close()
     before = content_of(old)
     for read_only in (False, True):
         with pytest.raises(StoreNewer, match=f"schema {NEXT}") as caught:
@@ -147,9 +147,9 @@ def test_today_s_code_refuses_the_next_version_untouched(old: Path) -> None:
 
 def test_several_steps_are_taken_in_order_from_where_the_store_is(old: Path) -> None:
     more = (*MIGRATIONS, GOOD, Migration(NEXT + 1, "better moods", "UPDATE memories SET mood = mood || '!';\n"))
-    Database(old, migrations=more).close()
+    SQLiteDatabase(old, migrations=more).close()
     assert content_of(old)["memories"][0][-1] == "calm!" and version_of(old) == NEXT + 1 and len(backups_of(old)) == 1  # type: ignore[index]
-    Database(old, migrations=more).close()
+    SQLiteDatabase(old, migrations=more).close()
     assert content_of(old)["memories"][0][-1] == "calm!" and len(backups_of(old)) == 1  # type: ignore[index]
 
 
@@ -160,7 +160,7 @@ def test_several_steps_are_taken_in_order_from_where_the_store_is(old: Path) -> 
 def test_a_step_that_fails_leaves_the_store_as_it_was(old: Path, broken: str) -> None:
     before, schema = content_of(old), schema_of(old)
     with pytest.raises(StoreError) as caught:
-        Database(old, migrations=(*MIGRATIONS, Migration(NEXT, "broken", broken)))
+        SQLiteDatabase(old, migrations=(*MIGRATIONS, Migration(NEXT, "broken", broken)))
     assert caught.value.hint and version_of(old) == SCHEMA_VERSION
     assert content_of(old) == before and schema_of(old) == schema and len(backups_of(old)) == 1
     usable(old)
@@ -168,14 +168,14 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(old: Path, broken: str) ->
 
 def test_a_second_step_that_fails_keeps_the_first(old: Path) -> None:
     with pytest.raises(StoreError):
-        Database(old, migrations=(*MIGRATIONS, GOOD, Migration(NEXT + 1, "broken", "no SQL;\n")))
+        SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD, Migration(NEXT + 1, "broken", "no SQL;\n")))
     assert version_of(old) == NEXT and content_of(old)["memories"][0][-1] == "calm"  # type: ignore[index]
 
 
 def test_a_store_that_must_be_migrated_is_not_opened_for_reading(old: Path) -> None:
     before = old.read_bytes()
     with pytest.raises(StoreReadOnly, match=f"schema {SCHEMA_VERSION}.*{NEXT}") as caught:
-        Database(old, read_only=True, migrations=(*MIGRATIONS, GOOD))
+        SQLiteDatabase(old, read_only=True, migrations=(*MIGRATIONS, GOOD))
     assert "without read_only" in caught.value.hint and old.read_bytes() == before and backups_of(old) == []
 
 
@@ -189,12 +189,12 @@ def test_a_script_is_cut_into_its_statements() -> None:
 
 OPEN = """
 import sys
-from rlm.store import Database
-from rlm.store.schema import MIGRATIONS, Migration
+from rlm.store import SQLiteDatabase
+from rlm.store.sqlite.schema import MIGRATIONS, Migration
 step = Migration({to}, "step", sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
-db = Database(sys.argv[1], migrations=(*MIGRATIONS, step))
+db = SQLiteDatabase(sys.argv[1], migrations=(*MIGRATIONS, step))
 print(db.query("PRAGMA user_version")[0][0], flush=True)
 db.close()
 """
@@ -248,7 +248,7 @@ def test_a_process_killed_in_the_middle_of_a_step_leaves_the_old_version(old: Pa
     (copy,) = backups_of(old)
     assert content_of(copy) == before
     usable(old)
-    Database(old, migrations=(*MIGRATIONS, GOOD)).close()
+    SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD)).close()
     assert version_of(old) == NEXT
 
 

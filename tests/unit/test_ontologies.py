@@ -11,8 +11,8 @@ pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra agent")
 from rdflib.compare import graph_diff, to_isomorphic  # noqa: E402
 
 from rlm.agent.ontology import setup_ontology_context  # noqa: E402
-from rlm.agent.rdf_files import bundled, find_ontology  # noqa: E402
-from rlm.agent.triples import DC, DCTERMS, OWL, PROV, RDF, RDFS, SKOS  # noqa: E402
+from rlm.agent.ontology.graph import DC, DCTERMS, OWL, PROV, RDF, RDFS, SKOS  # noqa: E402
+from rlm.agent.ontology.rdf_source import bundled, find_ontology  # noqa: E402
 from rlm.core.errors import NotFound  # noqa: E402
 
 NAMES = ("org", "prov", "rlm", "skos", "sosa", "ssn", "time")
@@ -110,11 +110,11 @@ def test_every_term_has_one_short_definition(name: str) -> None:
 def test_our_own_vocabulary_speaks_two_languages_and_stands_on_prov() -> None:
     with setup_ontology_context("rlm") as ours, setup_ontology_context("prov") as prov:
         o = ours.ontology
-        mine = [t for t in (*o.classes, *o.properties) if t.startswith(NAMESPACES["rlm"])]
+        mine = [t for t in (*o.kinds.classes, *o.kinds.properties) if t.startswith(NAMESPACES["rlm"])]
         assert len(mine) > 40
-        assert all({s.lang for s in o.labels(t)} == {"en", "ko"} for t in mine)
-        used = {t for t in (*ours.hierarchies.classes.nodes, *ours.hierarchies.properties.nodes) if t.startswith(PROV)}
-        assert used and all(t in prov.ontology.triples for t in used)
+        assert all({s.lang for s in o.labels.labels(t)} == {"en", "ko"} for t in mine)
+        used = {t for t in (*ours.index.hierarchies.classes.nodes, *ours.index.hierarchies.properties.nodes) if t.startswith(PROV)}
+        assert used and all(t in prov.ontology.graph for t in used)
         assert ours.tools["hierarchy"]("기억")["total"] == 3
 
 

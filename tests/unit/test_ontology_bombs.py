@@ -5,27 +5,48 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.agent.bounds import VIEW_CHARACTERS, characters
-from rlm.agent.hierarchy import Hierarchies, Hierarchy, common
 from rlm.agent.ontology import setup_ontology_context
-from rlm.agent.shape_views import ShapeViews
-from rlm.agent.sparql import ResultHandle
-from rlm.agent.triples import OWL, RDF, RDFS, SH, SHARED, Names, Namespaces, Term, Text, Triples
-from rlm.agent.vocabulary import Ontology, split_name
+from rlm.agent.ontology.class_tools import HierarchyTools, PropertyTools, RelationTools
+from rlm.agent.ontology.entity_tools import EntityTools
+from rlm.agent.ontology.graph import (
+    OWL,
+    RDF,
+    RDFS,
+    SH,
+    SHARED,
+    Literal,
+    NamespaceTree,
+    PrefixMap,
+    Term,
+    TripleStore,
+    split_name,
+)
+from rlm.agent.ontology.hierarchy import Hierarchy
+from rlm.agent.ontology.index import OntologyIndex
+from rlm.agent.ontology.pagination import VIEW_CHARACTERS, characters
+from rlm.agent.ontology.shape_tools import ShapeTools
+from rlm.agent.ontology.sparql import ResultHandle
+from rlm.agent.ontology.vocabulary import Ontology
 from rlm.core.errors import InvalidInput, NotFound
 
 E = "http://example.org/x#"
 
 
-def views_of(triples: list[tuple[str, str, Term]]) -> ShapeViews:
-    graph = Triples(triples)
-    ontology = Ontology(graph, Names(graph, {"x": E}, "x"))
-    return ShapeViews(ontology, Hierarchies(ontology))
+TOOL_NAMES = {"search_entity", "describe_entity", "probe_relationships", "hierarchy", "find_path", "class_properties", "relate",
+              "list_entities", "instances", "check_iris", "shapes", "sparql_examples"}
+
+
+def views_of(triples: list[tuple[str, str, Term]]) -> SimpleNamespace:
+    "Every tool of a graph by its name, and its index."
+    index = OntologyIndex(Ontology.build(TripleStore(triples), {"x": E}, "x"))
+    groups = (EntityTools(index), HierarchyTools(index), PropertyTools(index), RelationTools(index), ShapeTools(index))
+    return SimpleNamespace(index=index, **{name: getattr(g, name) for g in groups for name in dir(g) if name in TOOL_NAMES})
 
 
 @contextmanager
@@ -56,23 +77,23 @@ def listed(name: str, members: list[str]) -> list[tuple[str, str, Term]]:
 # ---------------------------------------------------------------- names
 
 def test_thousands_of_namespaces_get_their_names() -> None:
-    graph = Triples((f"http://e.org/item/{n}/{k}", RDFS + "label", Text("x")) for n in range(4000) for k in "abc")
+    graph = TripleStore((f"http://e.org/item/{n}/{k}", RDFS + "label", Literal("x")) for n in range(4000) for k in "abc")
     with at_once():
-        names = Names(graph, {}, "x")
+        names = PrefixMap(graph, {}, "x")
         assert len({names.curie(f"http://e.org/item/{n}/new") for n in range(4000)}) == 4000
-    assert names.shown["x"] == "http://e.org/item/0/" and names.curie("http://e.org/item/1/a") == "ns1:a"
+    assert names.used["x"] == "http://e.org/item/0/" and names.curie("http://e.org/item/1/a") == "ns1:a"
 
 
 def test_namespaces_within_namespaces_take_no_time() -> None:
     declared = {f"p{n}x": "http://e.org/" + "a" * n for n in range(1000)}
-    graph = Triples((f"http://e.org/{'a' * n}-", RDFS + "label", Text("x")) for n in range(1000))
+    graph = TripleStore((f"http://e.org/{'a' * n}-", RDFS + "label", Literal("x")) for n in range(1000))
     with at_once():
-        Names(graph, declared, "x")
+        PrefixMap(graph, declared, "x")
 
 
 @given(st.lists(st.text("ab/-", max_size=6), max_size=12), st.text("ab/-.", max_size=9))
 def test_the_longest_namespace_that_leaves_a_name_is_found(namespaces: list[str], iri: str) -> None:
-    known, good = Namespaces(namespaces), "ab"
+    known, good = NamespaceTree(namespaces), "ab"
     fits = [n for n in namespaces if iri.startswith(n) and (rest := iri[len(n):]) and rest[0] in good and rest[-1] in good + "-"
             and "/" not in rest]
     assert known.of(iri) == max(fits, key=len, default=None)
@@ -97,26 +118,26 @@ def test_roots_are_counted_at_once(shape: str) -> None:
 
 
 def test_what_is_kept_of_a_hierarchy_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.agent.hierarchy.KEPT", 5000)
+    monkeypatch.setattr("rlm.agent.ontology.hierarchy.KEPT", 5000)
     h = Hierarchy(SHAPES["chain"](300))
     for _ in range(2):
-        assert sum(len(h.above(n)) for n in h.nodes) == 300 * 301 // 2 and sum(map(len, h._up._kept.values())) <= 5000
+        assert sum(len(h.ancestors(n)) for n in h.nodes) == 300 * 301 // 2 and sum(map(len, h._up._kept.values())) <= 5000
 
 
 def test_two_classes_with_very_many_common_ancestors_are_compared_at_once() -> None:
     h = Hierarchy([(low, f"r{i}") for i in range(2000) for low in "ab"])
     with at_once():
-        shared, lowest = common(h, "a", "b")
+        shared, lowest = h.common_ancestors("a", "b")
     assert len(shared) == 2000 and lowest == shared
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=14))
 def test_sizes_and_lowest_are_what_they_are_by_definition(edges: list[tuple[str, str]]) -> None:
     h = Hierarchy(edges, "z")
-    assert h.sizes == {t: len(h.below(t)) for t in h.nodes}
-    assert h.roots == sorted((t for t in h.nodes if t not in h.parents), key=lambda t: (-len(h.below(t)), t))
-    shared, lowest = common(h, "a", "b")
-    under = {t: [s for s in shared if t in h.above(s) and s not in h.above(t)] for t in shared}
+    assert h.sizes == {t: len(h.descendants(t)) for t in h.nodes}
+    assert h.roots == sorted((t for t in h.nodes if t not in h.parents), key=lambda t: (-len(h.descendants(t)), t))
+    shared, lowest = h.common_ancestors("a", "b")
+    under = {t: [s for s in shared if t in h.ancestors(s) and s not in h.ancestors(t)] for t in shared}
     assert lowest == [t for t in shared if not under[t]]
 
 
@@ -171,7 +192,8 @@ def test_lists_that_share_their_ends_are_not_all_read() -> None:
     with at_once():
         assert views.describe_entity("c5", "disjoint with")["total"] == 104 and views.class_properties("c5")["total"] == 6
         assert views.shapes()["total"] == 1000
-    assert len(views.ontology.triples.list("_:l5")) == SHARED and len(Triples(listed("l", classes)).list("_:l0")) == 1000
+    assert len(views.index.ontology.graph.list_members("_:l5")) == SHARED
+    assert len(TripleStore(listed("l", classes)).list_members("_:l0")) == 1000
 
 
 def test_a_domain_that_many_properties_share_is_read_once() -> None:
@@ -196,7 +218,7 @@ def test_very_many_ways_between_two_classes_are_not_all_walked() -> None:
 
 
 def test_a_graph_with_a_thousand_ways_to_define_is_searched_at_once() -> None:
-    views = views_of([(f"{E}c{n}", f"{E}a{n}_description", Text("said")) for n in range(3000)])
+    views = views_of([(f"{E}c{n}", f"{E}a{n}_description", Literal("said")) for n in range(3000)])
     with at_once():
         assert views.search_entity("said", limit=1)["total"] == 3000
 
@@ -226,7 +248,7 @@ def test_names_are_split_where_two_kinds_of_letters_meet(name: str) -> None:
 
 
 def test_what_is_too_long_to_be_looked_for_is_refused() -> None:
-    views = views_of([(E + "Agent", RDF + "type", OWL + "Class"), (E + "S", SH + "select", Text("ASK {}"))])
+    views = views_of([(E + "Agent", RDF + "type", OWL + "Class"), (E + "S", SH + "select", Literal("ASK {}"))])
     long = "A" * 200_000
     with at_once():
         assert len(split_name(long)) == len(long)
@@ -240,7 +262,7 @@ def test_what_is_too_long_to_be_looked_for_is_refused() -> None:
 
 def test_names_that_are_nearly_alike_are_not_all_compared() -> None:
     labels = [("aabb" * 20)[:n] for n in range(40, 60)]
-    views = views_of([(f"{E}C{n}", RDFS + "label", Text(f"{labels[n % 20]}{n}")) for n in range(1000)])
+    views = views_of([(f"{E}C{n}", RDFS + "label", Literal(f"{labels[n % 20]}{n}")) for n in range(1000)])
     with at_once(), pytest.raises(NotFound):
         views.describe_entity("ab" * 30)
     with at_once():

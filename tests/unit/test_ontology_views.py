@@ -6,19 +6,24 @@ import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm.agent.bounds import VIEW_CHARACTERS, characters
-from rlm.agent.hierarchy import Hierarchies, Hierarchy, common, paths
-from rlm.agent.ontology import CARD_CHARACTERS, OntologyContext, sense_card, setup_ontology_context
-from rlm.agent.rdf_files import Source
-from rlm.agent.shape_views import ShapeViews
-from rlm.agent.triples import OWL, RDF, RDFS, SH, SKOS, XSD, Names, Term, Text, Triples
-from rlm.agent.vocabulary import Ontology
+from rlm.agent.ontology import OntologyContext, setup_ontology_context
+from rlm.agent.ontology.class_tools import HierarchyTools, PropertyTools, RelationTools
+from rlm.agent.ontology.context import CARD_CHARACTERS, graph_meta, sense_card
+from rlm.agent.ontology.entity_tools import EntityTools
+from rlm.agent.ontology.graph import OWL, RDF, RDFS, SH, SKOS, XSD, Literal, Term, TripleStore
+from rlm.agent.ontology.hierarchy import Hierarchy
+from rlm.agent.ontology.index import OntologyIndex
+from rlm.agent.ontology.pagination import VIEW_CHARACTERS, characters
+from rlm.agent.ontology.rdf_source import RdfSource
+from rlm.agent.ontology.shape_tools import ShapeTools
+from rlm.agent.ontology.vocabulary import Ontology
 from rlm.core.errors import NotFound, RlmError
 
 pytest.importorskip("pyoxigraph", reason="needs the extra agent")
@@ -58,7 +63,7 @@ OBJECTS: list[Term] = [
     SKOS + "Concept",
 ]
 TEXTS = st.builds(
-    Text,
+    Literal,
     st.one_of(st.text(max_size=30), st.sampled_from(["", "0", "x" * 5000, "라벨" * 900, "'\"\\\n" * 300])),
     st.sampled_from(["", "en", "ko"]),
     st.sampled_from([XSD + "string", XSD + "integer", XSD + "boolean"]),
@@ -66,13 +71,18 @@ TEXTS = st.builds(
 TRIPLES = st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(PREDICATES), st.one_of(st.sampled_from(OBJECTS), TEXTS)), max_size=60)
 
 
-def views_of(triples: list[tuple[str, str, Term]]) -> ShapeViews:
-    graph = Triples(triples)
-    ontology = Ontology(graph, Names(graph, {"x": E}, "x"))
-    return ShapeViews(ontology, Hierarchies(ontology))
+TOOL_NAMES = {"search_entity", "describe_entity", "probe_relationships", "hierarchy", "find_path", "class_properties", "relate",
+              "list_entities", "instances", "check_iris", "shapes", "sparql_examples"}
 
 
-def calls(views: ShapeViews, term: str, other: str) -> Iterator[tuple[str, Any]]:
+def views_of(triples: list[tuple[str, str, Term]]) -> SimpleNamespace:
+    "Every tool of a graph by its name, and its index."
+    index = OntologyIndex(Ontology.build(TripleStore(triples), {"x": E}, "x"))
+    groups = (EntityTools(index), HierarchyTools(index), PropertyTools(index), RelationTools(index), ShapeTools(index))
+    return SimpleNamespace(index=index, **{name: getattr(g, name) for g in groups for name in dir(g) if name in TOOL_NAMES})
+
+
+def calls(views: SimpleNamespace, term: str, other: str) -> Iterator[tuple[str, Any]]:
     "Every view, called with a term."
     yield from (
         (name, lambda f=f: f(term))
@@ -121,10 +131,9 @@ def test_every_view_is_bounded_honest_and_repeatable_on_any_graph(triples: list[
 @settings(max_examples=40)
 @given(TRIPLES)
 def test_the_sense_card_is_bounded_on_any_graph(triples: list[tuple[str, str, Term]]) -> None:
-    from rlm.agent.ontology import graph_meta
     views = views_of(triples)
-    meta = graph_meta(Source("x" * 200, Path("x"), b""), "oxigraph", views.ontology, views.hierarchies)
-    assert len(sense_card(meta, views)) <= CARD_CHARACTERS and len(meta.summary()) <= 1200
+    meta = graph_meta(RdfSource("x" * 200, Path("x"), b""), "oxigraph", views.index)
+    assert len(sense_card(meta, views.index)) <= CARD_CHARACTERS and len(meta.summary()) <= 1200
 
 
 EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30).map(lambda ps: [(str(a), str(b)) for a, b in ps])
@@ -137,13 +146,13 @@ def test_the_hierarchy_agrees_with_a_closure_by_definition(edges: list[tuple[str
     while new := {(a, d) for a, b in up for c, d in up if b == c} - up:
         up |= new
     for n in map(str, range(10)):
-        assert set(h.above(n)) == {b for a, b in up if a == n and b != n}
-        assert set(h.below(n)) == {a for a, b in up if b == n and a != n}
+        assert set(h.ancestors(n)) == {b for a, b in up if a == n and b != n}
+        assert set(h.descendants(n)) == {a for a, b in up if b == n and a != n}
         for goal in ("0", None):
-            found = paths(h, n, goal, depth=4)
+            found = h.paths(n, goal, depth=4)
             assert all(len(p) <= 5 and len(set(p)) == len(p) and set(pairwise(p)) <= set(edges) for p in found)
             assert [len(p) for p in found] == sorted(len(p) for p in found)
-    shared, lowest = common(h, "1", "2")
+    shared, lowest = h.common_ancestors("1", "2")
     assert set(lowest) <= set(shared) and bool(lowest) == bool(shared)
 
 
@@ -244,12 +253,12 @@ def test_falsy_values_and_many_labels_are_kept() -> None:
     views = views_of(
         [
             (E + "A", RDF + "type", OWL + "Class"),
-            (E + "A", E + "n", Text("0", "", XSD + "integer")),
-            (E + "A", E + "n", Text("false", "", XSD + "boolean")),
-            (E + "A", E + "n", Text("")),
-            (E + "A", RDFS + "label", Text("one")),
-            (E + "A", RDFS + "label", Text("하나", "ko", "")),
-            (E + "A", SKOS + "altLabel", Text("uno", "es", "")),
+            (E + "A", E + "n", Literal("0", "", XSD + "integer")),
+            (E + "A", E + "n", Literal("false", "", XSD + "boolean")),
+            (E + "A", E + "n", Literal("")),
+            (E + "A", RDFS + "label", Literal("one")),
+            (E + "A", RDFS + "label", Literal("하나", "ko", "")),
+            (E + "A", SKOS + "altLabel", Literal("uno", "es", "")),
         ]
     )
     values = [i["value"] for i in views.describe_entity("x:A")["items"]]
@@ -268,11 +277,11 @@ def test_every_name_on_a_sense_card_exists(name: str) -> None:
 
 
 def grounded(context: OntologyContext) -> None:
-    card, names = context.sense_card(), context.ontology.names
+    card, names = context.sense_card(), context.ontology.prefixes
     assert len(card) <= CARD_CHARACTERS and len(context.summary()) <= 1200
-    curies = [c for c in re.findall(r"<[^>]+>|\b[\w-]+:[\w.-]*\w", card) if c.split(":")[0] in names.shown or c.startswith("<")]
+    curies = [c for c in re.findall(r"<[^>]+>|\b[\w-]+:[\w.-]*\w", card) if c.split(":")[0] in names.used or c.startswith("<")]
     assert len(curies) > 3
-    assert all(names.expand(c) in context.ontology.triples for c in curies)
+    assert all(names.expand(c) in context.ontology.graph for c in curies)
 
 
 def test_rdflib_as_the_engine_says_the_same(prov: OntologyContext) -> None:
@@ -308,8 +317,8 @@ def test_views_are_exact_on_real_ontologies(name: str, shared: Path) -> None:
             "SELECT (COUNT(DISTINCT ?c) AS ?n) { ?c a ?k VALUES ?k { owl:Class rdfs:Class } FILTER(isIRI(?c)) }"
         ).page()["items"][0]["n"]
         assert counted == context.meta.counts["class"] == t["list_entities"]("class", limit=1)["total"]
-        for iri in random.Random(0).sample(o.classes, min(12, len(o.classes))):
-            curie = o.names.curie(iri)
+        for iri in random.Random(0).sample(o.kinds.classes, min(12, len(o.kinds.classes))):
+            curie = o.curie(iri)
             below = context.sparql(f"SELECT DISTINCT ?c {{ ?c rdfs:subClassOf+ <{iri}> FILTER(isIRI(?c) && ?c != <{iri}>) }}").total
             assert t["hierarchy"](curie)["total"] == below
             if below < 400:
@@ -322,14 +331,14 @@ def test_views_are_exact_on_real_ontologies(name: str, shared: Path) -> None:
 
 def test_a_term_of_sio_is_found_by_its_label(shared: Path) -> None:
     with setup_ontology_context(ontology(shared, "sio.owl")) as context:
-        chosen = random.Random(1).sample(context.ontology.classes, 60)
+        chosen = random.Random(1).sample(context.ontology.kinds.classes, 60)
         first = [
-            context.tools["search_entity"](context.ontology.label(c))["items"][0]["iri"] == context.ontology.names.curie(c)
+            context.tools["search_entity"](context.ontology.label(c))["items"][0]["iri"] == context.ontology.curie(c)
             for c in chosen
         ]
         typed = [context.tools["search_entity"](context.ontology.label(c).replace("e", "", 1))["items"] for c in chosen]
         assert sum(first) >= 58
         assert (
-            sum(any(i["iri"] == context.ontology.names.curie(c) for i in items[:3]) for items, c in zip(typed, chosen, strict=True))
+            sum(any(i["iri"] == context.ontology.curie(c) for i in items[:3]) for items, c in zip(typed, chosen, strict=True))
             >= 48
         )

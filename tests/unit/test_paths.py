@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from rlm import Memory
-from rlm.agent.curriculum import read_curriculum
-from rlm.agent.log import RLMLogger
-from rlm.agent.memory_file import open_memory
+from rlm.agent.learning.curriculum import read_curriculum
+from rlm.agent.memory.json_file import open_memory
+from rlm.agent.memory.packs import read_strategies
 from rlm.agent.models import open_model
-from rlm.agent.packs import read_strategies
+from rlm.agent.tracing.logger import RLMLogger
 from rlm.core.clock import SystemClock
 from rlm.core.errors import InvalidInput, RlmError, SettingsError, StoreBusy, StoreError
 from rlm.core.files import read_path, replace_file
@@ -22,8 +22,7 @@ from rlm.core.settings import load_settings
 from rlm.recall.snapshots import import_graph
 from rlm.rules import RuleStore
 from rlm.service.tokens import TokenFile
-from rlm.store.database import Database
-from rlm.store.upkeep import backup, restore
+from rlm.store.sqlite.database import SQLiteDatabase, backup, restore
 
 NO_PATHS = ["a\0b", "\ud800", "~nosuchuser/x.db"]
 
@@ -33,7 +32,7 @@ def test_what_is_no_path_is_refused_everywhere(odd: str, memory: Memory, tmp_pat
     now = SystemClock().now()
     good = memory.backup(tmp_path / "good.db")
     acts: list[Callable[[], Any]] = [
-        lambda: Memory(odd), lambda: Memory(Path(odd)), lambda: Database(odd), lambda: memory.export_jsonl(odd),
+        lambda: Memory(odd), lambda: Memory(Path(odd)), lambda: SQLiteDatabase(odd), lambda: memory.export_jsonl(odd),
         lambda: memory.import_jsonl(odd), lambda: memory.backup(odd), lambda: restore(odd, tmp_path / "x.db", now),
         lambda: restore(good, odd, now), lambda: replace_file(odd, []), lambda: RuleStore.within(memory).import_jsonl(odd),
         lambda: RuleStore.within(memory).export_jsonl(odd), lambda: Memory(config=odd), lambda: memory.backend.backup(Path(odd)),
@@ -113,7 +112,7 @@ def test_the_error_of_a_disk_that_is_full_is_ours(memory: Memory, tmp_path: Path
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
-    monkeypatch.setattr("rlm.store.database.copy_pages", full)
+    monkeypatch.setattr("rlm.store.sqlite.files.copy_pages", full)
     for act in (lambda: memory.backend.backup(tmp_path / "copy.db"), lambda: backup(memory.backend.db, tmp_path / "copy.db")):
         with pytest.raises(RlmError, match="no room"):
             act()

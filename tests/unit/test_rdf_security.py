@@ -1,5 +1,6 @@
 "Files and queries by strangers: whatever they try, the host lives, nothing is fetched, and one sentence says what was wrong."
 import http.server
+import io
 import json
 import threading
 import time
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyoxigraph", reason="needs the extra agent")
 
-from rlm.agent.ontology import OntologyContext, setup_ontology_context
-from rlm.agent.rdf_files import OntologyError, Source, read_source, refuse_bombs, syntax_of
-from rlm.agent.rdf_process import RdfLimits, RdfProcess, RemoteGraph
-from rlm.agent.sparql import refuse_query, words_of
+from rlm.agent.ontology import rdf_worker, setup_ontology_context
+from rlm.agent.ontology.context import OntologyContext
+from rlm.agent.ontology.rdf_client import RdfLimits, RdfProcess, RemoteGraph
+from rlm.agent.ontology.rdf_source import OntologyError, RdfSource, read_source, refuse_bombs, syntax_of
+from rlm.agent.ontology.sparql import refuse_query, words_of
 
 ENTITIES = b"".join(b'<!ENTITY %c "%s">' % (98 + i, b"&%c;" % (97 + i) * 10) for i in range(9))
 LAUGHS = (b"<?xml version='1.0'?><!DOCTYPE r [<!ENTITY a \"haha\">" + ENTITIES +
@@ -93,7 +95,7 @@ def test_a_hostile_file_is_one_sentence(name: str, engine: str, tmp_path: Path) 
 def test_the_worker_alone_survives_what_the_scan_refuses() -> None:
     for syntax, data in [("rdfxml", LAUGHS), ("turtle", HOSTILE["lists in lists"][1])]:
         with pytest.raises(OntologyError):
-            RemoteGraph(Source("x", Path("x"), data, syntax), RdfLimits(load_seconds=1.5, memory=512 << 20)).load()
+            RemoteGraph(RdfSource("x", Path("x"), data, syntax), RdfLimits(load_seconds=1.5, memory=512 << 20)).load()
 
 
 @pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
@@ -112,7 +114,8 @@ def test_nothing_is_fetched(engine: str, tmp_path: Path, web: tuple[str, list[st
 def test_a_query_that_passed_the_check_would_still_reach_nothing(engine: str, web: tuple[str, list[str]], tmp_path: Path) -> None:
     url, asked = web
     secret = put(tmp_path, "secret.ttl", b"<http://e/a> <http://e/b> <http://e/secret> .")
-    graph = RemoteGraph(Source("x", Path("x"), b"<http://e/a> <http://e/b> <http://e/c> .", "turtle"), RdfLimits(query_seconds=3), engine)
+    source = RdfSource("x", Path("x"), b"<http://e/a> <http://e/b> <http://e/c> .", "turtle")
+    graph = RemoteGraph(source, RdfLimits(query_seconds=3), engine)
     graph.load()
     for query in [f"SELECT * {{ SERVICE <{url}> {{ ?s ?p ?o }} }}", f"SELECT * FROM <{secret.as_uri()}> {{ ?s ?p ?o }}",
                   f"SELECT * FROM <{url}x.ttl> {{ ?s ?p ?o }}", f"LOAD <{secret.as_uri()}>"]:
@@ -227,7 +230,7 @@ def test_a_keyword_that_an_engine_would_see_is_seen(name: str, engine: str, web:
 
 
 def test_rdflib_in_the_worker_has_no_service(web: tuple[str, list[str]]) -> None:
-    graph = RemoteGraph(Source("x", Path("x"), b"<http://e/a> <http://e/b> <http://e/c> .", "turtle"), RdfLimits(), "rdflib")
+    graph = RemoteGraph(RdfSource("x", Path("x"), b"<http://e/a> <http://e/b> <http://e/c> .", "turtle"), RdfLimits(), "rdflib")
     graph.load()
     said = graph.query(f"SELECT * {{ SERVICE <{web[0]}> {{ ?s ?p ?o }} }}", {})
     graph.close()
@@ -292,6 +295,30 @@ def test_the_worker_sees_no_environment_and_can_open_nothing(monkeypatch: pytest
     assert "Max open files            0" in limits and "Max file size             0" in limits
     worker.close()
     assert not worker.alive
+
+
+@pytest.mark.parametrize("engine", [rdf_worker.Oxigraph, rdf_worker.Rdflib])
+def test_a_worker_loads_answers_and_says_what_it_can_not_do(engine: type[rdf_worker.Oxigraph | rdf_worker.Rdflib]) -> None:
+    file = b'@prefix ex: <http://e/> . ex:tea ex:like ex:coffee ; ex:name "tea", "\xec\xb0\xa8"@ko, 3 . ex:tea ex:like ex:coffee .'
+    asking = {"prefixes": {"ex": "http://e/"}, "base": "http://rlm.invalid/", "rows": 2, "characters": 99}
+    loading = {"op": "load", "syntax": "turtle", "base": "http://rlm.invalid/", "body": len(file)}
+    asked = b"".join(json.dumps(q).encode() + b"\n" + (file if q["op"] == "load" else b"") for q in [
+        {**loading, "triples": 10},
+        {"op": "query", "text": "SELECT ?n { ?x ex:name ?n } ORDER BY ?n", **asking},
+        {"op": "query", "text": "ASK { ?x ex:like ?x }", **asking},
+        {"op": "query", "text": "SELECT", **asking},
+        {**loading, "triples": 1}])
+    rdf_worker.serve(engine(), io.BytesIO(asked), answers := io.BytesIO())
+    loaded, found, no, nonsense, large = map(json.loads, answers.getvalue().splitlines())
+    assert len(loaded["flat"]) == 12 and ["차", "ko", ""] in loaded["terms"] and loaded["prefixes"]["ex"] == "http://e/"
+    assert found["columns"] == ["n"] and found["total"] == 3 and len(found["rows"]) == 2 and no == {"boolean": False}
+    assert nonsense["error"] == "syntax" and large["error"] == "size"
+
+
+def test_terms_that_json_can_not_hold_are_left_out_and_counted() -> None:
+    triples = [("a", "p", "b"), ("b", "p", "a"), ("a", "p", "b"), ("a", "p", 7)]
+    shown = rdf_worker.numbered(triples, lambda t: t if isinstance(t, str) else None, most=5)
+    assert shown == {"terms": ["a", "p", "b", None], "flat": [0, 1, 2, 2, 1, 0], "left_out": 1}
 
 
 def test_a_context_that_is_gone_leaves_no_process() -> None:

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.text import tokens
-from rlm.store import Database, Filters, SQLiteBackend, Weights
-from rlm.store.transfer import export_lines, import_lines
-from rlm.store.upkeep import backup, check
+from rlm.store import Filters, SQLiteDatabase, SQLiteStorage, Weights
+from rlm.store.sqlite.database import backup
+from rlm.store.sqlite.integrity import check
+from rlm.store.transfer.export import export_lines
+from rlm.store.transfer.importer import import_lines
 
 pytestmark = pytest.mark.usefixtures("bare")
 ANY = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -33,18 +35,18 @@ MEMORIES = st.fixed_dictionaries({"text": TEXTS}, optional={
 @example([{"text": "\r\n line ends \x85\u2028\u2029 \x1c", "extra": {"\0": "\0", "n": 10**30, "f": 1e-300, "t": True, "o": 1}}])
 @example([{"text": '{"json":"lines"}\n{"format":"rlm-store","lines":2}', "tags": ["👨\u200d👩\u200d👧", "می\u200cخواهم", "e\u0301"]}])
 def test_what_was_written_is_found_exported_and_imported_unchanged(given_memories: list[dict[str, Any]]) -> None:
-    clock, copy = ManualClock("2026-01-01"), SQLiteBackend(Database(":memory:"))
+    clock, copy = ManualClock("2026-01-01"), SQLiteStorage(SQLiteDatabase(":memory:"))
     with Memory(":memory:", clock=clock) as memory:
         made = memory.write_many(given_memories)
         for m, given_ in zip(made, given_memories, strict=True):
             assert memory.get(m.id) == m and m.text == given_["text"] and repr(memory.get(m.id).extra) == repr(m.extra)
             hits = {h.id: h.memory for h in memory.search(m.text, k=10)}
             assert hits[m.id] == m
-        lines = list(export_lines(memory.backend.db, clock.now()))
+        lines = list(export_lines(memory.backend, clock.now()))
         assert not any("\n" in line or "\r" in line for line in lines)
-        import_lines(copy.db, lines)
+        import_lines(copy, lines)
         assert copy.find("default", Filters.read(status="any"), 99) == memory.backend.find("default", Filters.read(status="any"), 99)
-        assert list(export_lines(copy.db, clock.now()))[1:] == lines[1:] and check(copy.db) == []
+        assert list(export_lines(copy, clock.now()))[1:] == lines[1:] and check(copy.db) == []
         for m in made:
             assert [h.record.id for h in copy.match(*query(m.text))] == [h.record.id for h in memory.backend.match(*query(m.text))]
     copy.close()

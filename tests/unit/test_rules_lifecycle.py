@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError
-from rlm.core.promotion import RANK, Evidence, Gate, judge, must_hold
+from rlm.core.promotion import RANK, Evidence, PromotionPolicy, judge, must_hold
 from rlm.core.settings import load_settings
 from rlm.rules import FormalError, RuleStore
 from rlm.store.records import Event, new_record
@@ -23,7 +23,7 @@ evidence = st.builds(
     Evidence, st.sampled_from(sorted(RANK)), st.integers(0, 600), st.integers(0, 12), st.floats(0, 400)
 )
 gates = st.builds(
-    Gate,
+    PromotionPolicy,
     st.integers(1, 10),
     st.integers(0, 5),
     st.integers(0, 6),
@@ -35,9 +35,10 @@ gates = st.builds(
 
 
 @given(evidence, gates, st.integers(0, 3), st.integers(0, 3), st.floats(0, 50))
-@example(Evidence("hot", 1, 0, 2.0), Gate(1, 0, 1, 1, 0.0, 2.0, 1.0), 0, 1, 0.0)  # promoted, it would have been kept for a shorter time
+# promoted, it would have been kept for a shorter time
+@example(Evidence("hot", 1, 0, 2.0), PromotionPolicy(1, 0, 1, 1, 0.0, 2.0, 1.0), 0, 1, 0.0)
 def test_judgment_is_monotone_in_evidence_and_idempotent(
-    e: Evidence, gate: Gate, more: int, worse: int, older: float
+    e: Evidence, gate: PromotionPolicy, more: int, worse: int, older: float
 ) -> None:
     verdict = judge(e, gate)
     rank = RANK[verdict.status]
@@ -99,7 +100,7 @@ def test_a_run_does_not_depend_on_the_order_and_does_nothing_twice(
             outcomes.append(before)
     assert outcomes[0] == outcomes[1]
     for n, (status, success, fail) in enumerate(made):
-        assert outcomes[0][f"r{n}"][0] == judge(Evidence(status, success, fail, days), Gate()).status
+        assert outcomes[0][f"r{n}"][0] == judge(Evidence(status, success, fail, days), PromotionPolicy()).status
 
 
 def test_every_transition_is_an_event_with_its_evidence(rules: RuleStore, clock: ManualClock) -> None:
@@ -140,13 +141,13 @@ def test_the_parameters_come_from_file_and_environment(
     Path("rml_config.yaml").write_text("N_promote: 2\nTTL_hot: 7 d\n", encoding="utf-8")
     monkeypatch.setenv("RLM_K_FAIL_REALTIME", "1")
     with RuleStore(":memory:", clock=clock) as store:
-        assert store.gate == Gate(n_promote=2, ttl_hot=7.0, k_fail_realtime=1)
+        assert store.gate == PromotionPolicy(n_promote=2, ttl_hot=7.0, k_fail_realtime=1)
         store.add_rule("x", rule_id="a", success=2)
         store.add_rule("y", rule_id="b")
         assert store.update_usage("b", fail_inc=1).status == "held"
         store.run_due()
         assert store.get("a").status == "ltm"
-    assert Gate.of(load_settings(environment={})).n_promote == 2
+    assert PromotionPolicy.of(load_settings(environment={})).n_promote == 2
 
 
 def test_a_good_record_outweighs_a_few_failures_where_a_rate_is_set(clock: ManualClock) -> None:

@@ -12,7 +12,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.rules import RuleStore
-from rlm.store.backend import Filters
+from rlm.store.filters import Filters
 from rlm.store.records import STATUSES, MemoryRecord
 
 pytestmark = pytest.mark.usefixtures("bare")

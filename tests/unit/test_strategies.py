@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.agent.asking import mask_mentions, read_asked
-from rlm.agent.export_gates import candidates, export_pack, fixed_names, generalisation, refusal
-from rlm.agent.extraction import generalise, spelt
-from rlm.agent.filling import strategies_in
-from rlm.agent.injection import BUDGET, format_memories_for_injection, page_of
-from rlm.agent.memory_file import MemoryStore, okapi, open_memory
-from rlm.agent.memory_store import COLUMNS, SQLiteMemoryBackend
-from rlm.agent.packs import (
+from rlm.agent.casebased.slot_filling import strategies_in
+from rlm.agent.learning.extraction import generalise, spelt
+from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
+from rlm.agent.memory.export_gates import candidates, export_pack, fixed_names, generalisation, refusal
+from rlm.agent.memory.injection import BUDGET, format_memories_for_injection, page_of
+from rlm.agent.memory.json_file import MemoryStore, okapi, open_memory
+from rlm.agent.memory.packs import (
     CORE,
     ensure_packs,
     import_items,
@@ -28,14 +27,16 @@ from rlm.agent.packs import (
     shipped_pack,
     shipped_packs,
 )
-from rlm.agent.procedural_memory import Experience, Judgment, MemoryBackend, MemoryItem, fill_slots, make_item, slots_in
-from rlm.agent.prompt import LAYERS, compose_context, read_layer
+from rlm.agent.memory.questions import mask_mentions, read_asked
+from rlm.agent.memory.sqlite import COLUMNS, SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
+from rlm.agent.memory.strategy import MemoryItem, fill_slots, make_item, slots_in
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import tokens
-from rlm.store.backend import Filters
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.store.filters import Filters
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = [line.split("\t") for line in (ROOT / "tests/data/strategy_questions.tsv").read_text(encoding="utf-8").splitlines()]
@@ -44,7 +45,7 @@ QUESTIONS = [line.split("\t") for line in (ROOT / "tests/data/strategy_questions
 @pytest.fixture
 def backend() -> Iterator[SQLiteMemoryBackend]:
     "An empty memory that vanishes."
-    opened = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")), clock=ManualClock())
+    opened = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     yield opened
     opened.close()
 
@@ -52,7 +53,7 @@ def backend() -> Iterator[SQLiteMemoryBackend]:
 @pytest.fixture(scope="module")
 def core() -> Iterator[SQLiteMemoryBackend]:
     "A memory with the universal pack."
-    opened = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")), clock=ManualClock())
+    opened = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(opened)
     yield opened
     opened.close()
@@ -133,7 +134,7 @@ def test_the_pack_was_not_written_from_the_questions() -> None:
 def test_full_text_ranks_as_rank_bm25_does(core: SQLiteMemoryBackend) -> None:
     pytest.importorskip("rank_bm25")
     items = [replace(i, content="") for i in core.items()]
-    bare = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")))
+    bare = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
     for item in items:
         bare.add(replace(item, content=".", tags=item.tags))
     for question in ["all subclasses of a class", "domain property", "하위 클래스", "how many instances", "inverse"]:
@@ -227,7 +228,7 @@ def test_a_pack_goes_round(backend: SQLiteMemoryBackend, tmp_path: Path) -> None
     first = export_pack(backend, "mine_v1")
     both = sorted([learned.memory_id, warning.memory_id])
     assert not first.refused and [json.loads(line)["memory_id"] for line in first.text.splitlines()] == both
-    other = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")))
+    other = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
     assert len(import_items(other, read_pack(first.text)).added) == 2 and len(import_items(other, read_pack(first.text)).unchanged) == 2
     assert {i.title: (i.source_type, i.provenance["source"], i.status) for i in other.items()} == {
         "L": ("success", "pack", "ltm"), "W": ("failure", "pack", "ltm")}

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rlm.agent.curriculum import promote
-from rlm.agent.export_gates import candidates, export_pack, refusal
-from rlm.agent.memory_file import MemoryStore, open_memory
-from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.packs import (
+from rlm.agent.learning.curriculum import promote
+from rlm.agent.memory.export_gates import candidates, export_pack, refusal
+from rlm.agent.memory.json_file import MemoryStore, open_memory
+from rlm.agent.memory.packs import (
     ensure_packs,
     import_items,
     pack_text,
@@ -24,19 +23,13 @@ from rlm.agent.packs import (
     read_yaml,
     shipped_pack,
 )
-from rlm.agent.procedural_memory import (
-    CONTENT_LIMIT,
-    Experience,
-    Judgment,
-    MemoryBackend,
-    MemoryItem,
-    make_item,
-    safe_item,
-)
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
+from rlm.agent.memory.strategy import CONTENT_LIMIT, MemoryItem, make_item, safe_item
 from rlm.core.errors import InvalidInput
-from rlm.core.promotion import Gate
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
+from rlm.core.promotion import PromotionPolicy
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 SECRET = "password = Xk29!qqpl7"
@@ -49,7 +42,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBa
     if request.param == "file":
         yield MemoryStore(tmp_path / "memory.json")
         return
-    with_rows = SQLiteMemoryBackend(SQLiteBackend(Database(":memory:")))
+    with_rows = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
     yield with_rows
     with_rows.close()
 
@@ -139,7 +132,7 @@ def test_a_review_counts_and_keeps_what_taught_it(backend: MemoryBackend, tmp_pa
     assert {k: now.provenance[k] for k in item.provenance} == dict(item.provenance), "the run that taught it"
     backend.save_artifacts(Experience("r-2", "t-2", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
     backend.save_artifacts(Experience("r-3", "t-3", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
-    assert promote(backend, Gate()) == {item.memory_id: "hot"}, "the gate still looks at it"
+    assert promote(backend, PromotionPolicy()) == {item.memory_id: "hot"}, "the gate still looks at it"
 
 
 def test_a_pack_describes_what_was_learned_here_and_leaves_it_on_trial(backend: MemoryBackend) -> None:
@@ -151,7 +144,7 @@ def test_a_pack_describes_what_was_learned_here_and_leaves_it_on_trial(backend: 
     runs = [Experience(f"r-{n}", f"u-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high")) for n in range(5)]
     for run in runs:
         backend.save_artifacts(run, (), [(now, 1.0)])
-    assert promote(backend, Gate()) == {item.memory_id: "ltm"}
+    assert promote(backend, PromotionPolicy()) == {item.memory_id: "ltm"}
 
 
 def test_a_held_strategy_is_not_freed_by_a_review(backend: MemoryBackend, tmp_path: Path) -> None:

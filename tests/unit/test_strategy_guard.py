@@ -8,26 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from rlm.agent import packs
-from rlm.agent.curriculum import read_curriculum
-from rlm.agent.export_gates import fixed_names, refusal
-from rlm.agent.extraction import extract_memories
-from rlm.agent.filling import strategies_in
-from rlm.agent.injection import format_memories_for_injection
-from rlm.agent.judge import extract_trajectory_artifact
-from rlm.agent.log import LOGGED, RLMLogger, load_trajectory, log_end, log_start, log_step
-from rlm.agent.memory_file import MemoryStore, open_memory
-from rlm.agent.memory_store import SQLiteMemoryBackend
-from rlm.agent.models import ScriptedModel
-from rlm.agent.packs import read_authored, read_pack, read_strategies, shipped_pack, shipped_packs
-from rlm.agent.procedural_memory import Experience, Judgment, MemoryBackend, make_item, safe_item
-from rlm.agent.trajectory import Step, ToolCall, Trajectory
+from rlm.agent.casebased.slot_filling import strategies_in
+from rlm.agent.learning.curriculum import read_curriculum
+from rlm.agent.learning.extraction import extract_memories
+from rlm.agent.learning.judge import extract_trajectory_artifact
+from rlm.agent.memory import packs
+from rlm.agent.memory.export_gates import fixed_names, refusal
+from rlm.agent.memory.injection import format_memories_for_injection
+from rlm.agent.memory.json_file import MemoryStore, open_memory
+from rlm.agent.memory.packs import read_authored, read_pack, read_strategies, shipped_pack, shipped_packs
+from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
+from rlm.agent.memory.strategy import make_item, safe_item
+from rlm.agent.models.base import ScriptedModel
+from rlm.agent.tracing.logger import LOGGED, RLMLogger, load_trajectory, log_end, log_start, log_step
+from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
-from rlm.store.database import Database
-from rlm.store.sqlite import SQLiteBackend
-from rlm.store.transfer import export_file, import_file
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.transfer.export import export_file
+from rlm.store.transfer.importer import import_file
 
 pytestmark = pytest.mark.usefixtures("bare")
 KEY = "sk-" + "a1B2c3D4e5F6g7H8" * 2
@@ -132,7 +134,7 @@ def test_what_looks_like_a_name_and_is_none(said: str) -> None:
     assert fixed_names(make_item(title="t", content=said)) == []
 
 
-@pytest.mark.parametrize("open_one", [lambda folder: SQLiteMemoryBackend(SQLiteBackend(Database(folder / "memory.db"))),
+@pytest.mark.parametrize("open_one", [lambda folder: SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(folder / "memory.db"))),
                                       lambda folder: MemoryStore(folder / "memory.json")], ids=["sqlite", "file"])
 def test_no_backend_stores_a_credential(open_one: Callable[[Path], MemoryBackend], tmp_path: Path) -> None:
     backend = open_one(tmp_path)
@@ -228,7 +230,7 @@ def test_a_run_with_a_nul_can_be_exported_and_imported(mode: str, tmp_path: Path
         [kept] = backend.experiences()
         assert kept.answer == kept.notes == "a\ufffdb" and kept.task == "q\ufffd"
         backend.store.db.query("UPDATE trajectories SET final_answer = ?", ("a\0b",))  # as an earlier version stored it
-        export_file(backend.store.db, tmp_path / "all.jsonl", ManualClock().now())
+        export_file(backend.store, tmp_path / "all.jsonl", ManualClock().now())
     with closing(open_memory(tmp_path / "other.db")) as there:
-        assert import_file(there.store.db, tmp_path / "all.jsonl").rows["trajectories"] == 1
+        assert import_file(there.store, tmp_path / "all.jsonl").rows["trajectories"] == 1
         assert [e.answer for e in there.experiences()] == ["a\ufffdb"]

@@ -13,7 +13,8 @@ import pytest
 from rlm import Memory
 from rlm.core.errors import StoreError
 from rlm.rules import RuleStore
-from rlm.store import connections, hybrid
+from rlm.store import hybrid
+from rlm.store.sqlite.database import identity_of
 
 WATCH = 60.0  # seconds until threads count as stuck: a hundred times what they take
 
@@ -215,12 +216,12 @@ def test_only_what_somebody_knows_of_makes_anything_begin_anew(memory: Memory) -
     memory.search("tea")
     before = memory.backend.position()
     undo(memory, lambda: memory.write("secret coffee"))
-    assert memory.backend.position() == before and memory.backend.db.undone == 0
+    assert memory.backend.position() == before and memory.backend.db.epoch == 0
     undo(memory, lambda: memory.search("tea"))
-    assert memory.backend.db.undone == 0
+    assert memory.backend.db.epoch == 0
     undo(memory, lambda: (memory.write("secret coffee"), memory.search("tea")))
     assert memory.backend.position() != before
-    assert connections.identity_of(memory.backend.position()[0]) == before[0]
+    assert identity_of(memory.backend.position()[0]) == before[0]
 
 
 def test_a_thread_whose_connection_cannot_be_opened_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

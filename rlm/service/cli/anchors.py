@@ -7,8 +7,8 @@ import click
 from rlm.recall.snapshots import anchors_dict, anchors_line, import_anchors
 from rlm.service.cli.common import Group, example, json_option, print_json, print_table, report_export, write_export, with_memory
 from rlm.service.memory import Memory
-from rlm.store.anchor_rows import SLOTS
 from rlm.store.records import read_count
+from rlm.store.sqlite.slots import SLOTS
 
 
 @click.group("anchors", cls=Group)

@@ -4,10 +4,10 @@ from contextlib import closing
 
 import click
 
-from rlm.agent.rdf_export import rdf_blocks
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import example, json_option, one_namespace, only_option, report_export, write_export, with_memory
 from rlm.service.memory import Memory
+from rlm.service.rdf_export import rdf_blocks
 
 
 @click.command("export", epilog=example("rlm export --rdf memory.ttl -n default --no-text", "rlm export --rdf"))
@@ -23,6 +23,6 @@ def export_command(memory: Memory, target: str, rdf: bool, only: str | None, wor
         raise InvalidInput(
             "There is no format given.", "Use --rdf for linked data; rlm db export writes JSON Lines that rlm can read again."
         )
-    with closing(rdf_blocks(memory.backend.db, one_namespace(named, only), words)) as blocks:
+    with closing(rdf_blocks(memory.backend, one_namespace(named, only), words)) as blocks:
         count = write_export(target, blocks)
     report_export(target, count, "paragraphs", as_json)

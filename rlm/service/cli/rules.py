@@ -41,7 +41,7 @@ def with_rules(makes: bool = False,  # may the command make a store that is not 
     return decorate
 
 
-def show_rule(rule: Rule,     # any
+def show_rule(rule: Rule,     # the rule
               as_json: bool,  # print JSON
               ) -> None:
     "Print one rule."
@@ -79,7 +79,7 @@ which_options = options(
 def statuses(chosen: tuple[str, ...],   # each --status, 'any' perhaps among them
              default: "str | tuple[str, ...]",  # if none was given
              ) -> "str | tuple[str, ...]":
-    "Which rules are meant."
+    "Return the statuses that a command is about."
     return "any" if "any" in chosen else chosen or default
 
 
@@ -146,9 +146,9 @@ def used(rules: RuleStore, id: str, helped: int, failed: int, timestamp: str | N
     show_rule(rules.update_usage(id, helped, failed, timestamp), as_json)
 
 
-def read_fact(text: str,  # name=value
+def read_fact(text: str,  # a fact as name=value
               ) -> tuple[str, object]:
-    "A fact as it was typed. What JSON reads as a number, a truth value or a text in quotes is that; all else is a text."
+    "Read a fact. A number, truth value or quoted text as in JSON is that; all else is a text."
     name, mark, value = text.partition("=")
     if not mark or not name.strip():
         raise InvalidInput(f"{text!r} is no fact.", "Write it like hour=9, vip=true or user=Mina.")
@@ -161,7 +161,7 @@ def read_fact(text: str,  # name=value
 
 def read_facts_json(file: IO[str],  # a JSON object
                     ) -> dict[str, object]:
-    "Facts from a file."
+    "Read facts from a file. Raises `InvalidInput`."
     try:
         found = json.load(file)
     except (ValueError, RecursionError) as e:
@@ -199,7 +199,7 @@ def decision(name: str,                                    # name of the command
              said: str,                                    # what it does, for the help
              shown: str,                                   # an example
              ) -> click.Command:
-    "A command that changes the status of one rule, as a person decides."
+    "Make a command that changes the status of one rule, as a person decides."
     @rules_group.command(name, help=said, epilog=example(shown))
     @click.argument("id")
     @click.option("--reason", default="", help="Why, for the history.")

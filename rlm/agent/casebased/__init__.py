@@ -1,0 +1,1 @@
+"A model without a language model: it does what worked before."
