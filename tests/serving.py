@@ -11,8 +11,8 @@ import httpx
 import uvicorn
 
 from rlm.core.settings import load_settings
-from rlm.service.connections import Listener, http_config, listening
 from rlm.service.gate import PATIENCE_S
+from rlm.service.http.server import Listener, http_config, listening
 from rlm.service.rest import Service, guarded_application
 from rlm.service.tokens import TokenFile
 

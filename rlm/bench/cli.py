@@ -23,7 +23,7 @@ from . import rules as ruled
 from . import serve as served
 from . import speed as speeds
 from .report import Report, ready, write_report
-from ..service.console import Group, example, json_option, options
+from ..service.cli.common import Group, example, json_option, options
 from ..store.records import read_count
 
 

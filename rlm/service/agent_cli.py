@@ -14,7 +14,7 @@ import click
 from ..agent import RunLimits, load_trajectory, run
 from ..agent.runner import HABIT_K, READER_K
 from ..core.errors import InvalidInput
-from .console import Group, example, json_option, print_json, store_options, version
+from .cli.common import Group, example, json_option, print_json, store_options, version
 
 # %% ../../nbs/70_service/76_agent_cli.ipynb #103730c3
 NOT_CONVERGED = 3  # the exit code

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import click
 import yaml
 
-from .console import example, json_option, print_json, put_import, put_lines, with_memory
+from .cli.common import example, json_option, print_json, report_import, write_export, with_memory
 from .memory import Memory
-from .memory_cli import memory_group
+from .cli.memory import memory_group
 
 if TYPE_CHECKING:
     from rlm.agent.learning.curriculum import Training
@@ -42,7 +42,7 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
     items = shipped_pack(source) if source in shipped_packs() else read_strategies(source)
     report = import_items(strategies_of(memory), items, reviewed=Path(source).suffix in (".yaml", ".yml"))
     counts = {name: len(found) for name, found in report.as_dict().items()}
-    put_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
+    report_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
 
 # %% ../../nbs/70_service/73_strategy_cli.ipynb #4d77f7ee
 @memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json"))
@@ -56,7 +56,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
     from rlm.core.promotion import PromotionPolicy
     streamed = str(target) == "-"
     done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
-    put_lines(target, done.text.split("\n")[:-1])
+    write_export(target, done.text.split("\n")[:-1])
     if as_json:
         print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
         return
@@ -79,7 +79,7 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
     items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
     text = candidates(items, pack, ontology, PromotionPolicy.of(memory.settings))
     if not as_json or str(out) != "-":
-        put_lines(out, text.split("\n")[:-1])
+        write_export(out, text.split("\n")[:-1])
     if as_json:
         print_json(yaml.safe_load(text)["strategies"])
     elif str(out) != "-":

@@ -32,7 +32,7 @@ from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
 from rlm.search.ranker_training import save_ranker
-from rlm.service.attention_cli import attention_group, status_of
+from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding import Kind, Vectors, register
 from rlm.store.filters import Filters
 from rlm.store.ranked import NONE

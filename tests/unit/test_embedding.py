@@ -703,7 +703,7 @@ def memory_is_well(path: Path) -> bool:
 
 
 def test_the_command(path: Path) -> None:
-    from rlm.service.reembed_cli import reembed_command
+    from rlm.service.cli.reembed import reembed_command
     register("toy", lambda rest, settings: Letters(f"toy-{rest}"))
     with Memory(path) as memory:
         memory.write_many(["one", "two"])

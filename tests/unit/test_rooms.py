@@ -14,7 +14,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.settings import load_settings
-from rlm.service.attention_cli import status_of
+from rlm.service.cli.attention import status_of
 from rlm.service.gate import Problem
 from rlm.service.memory import Memory as Facade
 from rlm.service.rooms import THREADS, Room, Rooms, open_at_once

@@ -1,0 +1,138 @@
+"Each group of commands, as somebody uses it; the examples of all helps are run by `tests/integration/test_cli.py`."
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.service.cli import main
+from rlm.service.cli.rules import read_fact
+
+pytestmark = pytest.mark.usefixtures("bare")
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(path: Path) -> Run:
+    "Run a command line on the store at `path`; its output."
+    def typed(*words: str, code: int = 0, stdin: str | None = None) -> str:
+        done = CliRunner().invoke(main, list(words), input=stdin, prog_name="rlm", env={"RLM_DB_PATH": str(path)})
+        assert done.exit_code == code, (done.output, done.exception)
+        return done.output
+    return typed
+
+
+def test_a_command_that_reads_makes_no_store(run: Run, path: Path) -> None:
+    assert "There is no store" in run("memory", "stats", code=1) and not path.exists()
+
+
+def test_memories_are_written_found_corrected_and_erased(run: Run) -> None:
+    run("memory", "write", "-", "--id", "dentist", stdin="다음 주 화요일에 치과 예약이 있어")
+    made = json.loads(run("memory", "write", "Mina prefers green tea.", "The rent is due.", "와이파이는 거실에 있다", "--json"))
+    assert [m["seq"] for m in made] == [2, 3, 4] and len(json.loads(run("memory", "list", "--json"))) == 4
+    assert json.loads(run("memory", "search", "green tea", "--json"))[0]["memory"] == made[0]
+    assert "version 2" in run("memory", "update", "dentist", "--text", "치과는 취소했어")
+    assert "Aborted" in run("memory", "delete", "dentist", "--erase", code=1, stdin="n\n")
+    assert "1 memory erased" in run("memory", "delete", "dentist", "--erase", "--yes")
+    assert "There is no memory" in run("memory", "show", "dentist", code=1)
+    assert "not JSON" in run("memory", "write", "--jsonl", "-", code=1, stdin='{"text": "a"}\nnot json\n')
+
+
+def test_anchors_are_set_pinned_and_carried(run: Run, path: Path, tmp_path: Path) -> None:
+    with Memory(path) as memory:
+        memory.write("녹차를 좋아해", id="tea")
+        memory.write("The boat came in late.", id="boat")
+    run("anchors", "pin", "A", code=1)
+    kept = str(tmp_path / "anchors.json")
+    for words in (["set", "A", "tea"], ["hops", "A", "3"], ["hops", "A", "auto"], ["pin", "B", "boat"], ["unpin", "A"], ["export", kept],
+                  ["clear", "A"]):
+        run("anchors", *words)
+    assert "no slot 'D'" in run("anchors", "set", "D", "tea", code=1)
+    assert "no memory 'milk'" in run("anchors", "set", "A", "milk", code=1)
+    assert "tea" in run("anchors", "import", kept)
+
+
+def test_links_are_made_shown_and_carried(run: Run, path: Path, tmp_path: Path) -> None:
+    with Memory(path, clock=ManualClock("2026-11-21T09:00:00Z")) as memory:
+        memory.write_many([{"id": id, "speaker": who, "text": text, "session": "mon"} for id, who, text in [
+            ("boat", "Mina", "The boat came in late."), ("supper", "서연", "그래서 저녁을 늦게 먹었어"),
+            ("fish", "Mina", "With the fish we caught?")]])
+    assert "3 links added" in run("graph", "bootstrap") and "Nothing has changed" in run("graph", "bootstrap")
+    run("graph", "bootstrap", "--alpha", "2", code=1)
+    kept = str(tmp_path / "graph.jsonl")
+    assert "3 links written" in run("graph", "export", kept) and "0 of them new" in run("graph", "import", kept)
+    shown = run("graph", "show", "boat")
+    assert len(shown.splitlines()) == 5 and "늦게 먹었어" in shown and "origin" in run("graph", "stats")
+
+
+def test_rules_are_added_applied_and_judged(run: Run) -> None:
+    run("rules", "add", "Green tea in the morning.", "--formal", "when hour < 11 then drink = 'tea'", "--id", "tea", "--tag", "drinks")
+    run("rules", "add", "회의 전에는 커피", "--formal", "when 회의 then drink = '커피'", "--id", "coffee", "--tag", "drinks")
+    assert "tea" in run("rules", "apply", "hour=9", "회의=true", "--resolve")
+    run("rules", "add", "wrong", "--formal", "when hour < then drink = 'tea'", code=1)
+    run("rules", "used", "coffee", "--helped", "5")
+    assert json.loads(run("rules", "run-jobs", "--json"))["counts"] == {"promote": 1}
+    assert json.loads(run("rules", "list", "--status", "ltm", "--json"))[0]["rule_id"] == "coffee"
+
+
+@pytest.mark.parametrize(("text", "fact"), [("a=1.5", ("a", 1.5)), ("a=true", ("a", True)), ("도시=서울", ("도시", "서울")),
+                                            ("x=NaN", ("x", "NaN"))])
+def test_facts_are_read_as_they_are_typed(text: str, fact: tuple[str, object]) -> None:
+    assert read_fact(text) == fact
+
+
+def test_a_store_is_exported_checked_backed_up_and_restored(run: Run, path: Path, tmp_path: Path) -> None:
+    with Memory(path) as memory:
+        memory.write_many(["I am allergic to peanuts.", "다음 주 화요일에 치과 예약이 있어"])
+    lines, backup, other = str(tmp_path / "store.jsonl"), str(tmp_path / "monday.db"), str(tmp_path / "copy.db")
+    assert "All is well" in run("db", "check")
+    run("db", "export", lines)
+    assert "2 added" in run("db", "import", lines, "--db", other) and "2 unchanged" in run("db", "import", lines, "--db", other)
+    run("db", "backup", backup)
+    run("db", "backup", backup, code=1)
+    assert "Aborted" in run("db", "restore", backup, code=1, stdin="n\n")
+    run("db", "restore", backup, "--db", str(tmp_path / "new.db"))
+    assert "Replace" not in run("db", "restore", str(tmp_path / "missing.db"), code=1)
+
+
+def test_a_ranker_is_trained_from_what_helped_and_forgotten(run: Run, path: Path, tmp_path: Path) -> None:
+    with Memory(path) as memory:
+        for n in range(30):
+            thing = f"{('red', 'blue', 'old')[n % 3]} {('boat', 'house', 'river', 'train', 'garden')[n % 5]} {n}"
+            memory.write_many([{"text": f"What about the {thing}?", "role": "user"},
+                               {"id": f"a{n}", "text": f"The {thing} is in Harbour Street.", "role": "assistant"}])
+            memory.record_usage(f"a{n}", query=f"where is the {thing}", success=int(n > 0))
+    assert "1 helped" in run("memory", "used", "a0", "--query", "where is the red boat 0", "--helped", "1")
+    assert json.loads(run("train-ranker", "--json"))["kept"]
+    with Memory(path) as memory:
+        hits = memory.search("where is the blue house 1", k=1)
+        assert hits[0].memory.role == "assistant" and "recorded use" in hits.ranked_by
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps({"query": f"where is the boat {n}", "relevant": ["not-here"]}) + "\n" for n in range(25)))
+    refused = run("train-ranker", "--questions", str(labels), code=1)
+    assert "There are 0 questions" in refused and "Of 25 more" in refused
+    assert "forgotten" in run("train-ranker", "--forget") and "There is no memory" in run("memory", "used", "nobody", code=1)
+    run("memory", "used", "a0", "--helped", "-1", code=1)
+
+
+def test_recall_says_which_layer_answered_and_the_status_shows_what_is_in_mind(run: Run, path: Path,
+                                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLM_CHECKPOINTS", "full")
+    with Memory(path, clock=ManualClock("2026-05-08T09:00:00Z")) as memory:
+        memory.write_many([{"id": "ferry", "text": "The ferry leaves at nine."}, {"id": "boat", "text": "Mina's boat has a red sail."},
+                           {"id": "sail", "text": "The sail of the boat is torn."}, {"id": "paint", "text": "The boat was painted blue."}])
+    assert "from ltm_fallback" in run("memory", "recall", "Which boat has a sail?")
+    assert '"source": "checkpoint"' in run("memory", "recall", "Which boat has a sail?", "--json")
+    assert "W1" in run("attention", "status")
+
+
+def test_tokens_are_shown_once_and_revoked(run: Run, tmp_path: Path) -> None:
+    file = ["--token-file", str(tmp_path / "tokens")]
+    made = json.loads(run("tokens", "add", "-n", "팀", *file, "--json"))
+    assert made["token"].startswith("rlm_") and made["token"] not in (tmp_path / "tokens").read_text()
+    assert made["id"] in run("tokens", "list", *file) and "is revoked" in run("tokens", "revoke", made["id"], *file)
+    assert "There is no token" in run("tokens", "revoke", made["id"], *file, code=1)
+    run("tokens", "add", "--right", "all", *file, code=2)
