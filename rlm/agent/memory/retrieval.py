@@ -4,14 +4,15 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'TAKES', 'OPINIONS', 'FLOOR', 'TRIAL', 'PER_EXPERIENCE',
-           'FeatureSpace', 'ridge', 'nearest', 'LearnedExamples', 'Examples', 'takes', 'applies', 'Opinions', 'fuse',
-           'trust', 'select']
+           'FeatureSpace', 'ridge', 'nearest', 'ExampleIndex', 'takes', 'applies', 'Opinions', 'fuse', 'trust',
+           'select', 'StrategyRetriever']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,13 +92,16 @@ def nearest(likeness: Floats,           # likeness of each example to a question
     return np.asarray(best / np.maximum(np.minimum(seen, 2), 1), np.float64)
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #06e2fd74
-class LearnedExamples:
-    "All ways of asking for some strategies, and what they teach about telling them apart."
+_analyzed = lru_cache(maxsize=16_384)(read_asked)  # an example is taken apart once in a process, however often it is indexed
+
+
+class ExampleIndex:
+    "All ways of asking for some strategies, as vectors of features, and a regression that tells the strategies apart by them."
 
     def __init__(self,
                  items: Sequence[MemoryItem],  # the strategies
                  ) -> None:
-        pairs = [(n, i, read_asked(text)) for n, i in enumerate(items) for text in (i.examples or (i.title, i.description))]
+        pairs = [(n, i, _analyzed(text)) for n, i in enumerate(items) for text in (i.examples or (i.title, i.description))]
         self.ids = [i.memory_id for i in items]
         self.owners = np.array([n for n, _, _ in pairs], np.int64)
         names = [i.memory_id for _, i, _ in pairs]
@@ -106,17 +110,13 @@ class LearnedExamples:
         self.forms: dict[str, set[Form]] = {}
         for _, i, a in pairs:
             self.forms.setdefault(i.memory_id, set()).update([a.form] if a.form else [])
-        self.words = {t for i in items for text in (i.title, *i.examples) for some in read_asked(text).words for t in some}
+        self.words = {t for i in items for text in (i.title, *i.examples) for some in _analyzed(text).words for t in some}
         learns = 0 < len(pairs) <= MOST_LEARNED
         self.learned = ridge(self._likeness([a for _, _, a in pairs]), self.owners) if learns else None
 
     def _likeness(self, some: Sequence[Asked]) -> Floats:
-        "Of each of these to every example."
+        "Likeness of each of these to every example."
         return np.array([self.features.cosines(a.features) for a in some])
-
-# %% ../../../nbs/80_learning/05_retrieval.ipynb #f8973c98
-class Examples(LearnedExamples):
-    "All ways of asking for some strategies."
 
     def known(self,
               asked: Asked,  # a question
@@ -222,3 +222,46 @@ def select(items: Mapping[str, MemoryItem],  # candidates by id
             experiences[origin] += 1
             taken.append((item, score))
     return taken + [r for r in ranked if r[0].source_type == "failure"][:1]
+
+# %% ../../../nbs/80_learning/05_retrieval.ipynb #9a5d95fd
+class StrategyRetriever:
+    "Finds the strategies that fit a question among those of a store. What is flagged is not indexed."
+
+    def __init__(self) -> None:
+        self._known: dict[str, MemoryItem] = {}
+        self._texts: dict[str, tuple[str, ...]] = {}
+        self._examples = ExampleIndex([])
+
+    def refresh(self,
+                items: Iterable[MemoryItem],  # all strategies that may be found, as they are now
+                ) -> None:
+        "Know these strategies, and no others."
+        self._known = {i.memory_id: i for i in items if not i.flagged}
+        texts = {i.memory_id: (i.title, i.description, *i.examples) for i in self._known.values()}
+        if texts != self._texts or list(texts) != list(self._texts):
+            self._examples, self._texts = ExampleIndex(list(self._known.values())), texts
+
+    @property
+    def items(self) -> list[MemoryItem]:
+        "The strategies that may be found."
+        return list(self._known.values())
+
+    def retrieve(self,
+                 task: str,                    # the question, as it was asked
+                 k: int,                       # how many experiences at most
+                 words: Callable[[list[str]], Mapping[str, float] | None],  # terms → strategy → BM25 score in [0, 1]; None: can't be had
+                 *,
+                 ontology: str | None = None,  # its name: strategies for other ontologies are left out
+                 mentions: Iterable[str] = (),  # what is known to be a name in the question
+                 kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
+                 ) -> list[tuple[MemoryItem, float]]:
+        "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
+        asked = read_asked(task, mentions)
+        if not self._known or not asked.says:
+            return []
+        parts = self._examples.opinions(asked)
+        terms = [f[2:] for f in sorted(asked.features) if f.startswith("t ")]
+        if terms and (told := words(terms)) is not None:
+            parts = {**parts, "words": dict(told)}
+        scores = self._examples.answering(asked, fuse(parts, self._examples.known(asked)))
+        return select(self._known, scores, k, ontology, kinds=kinds)
