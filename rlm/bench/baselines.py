@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WordSearch', 'VectorSearch', 'WORDS', 'VECTORS', 'words_of', 'plain_fts5', 'rank_bm25', 'in_numpy', 'in_usearch',
-           'in_chromadb', 'in_sqlite_vec', 'unusable', 'Remembering', 'remembering']
+           'in_chromadb', 'in_sqlite_vec', 'unusable', 'CachingEmbedder', 'caching_embedder']
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #23408f28
 import re
@@ -27,13 +27,13 @@ WordSearch = Callable[[str, int], list[int]]  # a question and how many → numb
 VectorSearch = Callable[[Vectors, int], list[int]]  # a vector and how many → numbers of vectors, nearest first
 
 
-def words_of(text: str,  # any
+def words_of(text: str,  # a text
              ) -> list[str]:
     "Words as anyone would split them: folded, without punctuation."
     return re.findall(r"\w+", normalise(text).casefold())
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #9f51a73a
-def plain_fts5(texts: Sequence[str],  # to be searched
+def plain_fts5(texts: Sequence[str],  # texts to search
                ) -> WordSearch:
     "SQLite's full-text search as it comes."
     db = SQLiteDatabase(":memory:")
@@ -47,7 +47,7 @@ def plain_fts5(texts: Sequence[str],  # to be searched
     return search
 
 
-def rank_bm25(texts: Sequence[str],  # to be searched
+def rank_bm25(texts: Sequence[str],  # texts to search
               ) -> WordSearch:
     "BM25Okapi of rank-bm25, with its own constants."
     index = import_module("rank_bm25").BM25Okapi([words_of(t) for t in texts])
@@ -59,7 +59,7 @@ def rank_bm25(texts: Sequence[str],  # to be searched
     return search
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #4ded5abf
-def in_numpy(vectors: Vectors,  # of length 1, a row each
+def in_numpy(vectors: Vectors,  # vectors of length 1, a row each
              ) -> VectorSearch:
     "All of them, compared in 32 bits: exact."
     def search(vector: Vectors, n: int) -> list[int]:
@@ -69,7 +69,7 @@ def in_numpy(vectors: Vectors,  # of length 1, a row each
     return search
 
 
-def in_usearch(vectors: Vectors,  # of length 1, a row each
+def in_usearch(vectors: Vectors,  # vectors of length 1, a row each
                ) -> VectorSearch:
     "usearch: a graph in memory, half precision, otherwise as it comes."
     with suppress(ImportError):
@@ -79,7 +79,7 @@ def in_usearch(vectors: Vectors,  # of length 1, a row each
     return lambda vector, n: [int(i) for i in index.search(vector, n, threads=1).keys]
 
 
-def in_chromadb(vectors: Vectors,  # of length 1, a row each
+def in_chromadb(vectors: Vectors,  # vectors of length 1, a row each
                 ) -> VectorSearch:
     "chromadb: a collection in memory."
     client = import_module("chromadb").EphemeralClient(import_module("chromadb.config").Settings(anonymized_telemetry=False))
@@ -95,7 +95,7 @@ def in_chromadb(vectors: Vectors,  # of length 1, a row each
     return search
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #1929615c
-def in_sqlite_vec(vectors: Vectors,  # of length 1, a row each
+def in_sqlite_vec(vectors: Vectors,  # vectors of length 1, a row each
                   ) -> VectorSearch:
     "sqlite-vec: a table in memory, searched row by row."
     db: Any = import_module("apsw").Connection(":memory:")
@@ -116,7 +116,7 @@ VECTORS: Mapping[str, Callable[[Vectors], VectorSearch]] = {
     "numpy, exact": in_numpy, "usearch": in_usearch, "chromadb": in_chromadb, "sqlite-vec": in_sqlite_vec}
 
 
-def unusable(names: Collection[str] = (*WORDS, *VECTORS),  # of baselines
+def unusable(names: Collection[str] = (*WORDS, *VECTORS),  # baselines
              ) -> dict[str, str]:                          # name → why; those that can't be used
     "Which baselines don't work here: each is asked for the nearest of three vectors, or the best of three texts."
     texts, three = ["one", "two", "three"], np.eye(3, dtype=np.float32)
@@ -133,7 +133,7 @@ def _trouble(build: Callable[[Any], Callable[[Any, int], list[int]]], three: Any
         return f"{type(e).__name__}: {e}"
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #a075b0a0
-class Remembering:
+class CachingEmbedder:
     "A model that embeds each text once."
 
     def __init__(self,
@@ -143,7 +143,7 @@ class Remembering:
         self._kept: dict[tuple[str, str], Vectors] = {}
 
     def embed(self,
-              texts: Sequence[str],  # any number of them
+              texts: Sequence[str],  # texts
               kind: Kind,            # a question, or something to be found
               ) -> Vectors:
         "One vector of length 1 for each text, in order."
@@ -154,11 +154,11 @@ class Remembering:
         return np.array([self._kept[kind, t] for t in texts], np.float32).reshape(-1, self.dim)
 
 
-def remembering(name: str,  # of an embedder: e5 …
-                ) -> "Remembering | str":  # or why there is none
+def caching_embedder(name: str,  # an embedder's name: e5 …
+                ) -> "CachingEmbedder | str":  # or why there is none
     "The model of that name, remembering what it has embedded."
     try:
         found = embedder(name, Settings())
     except EmbeddingError as e:
         return str(e)
-    return Remembering(found) if found else "no model was asked for" if name == "none" else "no model can run here"
+    return CachingEmbedder(found) if found else "no model was asked for" if name == "none" else "no model can run here"

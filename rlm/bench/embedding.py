@@ -45,7 +45,7 @@ def found_first(questions: Vectors,  # n of them
     return float(np.mean(likeness.argmax(axis=1) == np.arange(n)))
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #bb6eddde
-def languages(model: E5,  # any engine
+def languages(model: E5,  # an engine
               ) -> list[Row]:
     "Questions in one language, answers in the other."
     english, korean = ([line[n] for line in calibration_texts()] for n in (0, 2))
@@ -98,7 +98,7 @@ def speed(models: Mapping[str, E5],  # by engine
     return rows
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #917cdb63
-def locomo(model: E5,     # any engine
+def locomo(model: E5,     # an engine
            folder: Path,  # `conv-*.json`: conversations with questions and the turns that answer them
            ) -> list[Row]:
     "Recall at 10 of vectors alone, on chats that nothing was fitted to."

@@ -26,7 +26,7 @@ class Missed:
     "Evidence that was not among the first."
 
     question: str  # its name: conversation and number, never its words
-    kind: str  # of the question
+    kind: str  # the question's kind
     evidence: str  # the id of the memory
     reason: str  # one of `REASONS`
     rank: int | None  # where it stands, if it is ranked
@@ -36,8 +36,8 @@ class Missed:
         return f"{self.question} ({self.kind}): {self.evidence} {self.reason}{place}"
 
 # %% ../../nbs/95_bench/04_failures.ipynb #c5169f11
-def in_pieces(why: Explanation,  # of a memory
-              question: str,     # that was asked
+def in_pieces(why: Explanation,  # a memory's explanation
+              question: str,     # the question
               ) -> bool:
     "Whether the text is long, and holds words of the question outside of the unit it is scored by."
     words = tokens(why.memory.text)
@@ -45,8 +45,8 @@ def in_pieces(why: Explanation,  # of a memory
     return len(words) > LONG and bool(elsewhere)
 
 
-def reason(why: Explanation,  # of a memory that was missed
-           question: str,     # that was asked
+def reason(why: Explanation,  # the missed memory's explanation
+           question: str,     # the question
            k: int,            # memories that were looked at
            ) -> str:          # one of `REASONS`
     "Why it was missed."
@@ -62,8 +62,8 @@ def reason(why: Explanation,  # of a memory that was missed
 
 # %% ../../nbs/95_bench/04_failures.ipynb #0f6354c8
 def missed(memory: Memory,           # holds the evidence
-           name: str,                # of the question
-           kind: str,                # of the question
+           name: str,                # the question's name
+           kind: str,                # the question's kind
            question: str,            # in its own words
            evidence: Iterable[str],  # ids of memories
            k: int = 10,              # memories that are looked at
@@ -80,7 +80,7 @@ def missed(memory: Memory,           # holds the evidence
         yield Missed(name, kind, id, because, None if because.startswith(("cut", "not")) else why.rank)
 
 # %% ../../nbs/95_bench/04_failures.ipynb #8b31d8f3
-def rows_of(name: str,                 # of the set
+def rows_of(name: str,                 # the set's name
             found: Sequence[Missed],   # all that was missed
             evidence: int,             # how many pieces there were
             ) -> Iterator[Row]:

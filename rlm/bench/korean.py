@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LANGUAGES', 'WAYS', 'FIRST', 'Finder', 'Arm', 'ALIKE', 'Pair', 'read_pairs', 'pool', 'said_last', 'by_words',
-           'by_vectors', 'by_memory', 'arms', 'Asked', 'ask_all', 'rows_of', 'run']
+           'by_vectors', 'by_memory', 'arms', 'PairRank', 'ask_all', 'rows_of', 'run']
 
 # %% ../../nbs/95_bench/15_korean.ipynb #0ccb644e
 import json
@@ -16,7 +16,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .baselines import WORDS, Remembering, in_numpy, remembering, unusable
+from .baselines import WORDS, CachingEmbedder, in_numpy, caching_embedder, unusable
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
@@ -69,8 +69,8 @@ WAYS: Mapping[str, tuple[str, str]] = {  # name → language of the question, an
 
 
 def pool(pairs: Sequence[Pair],  # all of them
-         language: str,          # of the memories: ko, en, or both
-         seed: int,              # of the lot and the order
+         language: str,          # language of the memories: ko, en, or both
+         seed: int,              # seed of the lot and the order
          ) -> dict[str, str]:    # number of the pair → text, in the order they are to be stored
     "What a store holds."
     rng = random.Random(f"{seed} {language}")
@@ -100,7 +100,7 @@ def by_words(build: Callable[[Sequence[str]], Callable[[str, int], list[int]]], 
 
 
 def by_vectors(model: Embedder,                         # knows all texts
-               centre: Callable[[Any], Vectors] = unit,  # of all that is compared
+               centre: Callable[[Any], Vectors] = unit,  # the mean of all that is compared
                ) -> Arm:
     "Cosines, and nothing else."
     def arm(stored: Mapping[str, str]) -> Finder:
@@ -121,7 +121,7 @@ def by_memory(model: "Embedder | str",  # 'none': words alone
     return arm
 
 # %% ../../nbs/95_bench/15_korean.ipynb #7f27f23b
-def arms(model: "Remembering | str",    # the model, or why there is none
+def arms(model: "CachingEmbedder | str",    # the model, or why there is none
          skipped: Mapping[str, str],     # baselines that do not work here
          ) -> dict[str, Arm]:
     "Every arm by name, control and baselines first."
@@ -138,11 +138,11 @@ ALIKE = "words and vectors, scripts alike"  # as if it made no difference which 
 
 # %% ../../nbs/95_bench/15_korean.ipynb #03bd0536
 @dataclass(frozen=True, slots=True)
-class Asked:
-    "How one question went."
+class PairRank:
+    "Holds the rank of a question's own memory."
 
-    pair: Pair  # that it belongs to
-    rank: int | None  # of its memory, from 1; None: not among the first five
+    pair: Pair  # the pair it belongs to
+    rank: int | None  # rank of its memory, from 1; None: not among the first five
 
     def within(self,
                n: int,  # 1 or 5
@@ -153,21 +153,21 @@ class Asked:
 
 def ask_all(pairs: Sequence[Pair],  # all of them
             find: Finder,           # in a pool
-            language: str,          # of the questions
-            ) -> list[Asked]:
+            language: str,          # language of the questions
+            ) -> list[PairRank]:
     "Ask every question."
     found = []
     for n, pair in enumerate(pairs):
         if pair.question:
             ranking = list(find(pair.question[language]))
-            found.append(Asked(pair, ranking.index(str(n)) + 1 if str(n) in ranking else None))
+            found.append(PairRank(pair, ranking.index(str(n)) + 1 if str(n) in ranking else None))
     return found
 
 # %% ../../nbs/95_bench/15_korean.ipynb #771e9b8f
 def rows_of(way: str,              # its name
             arm: str,              # its name
-            asked: Sequence[Asked],  # every question
-            seed: int,             # of the intervals
+            asked: Sequence[PairRank],  # every question
+            seed: int,             # seed of the intervals
             ) -> Iterator[Row]:
     "R@1 and R@5; for words, and words and vectors, also by group."
     role: Any = {"what was stored last": "control"}.get(arm, "baseline" if arm in WORDS or arm == "raw cosines" else "measured")
@@ -184,13 +184,13 @@ def rows_of(way: str,              # its name
         yield Row(f"{way} R@1 of {group}: {arm}", "", digits(sum(some) / len(some)), n=len(some), better="higher")
 
 # %% ../../nbs/95_bench/15_korean.ipynb #b7526a45
-def run(path: Path,          # of the pairs
+def run(path: Path,          # the file of pairs
         model: str = "e5",   # the embedder; none: words only
-        seed: int = 0,       # of orders, lots and intervals
+        seed: int = 0,       # seed of orders, lots and intervals
         ) -> Report:
     "Measure every way and every arm. Raises `NotFound`, `InvalidInput`."
     from rlm import __version__
-    pairs, rows, found, skipped = read_pairs(path), list[Row](), remembering(model), unusable(WORDS)
+    pairs, rows, found, skipped = read_pairs(path), list[Row](), caching_embedder(model), unusable(WORDS)
     pools = {language: pool(pairs, language, seed) for _, language in WAYS.values()}
     for name, arm in tqdm(arms(found, skipped).items(), "arms", disable=None, leave=False):
         finders = {language: arm(stored) for language, stored in pools.items()}

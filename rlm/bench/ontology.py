@@ -113,7 +113,7 @@ def loads(path: Path,    # an ontology
     )
 
 
-def large_ontology(path: str | None,  # of an ontology; None for what is at hand
+def large_ontology(path: str | None,  # an ontology's file; None for what is at hand
                    ) -> Path:
     "The file that is asked for, or SIO from the shared data, or the largest that comes with the package."
     if path:
@@ -123,9 +123,9 @@ def large_ontology(path: str | None,  # of an ontology; None for what is at hand
 
 # %% ../../nbs/95_bench/18_ontology.ipynb #d0514620
 def view_rows(context: OntologyContext,  # loaded
-              calls: int,                # of each view
-              walked: int,               # of each of rdflib's ways
-              seed: int,                 # of the classes asked about
+              calls: int,                # calls of each view
+              walked: int,               # calls of each of rdflib's ways
+              seed: int,                 # seed of the classes asked about
               ) -> list[Row]:
     "How long the views take, and what rdflib takes."
     begun = time.perf_counter()
@@ -140,8 +140,8 @@ def view_rows(context: OntologyContext,  # loaded
 
 # %% ../../nbs/95_bench/18_ontology.ipynb #aeac1b07
 def run(quick: bool = False,      # small sizes: a look, not a result
-        seed: int = 0,            # of the classes asked about
-        path: str | None = None,  # of the ontology; by default SIO where it is at hand, else PROV-O
+        seed: int = 0,            # seed of the classes asked about
+        path: str | None = None,  # the ontology's file; by default SIO where it is at hand, else PROV-O
         ) -> Report:
     "Measure. Raises `OntologyError`, `NotFound`."
     file = large_ontology(path)

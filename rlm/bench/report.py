@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Role = Literal["measured", "baseline", "control"]
 
 
-def digits(x: float,  # any number
+def digits(x: float,  # a number
            ) -> float:
     "Four significant digits; whole numbers stay whole."
     return x if isinstance(x, int) or not math.isfinite(x) else float(f"{x:.4g}")
@@ -41,7 +41,7 @@ def digits(x: float,  # any number
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    "One figure."
+    "Holds one figure of a report, with its spread, target and role."
 
     name: str  # what was done, in words
     unit: str  # ms, s, /s, bytes, or empty for a count
@@ -71,7 +71,7 @@ class Row:
 
 def timing(name: str,                # what was done
            seconds: Sequence[float],  # how long each time took
-           unit: Literal["ms", "s"] = "ms",  # to report in
+           unit: Literal["ms", "s"] = "ms",  # the unit of the figure
            **more: Any,              # other fields of the row: target, role, note
            ) -> Row:
     "A row from many measurements."
@@ -99,7 +99,7 @@ def timed(arms: Mapping[str, Callable[[int], object]],  # name → what to do, g
 
 # %% ../../nbs/95_bench/01_report.ipynb #e82b04ad
 def bootstrap(groups: Iterable[Sequence[float]],  # values that belong together
-              seed: int,                          # of the draws
+              seed: int,                          # seed of the draws
               draws: int = 1000,                  # how often groups are drawn, as many as there are
               ) -> tuple[float, float]:           # the middle 95 % of the means
     "An interval for the mean of all values. Raises `ValueError` where there is no value."
@@ -143,11 +143,11 @@ def _file_system(folder: Path) -> str:
 class Report:
     "What a benchmark found, and under which circumstances."
 
-    name: str  # of the benchmark: durability …
-    version: str  # of rlm
+    name: str  # the benchmark's name: durability …
+    version: str  # rlm's version
     date: str  # the day it ran, in UTC
     machine: Mapping[str, Any]  # see `machine`
-    seed: int  # of everything random
+    seed: int  # seed of everything random
     n: int  # memories in the large store
     parameters: Mapping[str, Any]  # sizes, durations, modes
     rows: tuple[Row, ...] = field(default=())  # the figures
@@ -176,7 +176,7 @@ class Report:
         return html_table(*table(self), caption=caption(self))
 
 # %% ../../nbs/95_bench/01_report.ipynb #76fad450
-def table(report: Report,  # any
+def table(report: Report,  # a report
           ) -> tuple[list[str], list[list[object]]]:
     "Headers and rows, for a person."
     return ["", "unit", "value", "p95", "p99", "min", "max", "n", "target", ""], [
@@ -185,7 +185,7 @@ def table(report: Report,  # any
          {True: "met", False: "MISSED", None: ""}[r.met]] for r in report.rows]
 
 
-def caption(report: Report,  # any
+def caption(report: Report,  # a report
             ) -> str:
     "One line: what ran where."
     m = report.machine
@@ -213,7 +213,7 @@ def ready(path: "str | Path",  # where a report will go; its folder is made if n
     return writable(path)
 
 
-def write_report(report: Report,       # any
+def write_report(report: Report,       # a report
                  path: "str | Path",   # replaced if it is there; its folder is made if need be
                  ) -> Path:
     "Store a report as JSON."
@@ -238,8 +238,8 @@ def read_report(path: "str | Path",  # as `write_report` stored it
 _COLOURS: Mapping[str, str] = {"measured": "#2f6db5", "baseline": "#b9b9b9", "control": "#f0e2c0"}
 
 
-def bars(axes: "Axes",           # of a matplotlib figure
-         rows: Iterable[Row],    # of one unit; the first is drawn on top
+def bars(axes: "Axes",           # axes of a matplotlib figure
+         rows: Iterable[Row],    # rows of one unit; the first is drawn on top
          title: str,             # over the picture
          log: bool = True,       # a logarithmic scale
          ) -> None:
@@ -263,7 +263,7 @@ def bars(axes: "Axes",           # of a matplotlib figure
     axes.spines[["top", "right"]].set_visible(False)
 
 # %% ../../nbs/95_bench/01_report.ipynb #de8e8489
-def save_picture(axes: "Axes",         # any of the figure's axes
+def save_picture(axes: "Axes",         # axes of the figure
                  path: "str | Path",   # ending in .png
                  ) -> Path:
     "Store a figure as PNG, the same bytes for the same content."

@@ -22,14 +22,14 @@ class RuleSet:
     texts: dict[str, str]  # id → formal side, in the order they were added
     wrong: dict[str, set[tuple[str, ...]]]  # kind of finding → the rules that it is about
     tags: dict[str, list[str]] = field(repr=False)  # id → tags
-    seed: int = 0  # that it was made with
+    seed: int = 0  # seed it was made with
 
 
 class Maker:
-    "Makes rules up."
+    "Makes random rules from a seed, some with planted faults."
 
     def __init__(self,
-                 seed: int,  # of everything
+                 seed: int,  # seed of everything random
                  ) -> None:
         self.rng = random.Random(seed)
         self._homes = iter(self.rng.sample(range(USERS * TOPICS), USERS * TOPICS))
@@ -81,8 +81,8 @@ def _broken(make: Maker, kind: str) -> str:
 
 # %% ../../nbs/95_bench/16_rule_sets.ipynb #7628ab4b
 def rule_set(size: int,       # rules, about
-             seed: int = 0,   # of everything
-             share: float = 0.05,  # of rules that are planted, for each kind of thing that is wrong
+             seed: int = 0,   # seed of everything random
+             share: float = 0.05,  # share of rules with a planted fault, for each kind
              ) -> RuleSet:
     "Rules with planted faults."
     make, texts, tags = Maker(seed), dict[str, str](), dict[str, list[str]]()
@@ -116,7 +116,7 @@ def shuffled(made: RuleSet,  # rules
 
 
 def scores(found: set[tuple[str, ...]],   # by an audit
-           planted: set[tuple[str, ...]],  # that there were
+           planted: set[tuple[str, ...]],  # planted faults
            ) -> tuple[float, float]:
     "Precision and recall, each 1 where there is nothing to be wrong about."
     right = len(found & planted)

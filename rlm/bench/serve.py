@@ -52,9 +52,9 @@ def server(folder: Path,  # with the store and the tokens
 
 # %% ../../nbs/95_bench/14_serve.ipynb #df12460c
 def asked(rng: random.Random,  # source of chance
-          texts: list[str],    # of memories that are there
-          name: str,           # of the client, for what it writes
-          count: int,          # of its requests so far
+          texts: list[str],    # texts of memories that are there
+          name: str,           # the client's name, for what it writes
+          count: int,          # its requests so far
           ) -> tuple[str, str, str, dict[str, Any] | None]:  # kind, method, path, body
     "The next request."
     kind, about = rng.choices(list(MIX), list(MIX.values()))[0], rng.choice(texts)
@@ -66,12 +66,12 @@ def asked(rng: random.Random,  # source of chance
     return kind, "GET", f"/v1/memories/m{rng.randrange(len(texts))}", None
 
 # %% ../../nbs/95_bench/14_serve.ipynb #84c8a266
-async def exchange(reader: asyncio.StreamReader,  # of a connection
-                   writer: asyncio.StreamWriter,  # of the same
+async def exchange(reader: asyncio.StreamReader,  # a connection
+                   writer: asyncio.StreamWriter,  # a writer of the same store
                    head: str,                     # headers that all requests have
-                   method: str,                   # of HTTP
-                   path: str,                     # to ask for
-                   body: dict[str, Any] | None,   # to send
+                   method: str,                   # HTTP's method
+                   path: str,                     # the path to request
+                   body: dict[str, Any] | None,   # the body to send
                    ) -> int:                      # status
     "One request and its answer."
     data = b"" if body is None else json.dumps(body).encode()
@@ -82,12 +82,12 @@ async def exchange(reader: asyncio.StreamReader,  # of a connection
     return int(answer.split(" ", 2)[1])
 
 # %% ../../nbs/95_bench/14_serve.ipynb #7f1eb412
-async def client(port: int,         # of the server
-                 token: str,        # that opens it
-                 name: str,         # of the client
-                 texts: list[str],  # of memories that are there
+async def client(port: int,         # the server's port
+                 token: str,        # the token that opens it
+                 name: str,         # the client's name
+                 texts: list[str],  # texts of memories that are there
                  seconds: float,    # how long
-                 seed: int,         # of its requests
+                 seed: int,         # seed of its requests
                  ) -> dict[str, Any]:  # seconds of each request by kind, errors, ids written
     "Ask, and ask again, until the time is over."
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -107,12 +107,12 @@ async def client(port: int,         # of the server
     return {"took": took, "errors": errors, "written": written}
 
 # %% ../../nbs/95_bench/14_serve.ipynb #17a021f8
-def load(port: int,       # of the server
-         token: str,      # that opens it
-         memories: int,   # that are there
+def load(port: int,       # the server's port
+         token: str,      # the token that opens it
+         memories: int,   # memories in the store
          clients: int,    # at once
          seconds: float,  # how long
-         seed: int,       # of everything
+         seed: int,       # seed of everything random
          ) -> dict[str, Any]:
     "All clients at once; what they saw, together. It runs in a process of its own."
     texts = Workload(seed).texts(memories)
@@ -124,7 +124,7 @@ def load(port: int,       # of the server
             "errors": [e for one in seen for e in one["errors"]], "written": [i for one in seen for i in one["written"]]}
 
 # %% ../../nbs/95_bench/14_serve.ipynb #8b01fcda
-def loaded(*arguments: Any,  # of `load`
+def loaded(*arguments: Any,  # arguments of `load`
            ) -> dict[str, Any]:
     "Run `load` in another process."
     code = "import json, sys; from rlm.bench.serve import load; print(json.dumps(load(*json.loads(sys.argv[1]))))"
@@ -136,9 +136,9 @@ def loaded(*arguments: Any,  # of `load`
 
 # %% ../../nbs/95_bench/14_serve.ipynb #8f222b33
 def searching(memory: Memory,    # open
-              texts: list[str],  # of its memories
+              texts: list[str],  # texts of its memories
               n: int,            # questions
-              seed: int,         # of them
+              seed: int,         # seed of the requests
               ) -> list[float]:  # seconds of each
     "The same searches without a server, one after another."
     rng, seconds = random.Random(seed), list[float]()
@@ -154,7 +154,7 @@ def searching(memory: Memory,    # open
 def rows(clients: int,    # at once
          seconds: float,  # how long
          memories: int,   # in the store before
-         seed: int,       # of everything
+         seed: int,       # seed of everything random
          ) -> Iterator[Row]:
     "The figures."
     with tempfile.TemporaryDirectory(prefix="rlm-serve-") as name:
@@ -184,7 +184,7 @@ def rows(clients: int,    # at once
 
 # %% ../../nbs/95_bench/14_serve.ipynb #edfa19cf
 def run(quick: bool = False,       # a look: two seconds
-        seed: int = 0,             # of everything
+        seed: int = 0,             # seed of everything random
         clients: int = CLIENTS,    # at once
         ) -> Report:
     "The whole benchmark."

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SIZES', 'TARGETS', 'ONE_THREAD', 'QUESTIONS', 'GRAPHS_UP_TO', 'LISTS_UP_TO', 'KINDS', 'SAID', 'child', 'size_of',
            'filled', 'left', 'resident', 'asked_for', 'stages', 'asking', 'restricted', 'searched', 'grown', 'floor',
-           'baselines', 'Spending', 'with_model', 'measured', 'run']
+           'baselines', 'TimedEmbedder', 'with_model', 'measured', 'run']
 
 # %% ../../nbs/95_bench/09_speed.ipynb #8b3be557
 import json
@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from .baselines import VECTORS, WORDS, unusable
 from .report import Report, Row, digits, machine, timing
-from .stocked import DIM, SPEAKERS, Looking, Stock, fill, query_of, recall_of, stock
+from .stocked import DIM, SPEAKERS, LookupEmbedder, Stock, fill, query_of, recall_of, stock
 from ..core.clock import SystemClock
 from ..core.compiled import interpreted, prepare
 from ..core.errors import EmbeddingError, RlmError
@@ -31,7 +31,6 @@ from ..core.settings import Settings
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.embedding import Kind, Vectors, embedder
-from ..store.feed import records_of
 from ..store.hybrid import EVERYTHING, POOL, HybridIndex, Query
 
 # %% ../../nbs/95_bench/09_speed.ipynb #0ed69156
@@ -64,14 +63,14 @@ def size_of(path: Path,  # a file or a folder
 
 def filled(folder: str,  # an empty one
            n: int,       # memories
-           seed: int,    # of everything
+           seed: int,    # seed of everything random
            ) -> list[Row]:
     "Make a store and its index."
     path, some = Path(folder, "memory.db"), stock(n, QUESTIONS, seed)
     begun = time.perf_counter()
     fill(path, some)
     written = time.perf_counter()
-    with Memory(path, embedder=Looking(some.questions, some.asked)) as memory:
+    with Memory(path, embedder=LookupEmbedder(some.questions, some.asked)) as memory:
         with memory.index.moment():  # a search would have a large one built in the background
             pass
         memory.index.keep()
@@ -135,7 +134,7 @@ def stages(memory: Memory,      # open
             laps.append(clock())
             ranked = index.ranked(found, 10)
             laps.append(clock())
-            records_of(index.db, [r.seq for r in ranked])
+            index.backend.memories.records([r.seq for r in ranked])
             laps.append(clock())
         for name, lap in zip(("words", "meaning", "both", "fusion", "rows"), np.diff(laps).tolist(), strict=True):
             seconds.setdefault(name, []).append(lap)
@@ -144,7 +143,7 @@ def stages(memory: Memory,      # open
 # %% ../../nbs/95_bench/09_speed.ipynb #96d740cd
 def asking(memory: Memory,          # open
            texts: Sequence[str],    # questions
-           **filters: Any,          # that each is asked with
+           **filters: Any,          # filters of each search
            ) -> list[float]:        # seconds for each but the first twenty, which touch pages that were not there
     "Search for each."
     seconds = list[float]()
@@ -173,7 +172,7 @@ def searched(folder: str,  # `filled`
              ) -> list[Row]:
     "Open a store, and search it."
     some, before, begun = left(folder), resident(), time.perf_counter()
-    with Memory(Path(folder, "memory.db"), embedder=Looking(some.questions, some.asked)) as memory:
+    with Memory(Path(folder, "memory.db"), embedder=LookupEmbedder(some.questions, some.asked)) as memory:
         with interpreted():
             memory.search(some.questions[0])
             opened, plain = time.perf_counter() - begun, asking(memory, some.questions[1:])
@@ -202,7 +201,7 @@ def grown(memory: Memory,  # open
     "Write to a store that is being searched."
     texts = [f"{SAID[i % len(SAID)]} {i}" for i in range(writes)]
     known = [*some.questions, *texts, *(f"Mina: {t}" for t in texts)]
-    writer = Looking(known, np.resize(some.asked, (len(known), DIM)))
+    writer = LookupEmbedder(known, np.resize(some.asked, (len(known), DIM)))
     times: dict[str, list[float]] = {"write": [], "search after a write": []}
     with Memory(memory.backend.db.path, embedder=writer) as other:
         other.search(texts[0])
@@ -243,7 +242,7 @@ def _asking(find: Callable[[int], object], most: int, budget: float = 8.0) -> li
 
 # %% ../../nbs/95_bench/09_speed.ipynb #10a1c6d4
 def baselines(n: int,              # memories
-              seed: int,           # of everything
+              seed: int,           # seed of everything random
               skipped: Sequence[str],  # those that do not work here
               ) -> list[Row]:
     "Everybody else, on the same texts and vectors."
@@ -266,23 +265,24 @@ def baselines(n: int,              # memories
     return rows
 
 # %% ../../nbs/95_bench/09_speed.ipynb #e38bab47
-class Spending(Looking):
-    "Looks its vectors up after the real model has worked on the text."
+class TimedEmbedder:
+    "Takes the time of a real model, and returns vectors that were made before."
+
+    name, dim = LookupEmbedder.name, LookupEmbedder.dim
 
     def __init__(self,
-                 some: Stock,  # with questions
-                 model: Any,   # the real one
+                 known: LookupEmbedder,  # vectors by text
+                 model: Any,             # the real model
                  ) -> None:
-        super().__init__(some.questions, some.asked)
-        self.model = model
+        self.known, self.model, self.calibration = known, model, known.calibration
 
     def embed(self,
-              texts: Sequence[str],  # known ones
-              kind: Kind,            # as the model takes it
+              texts: Sequence[str],  # texts with a known vector
+              kind: Kind,            # query or passage
               ) -> Vectors:
-        "The known vectors."
+        "Return the known vectors, after the model has worked on the texts."
         self.model.embed(texts, kind)
-        return super().embed(texts, kind)
+        return self.known.embed(texts, kind)
 
 
 def with_model(folder: str,  # `filled`
@@ -297,13 +297,13 @@ def with_model(folder: str,  # `filled`
     assert model is not None
     model.embed(["ready", "준비"], "query")
     prepare()
-    with Memory(Path(folder, "memory.db"), embedder=Spending(some, model)) as memory:
+    with Memory(Path(folder, "memory.db"), embedder=TimedEmbedder(LookupEmbedder(some.questions, some.asked), model)) as memory:
         seconds = asking(memory, some.questions)
     return [timing(f"search with embedding, {n:,} memories", seconds, target=8.0 if n == 100_000 else None)]
 
 # %% ../../nbs/95_bench/09_speed.ipynb #568b311e
 def measured(n: int,                  # memories
-             seed: int,               # of everything
+             seed: int,               # seed of everything random
              skipped: Sequence[str],  # baselines that do not work here
              ) -> Iterator[Row]:
     "Everything about one size."
@@ -315,7 +315,7 @@ def measured(n: int,                  # memories
 
 
 def run(sizes: Iterable[int] = SIZES,  # memories
-        seed: int = 0,                 # of everything
+        seed: int = 0,                 # seed of everything random
         ) -> Report:
     "The whole benchmark."
     from rlm import __version__

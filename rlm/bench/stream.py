@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['VISIT', 'SUBJECT', 'BACK', 'ASIDE', 'SHARES', 'KEPT', 'Kind', 'KINDS', 'Visit', 'visits', 'Directions', 'themes',
-           'of_subject', 'Speech', 'Question', 'Stream', 'Wording', 'Asking', 'stream', 'model_of', 'begun']
+           'of_subject', 'Speech', 'StreamQuestion', 'Stream', 'QuestionWriter', 'stream', 'model_of', 'begun']
 
 # %% ../../nbs/95_bench/06_stream.ipynb #9f153a03
 import random
@@ -17,25 +17,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .stocked import DIM, NEAR, SPEAKERS, Looking
-from .workload import Vocabulary, Workload
+from .stocked import DIM, NEAR, SPEAKERS, LookupEmbedder
+from .workload import WordVocabulary, Workload
 from ..service.memory import Memory
 from ..store.embedding import Vectors, unit
 from ..store.vector_rows import passages
 
 VISIT = 12  # memories of a visit, on average
 SUBJECT = 60  # memories after which a subject is done with
-BACK = 0.6  # of visits: to a subject that was there lately
-ASIDE = 0.05  # of memories: about something else
-SHARES = (0.35, 0.3, 0.35)  # of a memory's variance: its subject's, its visit's, its own
-KEPT = 0.7  # of a visit's direction: as at the subject's last visit
+BACK = 0.6  # share of visits to a recent subject
+ASIDE = 0.05  # share of memories about something else
+SHARES = (0.35, 0.3, 0.35)  # shares of a memory's variance: its subject's, its visit's, its own
+KEPT = 0.7  # share of a visit's direction that is as at the subject's last visit
 
 # %% ../../nbs/95_bench/06_stream.ipynb #84c9acc8
 @dataclass(frozen=True, slots=True)
 class Visit:
     "A stretch of memories on one subject."
 
-    number: int  # of the visit, from 0
+    number: int  # the visit's number, from 0
     topic: int  # its subject
     first: int  # number of its first memory
     last: int  # number of its last memory
@@ -63,7 +63,7 @@ class Directions:
     "Draws directions with e5's spectrum."
 
     def __init__(self,
-                 seed: int,       # of everything drawn
+                 seed: int,       # seed of everything drawn
                  dim: int = DIM,  # dimensions
                  ) -> None:
         self.rng, i = np.random.default_rng(seed), np.arange(1, dim + 1)
@@ -80,7 +80,7 @@ class Directions:
 
 def themes(trips: Sequence[Visit],   # in order
            topics: Vectors,          # (topics, dim)
-           directions: Directions,   # to draw from
+           directions: Directions,   # the source of directions
            ) -> Vectors:             # (visits, dim): subject and visit together, not of length 1
     "Where each visit lies: its subject, and a turn to it that drifts from visit to visit."
     fresh, last, found = directions.draw(len(trips)), dict[int, Any](), np.empty((len(trips), topics.shape[1]), np.float32)
@@ -94,12 +94,12 @@ def themes(trips: Sequence[Visit],   # in order
 _WIDTH: Mapping[str, int] = {"who": 3, "what": 6, "why": 6, "where": 3}  # words of a subject, gap by gap; others are everybody's
 
 
-def of_subject(language: Vocabulary,  # of all
+def of_subject(language: WordVocabulary,  # the language of all subjects
                rng: random.Random,    # source of chance
-               ) -> Vocabulary:
+               ) -> WordVocabulary:
     "A subject's words: of each gap some from anywhere in the language, most of them rare, and a frequent one."
     drawn = {gap: [*rng.sample(language.words[gap], count), language.pick(rng)[gap]] for gap, count in _WIDTH.items()}
-    return Vocabulary(language.shapes, {**language.words, **{gap: list(dict.fromkeys(words)) for gap, words in drawn.items()}})
+    return WordVocabulary(language.shapes, {**language.words, **{gap: list(dict.fromkeys(words)) for gap, words in drawn.items()}})
 
 
 class Speech:
@@ -119,7 +119,7 @@ class Speech:
         return " ".join(self.own[topic].sentence(self.rng) for _ in range(self.rng.choice((1, 1, 2, 2, 3))))
 
     def texts(self,
-              topics: Sequence[int],  # of each memory
+              topics: Sequence[int],  # each memory's subject
               ) -> list[str]:
         "A text for each memory, no two alike."
         found = dict[str, None]()
@@ -136,7 +136,7 @@ KINDS: Mapping[Kind, float] = {"on it": 0.55, "back": 0.15, "again": 0.1, "rewor
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StreamQuestion:
     "Something that is asked on the way."
 
     text: str  # its words
@@ -149,11 +149,11 @@ class Question:
 class Stream:
     "Memories in order, and questions in order, drawn from a seed."
 
-    texts: tuple[str, ...]  # of the memories
+    texts: tuple[str, ...]  # texts of the memories
     vectors: NDArray[np.float16]  # (memories, dim)
-    trips: tuple[Visit, ...]  # whose visits they are
+    trips: tuple[Visit, ...]  # visits
     topics: NDArray[np.int32]  # (memories,) what each is about: its visit's subject, or another
-    questions: tuple[Question, ...]  # by the time they are asked
+    questions: tuple[StreamQuestion, ...]  # by the time they are asked
     asked: Vectors  # (questions, dim)
 
     @property
@@ -170,18 +170,18 @@ class Stream:
                        "role": ("user", "assistant")[n % 2]}
 
 # %% ../../nbs/95_bench/06_stream.ipynb #6b455704
-class Wording:
-    "Finds words to ask with."
+class QuestionWriter:
+    "Chooses what is asked at a visit, and words to ask it with."
 
     def __init__(self,
                  trips: Sequence[Visit],    # in order
-                 topics: NDArray[np.int32],  # of each memory
-                 texts: Sequence[str],      # of each memory
+                 topics: NDArray[np.int32],  # each memory's subject
+                 texts: Sequence[str],      # each memory's text
                  speech: Speech,            # who made the texts
                  rng: random.Random,        # source of chance
                  ) -> None:
         self.trips, self.topics, self.texts, self.speech, self.rng = trips, topics, texts, speech, rng
-        self.found = list[Question]()
+        self.found = list[StreamQuestion]()
 
     def _words(self, about: int) -> str:
         "Two or three of the words that tell what it is about, and perhaps another."
@@ -189,10 +189,6 @@ class Wording:
         telling = [w for w in dict.fromkeys(words) if any(w.startswith(word) for gap in _WIDTH for word in own[gap])]
         chosen = self.rng.sample(telling, min(len(telling), self.rng.randint(2, 3)))
         return " ".join([*chosen, *self.rng.sample(words, 1 if self.rng.random() < 0.2 or not chosen else 0)]) + "?"
-
-# %% ../../nbs/95_bench/06_stream.ipynb #fa540cd4
-class Asking(Wording):
-    "Chooses what is asked."
 
     def _about(self, kind: Kind, trip: Visit, at: int) -> int:
         "The number of a memory of the right kind that is there already."
@@ -214,17 +210,17 @@ class Asking(Wording):
             old = self.rng.choice(before)
             words = old.text.rstrip("?").split()
             text = old.text if kind == "again" else " ".join(self.rng.sample(words, len(words))) + " ?"
-            self.found.append(Question(text, kind, old.about, at))
+            self.found.append(StreamQuestion(text, kind, old.about, at))
             return
         kind = "on it" if kind in ("again", "reworded") else kind
         about = self._about(kind, trip, at)
-        self.found.append(Question(self._words(about), kind, about, at))
+        self.found.append(StreamQuestion(self._words(about), kind, about, at))
 
 # %% ../../nbs/95_bench/06_stream.ipynb #725ca05a
 _REWORDED = 0.96
 
 
-def _vectors(questions: Sequence[Question], memories: Vectors, directions: Directions) -> Vectors:
+def _vectors(questions: Sequence[StreamQuestion], memories: Vectors, directions: Directions) -> Vectors:
     "The vectors of questions."
     fresh, found, latest = directions.draw(len(questions)), np.empty((len(questions), memories.shape[1]), np.float32), dict[int, int]()
     for n, (q, noise) in enumerate(zip(questions, fresh, strict=True)):
@@ -238,7 +234,7 @@ def _vectors(questions: Sequence[Question], memories: Vectors, directions: Direc
 
 # %% ../../nbs/95_bench/06_stream.ipynb #6b5f65db
 def stream(blocks: int,          # memories
-           seed: int,            # of everything
+           seed: int,            # seed of everything random
            asked: int = 400,     # questions
            subject: int = SUBJECT,  # memories after which a subject is done with
            ) -> Stream:
@@ -251,7 +247,7 @@ def stream(blocks: int,          # memories
     topics[aside] = directions.rng.integers(0, count, len(aside))
     subjects, speech = directions.draw(count), Speech(count, rng)
     texts, vectors = speech.texts(topics.tolist()), _memories(trips, topics, aside, subjects, directions)
-    asking = Asking(trips, topics, texts, speech, rng)
+    asking = QuestionWriter(trips, topics, texts, speech, rng)
     where = {n: t for t in trips for n in range(t.first, t.last + 1)}
     for n in range(asked):
         at = blocks - (asked - 1) // 2 + n // 2
@@ -273,11 +269,11 @@ def _memories(trips: Sequence[Visit], topics: NDArray[np.int32], aside: NDArray[
     return out
 
 # %% ../../nbs/95_bench/06_stream.ipynb #f5a20ee9
-def model_of(some: Stream,  # any
-             ) -> Looking:
+def model_of(some: Stream,  # a stream
+             ) -> LookupEmbedder:
     "A model that knows every text of a stream."
     said = [passages(t["text"], t["speaker"])[0] for t in some.turns()]
-    return Looking([*said, *(q.text for q in some.questions)], np.concatenate([some.vectors, some.asked.astype(np.float16)]))
+    return LookupEmbedder([*said, *(q.text for q in some.questions)], np.concatenate([some.vectors, some.asked.astype(np.float16)]))
 
 
 def begun(path: Path,   # a store that is not there yet

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from ..store.link_rows import Floats, Ints, Links
+from ..store.sqlite.edges import Floats, Ints, Links
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #4dcfaaa7
 Row = tuple[Ints, Floats, NDArray[np.uint8]]  # neighbours, weights and origins, strongest first

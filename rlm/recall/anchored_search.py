@@ -19,9 +19,7 @@ from ..store.answers import Answer, AnsweringIndex, LazyShares
 from ..store.asked import Asked
 from ..store.filters import Filters
 from ..store.embedding import Vectors
-from ..store.feed import records_of
 from ..store.hybrid import Query
-from ..store.link_rows import ids_of
 from ..store.plan import Plan
 from ..store.ranked import EQUAL, Ranked
 from ..store.ranking import MIX
@@ -166,10 +164,10 @@ class AnchoredSearcher:
     def _hits(self, plan: Plan, ranked: Sequence[Ranked], walk: Walk | None, near: Collection[int], slot: str) -> list[AnchoredHit]:
         "Return memories with their scores and their places in the graph, best first, ties by id."
         seqs = [r.seq for r in ranked]
-        records = records_of(self.index.db, seqs)
+        records = self.index.backend.memories.records(seqs)
         place = {} if walk is None else {s: n for n, s in enumerate(walk.seqs.tolist())}
         paths = {s: walk.path(place[s]) for s in seqs if walk is not None and s in place}
-        ids = ids_of(self.graph.db, self.graph.namespace, {s for path in paths.values() for s in path})
+        ids = self.graph.backend.memories.ids(self.graph.namespace, {s for path in paths.values() for s in path})
         spans, hits = self.index.lexical.spans_of(self.index.catalogue.numbers(seqs)), list[AnchoredHit]()
         for r, units in zip(ranked, spans, strict=True):
             answer = Answer(records[r.seq], r.score, LazyShares(records[r.seq], r.parts, plan, units))

@@ -20,7 +20,7 @@ from .graph import GraphIndex
 from .links import add_links, calibrated_similarity
 from ..store.storage import Write
 from ..store.embedding import unit
-from ..store.link_rows import SIM, TAG, TIME, WRITE, Floats, Ints, Links, read_links, threads_to
+from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
 from ..store.meaning import StoredVectors
 from ..store.records import Event, MemoryRecord, read_confidence, read_count
 from ..store.vector_codes import centred
@@ -94,9 +94,9 @@ class AnchoredWriter:
                at: datetime,           # recorded time
                ) -> Attachment:
         "Link a memory, move the anchor, log both."
-        topic = self.anchors.topics.topic_of(record.seq)
-        choice = self.anchors.choose(topic, slot)
-        new = self.candidates(record.seq, self.anchors.rows()[choice.slot].seq)
+        topic, rows = self.anchors.topics.topic_of(record.seq), self.anchors.rows()
+        choice = self.anchors.choose(topic, slot, rows)
+        new = self.candidates(record.seq, rows[choice.slot].seq)
         least = min(self.policy.min_w, self.graph.weights.theta)
         report = add_links(self.graph.db, self.graph.namespace, record.seq, new, self.graph.weights, at, least)
         moved = self.anchors.record(choice.slot, record.seq, topic, choice.starts_new_topic)
@@ -109,7 +109,7 @@ class AnchoredWriter:
                    anchor: int | None,   # number of the anchor's memory; None: it is free
                    ) -> Links:
         "Return links from a new memory to its candidates: those the policy asks for, and those of time and tags, strong enough or not."
-        threads = threads_to(self.graph.db, self.graph.namespace, seq)
+        threads = self.graph.backend.edge_table.threads_to(self.graph.namespace, seq)
         around = set() if anchor is None else {anchor, *self._neighbours(anchor).tolist()}
         others = np.array(sorted((around | threads.keys()) - {seq}), np.int64)
         near = self._similarity(seq, others)
@@ -125,7 +125,7 @@ class AnchoredWriter:
 
     def _neighbours(self, anchor: int) -> Ints:
         "Return the strongest neighbours of the anchor's memory, as they are stored at this moment."
-        return build_adjacency(read_links(self.graph.db, self.graph.namespace, [anchor])).row(anchor)[0][:NEIGHBOURS]
+        return build_adjacency(self.graph.backend.edge_table.links(self.graph.namespace, [anchor])).row(anchor)[0][:NEIGHBOURS]
 
     def _similarity(self, seq: int, others: Ints) -> Floats:
         "Return the similarity of a stored memory and others, each by the mean direction of its vectors, in [0, 1]; 0 without a model."

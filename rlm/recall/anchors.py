@@ -21,10 +21,8 @@ from tabulate import tabulate
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput
 from ..core.text import clip
-from ..store.anchor_rows import SLOTS, AnchorRow, read_anchors, write_anchors
+from ..store.sqlite.slots import SLOTS, AnchorRow
 from ..store.embedding import Vectors, unit
-from ..store.feed import records_of
-from ..store.link_rows import ids_of, seq_of
 from ..store.meaning import StoredVectors
 from ..store.records import Event, stored_id
 from ..store.sqlite.storage import SQLiteStorage
@@ -231,7 +229,7 @@ class AnchorStore:
 
     def rows(self) -> dict[str, AnchorRow]:
         "Return the anchors as they are stored, each with its topic by the store's model."
-        stamp, found = self.topics.stamp(), read_anchors(self.backend.db, self.namespace)
+        stamp, found = self.topics.stamp(), self.backend.slots.anchors(self.namespace)
         for slot, r in found.items():
             if r.seq is not None and stamp is not None and (r.topic is None or r.model != stamp.model):
                 found[slot] = replace(r, model=stamp.model, topic=self.topics.topic_of(r.seq))
@@ -247,7 +245,7 @@ class AnchorStore:
             before = rows[slot]
             yield rows
             if rows[slot] is not before:
-                write_anchors(self.backend.db, self.namespace, [rows[slot]], self.clock.now())
+                self.backend.slots.put_anchors(self.namespace, [rows[slot]], self.clock.now())
 
     def log(self,
             slot: str,        # A, B or C
@@ -330,7 +328,7 @@ class AnchorManager:
         with self.store.changing(slot) as rows:
             row, turn = rows[slot], 1 + max(r.turn for r in rows.values())
             switched = turn > 1 and row.turn != turn - 1
-            ids = ids_of(self.backend.db, self.namespace, [s for s in (seq, row.seq) if s is not None])
+            ids = self.backend.memories.ids(self.namespace, [s for s in (seq, row.seq) if s is not None])
             moved = seq in ids and seq != row.seq and not row.pinned  # it may have been deleted since it was found
             if seq is not None and moved:
                 self.store.log(slot, "move", ids.get(seq), {
@@ -357,7 +355,7 @@ class AnchorManager:
                     topic: Vectors | None = None,  # topic of what was said; None: that memory's
                     ) -> bool:
         "Move an anchor as searches and writes do, slowly; returns False for a pinned one. Raises `NotFound`."
-        return self.record(read_slot(slot), seq_of(self.backend.db, self.namespace, id), topic)
+        return self.record(read_slot(slot), self.backend.memories.seq(self.namespace, id), topic)
 
     def set(self,
             slot: str,                      # A, B or C
@@ -370,7 +368,7 @@ class AnchorManager:
         _check_hops(hop_budget)
         with self.store.changing(name) as rows:
             row, turn = rows[name], 1 + max(r.turn for r in rows.values())
-            seq = None if id is None else seq_of(self.backend.db, self.namespace, id)
+            seq = None if id is None else self.backend.memories.seq(self.namespace, id)
             blank = AnchorRow(name, pinned=row.pinned and seq is not None)
             rows[name] = blank if seq is None else replace(self._moved(blank, seq, None, True), hop_budget=hop_budget, turn=turn)
             self.store.log(name, "set" if id else "clear", id)
@@ -423,7 +421,7 @@ class AnchorManager:
     def state(self) -> list[Anchor]:
         "Return the anchors as they stand, with what their memories say."
         rows = self.rows()
-        records = records_of(self.backend.db, [r.seq for r in rows.values() if r.seq is not None])
+        records = self.backend.memories.records([r.seq for r in rows.values() if r.seq is not None])
         last, found = max(r.turn for r in rows.values()), list[Anchor]()
         for r in rows.values():
             memory, profile = records.get(r.seq or 0), search_profile(r)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.clock import from_iso, to_iso
 from .working_memory import HALF_LIFE_S, Slot
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.slot_rows import put_refs, stored_refs
+from ..store.sqlite.slots import AttentionTable
 
 Ints = NDArray[np.int64]
 GraphNeighbours = Callable[[Ints, int], tuple[Ints, NDArray[np.float64]]]  # centres, limit → neighbours, and weights in [0, 1]
@@ -160,7 +160,7 @@ def write_checkpoints(db: SQLiteDatabase,              # the store, inside the t
                       manager: CheckpointManager,  # their checkpoints
                       ) -> None:
     "Store the checkpoints; those of memories that are gone are left out."
-    put_refs(db, namespace, [(s.slot_id, r.relevance, r.distance, to_iso(r.created_at), to_iso(r.last_used_at), r.seq)
+    AttentionTable(db).put_refs(namespace, [(s.slot_id, r.relevance, r.distance, to_iso(r.created_at), to_iso(r.last_used_at), r.seq)
                              for s in slots for r in manager.of(s)])
 
 
@@ -171,6 +171,6 @@ def read_checkpoints(db: SQLiteDatabase,           # the store
                      ) -> None:
     "Read the checkpoints of slots."
     for s in slots:
-        rows = stored_refs(db, namespace, s.slot_id, manager.per_slot)
+        rows = AttentionTable(db).refs(namespace, s.slot_id, manager.per_slot)
         refs = tuple(Checkpoint(seq, value, far, from_iso(made), from_iso(used)) for seq, value, far, made, used in rows)
         manager.held[s.slot_id] = SlotCheckpoints(s.context_hash, refs)

@@ -21,8 +21,7 @@ from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput
 from .adjacency import Adjacency, Fit, Walk, build_adjacency, compacted, merged_neighbors, replace_rows, unique_links, walk
 from .links import LinkWeights, add_links
-from ..store.feed import records_of
-from ..store.link_rows import Floats, Ints, bits_of, ids_of, links, origin_of, read_links, relinked, seq_of
+from ..store.sqlite.edges import Floats, Ints, bits_of, links, origin_of
 from ..store.records import Event, read_confidence, stored_id
 from ..store.sqlite.storage import SQLiteStorage
 
@@ -60,11 +59,11 @@ class GraphIndex:
             position = self.backend.position()
             if position != self._position:
                 known = position[0] == self._position[0] and position[1] >= self._position[1]
-                touched = relinked(self.db, self.namespace, self._position[1]) if known else None
+                touched = self.backend.edge_table.changed_since(self.namespace, self._position[1]) if known else None
                 if touched is None:
-                    self._adjacency = build_adjacency(read_links(self.db, self.namespace))
+                    self._adjacency = build_adjacency(self.backend.edge_table.links(self.namespace))
                 elif touched:
-                    graph = replace_rows(self._adjacency, touched, read_links(self.db, self.namespace, touched))
+                    graph = replace_rows(self._adjacency, touched, self.backend.edge_table.links(self.namespace, touched))
                     large = len(graph.overlay) > max(COMPACT_ROWS, len(graph.starts) // 20)
                     self._adjacency = compacted(graph) if large else graph
                 self._position = position
@@ -82,10 +81,10 @@ class GraphIndex:
                   min_w: float | None = None,  # least weight of their links; None: any
                   ) -> list[tuple[str, float]]:
         "Return the ids a memory is linked with and the weights, strongest first, ties by age. Raises `NotFound`."
-        seq = seq_of(self.db, self.namespace, id)
+        seq = self.backend.memories.seq(self.namespace, id)
         to, weight, _ = self.sync().row(seq)
         n = k if min_w is None else min(k, int(np.count_nonzero(weight >= np.float32(min_w))))
-        known = ids_of(self.db, self.namespace, to[:n].tolist())
+        known = self.backend.memories.ids(self.namespace, to[:n].tolist())
         return [(known[s], w) for s, w in zip(to[:n].tolist(), weight[:n].tolist(), strict=True) if s in known]
 
     def merged_neighbors(self,
@@ -111,10 +110,10 @@ class GraphIndex:
                 fit: Fit | None = None,  # fitness of memories, by their numbers, for a question
                 ) -> list[GraphHit]:
         "Return the memories around one, in the order they were reached, the start first. Raises `NotFound`."
-        seq = seq_of(self.db, self.namespace, start)
+        seq = self.backend.memories.seq(self.namespace, start)
         self.sync()
         found = self.walk(seq, radius, beam, fit)
-        known = ids_of(self.db, self.namespace, found.seqs.tolist())
+        known = self.backend.memories.ids(self.namespace, found.seqs.tolist())
         return [GraphHit(known[s], int(found.hops[n]), float(found.weight[n]), tuple(known.get(x, "") for x in found.path(n)))
                 for n, s in enumerate(found.seqs.tolist()) if s in known]
 
@@ -139,9 +138,9 @@ class GraphIndex:
             raise InvalidInput(f"The origin {origin!r} is not one that the graph gives.",
                                "Give sim, time, tag or write; or use Memory.link.")
         with self.backend.transaction() as tx:
-            seq, now = seq_of(self.db, self.namespace, id), self.clock.now()
+            seq, now = self.backend.memories.seq(self.namespace, id), self.clock.now()
             new = links((seq, n, read_confidence(w, "edge weight"), bits) for other, w in neighbours
-                        if (n := seq_of(self.db, self.namespace, other)) != seq)
+                        if (n := self.backend.memories.seq(self.namespace, other)) != seq)
             report = add_links(self.db, self.namespace, seq, new, self.weights, now)
             if len(report.put):
                 tx.log([Event(now, "link", stored_id(id), self.namespace, {"edges": len(report.put), "origin": origin})])
@@ -181,8 +180,8 @@ class GraphIndex:
         "Draw the surroundings of a memory; returns matplotlib's axes. Raises `NotFound`, and `InvalidInput` without matplotlib."
         with self.read_transaction() as graph:
             reached = self.explore(around, radius, most)[:most]
-            number = {r.id: seq_of(self.db, self.namespace, r.id) for r in reached}
-            records = records_of(self.db, list(number.values()))
+            number = {r.id: self.backend.memories.seq(self.namespace, r.id) for r in reached}
+            records = self.backend.memories.records(list(number.values()))
             texts = {i: records[n].title or records[n].text for i, n in number.items()}
             back = {n: i for i, n in number.items()}
             edges = [(i, back[int(t)], float(w)) for i, n in number.items()

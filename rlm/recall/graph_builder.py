@@ -19,9 +19,7 @@ from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput
 from .knn import NearestNeighbors, NormalizedVectors, normalized_vectors, pair_cosines
 from .links import LinkWeights, calibrated_similarity, passes_threshold, prune
-from ..store.feed import all_seqs
-from ..store.link_rows import (SIM, TAG, TIME, Floats, Ints, Links, Threads, drop_older, last_run, links, put_links, read_threads,
-                                 unlinked_since)
+from ..store.sqlite.edges import SIM, TAG, TIME, Floats, Ints, Links, Threads, links
 from ..store.meaning import StoredVectors
 from ..store.records import Event
 from ..store.sqlite.storage import SQLiteStorage
@@ -129,11 +127,11 @@ class BuildRun:
         self.clock, self.stamp = clock, read_stamp(backend.db)
         self.about: dict[str, Any] = {"k": k, "model": self.stamp and self.stamp.model, "mixture": [
             weights.alpha, weights.beta, weights.gamma, weights.theta, weights.floor, weights.kmax]}
-        noted = last_run(self.db, namespace)
+        noted = self.backend.edge_table.last_bootstrap(namespace)
         same, done = {name: noted.get(name) for name in self.about} == self.about, bool(noted.get("done"))
         self.seen: int = noted.get("seen", 0)  # the last event before the first look; 0: it was not noted
-        self.unchanged = same and done and not unlinked_since(self.db, namespace, self.seen)
-        self.resumed = same and not done and not unlinked_since(self.db, namespace, self.seen, noted["upto"])
+        self.unchanged = same and done and not self.backend.edge_table.unlinked_since(namespace, self.seen)
+        self.resumed = same and not done and not self.backend.edge_table.unlinked_since(namespace, self.seen, noted["upto"])
         self.upto: int = noted["upto"] if self.resumed else 0
         self.began: datetime = from_iso(noted["began"]) if self.resumed else clock.now()
 
@@ -152,13 +150,13 @@ class BuildRun:
                 self.seen = self.backend.position()[1]
             vectors = None if self.stamp is None else normalized_vectors(StoredVectors(self.backend, self.stamp, self.namespace))
             related = self.stamp.calibration.related if self.stamp else 1.0
-            return PairWeigher(read_threads(self.db, self.namespace), vectors, related, self.weights)
+            return PairWeigher(self.backend.edge_table.threads(self.namespace), vectors, related, self.weights)
 
     def still_there(self,
                     found: Links,  # links of a batch
                     ) -> Links:
         "Leave out links to memories that were deleted since the run began to read."
-        there = all_seqs(self.db, self.namespace)
+        there = self.backend.memories.seqs(self.namespace)
         return found.only(np.isin(found.src, there) & np.isin(found.dst, there))
 
 # %% ../../nbs/40_recall/05_graph_builder.ipynb #2f163e5f
@@ -212,10 +210,10 @@ def build_graph(backend: SQLiteStorage,  # the store
               disable=None if progress is None else not progress, leave=False) as shown:
         for upto, found in link_batches(weigher, k, run.upto):
             with backend.transaction() as tx:
-                added += put_links(run.db, run.still_there(found), max(run.began, run.clock.now()))
+                added += run.backend.edge_table.put(run.still_there(found), max(run.began, run.clock.now()))
                 tx.log([run.progress_event(upto)])
             shown.update(int(np.searchsorted(seqs, upto, "right")) - shown.n)
     with backend.transaction() as tx:
-        dropped = drop_older(run.db, namespace, run.began) + prune(run.db, namespace, run.weights)
+        dropped = run.backend.edge_table.drop_older(namespace, run.began) + prune(run.db, namespace, run.weights)
         tx.log([run.progress_event(upto, done=True, added=added, dropped=dropped)])
     return BuildReport(len(seqs), added, dropped, run.resumed, False)

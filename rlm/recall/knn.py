@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..store.link_rows import Floats, Ints
+from ..store.sqlite.edges import Floats, Ints
 from ..store.meaning import StoredVectors
 from ..store.vector_codes import centred
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidInput
 from .adjacency import Adjacency, build_adjacency
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.link_rows import TAG, TIME, USER, WRITE, Floats, Links, drop_links, ids_of, links, put_links, read_links
+from ..store.sqlite.edges import TAG, TIME, USER, WRITE, Floats, Links, links, EdgeTable
 from ..store.records import Event
 from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.memories import MemoryTable
 
 # %% ../../nbs/40_recall/02_links.ipynb #5e20f104
 @dataclass(frozen=True, slots=True)
@@ -116,14 +117,14 @@ def add_links(db: SQLiteDatabase,          # the store, inside a transaction
               ) -> LinkReport:
     "Link a memory with others, and keep every row within its limit."
     fit = new.only(passes_threshold(new, weights, least))
-    graph = build_adjacency(read_links(db, namespace, {seq, *fit.dst.tolist()}))
+    graph = build_adjacency(EdgeTable(db).links(namespace, {seq, *fit.dst.tolist()}))
     put, gone = admit_links(graph, seq, fit, weights.kmax)
-    drop_links(db, gone)
+    EdgeTable(db).drop(gone)
     if len(gone):
         lost = Counter(gone.src.tolist())
-        ids = ids_of(db, namespace, lost.keys())
+        ids = MemoryTable(db).ids(namespace, lost.keys())
         SQLiteWriter(db).log([Event(at, "link", ids[n], namespace, {"dropped": lost[n]}) for n in sorted(ids)])
-    return LinkReport(put, put_links(db, put, at), len(gone))
+    return LinkReport(put, EdgeTable(db).put(put, at), len(gone))
 
 # %% ../../nbs/40_recall/02_links.ipynb #8d8f3299
 RESERVED = 4  # places of a memory for links that are not of similarity
@@ -157,9 +158,9 @@ def prune(db: SQLiteDatabase,          # the store, inside a transaction
           seqs: Collection[int] | None = None,  # only links of these memories; None: all
           ) -> int:
     "Drop the links that weigh too little or are beyond the limit; returns how many."
-    found = read_links(db, namespace, seqs)
+    found = EdgeTable(db).links(namespace, seqs)
     found = found.only(found.bits != USER)
     weak = ~passes_threshold(found, weights) & (found.bits & WRITE == 0)
     gone = found.only(over_degree_limit(found, weights.kmax) | weak)
-    drop_links(db, gone)
+    EdgeTable(db).drop(gone)
     return len(gone)

@@ -21,10 +21,9 @@ from ..core.files import read_path, replace_file
 from .anchors import AnchorManager, read_slot
 from .graph import GraphIndex
 from .links import prune
-from ..store.anchor_rows import write_anchors
 from ..store.sqlite.database import identity_of
 from ..store.embedding import unit
-from ..store.link_rows import USER, Ints, Links, bits_of, ids_of, links, number_of, origin_of, put_links, read_links
+from ..store.sqlite.edges import USER, Ints, Links, bits_of, links, origin_of
 from ..store.records import Event, read_confidence, read_label
 
 # %% ../../nbs/40_recall/09_snapshots.ipynb #80194075
@@ -49,9 +48,9 @@ def graph_lines(graph: GraphIndex,  # a namespace's links
     "Return the links that no person made as JSON Lines: a head, the links, and how many lines there are."
     with graph.read_transaction():
         store, position = graph.backend.position()
-        found = read_links(graph.db, graph.namespace)
+        found = graph.backend.edge_table.links(graph.namespace)
         found = found.only(found.bits != USER)
-        ids, m = ids_of(graph.db, graph.namespace, set(found.src.tolist()) | set(found.dst.tolist())), graph.weights
+        ids, m = graph.backend.memories.ids(graph.namespace, set(found.src.tolist()) | set(found.dst.tolist())), graph.weights
     head = {"format": FORMAT, "version": VERSION, "namespace": graph.namespace, "store": identity_of(store), "position": position,
             "built_at": to_iso(graph.clock.now()), "nodes": [ids[s] for s in sorted(ids)],
             "params": {"theta": m.theta, "kmax": m.kmax, "alpha": m.alpha, "beta": m.beta, "gamma": m.gamma}}
@@ -86,11 +85,11 @@ def import_graph(graph: GraphIndex,   # a namespace's links
         for row in rows:
             for id in (row["u"], row["v"]):
                 if id not in known:
-                    known[id] = number_of(graph.db, graph.namespace, id)
+                    known[id] = graph.backend.memories.find_seq(graph.namespace, id)
         here = [(a, b, row["w"], bits_of("+".join(row["src"]))) for row in rows
                 if (a := known[row["u"]]) is not None and (b := known[row["v"]]) is not None]
         now, before, new = graph.clock.now(), _stored_pairs(graph), links(here)
-        put_links(graph.db, new, now)
+        graph.backend.edge_table.put(new, now)
         prune(graph.db, graph.namespace, graph.weights)
         stored = np.intersect1d(_pair_keys(new), _stored_pairs(graph))
         tx.log([Event(now, "graph", "import", graph.namespace, {"edges": len(stored)})])
@@ -105,7 +104,7 @@ def _pair_keys(found: Links) -> Ints:
 
 def _stored_pairs(graph: GraphIndex) -> Ints:
     "Return the keys of the pairs that the graph has linked, as they are stored."
-    found = read_links(graph.db, graph.namespace)
+    found = graph.backend.edge_table.links(graph.namespace)
     return _pair_keys(found.only(found.bits != USER))
 
 # %% ../../nbs/40_recall/09_snapshots.ipynb #b6606d9f
@@ -188,6 +187,6 @@ def import_anchors(anchors: AnchorManager,  # a namespace's anchors
             topic = slot.get("topic_vec")
             if topic is not None and stamp is not None and slot.get("model") == stamp.model and len(topic) == stamp.dim:
                 row = replace(anchors.rows()[name], topic=unit(np.array([_topic_number(x) for x in topic], np.float32)))
-                write_anchors(anchors.backend.db, anchors.namespace, [row], anchors.clock.now())
+                anchors.backend.slots.put_anchors(anchors.namespace, [row], anchors.clock.now())
             anchors.pin(name) if slot.get("pinned") else anchors.unpin(name)
     return count

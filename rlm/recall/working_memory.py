@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.slot_rows import put_slots, stored_slots
 from ..store.vector_loops import NEAREST
+from ..store.sqlite.slots import AttentionTable
 
 Floats = NDArray[np.float32]
 SLOTS = 8  # subjects that are kept
@@ -132,7 +132,7 @@ def write_slots(db: SQLiteDatabase,        # the store, inside a transaction
                 event: int,          # last event of the store that they know
                 ) -> None:
     "Store the slots."
-    put_slots(db, namespace, [(s.slot_id, s.context, s.context_hash, s.model, _bytes(s.embedding), s.uses,
+    AttentionTable(db).put_working(namespace, [(s.slot_id, s.context, s.context_hash, s.model, _bytes(s.embedding), s.uses,
                                to_iso(s.created_at), to_iso(s.last_used_at), json.dumps({"event": event})) for s in slots])
 
 
@@ -146,7 +146,7 @@ def read_slots(db: SQLiteDatabase,        # the store
                ) -> tuple[list[Slot], int]:
     "Return the slots whose hash fits their context and model, and the last event that they know; -1: there are none."
     found, event = list[Slot](), -1
-    for name, context, its, vector, created, used, uses, stored, extra in stored_slots(db, namespace):
+    for name, context, its, vector, created, used, uses, stored, extra in AttentionTable(db).working(namespace):
         where = None if vector is None else np.frombuffer(vector, "<f4").astype(np.float32)
         slot = Slot(name, context or "", its, where, from_iso(created), from_iso(used or created), uses)
         if slot.context_hash == stored and its == model:

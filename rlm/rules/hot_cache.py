@@ -21,10 +21,10 @@ from .parser import FormalError, parse
 from .rule_index import RuleIndex
 from ..store.filters import Filters
 from ..store.sqlite.connection import unreadable
-from ..store.feed import changed_ids, records_of, seqs_of
 from ..store.records import RECALLED, STATUSES, MemoryRecord
-from ..store.slot_rows import rule_rows
 from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.events import EventLog
+from ..store.sqlite.memories import MemoryTable
 
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #94c2808a
 class CachedRule(NamedTuple):
@@ -46,7 +46,7 @@ def load_rules(backend: SQLiteStorage,             # the store
                seqs: Sequence[int] | None = None,  # numbers of rules; None: all
                ) -> list[CachedRule]:              # ordered by number
     "Read rules for the cache. Raises `StoreError` when one is damaged."
-    rows, tagged = rule_rows(backend.db, namespace, seqs)
+    rows, tagged = backend.memories.rules(namespace, seqs)
     tags: dict[int, list[str]] = {}
     for seq, tag in tagged:
         tags.setdefault(seq, []).append(tag)
@@ -102,8 +102,8 @@ class HotCacheManager:
             self.put(load_rules(self.backend, self.namespace))
         else:
             db = self.backend.db
-            changed = changed_ids(db, self.namespace, self._position[1])
-            there = load_rules(self.backend, self.namespace, seqs_of(db, self.namespace, "rule", changed))
+            changed = EventLog(db).changed_ids(self.namespace, self._position[1])
+            there = load_rules(self.backend, self.namespace, MemoryTable(db).seqs_of(self.namespace, "rule", changed))
             for rule_id in {*changed} - {r.id for r in there}:
                 self.drop(rule_id)
             self.put(there)
@@ -195,7 +195,7 @@ class HotCacheManager:
                 rules: Sequence[CachedRule],  # rules of this cache
                 ) -> list[MemoryRecord]:      # in the same order
         "Read rules from the store, with their present counts and texts."
-        found = records_of(self.backend.db, [r.seq for r in rules]) if rules else {}
+        found = self.backend.memories.records([r.seq for r in rules]) if rules else {}
         return [found[r.seq] for r in rules]
 
 

@@ -32,7 +32,7 @@ from ..store.hybrid import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
 from ..store.store_vectors import WritingVectors, open_store
-from ..store.transfer import DELETED, ImportReport, removed
+from ..store.transfer.importer import DELETED, ImportReport
 
 # %% ../../nbs/50_rules/09_rule_store.ipynb #f093600c
 class RuleContext(Protocol):
@@ -108,7 +108,7 @@ class RuleStore:
         self.close()
 
     def __repr__(self) -> str:
-        return f"RuleStore({self.backend.db.path!r}, namespace={self.namespace!r})"
+        return f"RuleStore({self.backend.path!r}, namespace={self.namespace!r})"
 
     def add_rule(self,
                  rule: "str | Mapping[str, Any] | None" = None,  # its words, or a dictionary of fields
@@ -268,7 +268,7 @@ class RuleStore:
         wanted = read_lines(lines, self.settings, self.clock.now())
         with self.backend.transaction() as tx:
             here = {r.id: r for r in self.backend.get([*wanted], self.namespace)}
-            gone = removed(self.backend.db, self.namespace, [i for i in wanted if i not in here])
+            gone = self.backend.event_log.deleted(self.namespace, [i for i in wanted if i not in here])
             new = [r for _, r in wanted.values() if r.id not in here and r.id not in gone]
             if new:
                 tx.insert(new)

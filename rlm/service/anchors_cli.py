@@ -13,7 +13,7 @@ import click
 from ..recall.snapshots import anchors_dict, anchors_line, import_anchors
 from .console import Group, example, json_option, print_json, print_table, put_export, put_lines, with_memory
 from .memory import Memory
-from ..store.anchor_rows import SLOTS
+from ..store.sqlite.slots import SLOTS
 from ..store.records import read_count
 
 # %% ../../nbs/70_service/74_anchors_cli.ipynb #2a0efe1a

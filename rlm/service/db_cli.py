@@ -22,8 +22,8 @@ from .console import (Group, example, json_option, one_namespace, only_option, p
 from .memory import Memory
 from .turns import checking
 from ..store.reembed import namespaces
-from ..store.sqlite.erasure import scrub
-from ..store.transfer import export_lines, import_lines
+from ..store.transfer.export import export_lines
+from ..store.transfer.importer import import_lines
 from ..store.sqlite.database import examine, restore
 
 # %% ../../nbs/70_service/74_db_cli.ipynb #c7823211
@@ -75,12 +75,11 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
     "Does everything derived agree with the rows? Exit code 1 if anything is wrong."
     if repair:
         memory.backend.repair()
-        scrub(memory.backend.db)
     problems = memory.check()
     if as_json:
         print_json({"ok": not problems, "problems": problems})
     else:
-        click.echo("\n".join(problems) or f"All is well: {memory.backend.db.path}")
+        click.echo("\n".join(problems) or f"All is well: {memory.backend.path}")
     if problems:
         if not as_json:
             click.echo("  " + AFTER_REPAIR if repair else "  " + BEFORE_REPAIR, err=True)
@@ -94,7 +93,7 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
 @json_option
 def export_(memory: Memory, target: str, only: str | None, named: str | None, as_json: bool) -> None:
     "Write the store, or only the namespace that -n names, as JSON Lines to the file TARGET, or - for standard output."
-    with closing(export_lines(memory.backend.db, memory.clock.now(), one_namespace(named, only))) as lines:
+    with closing(export_lines(memory.backend, memory.clock.now(), one_namespace(named, only))) as lines:
         count = put_lines(target, lines)
     put_export(target, count, "lines", as_json)
 
@@ -107,7 +106,7 @@ def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -
     """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. With -n only that namespace is read, and
     what the file has of others is left out. Exit code 1 if memories were refused."""
     checked = checking(memory.settings.max_text_chars)
-    report = import_lines(memory.backend.db, source, secrets=memory.settings.secrets, check=checked, only=named)
+    report = import_lines(memory.backend, source, secrets=memory.settings.secrets, check=checked, only=named)
     for name in namespaces(memory.backend.db) if named is None else [named]:  # what came without vectors of this store's model gets them
         memory.vectors.fill(name, memory.clock)
     told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused), "rows": dict(report.rows),

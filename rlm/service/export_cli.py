@@ -29,6 +29,6 @@ def export_command(memory: Memory, target: str, rdf: bool, only: str | None, wor
         raise InvalidInput(
             "There is no format given.", "Use --rdf for linked data; rlm db export writes JSON Lines that rlm can read again."
         )
-    with closing(rdf_blocks(memory.backend.db, one_namespace(named, only), words)) as blocks:
+    with closing(rdf_blocks(memory.backend, one_namespace(named, only), words)) as blocks:
         count = put_lines(target, blocks)
     put_export(target, count, "paragraphs", as_json)

@@ -67,7 +67,7 @@ class OpenMemory:
 
     def __repr__(self) -> str:
         mode = ", read_only=True" if self.backend.read_only else ""
-        return f"{type(self).__name__}({self.backend.db.path!r}, namespace={self.namespace!r}{mode})"
+        return f"{type(self).__name__}({self.backend.path!r}, namespace={self.namespace!r}{mode})"
 
 # %% ../../nbs/70_service/71_finding.ipynb #be0084ed
 class CheckingMemory(OpenMemory):

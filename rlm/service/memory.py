@@ -23,9 +23,8 @@ from .recalling import AttentiveMemory
 from .turns import check_formal, checking, listed
 from ..store.records import Edge, Event, MemoryRecord, check_order, read_count, read_fields, read_label, stored_id
 from ..store.store_vectors import Made
-from ..store.transfer import ImportReport, export_file, import_file
-from ..store.sqlite.database import backup
-from ..store.sqlite.integrity import check
+from ..store.transfer.export import export_file
+from ..store.transfer.importer import ImportReport, import_file
 from ..store.vector_rows import spoken
 
 # %% ../../nbs/70_service/72_memory.ipynb #81f0caab
@@ -189,13 +188,13 @@ class MovingMemory(UsingMemory):
                      path: "str | Path",  # a file; one that is there is replaced
                      ) -> int:
         "Write this namespace as JSON Lines; returns the number of lines. The file is complete or not there."
-        return export_file(self.backend.db, path, self.clock.now(), self.namespace)
+        return export_file(self.backend, path, self.clock.now(), self.namespace)
 
     def import_jsonl(self,
                      path: "str | Path",  # an export
                      ) -> ImportReport:
         "Read an export into this store, all or nothing."
-        report = import_file(self.backend.db, path, self.namespace, self.settings.secrets, checking(self.settings.max_text_chars))
+        report = import_file(self.backend, path, self.namespace, self.settings.secrets, checking(self.settings.max_text_chars))
         self.vectors.fill(self.namespace, self.clock)
         return report
 
@@ -203,16 +202,16 @@ class MovingMemory(UsingMemory):
                path: "str | Path",  # a file that does not exist yet
                ) -> Path:
         "Copy the whole store to a new file, while it is in use."
-        return backup(self.backend.db, path)
+        return self.backend.backup(path)
 
     def copies(self) -> list[Path]:
         "Copies of the store that upgrades and restores left beside it. They hold what it held then, erased memories too."
-        path = Path(self.backend.db.path)
+        path = Path(self.backend.path)
         return sorted(p for mark in ("backup", "replaced", "damaged") for p in path.parent.glob(f"{escape(path.name)}.{mark}-*"))
 
     def check(self) -> list[str]:
         "What is wrong with the store, a sentence each; empty when all is well."
-        return check(self.backend.db)
+        return self.backend.check()
 
 # %% ../../nbs/70_service/72_memory.ipynb #63396d46
 P = ParamSpec("P")

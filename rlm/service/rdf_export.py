@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import NotFound
-from ..store.sqlite.database import SQLiteDatabase
-from ..store.provenance_rows import all_namespaces, all_tags, edge_rows, event_rows, memory_rows, run_rows, store_id, trajectory_rows
-from ..store.provenance_rows import usage_rows
+from ..store.sqlite.provenance import ProvenanceTables
+from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #86565ae7
 Value = str  # an object in Turtle's spelling
@@ -98,13 +97,13 @@ def memory_block(store: str,              # the database's id
     return block(iri(store, "memory", where, row["id"]), said)
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #d1ed6f26
-def run_blocks(db: SQLiteDatabase,            # a store
+def run_blocks(tables: ProvenanceTables,      # the tables of a store
                store: str,              # its id
                namespace: str | None,   # only this one
                ) -> Iterator[str]:
     "Runs, and the memories that they were given."
-    for r in run_rows(db, namespace):
-        used = usage_rows(db, r["run_id"])
+    for r in tables.runs(namespace):
+        used = tables.usage(r["run_id"])
         usage = [
             (iri(store, "memory", r["namespace"], u["memory_id"]), iri(store, "usage", u["trajectory_id"], str(u["rank"])), u)
             for u in used
@@ -119,13 +118,13 @@ def run_blocks(db: SQLiteDatabase,            # a store
                                     ("rlm:score", _some(u["score"], typed, "double"))])
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #e7ef114f
-def trajectory_blocks(db: SQLiteDatabase,           # a store
+def trajectory_blocks(tables: ProvenanceTables,     # the tables of a store
                       store: str,             # its id
                       namespace: str | None,  # only this one
                       words: bool,            # with task, answer and reasons
                       ) -> Iterator[str]:
     "What the runs did, and what was thought of it."
-    for t in trajectory_rows(db, namespace):
+    for t in tables.trajectories(namespace):
         name, run = iri(store, "trajectory", t["trajectory_id"]), iri(store, "run", t["run_id"])
         said = [("rlm:task", text(t["task_query"])), ("rlm:answer", _some(t["final_answer"], text))] if words else []
         said += [("rlm:iterations", typed(t["iteration_count"], "integer")), ("rlm:converged", typed(bool(t["converged"]), "boolean"))]
@@ -140,12 +139,12 @@ def trajectory_blocks(db: SQLiteDatabase,           # a store
             yield block(iri(store, "judgment", t["trajectory_id"]), judged)
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #c41fdb0b
-def link_blocks(db: SQLiteDatabase,           # a store
+def link_blocks(tables: ProvenanceTables,     # the tables of a store
                 store: str,             # its id
                 namespace: str | None,  # only this one
                 ) -> Iterator[str]:
     "Edges between memories, and what was done to each memory."
-    for e in edge_rows(db, namespace):
+    for e in tables.edges(namespace):
         start, end = (iri(store, "memory", e["namespace"], e[x]) for x in "ab")
         yield block(start, [("rlm:linkedTo", end)])
         yield block(
@@ -159,7 +158,7 @@ def link_blocks(db: SQLiteDatabase,           # a store
                 ("prov:generatedAtTime", typed(e["created_at"], "dateTime")),
             ],
         )
-    for v in event_rows(db, namespace):
+    for v in tables.events(namespace):
         yield block(
             iri(store, "event", str(v["id"])),
             [
@@ -171,24 +170,25 @@ def link_blocks(db: SQLiteDatabase,           # a store
         )
 
 # %% ../../nbs/70_service/68_rdf_export.ipynb #0cb421f2
-def rdf_blocks(db: SQLiteDatabase,                  # a live store
+def rdf_blocks(storage: SQLiteStorage,              # a live store
                namespace: str | None = None,  # only this one; None for the whole store
                words: bool = True,            # with what memories, tasks and answers say; otherwise provenance only
                ) -> Generator[str, None, None]:  # paragraphs of Turtle
     "The store as RDF, all of one moment. Raises `NotFound` for a namespace that it does not have."
-    with db.snapshot():
-        store, spaces, tags = store_id(db), all_namespaces(db), all_tags(db)
+    tables = storage.provenance
+    with storage.snapshot():
+        store, spaces, tags = tables.store_id(), tables.namespaces(), tables.tags()
         if namespace is not None and namespace not in spaces:
             raise NotFound(f"There is no namespace {namespace!r} in this store.", f"It has: {', '.join(spaces) or 'none'}.")
         yield "".join(f"@prefix {p}: <{n}> .\n" for p, n in PREFIXES.items())
         for name in spaces if namespace is None else [namespace]:
             yield block(iri(store, "namespace", name), [("a", "rlm:Namespace"), ("rdfs:label", text(name))])
         people = dict[Value, str]()
-        for row in memory_rows(db, namespace):
+        for row in tables.memories(namespace):
             yield memory_block(store, row, tags.get(row["seq"], ()), words)
             if row["speaker"]:
                 people[iri(store, "speaker", row["namespace"], row["speaker"])] = row["speaker"]
         yield from (block(who, [("a", "rlm:Speaker"), ("rdfs:label", text(name))]) for who, name in people.items())
-        yield from run_blocks(db, store, namespace)
-        yield from trajectory_blocks(db, store, namespace, words)
-        yield from link_blocks(db, store, namespace)
+        yield from run_blocks(tables, store, namespace)
+        yield from trajectory_blocks(tables, store, namespace, words)
+        yield from link_blocks(tables, store, namespace)

@@ -19,7 +19,6 @@ from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from .anchored import AnchoredMemory
 from .finding import read_k
 from .results import Hit, Hits
-from ..store.slot_rows import has_links
 from ..store.ranked import EQUAL
 from ..store.records import MemoryRecord
 
@@ -39,7 +38,7 @@ class AttendingMemory(AnchoredMemory):
 
     def _linked(self, seqs: Ints, limit: int) -> tuple[Ints, Any]:
         "Neighbours in the graph, if there is one."
-        if not has_links(self.backend.db):
+        if not self.backend.edge_table.any():
             return np.zeros(0, np.int64), np.zeros(0)
         self.graph.sync()
         return self.graph.merged_neighbors(seqs, limit)

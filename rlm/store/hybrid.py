@@ -27,7 +27,7 @@ from .catalogue import Catalogue, Values, catalogue_arrays, catalogue_from
 from .sqlite.database import identity_of
 from .cues import Cues
 from .embedding import Vectors
-from .feed import Changes, all_seqs, allowed_seqs, changed_seqs, entries
+from .feed import Changes, allowed_seqs, changed_seqs, entries
 from .filters import is_plain
 from .index_file import index_folder, index_path, read_index, write_index
 from .lexical_index import LexicalIndex, from_arrays, to_arrays
@@ -143,7 +143,7 @@ class Renewing(Taking):
         "An index of nothing, and all that is to be read."
         self.lexical, self.catalogue = LexicalIndex(), Catalogue()
         self.numbering += 1
-        return frozenset(all_seqs(self.db, self.namespace))
+        return frozenset(self.backend.memories.seqs(self.namespace))
 
     def _read_again(self, changed: Collection[int]) -> None:
         for number in self.catalogue.remove(changed).tolist():

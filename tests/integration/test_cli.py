@@ -25,7 +25,7 @@ from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
 from rlm.service.strategy_cli import strategies_of
-from rlm.store.transfer import export_file, export_lines
+from rlm.store.transfer.export import export_file, export_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 RLM = Path(sys.executable).with_name("rlm")
@@ -215,7 +215,7 @@ ONE_SPACE = [line for ctx in LEAVES if any(p.name == "namespace" for p in ctx.co
 def rows_of_carol(home: Path) -> list[str]:
     "All that the store holds of one namespace."
     with Memory(home / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z"), read_only=True) as memory:
-        return list(export_lines(memory.backend.db, memory.clock.now(), "carol"))
+        return list(export_lines(memory.backend, memory.clock.now(), "carol"))
 
 
 def test_a_namespace_that_is_named_is_the_only_one_touched(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def test_a_namespace_that_is_named_is_the_only_one_touched(prepared: Path, tmp_p
         memory.link("tea", "peanuts", secret)
     whole, before, worked = prepared / "whole.jsonl", rows_of_carol(prepared), 0
     with Memory(prepared / STORE) as memory:
-        export_file(memory.backend.db, whole, memory.clock.now())
+        export_file(memory.backend, whole, memory.clock.now())
     for number, line in enumerate([*ONE_SPACE, "rlm db import whole.jsonl --db other.db"]):
         home = Path(shutil.copytree(prepared, tmp_path / str(number)))
         monkeypatch.chdir(home)

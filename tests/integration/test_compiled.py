@@ -12,7 +12,7 @@ import pytest
 from toy import Toy
 
 from rlm import Memory
-from rlm.bench.stocked import Looking, Stock, fill, stock
+from rlm.bench.stocked import LookupEmbedder, Stock, fill, stock
 from rlm.bench.stream import begun, model_of, stream
 from rlm.core import compiled
 from rlm.core.clock import ManualClock
@@ -95,7 +95,7 @@ def test_a_store_of_any_size(some: Stock, size: str, tmp_path: Path, monkeypatch
     monkeypatch.setattr(meaning, "COMPARED", 4096 if size == "whole" else 0)
     monkeypatch.setattr(meaning, "WHOLE", 0 if size == "large" else 20_000)
     fill(tmp_path / "memory.db", some)
-    with Memory(tmp_path / "memory.db", embedder=Looking(some.questions, some.asked)) as memory:
+    with Memory(tmp_path / "memory.db", embedder=LookupEmbedder(some.questions, some.asked)) as memory:
         assert memory.index.model() and memory.index.few == (size != "large")
         for question in some.questions:
             if size != "large":

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.nightly
 
 PAGE = """# A written page
 
-See [the errors](../../nbs/00_core/00_errors.ipynb#notfound), [the licence](../../LICENSE) and [the other](other.md).
+See [the errors](../../nbs/10_core/00_errors.ipynb#notfound), [the licence](../../LICENSE) and [the other](other.md).
 A formula: $a^2 + b^2$.
 """
 
@@ -121,13 +121,13 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
 
 def test_written_pages_link_to_notebooks_pages_and_files(site: Path) -> None:
     targets = read(site / "docs" / "design" / "written.html").targets
-    assert "../../00_core/errors.html#notfound" in targets
+    assert "../../10_core/errors.html#notfound" in targets
     assert "other.html" in targets
     assert any(t.endswith("/blob/main/LICENSE") for t in targets)
 
 
 def test_both_modes_and_the_chapters_are_there(site: Path) -> None:
-    home = (site / "00_core" / "errors.html").read_text(encoding="utf-8")
+    home = (site / "10_core" / "errors.html").read_text(encoding="utf-8")
     assert 'data-mode="light"' in home
     assert 'data-mode="dark"' in home
     for chapter in ("Core", "Design", "Project", "API reference"):
@@ -138,7 +138,7 @@ def test_both_modes_and_the_chapters_are_there(site: Path) -> None:
 def small(tmp_path: Path) -> Path:
     "The project with one chapter of one notebook, one room and one written page: built in seconds, by the same tool."
     tree = copy_tree(tmp_path / "project")
-    kept = {"nbs/00_core/00_errors.ipynb", "rlm/__init__.py", "rlm/core/__init__.py", "rlm/core/errors.py"}
+    kept = {"nbs/10_core/00_errors.ipynb", "rlm/__init__.py", "rlm/core/__init__.py", "rlm/core/errors.py"}
     for file in [f for f in tree.rglob("*") if f.is_file()]:
         name = file.relative_to(tree).as_posix()
         if name.startswith(("nbs/", "rlm/", "docs/")) and file.suffix in (".ipynb", ".py", ".md") and name not in kept:
@@ -149,15 +149,15 @@ def small(tmp_path: Path) -> Path:
     cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# Small\n", "> A small site."]}]
     index = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (tree / "nbs" / "index.ipynb").write_text(json.dumps(index), encoding="utf-8")
-    (tree / "docs" / "page.md").write_text("# Page\n\n[the errors](../nbs/00_core/00_errors.ipynb#notfound)\n", encoding="utf-8")
+    (tree / "docs" / "page.md").write_text("# Page\n\n[the errors](../nbs/10_core/00_errors.ipynb#notfound)\n", encoding="utf-8")
     return tree
 
 
 def test_a_broken_link_fails_the_build(small: Path, tmp_path: Path) -> None:
     done = build(small, tmp_path / "right", tmp_path / "cache")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "../00_core/errors.html#notfound" in read(tmp_path / "right" / "docs" / "page.html").targets
-    (small / "docs" / "wrong.md").write_text("# Wrong\n\n[gone](nowhere.md) [gone](../nbs/00_core/99_lost.ipynb)\n", encoding="utf-8")
+    assert "../10_core/errors.html#notfound" in read(tmp_path / "right" / "docs" / "page.html").targets
+    (small / "docs" / "wrong.md").write_text("# Wrong\n\n[gone](nowhere.md) [gone](../nbs/10_core/99_lost.ipynb)\n", encoding="utf-8")
     done = build(small, tmp_path / "wrong", tmp_path / "cache")
     assert done.returncode != 0
     assert all(said in done.stdout + done.stderr for said in ("2 broken links", "nowhere.md", "99_lost"))

@@ -16,8 +16,8 @@ from rlm import Memory
 from rlm.core.clock import SystemClock
 from rlm.core.errors import StoreBusy
 from rlm.core.text import tokens
-from rlm.store.run_rows import RunRow, TrajectoryRow, insert_run, insert_trajectory, read_runs
 from rlm.store.sqlite.database import restore
+from rlm.store.sqlite.runs import RunRow, RunTable, TrajectoryRow
 
 # No word of these is a part of any other word in the tests or the schema.
 WORDS = {"text": "zwiebelkuchen", "title": "quarzsand", "summary": "frostbeule", "tag": "xylofonist", "speaker": "wuchtbrumme",
@@ -227,13 +227,13 @@ def test_the_runs_that_earlier_versions_came_from_are_forgotten_too(store: Memor
     run, db = RunRow("r", "default", "2026-01-01T00:00:00.000000Z"), store.backend.db
     word = WORDS["text"]
     with store.backend.transaction():
-        assert insert_run(db, run)
+        assert RunTable(db).put_run(run)
         for name in ("t-1", "t-2", "t-3"):
             answer = "There is tea." if name == "t-3" else f"There is {word}."
-            insert_trajectory(db, TrajectoryRow(name, "r", answer, answer, 1, 1, "{}", None, None, None, run.created_at))
+            RunTable(db).put_trajectory(TrajectoryRow(name, "r", answer, answer, 1, 1, "{}", None, None, None, run.created_at))
     memory = store.write(f"There is {word}.", provenance={"trajectory_id": "t-1"})
     store.update(memory.id, provenance={"trajectory_id": "t-2"})
     store.update(memory.id, provenance={"source": "human"})
     store.delete(memory.id, erase=True)
-    assert [t.final_answer for _, t, _ in read_runs(db, "default")] == [None, None, "There is tea."]
+    assert [t.final_answer for _, t, _ in RunTable(db).read("default")] == [None, None, "There is tea."]
     assert traces(folder_of(store), [word]) == []

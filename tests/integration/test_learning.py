@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from rlm.bench.exam import examine, names_by
-from rlm.bench.examinee import Room
+from rlm.bench.examinee import ExamFixture
 from rlm.bench.gold import read_gold
 from rlm.bench.learning import run
 from rlm.bench.questions import generate, part_of
@@ -35,15 +35,15 @@ def test_what_is_learned_is_kept_and_used(root: Path) -> None:
     path = root / "ontology" / "time.ttl"
     graph = read_gold(path)
     lesson, exam = (generate(graph, each=2, part=part) for part in ("train", "test"))  # type: ignore[arg-type]
-    with Room({"time": path}) as room:
-        pupil = room.agent("empty")
-        before = examine(exam, pupil, names_by([graph]))
-        assert pupil.known() == 0
+    with ExamFixture({"time": path}) as fixture:
+        learner = fixture.agent("empty")
+        before = examine(exam, learner, names_by([graph]))
+        assert learner.known() == 0
         for question in lesson:
-            pupil.learn(question)
-        after = examine(exam, pupil, names_by([graph]))
-        known = pupil.backend.items() if pupil.backend else []
+            learner.learn(question)
+        after = examine(exam, learner, names_by([graph]))
+        known = learner.backend.items() if learner.backend else []
     right = [sum(m.outcome == "right" for m in marks) for marks in (before, after)]
-    assert known and right[1] > right[0] and sum(m.sitting.iterations for m in after) < sum(m.sitting.iterations for m in before)
+    assert known and right[1] > right[0] and sum(m.attempt.iterations for m in after) < sum(m.attempt.iterations for m in before)
     named = {s.rsplit("#")[-1] for q in exam for s in q.subjects if part_of(s, 0) == "test"}
     assert not [i for i in known if any(n in i.procedure for n in named if len(n) > 6)], "a strategy holds a term of the exam"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlm import Memory
-from rlm.bench.stocked import Exact, Looking, Stock, fill, query_of, recall_of, stock
+from rlm.bench.stocked import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
 from rlm.store import hybrid, meaning
 from rlm.store.hybrid import Query
 from rlm.store.ranking import HEADS, TRUE
@@ -23,7 +23,7 @@ def some() -> Stock:
 def memory(some: Stock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     path = tmp_path_factory.mktemp("sizes") / "memory.db"
     fill(path, some)
-    with Memory(path, embedder=Looking(some.questions, some.asked)) as opened:
+    with Memory(path, embedder=LookupEmbedder(some.questions, some.asked)) as opened:
         yield opened
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
-from rlm.bench.answers import Chain, Number, Terms, Truth
-from rlm.bench.gold import Names, names_of, read_gold
+from rlm.bench.answers import ChainAnswer, NumberAnswer, TermsAnswer, TruthAnswer
+from rlm.bench.gold import TermNames, names_of, read_gold
 from rlm.bench.questions import Question, generate
 
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -16,7 +16,7 @@ OWL = "http://www.w3.org/2002/07/owl#"
 
 @pytest.fixture(scope="module", params=[
     "org.ttl", "prov.ttl", "skos.ttl", "sosa.ttl", "ssn.ttl", "time.ttl", "uniprot-core.ttl", "sio.owl"])
-def both(request: pytest.FixtureRequest, root: Path) -> Iterator[tuple[OntologyContext, list[Question], Names]]:
+def both(request: pytest.FixtureRequest, root: Path) -> Iterator[tuple[OntologyContext, list[Question], TermNames]]:
     path = root / "ontology" / request.param
     if not path.is_file():
         path = request.getfixturevalue("shared") / "data" / "ontologies" / request.param
@@ -70,31 +70,31 @@ def seen(context: OntologyContext, q: Question) -> list[str] | int | bool | None
     return None
 
 
-def test_they_agree(both: tuple[OntologyContext, list[Question], Names]) -> None:
+def test_they_agree(both: tuple[OntologyContext, list[Question], TermNames]) -> None:
     context, questions, names = both
     differing, compared = [], 0
     for q in questions:
         if (said := seen(context, q)) is None:
             continue
         compared += 1
-        ours = Terms(frozenset(names.resolve(s) or s for s in said) - {OWL + "Thing"}) if isinstance(said, list) else (
-            Truth(said) if isinstance(said, bool) else Number(said))
+        ours = TermsAnswer(frozenset(names.resolve(s) or s for s in said) - {OWL + "Thing"}) if isinstance(said, list) else (
+            TruthAnswer(said) if isinstance(said, bool) else NumberAnswer(said))
         if ours != q.answer:
             differing.append((q.template, q.subjects, said, q.answer))
     assert compared and not differing, f"{len(differing)} of {compared}: {differing[:5]}"
 
 
-def test_paths_agree(both: tuple[OntologyContext, list[Question], Names]) -> None:
+def test_paths_agree(both: tuple[OntologyContext, list[Question], TermNames]) -> None:
     context, questions, names = both
     for q in questions:
         if q.template == "path_to_root":
-            assert isinstance(q.answer, Chain)
+            assert isinstance(q.answer, ChainAnswer)
             paths = [i["path"].split(" > ") for i in everything(context.tools["find_path"], q.subjects[0])]
             ways = {tuple(t for s in path if (t := names.resolve(s) or s) != OWL + "Thing") for path in paths}
             assert ways == q.answer.ways, q.subjects
 
 
-def test_a_label_finds_its_term(both: tuple[OntologyContext, list[Question], Names]) -> None:
+def test_a_label_finds_its_term(both: tuple[OntologyContext, list[Question], TermNames]) -> None:
     context, questions, names = both
     asked = [q for q in questions if q.template == "label_iri"]
     random.Random(0).shuffle(asked)

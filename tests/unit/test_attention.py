@@ -25,10 +25,11 @@ import rlm.store.hybrid as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
+from rlm.recall.attention_state import FLUSH_THRESHOLD
 from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
-from rlm.recall.coordinator import FLUSH_THRESHOLD, SearchCoordinator
-from rlm.recall.holders import Holders
-from rlm.recall.neighbourhoods import Neighbourhood
+from rlm.recall.coordinator import SearchCoordinator
+from rlm.recall.local_search import NeighbourhoodCache
+from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
 from rlm.service.attention_cli import attention_group, status_of
 from rlm.store.embedding import Kind, Vectors, register
@@ -65,6 +66,11 @@ def full(path: Path, clock: ManualClock) -> Any:
 def slots_of(mind: SearchCoordinator) -> dict[str, Slot]:
     "The slots that are in mind, by name."
     return mind.state.working_memory.slots
+
+
+def places(mind: SearchCoordinator) -> NeighbourhoodCache:
+    "The neighbourhoods that are made."
+    return mind.local.neighbourhoods
 
 
 def slot(at: Any = None, context: str = "boats", model: str | None = None) -> Slot:
@@ -148,13 +154,13 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
     index = full.index
     full.recall("boat at sea")
     with index.moment():
-        every = Neighbourhood(index, full.attention.local.source(), index.catalogue["seq"].astype(np.int64))
+        every = Neighbourhood(index, places(full.attention).vectors(), index.catalogue["seq"].astype(np.int64))
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
             right = index.best(query, 10, Filters())[1][:10]
             cues = index.cues(query.text)
-            walked = full.attention.local.look.holders.walk(index.wanted(cues, query.terms), every.where)
-            heard = every.hear(walked.inside, index.meaning.ask(query.vector))
+            walked = full.attention.local.ranker.lexical.score(index.wanted(cues, query.terms), every.units)
+            heard = every.candidates(walked.inside, index.meaning.ask(query.vector))
             ours = index.rank(cues, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
@@ -165,13 +171,13 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
         memory.write_many([{"text": " ".join(f"{SUBJECTS[(i + j) % 6]} w{j * i}." for j in range(i * 15 + 1))} for i in range(12)])
         memory.recall("boat")
         with memory.index.moment():
-            every = Neighbourhood(memory.index, memory.attention.local.source(), memory.index.catalogue["seq"].astype(np.int64))
+            every = Neighbourhood(memory.index, places(memory.attention).vectors(), memory.index.catalogue["seq"].astype(np.int64))
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
                 right = memory.index.best(query, 12, Filters())[1][:12]
                 cues = memory.index.cues(query.text)
-                walked = memory.attention.local.look.holders.walk(memory.index.wanted(cues, query.terms), every.where)
-                heard = every.hear(walked.inside, memory.index.meaning.ask(query.vector))
+                walked = memory.attention.local.ranker.lexical.score(memory.index.wanted(cues, query.terms), every.units)
+                heard = every.candidates(walked.inside, memory.index.meaning.ask(query.vector))
                 ours = memory.index.rank(cues, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
 
@@ -187,10 +193,10 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
             plan, numbers = lexical.plan(terms), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
             right = lexical.everywhere(plan) / (plan.ceiling or 1.0)
             right = right.copy()
-            holders = Holders(index)
-            walked = holders.walk(terms, lexical.units_of(numbers).astype(np.int32))
-            assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not holders._room.any()
-            found, right[numbers] = holders.best(walked, n), 0
+            lexical_candidates = LexicalCandidates(index)
+            walked = lexical_candidates.score(terms, lexical.units_of(numbers).astype(np.int32))
+            assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not lexical_candidates._sums.any()
+            found, right[numbers] = lexical_candidates.best(walked, n), 0
             assert np.allclose(found.scores, right[found.numbers], atol=1e-5) and not set(found.numbers) & set(numbers)
             assert len(found.numbers) == min(n, np.count_nonzero(right)) and walked.left == pytest.approx(right.max(initial=0), abs=1e-5)
             right[found.numbers] = 0
@@ -274,12 +280,12 @@ def test_whoever_else_and_whenever_else_is_another_question(path: Path, one: str
 
 
 def test_a_subject_in_mind_is_searched_locally(full: Memory) -> None:
-    full.attention.local.least = -9.0
+    full.attention.local.margin = -9.0
     for n in range(3):
         full.recall(f"boat at sea word{n}")
     said = full.attention.intelligent_search("the boat at sea, word5")
     assert said["source"] == "checkpoint" and said["results"][0].source_slot == "W1"
-    members = full.attention.local.of(slots_of(full.attention)["W1"]).members
+    members = places(full.attention).get(slots_of(full.attention)["W1"]).members
     assert {r.seq for r in said["results"]} <= members and len(members) <= 100
 
 
@@ -287,15 +293,15 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     full.write("zanzibar marzipan in the garden", id="far", session="s2")
     for n in range(4):
         full.recall(f"boat at sea word{n}")
-    full.attention.local.least = -9.0
-    look = full.attention.local.look
-    first = look.first
-    monkeypatch.setattr(look, "first", lambda *given: first(*given)._replace(ranked=NONE))
-    monkeypatch.setattr(look, "recall", lambda *given: (None, None))  # which does the same at once
+    full.attention.local.margin = -9.0
+    local = full.attention.local
+    rank = local.ranker.rank
+    monkeypatch.setattr(local.ranker, "rank", lambda *given: rank(*given)._replace(ranked=NONE))
+    monkeypatch.setattr(local.kernel, "run", lambda *given: (None, None))  # which does the same at once
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
     far = full.get("far").seq
-    assert far in [r.seq for r in said["results"]] and far not in full.attention.local.of(slots_of(full.attention)["W1"]).members
+    assert far in [r.seq for r in said["results"]] and far not in places(full.attention).get(slots_of(full.attention)["W1"]).members
 
 
 def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> None:
@@ -332,13 +338,13 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
     full.attention.state.process_pending()
     held = next(iter(slots_of(full.attention).values()))
     with index.moment():
-        before = engine.of(held)
+        before = engine.neighbourhoods.get(held)
     for n in range(200, 240):  # far from the boats that were asked for
         for _ in range(8):
             full.update(f"m{n}", text=f"{SUBJECTS[n // 10 % 6]} number {n} said anew {_}")
     with index.moment():
         assert index.numbering, "there were enough gaps"
-        after = engine.of(held)
+        after = engine.neighbourhoods.get(held)
         assert (index.catalogue["seq"][after.numbers] == after.seqs).all()
         assert not before.current or after is before
 
@@ -357,10 +363,10 @@ def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(fu
     def after(cosine: float) -> int:
         moved = replace(held, embedding=np.asarray(cosine * where + (1 - cosine**2) ** 0.5 * aside, np.float32))
         with full.index.moment():
-            found = engine.near(moved)
+            found = engine.neighbourhoods.near(moved)
         assert found is not None and len(found)
         return len(searched)
-    engine._near.clear()
+    engine.neighbourhoods._nearest.clear()
     assert [after(cosine) for cosine in (1.0, 1.0, 0.96)] == [1, 1, 1]
     assert [after(cosine) for cosine in (0.94, 0.95, 0.6, 1.0)] == [2, 2, 3, 4]
     full.write_many([{"text": f"another note {n}"} for n in range(engine.manager.limit - 1)])
@@ -378,7 +384,7 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
     query = full.query("boat at sea word2")
     monkeypatch.setattr(attention.index, "best", lambda *a: pytest.fail("it searched everything"))
     for least in (-9.0, 1e9):
-        attention.local.least = least
+        attention.local.margin = least
         with attention.index.moment():
             said = attention.local.search_with_checkpoints(query, attention.index.meaning.ask(query.vector), attention.state.working_memory)
         assert bool(said.ranked) == (least < 0) and (said.declined == "too weak") == (least > 0)
@@ -388,7 +394,7 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
 def test_the_setting_is_consulted(path: Path, mode: str) -> None:
     with Memory(path, embedder=Toy(), checkpoints=mode) as memory:
         memory.write_many(turns(240))
-        memory.attention.local.least = -9.0
+        memory.attention.local.margin = -9.0
         found = [memory.attention.intelligent_search(f"boat at sea word{n}") for n in range(5)]
         assert ("checkpoint" in [f["source"] for f in found]) == (mode == "full")
         memory.attention.state.process_pending()
@@ -492,7 +498,7 @@ def test_what_expires_is_gone_everywhere(full: Memory, clock: ManualClock) -> No
 
 @pytest.mark.parametrize("erase", [False, True])
 def test_what_is_deleted_is_gone_from_every_layer(full: Memory, path: Path, erase: bool) -> None:
-    full.attention.local.least = -9.0
+    full.attention.local.margin = -9.0
     for n in range(4):
         full.recall(f"boat at sea word{n}")
     full.attention.flush()
@@ -526,7 +532,7 @@ def test_namespaces_are_walls(path: Path) -> None:
     with Memory(path, namespace="one", embedder=Toy()) as one, Memory(path, namespace="two", embedder=Toy()) as two:
         for memory in (one, two):
             memory.write_many([{**t, "text": t["text"] + f" {memory.namespace}"} for t in turns(240)])
-            memory.attention.local.least = -9.0
+            memory.attention.local.margin = -9.0
         for n in range(6):
             for memory in (one, two):
                 assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.namespace}
@@ -549,7 +555,7 @@ STEPS = st.lists(st.one_of(
 def test_every_layer_gives_only_what_is_there_and_passes(steps: list[tuple[str, int, int, str | None]]) -> None:
     with Memory(":memory:", embedder=Toy(), clock=ManualClock("2026-01-01")) as memory:
         memory.write_many([{**t, "tags": ["red"] if n % 2 else ["blue"]} for n, t in enumerate(turns(120))])
-        memory.attention.local.least = -9.0
+        memory.attention.local.margin = -9.0
         known = [f"m{n}" for n in range(120)]
         for what, a, b, tag in steps:
             if what == "ask":
@@ -594,7 +600,7 @@ def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
         for name, slot_ in slots.items():
             assert slots_of(again)[name].context_hash == slot_.context_hash
             assert {r.seq for r in again.state.checkpoints.of(slots_of(again)[name])} == {r.seq for r in held[name]}
-        memory.attention.local.least = -9.0
+        memory.attention.local.margin = -9.0
         assert memory.attention.intelligent_search("boat at sea word6")["source"] == "checkpoint"
 
 
@@ -645,13 +651,13 @@ def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
     mind.state.process_pending()
     (slot,) = slots_of(mind).values()
     with full.index.moment():
-        before = mind.local.of(slot)
-    mind.local.stale(slot.slot_id)
-    mind.local.least = -9.0
-    assert full.attention.intelligent_search("boat at sea word2")["source"] == "checkpoint" and mind.local.at_hand(slot) is before
-    mind.local.least = 1e9
+        before = places(mind).get(slot)
+    places(mind).mark_stale(slot.slot_id)
+    mind.local.margin = -9.0
+    assert mind.intelligent_search("boat at sea word2")["source"] == "checkpoint" and places(mind).get_possibly_stale(slot) is before
+    mind.local.margin = 1e9
     assert full.attention.intelligent_search("boat at sea word3")["source"] == "ltm_fallback"
-    assert mind.local.at_hand(slot) is not before and not mind.local.dropped(slot)
+    assert places(mind).get_possibly_stale(slot) is not before and not places(mind).is_stale(slot)
 
 
 def test_a_question_waits_only_for_what_may_help_it(full: Memory) -> None:
@@ -776,7 +782,7 @@ def test_use_counts_over_processes(path: Path, embedder: str) -> None:
     before = {s["slot"]: s for s in shown(path, embedder)}
     for n in range(3):
         with Memory(path, embedder=embedder) as memory:
-            memory.attention.local.least = -9.0
+            memory.attention.local.margin = -9.0
             said = memory.attention.intelligent_search(f"boat at sea number {n}", top_k=3)
             assert said["source"] == "checkpoint"
             led = said["results"][0].source_slot
@@ -797,7 +803,7 @@ def test_local_answers_seldom_store_attention(path: Path, embedder: str, monkeyp
         memory.write_many(turns(60))
         memory.recall("boat at sea")
         memory.attention.flush()
-        memory.attention.local.least, stored = -9.0, []
+        memory.attention.local.margin, stored = -9.0, []
         monkeypatch.setattr("rlm.recall.attention_state.write_slots", lambda *given: stored.append(given))
         for n in range(2 * FLUSH_THRESHOLD):
             assert memory.attention.intelligent_search(f"boat at sea word{n}", top_k=3)["source"] == "checkpoint"
@@ -814,12 +820,12 @@ def test_a_subject_that_comes_up_again_with_nothing_to_learn_was_used(path: Path
         mind = memory.attention
         (slot_,) = slots_of(mind).values()
         mind.local.relevance = 99.0  # local search declines
-        mind.local.of(slot_)
+        places(mind).get(slot_)
         before = in_store(path)
         assert mind.intelligent_search("sea, the boat")["source"] == "ltm_fallback" and mind.state.unsaved == 1
         mind.state.process_pending()
         assert mind.state.unsaved == 1
-        assert mind.local.made(slots_of(mind)[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
+        assert places(mind).is_made(slots_of(mind)[slot_.slot_id]), "a checkpoint more, and it would have to be made anew"
     assert in_store(path) != before
 
 
@@ -843,7 +849,7 @@ def test_another_models_slots_are_ignored(path: Path) -> None:
         memory.backend.db.query("UPDATE meta SET value = ? WHERE key = 'vector_model'", (json.dumps(["another", 16]),))
         memory.index.model()
         with memory.index.moment():
-            memory.attention._load()
+            memory.attention.keeper._load()
         assert not slots_of(memory.attention)
 
 
@@ -851,7 +857,7 @@ def test_a_store_that_cant_be_written_to_keeps_attention_in_memory(path: Path) -
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(240))
     with Memory(path, embedder=Toy(), read_only=True) as memory:
-        memory.attention.local.least = -9.0
+        memory.attention.local.margin = -9.0
         found = [memory.intelligent_search(f"boat at sea word{n}")["source"] for n in range(3)]
         assert found[0] == "ltm_fallback" and "checkpoint" in found
         memory.attention.flush()
@@ -873,7 +879,7 @@ def test_a_failed_write_of_attention_leaves_what_was_there(full: Memory, monkeyp
 
 
 def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.recall.coordinator.FLUSH_THRESHOLD", 1)
+    monkeypatch.setattr("rlm.recall.attention_state.FLUSH_THRESHOLD", 1)
     with Memory(path, embedder=Toy(), busy_timeout_s=60) as full:
         full.write_many(turns(240))
         full.recall("boat at sea")
@@ -898,8 +904,8 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from toy import Toy
 from rlm import Memory
-from rlm.recall import coordinator
-coordinator.FLUSH_THRESHOLD = 1
+from rlm.recall import attention_state
+attention_state.FLUSH_THRESHOLD = 1
 with Memory(sys.argv[1], embedder=Toy()) as memory:
     for n in range(100_000):
         memory.recall(f"boat at sea word{n}")
@@ -970,7 +976,7 @@ def test_an_empty_store_has_nothing_to_recall(memory: Memory) -> None:
 def test_words_alone_will_do(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.write_many(turns(240))
-        memory.attention.local.least = -9.0
+        memory.attention.local.margin = -9.0
         said = [memory.intelligent_search(f"boat at sea word{n}") for n in range(4)]
         assert said[-1]["source"] == "checkpoint" and len(said[-1]["results"]) == 10
 

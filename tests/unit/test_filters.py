@@ -12,8 +12,8 @@ from rlm.store.catalogue import said_between
 from rlm.store.feed import allowed_seqs
 from rlm.store.filters import Filters
 from rlm.store.hybrid import KEPT
-from rlm.store.link_rows import ids_of
 from rlm.store.records import MemoryRecord
+from rlm.store.sqlite.memories import MemoryTable
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -154,5 +154,5 @@ def test_ids_are_looked_up_by_number(memory: Memory, plans: list[str]) -> None:
     db, known = memory.backend.db, {r.seq or 0: r.id for r in memory.recent(40)}
     plans.clear()
     for some in (sorted(known)[:3], sorted(known)):
-        assert ids_of(db, "default", some) == {s: known[s] for s in some} and ids_of(db, "other", some) == {}
+        assert MemoryTable(db).ids("default", some) == {s: known[s] for s in some} and MemoryTable(db).ids("other", some) == {}
     assert sum("memories USING INTEGER PRIMARY KEY (rowid=?)" in step for step in plans) == 4, plans

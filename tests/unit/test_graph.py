@@ -35,8 +35,8 @@ from rlm.service.finding import SurveyingMemory
 from rlm.service.metrics import Attention, AttentionCollector
 from rlm.store.embedding import unit
 from rlm.store.filters import Filters
-from rlm.store.link_rows import SIM, TAG, TIME, Links, links, read_links
 from rlm.store.records import Event
+from rlm.store.sqlite.edges import SIM, TAG, TIME, Links, links
 from rlm.store.sqlite.writer import SQLiteWriter
 
 WORDS = [w for subject in SUBJECTS for w in subject[:2]]
@@ -138,7 +138,7 @@ def test_the_graph_in_memory_is_the_graph_in_the_store(steps: list[tuple[str, in
                 m.bootstrap(progress=False)
             for graph in (m.graph, other):
                 graph.sync()
-            seen, true = unique_links(m.graph.sync()), unique_links(build_adjacency(read_links(m.backend.db, m.namespace)))
+            seen, true = unique_links(m.graph.sync()), unique_links(build_adjacency(m.backend.edge_table.links(m.namespace)))
             for x, y in ((seen, true), (unique_links(other.sync()), true)):
                 assert all(np.array_equal(getattr(x, f), getattr(y, f)) for f in ("src", "dst", "weight", "bits"))
 
@@ -150,7 +150,7 @@ def test_links_made_by_people_count_and_are_not_pruned(memory: Memory) -> None:
         memory.link("0", str(n), weight=0.01)
     assert memory.graph.upsert_edges("0", [(str(n), 0.4 + n / 100) for n in range(1, 50)]) == 32
     assert memory.graph.upsert_edges("49", [("0", 0.36)]) == 0, "it is linked already; now it weighs less"
-    stored = read_links(memory.backend.db, "default", [memory.get("0").seq])
+    stored = memory.backend.edge_table.links("default", [memory.get("0").seq])
     assert int((stored.bits == SIM * 8).sum()) == 32 and len(memory.links("0")) == 39 + 32
     assert [i for i, _ in memory.graph.neighbors("0", k=3)] == ["48", "47", "46"]
     with pytest.raises(NotFound):
@@ -277,7 +277,7 @@ def test_a_bootstrap_without_a_model_links_by_time_and_tags() -> None:
         m.add_conversation([("a", "one"), ("b", "two"), ("a", "three")], "s")
         m.write("alone", tags=["x"])
         assert m.bootstrap(progress=False).added == 3 and set(m.graph.stats()["origins"]) == {"time+tag"}
-        made = read_links(m.backend.db, "default")
+        made = m.backend.edge_table.links("default")
         assert (made.bits == TIME | TAG).all() and (made.weight < LinkWeights().theta).all(), "they have a floor of their own"
 
 

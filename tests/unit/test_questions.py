@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.bench.answers import Answer, Chain, Number, Terms, Text, Truth
-from rlm.bench.gold import ZOO, Names, gold_of, names_of, read_gold, spell, zoo
+from rlm.bench.answers import Answer, ChainAnswer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer
+from rlm.bench.gold import ZOO, TermNames, gold_of, names_of, read_gold, spell, zoo
 from rlm.bench.question_templates import TEMPLATES
 from rlm.bench.questions import Question, answered, ask, asked, generate, mention, part_of, read_questions
 from rlm.bench.verifier import named_terms, verify
@@ -20,30 +20,31 @@ def z(*names: str) -> list[str]:
     return [f"https://zoo.example/#{n}" for n in names]
 
 
-def terms(*names: str) -> Terms:
-    return Terms(frozenset(z(*names)))
+def terms(*names: str) -> TermsAnswer:
+    return TermsAnswer(frozenset(z(*names)))
 
 
 # Worked out with a pencil from the text of the zoo.
 BY_HAND: list[tuple[str, list[str], Answer]] = [
     ("label_iri", z("hasPart"), terms("hasPart")), ("definition_iri", z("Cat"), terms("Cat")),
-    ("describe", z("Animal"), Text(("A being that moves.",))), ("describe", z("Cat"), Text(("An animal that purrs.",))),
+    ("describe", z("Animal"), TextAnswer(("A being that moves.",))), ("describe", z("Cat"), TextAnswer(("An animal that purrs.",))),
     ("direct_subclasses", z("Animal"), terms("Bird", "Cat")), ("direct_superclasses", z("Bird"), terms("Animal")),
     ("domain", z("hasWing"), terms("Bird")), ("range", z("eats"), terms("Plant")), ("inverse", z("partOf"), terms("hasPart")),
     ("inverse", z("hasPart"), terms("partOf")), ("subproperties", z("hasPart"), terms("hasWing")),
     ("superproperties", z("hasWing"), terms("hasPart")),
     ("all_subclasses", z("Being"), terms("Animal", "Plant", "Bird", "Cat", "Owl", "Hen")),
     ("ancestors", z("Owl"), terms("Bird", "Animal", "Being")),
-    ("path_to_root", z("Owl"), Chain(frozenset([tuple(z("Owl", "Bird", "Animal", "Being"))]))),
-    ("count_direct", z("Being"), Number(2)), ("count_all", z("Being"), Number(6)), ("count_all", z("Animal"), Number(4)),
-    ("is_a", z("Owl", "Being"), Truth(True)), ("is_a", z("Being", "Owl"), Truth(False)), ("is_a", z("Owl", "Hen"), Truth(False)),
-    ("characteristic", [*z("hasPart"), "http://www.w3.org/2002/07/owl#TransitiveProperty"], Truth(True)),
-    ("characteristic", [*z("partOf"), "http://www.w3.org/2002/07/owl#TransitiveProperty"], Truth(False)),
+    ("path_to_root", z("Owl"), ChainAnswer(frozenset([tuple(z("Owl", "Bird", "Animal", "Being"))]))),
+    ("count_direct", z("Being"), NumberAnswer(2)), ("count_all", z("Being"), NumberAnswer(6)), ("count_all", z("Animal"), NumberAnswer(4)),
+    ("is_a", z("Owl", "Being"), TruthAnswer(True)), ("is_a", z("Being", "Owl"), TruthAnswer(False)),
+    ("is_a", z("Owl", "Hen"), TruthAnswer(False)),
+    ("characteristic", [*z("hasPart"), "http://www.w3.org/2002/07/owl#TransitiveProperty"], TruthAnswer(True)),
+    ("characteristic", [*z("partOf"), "http://www.w3.org/2002/07/owl#TransitiveProperty"], TruthAnswer(False)),
     ("instances", z("Hen"), terms("berta", "frida")), ("restrictions", z("Bird"), terms("hasPart")),
     ("disjoint_with", z("Plant"), terms("Animal")), ("inherited_properties", z("Owl"), terms("hasPart", "hasWing", "eats")),
-    ("are_disjoint", z("Owl", "Plant"), Truth(True)), ("are_disjoint", z("Owl", "Hen"), Truth(False)),
+    ("are_disjoint", z("Owl", "Plant"), TruthAnswer(True)), ("are_disjoint", z("Owl", "Hen"), TruthAnswer(False)),
     ("common_ancestor", z("Owl", "Cat"), terms("Animal")), ("common_ancestor", z("Owl", "Plant"), terms("Being")),
-    ("two_property_path", z("Owl", "Farm"), Chain(frozenset([tuple(z("eats", "growsOn"))]))),
+    ("two_property_path", z("Owl", "Farm"), ChainAnswer(frozenset([tuple(z("eats", "growsOn"))]))),
     ("comparison", z("Bird", "Being"), None), ("properties_between", z("Animal", "Plant"), terms("eats")),
 ]  # type: ignore[list-item]
 
@@ -69,12 +70,13 @@ MORE = ZOO + """
 
 
 @pytest.mark.parametrize(("template", "subjects", "answer"), [
-    ("comparison", z("Bird", "Being"), Terms(frozenset(z("Bird")), tuple(z("Bird", "Being")))),
+    ("comparison", z("Bird", "Being"), TermsAnswer(frozenset(z("Bird")), tuple(z("Bird", "Being")))),
     ("domain", z("feeds"), terms("Cat", "Owl")), ("range", z("feeds"), terms("Animal")),
-    ("disjoint_with", z("Hen"), terms("Owl", "Cat")), ("are_disjoint", z("Owl", "Tomcat"), Truth(True)),
+    ("disjoint_with", z("Hen"), terms("Owl", "Cat")), ("are_disjoint", z("Owl", "Tomcat"), TruthAnswer(True)),
     ("restrictions", z("Tomcat"), terms("eats", "feeds")), ("inherited_properties", z("Tomcat"), terms("feeds", "eats", "hasPart")),
-    ("path_to_root", z("Bat"), Chain(frozenset([tuple(z("Bat", "Bird", "Animal", "Being")), tuple(z("Bat", "Cat", "Animal", "Being"))]))),
-    ("common_ancestor", z("Bat", "Tomcat"), terms("Cat")), ("count_all", z("Animal"), Number(8)),
+    ("path_to_root", z("Bat"),
+     ChainAnswer(frozenset([tuple(z("Bat", "Bird", "Animal", "Being")), tuple(z("Bat", "Cat", "Animal", "Being"))]))),
+    ("common_ancestor", z("Bat", "Tomcat"), terms("Cat")), ("count_all", z("Animal"), NumberAnswer(8)),
 ])
 def test_awkward_axioms(template: str, subjects: list[str], answer: Answer) -> None:
     graph = gold_of(rdflib.Graph().parse(data=MORE, format="turtle"), "more")
@@ -84,10 +86,10 @@ def test_awkward_axioms(template: str, subjects: list[str], answer: Answer) -> N
 
 # ---------------------------------------------------------------- said in many ways
 
-def ways_to_say(answer: Answer, names: Names, rng: random.Random) -> list[str]:
+def ways_to_say(answer: Answer, names: TermNames, rng: random.Random) -> list[str]:
     "The right answer as different people and models write it."
     match answer:
-        case Terms(members, ()):
+        case TermsAnswer(members, ()):
             some = sorted(members)
             rng.shuffle(some)
             short = [names.show(m) for m in some]
@@ -99,45 +101,45 @@ def ways_to_say(answer: Answer, names: Names, rng: random.Random) -> list[str]:
             return [", ".join(short), "\n".join(f"- {s}" for s in short), str(short), "\n".join(f"<{m}>" for m in some), "; ".join(some),
                     "\n".join(f"{n}. {c} ({s})" for n, (c, s) in enumerate(zip(called, short, strict=True), 1)),
                     f"They are: {', '.join(short)}.", f"답은 {', '.join(short)}입니다.", "\n".join(f"* {s}: see there" for s in short)]
-        case Terms(members, _):
+        case TermsAnswer(members, _):
             (one,) = members
             return [names.show(one), f"{names.show(one)}입니다.", f"It is {names.show(one)}."]
-        case Chain(ways):
+        case ChainAnswer(ways):
             way = [names.show(m) for m in min(ways)]
             return [" → ".join(way), ", ".join(way), " -> ".join(way[::-1]), str(way), "\n".join(f"{n}. {w}" for n, w in enumerate(way, 1))]
-        case Number(value):
+        case NumberAnswer(value):
             return [str(value), f"There are {value}.", f"모두 {value}개입니다.", f"**{value}**"]
-        case Truth(True):
+        case TruthAnswer(True):
             return ["Yes.", "True", "네, 그렇습니다.", "예", "yes, it is"]
-        case Truth(False):
+        case TruthAnswer(False):
             return ["No.", "False", "아니요.", "아닙니다", "No, it is not."]
-        case Text(texts):
+        case TextAnswer(texts):
             return [texts[0], f"It is defined like this: {texts[0]}", f"정의: {texts[0]}"]
 
 
-def ways_to_miss(answer: Answer, names: Names, rng: random.Random) -> list[str]:
+def ways_to_miss(answer: Answer, names: TermNames, rng: random.Random) -> list[str]:
     "Answers that are nearly right."
     other = "https://zoo.example/#Nothing_at_all"
     match answer:
-        case Terms(members, ()) if members:
+        case TermsAnswer(members, ()) if members:
             some = [names.show(m) for m in sorted(members)]
             wrong = next(names.show(t) for t in rng.sample(sorted(names.labels), len(names.labels)) if t not in members)
             return [", ".join([*some, wrong]), ", ".join([*some, other]), ", ".join(some[1:]) or wrong, "None", "42", "yes"]
-        case Terms(_, ()):
+        case TermsAnswer(_, ()):
             return [names.show(rng.choice(sorted(names.labels))), "42"]
-        case Terms(members, options):
+        case TermsAnswer(members, options):
             return [names.show(o) for o in options if o not in members] + ["both"]
-        case Chain(ways):
+        case ChainAnswer(ways):
             way = [names.show(m) for m in min(ways)]
             return [" → ".join(way[1:]), " → ".join([*way, other]), way[0]]
-        case Number(value):
+        case NumberAnswer(value):
             return [str(value + 1), f"{value} or {value + 1}", "some"]
-        case Truth(value):
+        case TruthAnswer(value):
             return [str(not value), "perhaps", "아니요" if value else "네"]
     return ["Something else entirely.", "42"]
 
 
-def check(questions: list[Question], names: Names) -> None:
+def check(questions: list[Question], names: TermNames) -> None:
     rng = random.Random(0)
     for q in questions:
         for said in ways_to_say(q.answer, names, rng):
@@ -178,10 +180,10 @@ def test_what_people_ask_has_exact_answers(root: Path, file: str, least: int) ->
     korean = [q for q in questions if q.language == "ko"]
     assert len(questions) >= least and abs(len(korean) - len(questions) / 2) <= 4 and len({q.text for q in questions}) == len(questions)
     for q in questions:
-        if isinstance(q.answer, Terms) and "urn:none" not in q.subjects:
+        if isinstance(q.answer, TermsAnswer) and "urn:none" not in q.subjects:
             assert q.answer.members, q.text
-        assert not isinstance(q.answer, Text) or q.answer.texts, q.text
-        assert not isinstance(q.answer, Chain) or q.answer.ways, q.text
+        assert not isinstance(q.answer, TextAnswer) or q.answer.texts, q.text
+        assert not isinstance(q.answer, ChainAnswer) or q.answer.ways, q.text
     for graph in graphs:
         check([q for q in questions if q.ontology == graph.name], names_of(graph))
 
@@ -195,21 +197,21 @@ def test_what_others_ask_of_large_ontologies_has_exact_answers(root: Path, share
     assert len(questions) == least == len({q.text for q in questions})
     assert min(sum(q.language == k for q in questions) for k in ("en", "ko")) >= .4 * least
     for q in questions:
-        assert not isinstance(q.answer, Terms) or q.answer.members or "urn:none" in q.subjects, q.text
-        assert not isinstance(q.answer, Text) or q.answer.texts, q.text
-        assert not isinstance(q.answer, Chain) or q.answer.ways, q.text
+        assert not isinstance(q.answer, TermsAnswer) or q.answer.members or "urn:none" in q.subjects, q.text
+        assert not isinstance(q.answer, TextAnswer) or q.answer.texts, q.text
+        assert not isinstance(q.answer, ChainAnswer) or q.answer.ways, q.text
 
 
 @given(st.text(max_size=200))
 def test_no_answer_breaks_the_verifier(text: str) -> None:
     names = _names()
-    for answer in (terms("Owl", "Hen"), Terms(frozenset()), Number(3), Truth(True), Text(("A being that moves.",)),
-                   Chain(frozenset([tuple(z("Owl", "Bird"))])), Terms(frozenset(z("Owl")), tuple(z("Owl", "Hen")))):
+    for answer in (terms("Owl", "Hen"), TermsAnswer(frozenset()), NumberAnswer(3), TruthAnswer(True), TextAnswer(("A being that moves.",)),
+                   ChainAnswer(frozenset([tuple(z("Owl", "Bird"))])), TermsAnswer(frozenset(z("Owl")), tuple(z("Owl", "Hen")))):
         assert verify(text, answer, names).outcome in ("right", "wrong", "refused")
     assert all(t in names.terms or t.startswith("?") for t in named_terms(text, names))
 
 
-def _names(kept: list[Names] = []) -> Names:  # noqa: B006
+def _names(kept: list[TermNames] = []) -> TermNames:  # noqa: B006
     return kept[0] if kept else kept.append(names_of(zoo())) or kept[0]
 
 
@@ -226,7 +228,7 @@ def test_a_pack_cannot_store_answers(root: Path) -> None:
 def test_yes_and_no_are_as_frequent() -> None:
     graph = gold_of(rdflib.Graph().parse(data=MORE, format="turtle"), "more")
     found = asked(TEMPLATES["is_a"], graph, names_of(graph), seed=0, count=10, part=None)
-    assert [q.answer for q in found].count(Truth(True)) == [q.answer for q in found].count(Truth(False)) == 5
+    assert [q.answer for q in found].count(TruthAnswer(True)) == [q.answer for q in found].count(TruthAnswer(False)) == 5
 
 
 def test_both_languages_by_turns() -> None:

@@ -15,7 +15,7 @@ PROV = rdflib.Namespace("http://www.w3.org/ns/prov#")
 
 
 def exported(memory: Memory, namespace: str | None = None, words: bool = True) -> rdflib.Graph:
-    return rdflib.Graph().parse(data="\n".join(rdf_blocks(memory.backend.db, namespace, words)), format="turtle")
+    return rdflib.Graph().parse(data="\n".join(rdf_blocks(memory.backend, namespace, words)), format="turtle")
 
 
 def filled(memory: Memory) -> Memory:
@@ -73,7 +73,7 @@ def test_an_unknown_judgment_is_no_failure(memory: Memory) -> None:
 
 def test_without_text_nothing_of_it_is_there(memory: Memory) -> None:
     filled(memory)
-    whole, bare = ("\n".join(rdf_blocks(memory.backend.db, None, words)) for words in (True, False))
+    whole, bare = ("\n".join(rdf_blocks(memory.backend, None, words)) for words in (True, False))
     for secret in ("녹차", "hierarchy()", "Count once", "how many subclasses", "counted wrongly"):
         assert secret in whole and secret not in bare
     assert "rlm:learnedFrom" in bare and "rlm:iterations" in bare
@@ -83,10 +83,10 @@ def test_a_namespace_is_exported_alone(path: Path) -> None:
     with Memory(path, namespace="team a") as a, Memory(path, namespace="b") as b:
         a.write("of a", id="one")
         b.write("of b", id="two")
-        said = "\n".join(rdf_blocks(a.backend.db, "team a"))
+        said = "\n".join(rdf_blocks(a.backend, "team a"))
         assert "of a" in said and "of b" not in said and "team%20a" in said
         with pytest.raises(NotFound, match="no namespace 'c'"):
-            list(rdf_blocks(a.backend.db, "c"))
+            list(rdf_blocks(a.backend, "c"))
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,7 +12,8 @@ from rlm.core.text import tokens
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage, Weights
 from rlm.store.sqlite.database import backup
 from rlm.store.sqlite.integrity import check
-from rlm.store.transfer import export_lines, import_lines
+from rlm.store.transfer.export import export_lines
+from rlm.store.transfer.importer import import_lines
 
 pytestmark = pytest.mark.usefixtures("bare")
 ANY = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -41,11 +42,11 @@ def test_what_was_written_is_found_exported_and_imported_unchanged(given_memorie
             assert memory.get(m.id) == m and m.text == given_["text"] and repr(memory.get(m.id).extra) == repr(m.extra)
             hits = {h.id: h.memory for h in memory.search(m.text, k=10)}
             assert hits[m.id] == m
-        lines = list(export_lines(memory.backend.db, clock.now()))
+        lines = list(export_lines(memory.backend, clock.now()))
         assert not any("\n" in line or "\r" in line for line in lines)
-        import_lines(copy.db, lines)
+        import_lines(copy, lines)
         assert copy.find("default", Filters.read(status="any"), 99) == memory.backend.find("default", Filters.read(status="any"), 99)
-        assert list(export_lines(copy.db, clock.now()))[1:] == lines[1:] and check(copy.db) == []
+        assert list(export_lines(copy, clock.now()))[1:] == lines[1:] and check(copy.db) == []
         for m in made:
             assert [h.record.id for h in copy.match(*query(m.text))] == [h.record.id for h in memory.backend.match(*query(m.text))]
     copy.close()

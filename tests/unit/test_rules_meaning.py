@@ -45,7 +45,7 @@ def test_a_store_of_rules_asks_by_meaning(rules: RuleStore) -> None:
 
 
 def test_a_memory_and_a_store_of_rules_find_the_same(rules: RuleStore, clock: ManualClock) -> None:
-    with Memory(rules.backend.db.path, clock=clock, embedder=Toy()) as memory:
+    with Memory(rules.backend.path, clock=clock, embedder=Toy()) as memory:
         within = RuleStore.within(memory)
         for question in (SEA, "kitten", "빵"):
             assert [(h.rule, h.score) for h in within.search(question)] == [(h.rule, h.score) for h in rules.search(question)]
@@ -58,7 +58,7 @@ def test_a_rule_that_says_something_else_is_found_by_that(rules: RuleStore, cloc
     rules.hold("cat"), rules.release("cat"), rules.update_usage("cat", 1)
     assert rules.search("고양이")[0].rule.rule_id == "cat"
     assert missing_vectors(rules.backend.db, "toy") == []  # a change of status keeps them
-    with Memory(rules.backend.db.path, clock=clock, embedder=Toy()) as memory:
+    with Memory(rules.backend.path, clock=clock, embedder=Toy()) as memory:
         memory.update("cat", text="Let the piano be")
     assert rules.search("음악")[0].rule.rule_id == "cat" and "cat" not in found(rules, "고양이")
 
@@ -78,7 +78,7 @@ def test_without_a_model_words_alone(path: Path, clock: ManualClock) -> None:
 
 
 def test_vectors_of_another_model_are_refused_before_anything_is_stored(rules: RuleStore, clock: ManualClock) -> None:
-    with RuleStore(rules.backend.db.path, clock=clock, embedder=Toy("other")) as other:
+    with RuleStore(rules.backend.path, clock=clock, embedder=Toy("other")) as other:
         with pytest.raises(ModelMismatch, match="rlm reembed"):
             other.search(SEA)
         with pytest.raises(ModelMismatch, match="rlm reembed"):
@@ -87,7 +87,7 @@ def test_vectors_of_another_model_are_refused_before_anything_is_stored(rules: R
 
 
 def test_the_command_line_finds_by_meaning(rules: RuleStore) -> None:
-    words = ["rules", "search", SEA, "-k", "2", "--json", "--db", str(rules.backend.db.path)]
+    words = ["rules", "search", SEA, "-k", "2", "--json", "--db", str(rules.backend.path)]
     done = CliRunner().invoke(main, words, env={"RLM_EMBEDDER": "subjects"})
     assert done.exit_code == 0, done.output
     assert {hit["rule"]["rule_id"] for hit in json.loads(done.stdout)} == {"boat", "배"}

@@ -28,7 +28,8 @@ from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.storage import SQLiteStorage
-from rlm.store.transfer import export_file, import_file
+from rlm.store.transfer.export import export_file
+from rlm.store.transfer.importer import import_file
 
 pytestmark = pytest.mark.usefixtures("bare")
 KEY = "sk-" + "a1B2c3D4e5F6g7H8" * 2
@@ -229,7 +230,7 @@ def test_a_run_with_a_nul_can_be_exported_and_imported(mode: str, tmp_path: Path
         [kept] = backend.runs()
         assert kept.answer == kept.notes == "a\ufffdb" and kept.task == "q\ufffd"
         backend.store.db.query("UPDATE trajectories SET final_answer = ?", ("a\0b",))  # as an earlier version stored it
-        export_file(backend.store.db, tmp_path / "all.jsonl", ManualClock().now())
+        export_file(backend.store, tmp_path / "all.jsonl", ManualClock().now())
     with closing(open_memory(tmp_path / "other.db")) as there:
-        assert import_file(there.store.db, tmp_path / "all.jsonl").rows["trajectories"] == 1
+        assert import_file(there.store, tmp_path / "all.jsonl").rows["trajectories"] == 1
         assert [e.answer for e in there.runs()] == ["a\ufffdb"]

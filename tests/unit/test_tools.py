@@ -80,7 +80,7 @@ def test_a_notebook_that_fails_or_hangs_is_not_written(project: Path) -> None:
 def test_readme_is_made_again_without_a_change_and_without_old_figures(project: Path) -> None:
     notebook = save(project / "nbs" / "index.ipynb",
                     ("markdown", "# rlm\n> Memory."),
-                    ("markdown", "See [text](00_core/03_text.ipynb), [licence](../LICENSE) and [web](https://example.org)."),
+                    ("markdown", "See [text](10_core/04_text.ipynb), [licence](../LICENSE) and [web](https://example.org)."),
                     ("code", "#| echo: false\n#| fig-alt: A curve\n1"), ("code", "#| hide\nsecret = 1"), ("code", "print(2)"))
     cells = json.loads(notebook.read_text(encoding="utf-8"))
     picture: dict[str, Any] = {"image/png": PIXEL, "text/plain": ["<Figure>"]}
@@ -93,7 +93,7 @@ def test_readme_is_made_again_without_a_change_and_without_old_figures(project: 
     done = tool(project, "tools/readme.py")
     assert done.returncode == 0, done.stderr
     text = (project / "README.md").read_text(encoding="utf-8")
-    assert "(nbs/00_core/03_text.ipynb), [licence](LICENSE) and [web](https://example.org)" in text
+    assert "(nbs/10_core/04_text.ipynb), [licence](LICENSE) and [web](https://example.org)" in text
     assert '<img src="index_files/cell2.png" width="300" alt="A curve">' in text
     assert "``` python\nprint(2)\n```\n\n    2\n" in text
     assert "secret" not in text
@@ -104,7 +104,7 @@ def test_readme_is_made_again_without_a_change_and_without_old_figures(project: 
 
 
 def test_drift_is_seen_and_the_mending_command_is_named(project: Path) -> None:
-    notebook = save(project / "nbs" / "00_core" / "00_pair.ipynb", ("markdown", "# Pair\n> Two."),
+    notebook = save(project / "nbs" / "10_core" / "00_pair.ipynb", ("markdown", "# Pair\n> Two."),
                     ("code", "#| default_exp core.pair"), ("code", "#| export\ndef pair() -> int:\n    \"Two.\"\n    return 2"))
     exported = subprocess.run([str(Path(sys.executable).with_name("nbdev_export"))], cwd=project, capture_output=True, check=False)
     assert exported.returncode == 0
@@ -136,7 +136,7 @@ def test_links_move_and_code_stays(text: str, moved: str) -> None:
 
 def test_a_link_is_resolved_from_its_page() -> None:
     assert from_root("../LICENSE", "nbs") == "LICENSE"
-    assert from_root("03_text.ipynb", "nbs/00_core") == "nbs/00_core/03_text.ipynb"
+    assert from_root("04_text.ipynb", "nbs/10_core") == "nbs/10_core/04_text.ipynb"
     assert from_root("../docs/", "nbs") == "docs/"
 
 

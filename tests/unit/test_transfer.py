@@ -20,9 +20,10 @@ from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.service.cli import main
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.building import BackgroundIndex
-from rlm.store.rows import columns_of, read_row
 from rlm.store.sqlite.integrity import check
-from rlm.store.transfer import TABLES, export_file, export_lines, import_lines
+from rlm.store.transfer.export import TABLES, export_file, export_lines
+from rlm.store.transfer.importer import import_lines
+from rlm.store.transfer.row_validation import columns_of, read_row
 
 pytestmark = pytest.mark.usefixtures("bare")
 EVERY = Filters.read(status="any")
@@ -79,7 +80,7 @@ def full(path: Path, clock: ManualClock) -> Iterator[Memory]:
 
 
 def lines_of(backend: SQLiteStorage, namespace: str | None = None) -> list[str]:
-    return list(export_lines(backend.db, datetime.fromisoformat("2026-02-01T00:00:00Z"), namespace))
+    return list(export_lines(backend, datetime.fromisoformat("2026-02-01T00:00:00Z"), namespace))
 
 
 def empty() -> SQLiteStorage:
@@ -129,7 +130,7 @@ def usable(backend: SQLiteStorage) -> None:
 
 def test_export_import_export_is_the_same(full: Memory) -> None:
     lines, copy = lines_of(full.backend), empty()
-    report = import_lines(copy.db, lines)
+    report = import_lines(copy, lines)
     assert nameless(lines_of(copy)) == nameless(lines)
     assert copy.position()[1] == full.backend.position()[1] and copy.position()[0] != full.backend.position()[0]
     assert (report.unchanged, dict(report.refused)) == (0, {}) and report.added == sum('"table":"memories"' in line for line in lines)
@@ -147,7 +148,7 @@ def test_every_table_of_the_schema_is_exported_or_derived() -> None:
 def test_numbers_of_erased_memories_are_not_used_again_after_an_import(full: Memory) -> None:
     for namespace in (None, "default"):
         lines, copy = lines_of(full.backend, namespace), empty()
-        import_lines(copy.db, lines)
+        import_lines(copy, lines)
         made = Memory(":memory:")
         made.backend = copy
         new = made.write("new")
@@ -161,14 +162,14 @@ def test_a_store_that_was_emptied_keeps_its_place(bare: Path) -> None:
         memory.write("gone", id="a")
         memory.delete("a", erase=True)
         lines, copy = lines_of(memory.backend), empty()
-        import_lines(copy.db, lines)
+        import_lines(copy, lines)
         assert nameless(lines_of(copy)) == nameless(lines)
         assert copy.position()[1] == memory.backend.position()[1]
 
 
 def test_an_empty_store_round_trips() -> None:
     lines, copy = lines_of(empty()), empty()
-    report = import_lines(copy.db, lines)
+    report = import_lines(copy, lines)
     assert report.added == 0 and len(lines) == 2 and nameless(lines_of(copy)) == nameless(lines)
 
 
@@ -239,7 +240,7 @@ def test_an_export_of_one_namespace_holds_nothing_of_another(full: Memory) -> No
     for foreign in ("Mina", "고양이", "default", "drink", "similar", "reranker", "t1"):
         assert foreign not in theirs
     copy = empty()
-    import_lines(copy.db, lines_of(full.backend, "other"))
+    import_lines(copy, lines_of(full.backend, "other"))
     assert [m.id for m in copy.find("other", EVERY, 99)] == ["plum", "tea"] and copy.find("default", EVERY, 9) == []
     assert lines_of(copy, "other")[1:] == lines_of(full.backend, "other")[1:]
 
@@ -247,7 +248,7 @@ def test_an_export_of_one_namespace_holds_nothing_of_another(full: Memory) -> No
 def test_exports_of_each_namespace_together_are_the_whole(full: Memory) -> None:
     copy = empty()
     for namespace in ("default", "other"):
-        assert not import_lines(copy.db, lines_of(full.backend, namespace)).refused
+        assert not import_lines(copy, lines_of(full.backend, namespace)).refused
     for namespace in ("default", "other"):
         mine, theirs = (Memory(":memory:", namespace=namespace) for _ in range(2))
         mine.backend, theirs.backend = copy, full.backend
@@ -261,7 +262,7 @@ def without_seq(m: Any) -> dict[str, Any]:
 
 def test_a_memory_imports_into_its_own_namespace_only(full: Memory, tmp_path: Path, clock: ManualClock) -> None:
     file = tmp_path / "x.jsonl"
-    export_file(full.backend.db, file, clock.now())
+    export_file(full.backend, file, clock.now())
     with Memory(":memory:") as ours:
         with pytest.raises(InvalidInput, match="other") as caught:
             ours.import_jsonl(file)
@@ -276,7 +277,7 @@ def test_a_memory_imports_into_its_own_namespace_only(full: Memory, tmp_path: Pa
 
 def test_the_same_again_changes_nothing(full: Memory) -> None:
     lines, before = lines_of(full.backend), lines_of(full.backend)
-    report = import_lines(full.backend.db, lines)
+    report = import_lines(full.backend, lines)
     assert report.added == 0 and not report.refused and report.unchanged > 5 and lines_of(full.backend) == before
 
 
@@ -286,7 +287,7 @@ def test_a_merge_adds_what_is_new_with_its_history_and_names_what_differs(full: 
         here.write("mine", id="mine")
         here.write("once", id="cat")
         here.delete("cat")
-        report = import_lines(here.backend.db, lines_of(full.backend, "default"))
+        report = import_lines(here.backend, lines_of(full.backend, "default"))
         assert dict(report.refused) == {"tea": "differs from the memory here", "cat": "was deleted here"}
         assert here.get("tea").text == "Here we drink coffee" and here.check() == []
         assert {m.id for m in here.recent(99)} >= {"mine", "tea", "rest", "t0", "t1", "t2", "back"}
@@ -294,7 +295,7 @@ def test_a_merge_adds_what_is_new_with_its_history_and_names_what_differs(full: 
         assert [e.kind for e in here.history("gone").events] == ["write", "delete"] and here.history("gone").versions[0].text == "deleted"
         assert here.links("tea") == [] and here.search("mat")[0].id == "t1"
         read_all(here.backend)
-        again = import_lines(here.backend.db, lines_of(full.backend, "default"))
+        again = import_lines(here.backend, lines_of(full.backend, "default"))
         assert again.added == 0 and set(again.refused) == {"tea", "cat"} and here.check() == []
 
 
@@ -302,7 +303,7 @@ def test_imported_turns_and_turns_that_were_there_become_neighbours(bare: Path, 
     with Memory(":memory:", clock=clock) as one, Memory(":memory:", clock=clock) as two:
         one.add_conversation([{"id": "a0", "text": "zebra", "turn": 0}, {"id": "a2", "text": "walrus", "turn": 2}], session="s")
         two.add_conversation([{"id": "b1", "text": "parrot", "turn": 1}, {"id": "b3", "text": "salmon", "turn": 3}], session="s")
-        import_lines(two.backend.db, lines_of(one.backend))
+        import_lines(two.backend, lines_of(one.backend))
         assert two.check() == [] and {h.id for h in two.search("parrot")} == {"a0", "b1", "a2"}
         assert {h.id for h in two.search("walrus")} == {"b1", "a2", "b3"}
 
@@ -313,11 +314,11 @@ def test_an_imported_question_is_found_again_by_the_answer_it_left_here(bare: Pa
         here.write("indeed", id="a", reply_to="q")
         lines = [line for line in lines_of(here.backend) if '"id":"q"' not in line and '"subject":"q"' not in line]
         there_without = empty()
-        import_lines(there_without.db, resealed(lines))
+        import_lines(there_without, resealed(lines))
         there.backend.close()
         there.backend, there.index = there_without, BackgroundIndex(there_without, "default")
         assert len(there.search("zebra")) == 0
-        import_lines(there.backend.db, lines_of(here.backend))
+        import_lines(there.backend, lines_of(here.backend))
         assert {h.id for h in there.search("zebra")} == {"q", "a"} and there.check() == []
 
 
@@ -325,7 +326,7 @@ def test_a_merge_gives_numbers_of_this_store_to_the_deleted_too(full: Memory, cl
     "A deleted memory's old number must not point at somebody else's memory here."
     with Memory(":memory:", clock=clock) as here:
         here.write_many([{"text": "local zebra", "id": f"local{n}"} for n in range(30)])
-        import_lines(here.backend.db, lines_of(full.backend, "default"))
+        import_lines(here.backend, lines_of(full.backend, "default"))
         numbers: dict[int, str] = {}
         for id, seq in here.backend.db.query("SELECT id, seq FROM memories UNION SELECT id, seq FROM memory_versions"):
             assert numbers.setdefault(seq, id) == id
@@ -337,7 +338,7 @@ def test_what_two_stores_say_about_one_session_is_not_mixed_up(bare: Path, clock
     with Memory(":memory:", clock=clock) as one, Memory(":memory:", clock=clock) as two:
         one.add_conversation([{"id": "a", "text": "zebra"}], session="s")
         two.add_conversation([{"id": "b", "text": "walrus"}], session="s")
-        report = import_lines(two.backend.db, lines_of(one.backend))
+        report = import_lines(two.backend, lines_of(one.backend))
         assert dict(report.refused) == {"a": "its turn in the session is taken"} and two.check() == []
 
 
@@ -350,7 +351,7 @@ def outcome(lines: list[str], into: Callable[[], SQLiteStorage] = empty) -> str:
     error = None
     with closing(backend):
         try:
-            import_lines(backend.db, lines)
+            import_lines(backend, lines)
         except RlmError as e:
             error = e
         if error:
@@ -427,7 +428,7 @@ def test_every_column_of_the_header_replaced_by_nasty_ones(full: Memory) -> None
             changed = {**header, "sequences": {**header["sequences"], name: value}}
             backend = empty()
             try:
-                import_lines(backend.db, [json.dumps(changed), *lines[1:]])
+                import_lines(backend, [json.dumps(changed), *lines[1:]])
             except RlmError:
                 backend.close()
                 continue
@@ -446,7 +447,7 @@ def test_no_number_of_a_file_can_use_up_the_numbers_of_a_store(full: Memory, num
                for row in rows]
     backend = empty()
     try:
-        import_lines(backend.db, changed)
+        import_lines(backend, changed)
     except RlmError:
         backend.close()
     else:
@@ -487,13 +488,13 @@ def test_links_across_namespaces_do_not_come_in(full: Memory) -> None:
 def test_a_hostile_file_leaves_a_full_store_as_it_was(full: Memory) -> None:
     lines = lines_of(full.backend)
     other = empty()
-    import_lines(other.db, lines)
+    import_lines(other, lines)
     before = nameless(lines_of(other))
     fresh = [line.replace('"id":"tea"', '"id":"new"').replace('"subject":"tea"', '"subject":"new"') for line in lines]
     n = next(n for n, line in enumerate(fresh) if '"table":"edges"' in line)
     for wrong in ('{"table":"events"}', '{"table":"edges","src":1,"dst":1}', "{", json.dumps({**json.loads(fresh[n]), "weight": "heavy"})):
         with pytest.raises(RlmError):
-            import_lines(other.db, [*fresh[:n], wrong, *fresh[n + 1:]])
+            import_lines(other, [*fresh[:n], wrong, *fresh[n + 1:]])
         assert nameless(lines_of(other)) == before
 
 

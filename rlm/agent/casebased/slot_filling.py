@@ -131,7 +131,7 @@ EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words t
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntities:
-    "What a question names."
+    "The terms of an ontology that a question names, and what it names plainly that the ontology does not have."
 
     question: str  # as it was asked
     links: tuple[Link, ...]  # terms of this ontology, in the order of the question

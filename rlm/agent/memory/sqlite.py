@@ -21,19 +21,7 @@ from ...core.errors import InvalidInput, NotFound
 from ...store.filters import Filters
 from ...store.storage import TermStatistics, Weights
 from ...store.records import STATUSES, Event, dump_json
-from rlm.store.run_rows import (
-    JudgmentRow,
-    RunRow,
-    TrajectoryRow,
-    has_usage,
-    insert_judgment,
-    insert_run,
-    insert_trajectory,
-    insert_usage,
-    read_runs,
-    read_usage,
-    verdicts,
-)
+from ...store.sqlite.runs import JudgmentRow, RunRow, TrajectoryRow
 from ...store.sqlite.storage import SQLiteStorage
 from ...store.sqlite.writer import SQLiteWriter
 
@@ -167,17 +155,17 @@ class SQLiteStrategyStore:
     def record_usage(self, trajectory_id: str, retrieved: Retrieved, credited: Collection[str] | None = None) -> None:
         "Say which strategies a stored run was given; by its judgment those that it followed helped or failed. Raises `NotFound`."
         with self.store.transaction() as tx:
-            found = verdicts(self.store.db, trajectory_id, self.namespace)
+            found = self.store.runs.verdicts(trajectory_id, self.namespace)
             if not found:
                 raise NotFound(f"There is no trajectory {trajectory_id!r} in namespace {self.namespace!r}.", "Save the run first.")
-            if has_usage(self.store.db, trajectory_id):
+            if self.store.runs.has_usage(trajectory_id):
                 raise InvalidInput(f"The usage of {trajectory_id!r} has been recorded already.", "Record it once, whole.")
             self._use(tx, trajectory_id, found[0], retrieved, credited)
 
     def _use(self, tx: SQLiteWriter, trajectory_id: str, verdict: int | None, retrieved: Retrieved,
              credited: Collection[str] | None) -> None:
         "Rows and counters; a strategy that is gone meanwhile keeps its row."
-        insert_usage(self.store.db, trajectory_id, [(i.memory_id, score) for i, score in retrieved])
+        self.store.runs.put_usage(trajectory_id, [(i.memory_id, score) for i, score in retrieved])
         for id in [i.memory_id for i, _ in retrieved if self.store.get([i.memory_id], self.namespace)]:
             told = verdict if credited is None or id in credited else None
             tx.count(id, self.namespace, self.clock.now(), access=1, success=int(told == 1), failure=int(told == 0))
@@ -185,14 +173,14 @@ class SQLiteStrategyStore:
     def save_artifacts(self, experience: StoredRun, learned: Sequence[Strategy] = (), retrieved: Retrieved = (),
                        credited: Collection[str] | None = None) -> None:
         "Keep a run, its judgment, what it taught and what it used: one transaction."
-        e, db, at = redact_run(experience, self.secrets), self.store.db, to_iso(self.clock.now())
+        e, runs, at = redact_run(experience, self.secrets), self.store.runs, to_iso(self.clock.now())
         with self.store.transaction() as tx:
-            if not insert_run(db, RunRow(e.run_id, self.namespace, at, e.model, e.ontology_name, e.ontology_path, e.notes)):
+            if not runs.put_run(RunRow(e.run_id, self.namespace, at, e.model, e.ontology_name, e.ontology_path, e.notes)):
                 raise InvalidInput(f"The run {e.run_id!r} belongs to another namespace.", "Give it a fresh id.")
-            insert_trajectory(db, _trajectory_row(e, at))
+            runs.put_trajectory(_trajectory_row(e, at))
             judged = None if e.judgment is None else _judgment_row(e.trajectory_id, e.judgment)
             if judged is not None:
-                insert_judgment(db, judged)
+                runs.put_judgment(judged)
             for item in map(self.sanitize, learned):
                 if not self._add(tx, item) and not self.is_deleted(item.memory_id):
                     self.reinforce(item)
@@ -200,12 +188,12 @@ class SQLiteStrategyStore:
 
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."
-        return [_experience(*rows) for rows in read_runs(self.store.db, self.namespace)]
+        return [_experience(*rows) for rows in self.store.runs.read(self.namespace)]
 
     def usage(self) -> dict[str, list[tuple[str, int, float | None]]]:
         "For each trajectory: what it was given, with rank and score."
         found: dict[str, list[tuple[str, int, float | None]]] = {}
-        for trajectory, memory, rank, score in read_usage(self.store.db, self.namespace):
+        for trajectory, memory, rank, score in self.store.runs.usage(self.namespace):
             found.setdefault(trajectory, []).append((memory, rank, score))
         return found
 

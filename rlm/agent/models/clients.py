@@ -164,7 +164,7 @@ def refusal(name: str,      # name of the model, with its client
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #13f529f2
 class HTTPModel:
-    "What both clients share."
+    "A model behind an HTTP endpoint: its name, its prices, and how an answer becomes a completion or an error."
 
     def __init__(self,
                  name: str,              # as `open_model` takes it, like `openai:gpt-4.1-mini`

@@ -8,6 +8,7 @@ __all__ = ['EventLog']
 # %% ../../../nbs/20_store/09_events.ipynb #bb95c055
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from ...core.clock import from_iso, to_iso
 from ..records import Event, dump_json
@@ -47,6 +48,41 @@ class EventLog:
             return [Event(from_iso(r[0]), r[1], r[2], r[3], json.loads(r[4]), r[5]) for r in self.db.query(sql, values)]
         except (ValueError, TypeError) as e:
             raise unreadable("An event") from e
+
+    def deleted(self,
+                namespace: str,      # the partition
+                ids: Sequence[str],  # ids of memories that are not there
+                ) -> set[str]:
+        "Return those that somebody deleted or erased here: an import does not bring them back."
+        sql = ("SELECT DISTINCT subject FROM events WHERE namespace = ? AND kind IN ('delete', 'erase') "
+               "AND subject IN (SELECT value FROM json_each(?))")
+        return {subject for (subject,) in self.db.query(sql, (namespace, json.dumps(list(ids))))} if ids else set()
+
+    def changed_ids(self,
+                    namespace: str,  # the partition
+                    after: int,      # the number of the last event that is known
+                    ) -> list[str]:  # each once, whether it is still there or not
+        "Return what events since then are about, each once, whether it is still there or not."
+        rows = self.db.query("SELECT DISTINCT subject FROM events WHERE +namespace = ? AND id > ?", (namespace, after))
+        return [str(subject) for (subject,) in rows]
+
+    def written_since(self,
+                      namespace: str,  # the partition
+                      event: int,      # the last one that is known
+                      limit: int,      # the newest, at most
+                      ) -> list[tuple[Any, ...]]:  # seq and id, the newest first
+        "Return number and id of memories that are new since an event, the newest first."
+        sql = ("SELECT m.seq, m.id FROM events e CROSS JOIN memories m ON m.namespace = ? AND m.id = e.subject "
+               "WHERE e.id > ? AND +e.namespace = ? AND e.kind = 'write' ORDER BY e.id DESC LIMIT ?")  # few events, each looked up
+        return self.db.query(sql, (namespace, event, namespace, limit))
+
+    def erased_since(self,
+                     namespace: str,  # the partition
+                     event: int,      # the last one that is known
+                     ) -> bool:
+        "Return whether a memory has been erased since an event."
+        sql = "SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind = 'erase' LIMIT 1"
+        return bool(self.db.query(sql, (namespace, event)))
 
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event."

@@ -8,14 +8,15 @@ __all__ = ['TAGS_OF', 'MEMORY_FIELDS', 'conditions', 'source', 'to_record', 'Mem
 # %% ../../../nbs/20_store/07_memories.ipynb #34611751
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from ...core.clock import to_iso
+from ...core.errors import NotFound
 from ..filters import Filters
-from ..records import COLUMNS, STATUSES, MemoryRecord, from_row
-from .connection import unreadable
+from ..records import COLUMNS, STATUSES, MemoryRecord, from_row, stored_id
+from .connection import one_of, unreadable
 from .database import SQLiteDatabase
 
 # %% ../../../nbs/20_store/07_memories.ipynb #7e495d01
@@ -135,6 +136,69 @@ class MemoryTable:
                ) -> list[MemoryRecord]:
         "Return the last known version of each, deleted or not."
         return [r for i in dict.fromkeys(ids) for r in self.versions(i, namespace)[-1:]]
+
+    def records(self,
+                seqs: Sequence[int],  # numbers of memories; those that are gone are left out
+                ) -> dict[int, MemoryRecord]:
+        "Return memories by their numbers."
+        table, columns, _ = source(None)
+        which, values = one_of(seqs)
+        rows = self.db.query(f"SELECT {columns} FROM {table} WHERE m.seq IN {which}", values)
+        return {record.seq: record for record in map(to_record, rows)}
+
+    def seqs(self,
+             namespace: str,  # the partition
+             ) -> list[int]:
+        "Return the numbers of all memories of a namespace, ascending."
+        return [row[0] for row in self.db.query("SELECT seq FROM memories WHERE namespace = ? ORDER BY seq", (namespace,))]
+
+    def seqs_of(self,
+                namespace: str,      # the partition
+                kind: str,           # block, rule or strategy
+                ids: Sequence[str],  # ids of memories of any kind, there or not
+                ) -> list[int]:
+        "Return the numbers of those that are there and of this kind."
+        sql = "SELECT seq FROM memories WHERE namespace = ? AND kind = ? AND id IN (SELECT value FROM json_each(?))"
+        return [seq for (seq,) in self.db.query(sql, (namespace, kind, json.dumps(list(ids))))]
+
+    def ids(self,
+            namespace: str,         # the partition
+            seqs: Collection[int],  # numbers of memories; those that are gone, or elsewhere, are left out
+            ) -> dict[int, str]:
+        "Return ids by number."
+        which, values = one_of(list(seqs))
+        sql = f"SELECT seq, id FROM memories WHERE seq IN {which} AND +namespace = ?"  # +: by number, never by a walk through the namespace
+        return dict(self.db.query(sql, (*values, namespace)))
+
+    def find_seq(self,
+                 namespace: str,  # the partition
+                 memory_id: str,  # id of a memory
+                 ) -> int | None:  # None: there is none
+        "Return the number of one memory, or nothing."
+        found = self.db.query("SELECT seq FROM memories WHERE namespace = ? AND id = ?", (namespace, memory_id))
+        return int(found[0][0]) if found else None
+
+    def seq(self,
+            namespace: str,  # the partition
+            id: object,      # id of a memory, as a caller gave it
+            ) -> int:
+        "Return the number of one memory. Raises `NotFound`, `InvalidInput`."
+        found = self.find_seq(namespace, stored_id(id))
+        if found is None:
+            raise NotFound(f"There is no memory {id!r} in namespace {namespace!r}.", "Search for it, or see its history.")
+        return found
+
+    def rules(self,
+              namespace: str,                     # the partition
+              seqs: Sequence[int] | None = None,  # numbers of rules; None: all
+              ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """Return rules in the order of their numbers, as id, seq, status, success, failure, valid_to, text, version and formal;
+        and their tags, as seq and tag."""
+        which = "" if seqs is None else " AND m.seq IN (SELECT value FROM json_each(:seqs))"
+        where, values = f"m.namespace = :namespace AND m.kind = 'rule'{which}", {"namespace": namespace, "seqs": json.dumps(seqs)}
+        tags = self.db.query(f"SELECT t.seq, t.tag FROM memories m JOIN memory_tags t ON t.seq = m.seq WHERE {where}", values)
+        return self.db.query("SELECT m.id, m.seq, m.status, m.success, m.failure, m.valid_to, m.text, m.version, m.formal FROM memories m "
+                        f"WHERE {where} ORDER BY m.seq", values), tags
 
     def statistics(self,
                    namespace: str,  # the partition to count

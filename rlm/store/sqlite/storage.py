@@ -22,6 +22,9 @@ from .events import EventLog
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable
+from .provenance import ProvenanceTables
+from .runs import RunTable
+from .slots import AttentionTable
 from .writer import SQLiteWriter
 from ..storage import Match, TermStatistics, Weights
 
@@ -34,7 +37,8 @@ class SQLiteStorage:
                  owns_database: bool = True,  # whether `close` closes the file; False: another storage has it open too
                  ) -> None:
         self.db, self.owns_database = db, owns_database
-        self.memories, self.fulltext, self.event_log, self.graph = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
+        self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
+        self.slots, self.runs, self.provenance = AttentionTable(db), RunTable(db), ProvenanceTables(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
 
@@ -147,7 +151,7 @@ class SQLiteStorage:
               namespace: str,             # their partition
               ) -> list[Edge]:
         "Return edges from or to any of these memories, strongest first."
-        return self.graph.edges(memory_ids, namespace)
+        return self.edge_table.edges(memory_ids, namespace)
 
     def erase(self,
               memory_ids: Sequence[str],  # ids of memories, present or deleted
