@@ -130,10 +130,10 @@ class AnchoredSearcher:
         counts.fallbacks += not local
         counts.hops += sum(h.hops or 0 for h in local) / max(1, len(local))
         target = result.target if local or free else None
-        if not self.index.db.read_only and not (result.choice.starts_new_topic and target is None):
+        if not self.index.backend.read_only and not (result.choice.starts_new_topic and target is None):
             new_topic, hit = not result.walked and target is not None, bool(local) if result.walked else None
             try:
-                with self.index.db.transaction(PATIENCE_S):
+                with self.index.backend.transaction(PATIENCE_S):
                     self.anchors.record(result.choice.slot, target, topic, new_topic, hit)
             except (StoreBusy, StoreFull):
                 counts.unstored += 1

@@ -22,10 +22,9 @@ from .local_search import LocalizedSearchEngine
 from .neighbourhood import Floats, Ints
 from .working_memory import Slot, WorkingMemory, read_slots, write_slots
 from ..store.building import BackgroundIndex
-from ..store.sqlite.database import SQLiteDatabase
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.feed import changed_seqs
 from ..store.ranked import Best, Ranked
-from ..store.sqlite.events import EventLog
 
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them
@@ -128,10 +127,10 @@ class AttentionRepository:
     "Read and store the slots and checkpoints of a namespace."
 
     def __init__(self,
-                 db: SQLiteDatabase,    # the store
-                 namespace: str,  # the partition
+                 store: SQLiteStorage,  # the store
+                 namespace: str,        # the partition
                  ) -> None:
-        self.db, self.namespace = db, namespace
+        self.store, self.namespace = store, namespace
 
     def load(self,
              model: str | None,               # name of the model whose vectors the store has
@@ -139,10 +138,10 @@ class AttentionRepository:
              checkpoints: CheckpointManager,  # takes their checkpoints
              ) -> int | None:
         "Read what fits the model; returns the last event it knows, None if there is nothing."
-        found, event = read_slots(self.db, self.namespace, model)
+        found, event = read_slots(self.store, self.namespace, model)
         for slot in found:
             working_memory.put(slot)
-        read_checkpoints(self.db, self.namespace, found, checkpoints)
+        read_checkpoints(self.store, self.namespace, found, checkpoints)
         return event if found else None
 
     def save(self,
@@ -151,20 +150,20 @@ class AttentionRepository:
              event: int,                      # last event that they know
              ) -> None:
         "Store slots and checkpoints; inside a transaction."
-        write_slots(self.db, self.namespace, slots, event)
-        write_checkpoints(self.db, self.namespace, slots, checkpoints)
+        write_slots(self.store, self.namespace, slots, event)
+        write_checkpoints(self.store, self.namespace, slots, checkpoints)
 
     def erased_since(self,
                      event: int,  # last event that is known
                      ) -> bool:
         "Tell whether a memory has been erased since an event."
-        return EventLog(self.db).erased_since(self.namespace, event)
+        return self.store.event_log.erased_since(self.namespace, event)
 
     def written_since(self,
                       event: int,  # last event that is known
                       ) -> list[tuple[int, str]]:
         "Return the number and id of the last memories written since an event, in order."
-        rows = EventLog(self.db).written_since(self.namespace, event, MAX_NEW_CHECKPOINTS)
+        rows = self.store.event_log.written_since(self.namespace, event, MAX_NEW_CHECKPOINTS)
         return sorted({(int(seq), str(name)) for seq, name in rows})[-MAX_NEW_CHECKPOINTS:]
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #965563ba
@@ -312,7 +311,7 @@ class AttentionKeeper:
                  creates: Callable[[], bool],  # tells whether written memories become checkpoints, asked at each write
                  ) -> None:
         self.index, self.db, self.watcher, self.state, self.creates = index, index.db, watcher, state, creates
-        self.repository, self.lock = AttentionRepository(index.db, index.namespace), index.db.shared_lock()
+        self.repository, self.lock = AttentionRepository(index.backend, index.namespace), index.db.shared_lock()
         self.unstored = 0  # times that attention could not be stored when it was due
 
     def ready(self) -> bool:

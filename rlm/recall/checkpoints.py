@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from .working_memory import HALF_LIFE_S, Slot
-from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.slots import AttentionTable
+from ..store.sqlite.storage import SQLiteStorage
 
 Ints = NDArray[np.int64]
 GraphNeighbours = Callable[[Ints, int], tuple[Ints, NDArray[np.float64]]]  # centres, limit → neighbours, and weights in [0, 1]
@@ -154,23 +153,23 @@ class CheckpointManager:
         self.held.clear()
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #344742ce
-def write_checkpoints(db: SQLiteDatabase,              # the store, inside the transaction that stores the slots
+def write_checkpoints(store: SQLiteStorage,       # the store, inside the transaction that stores the slots
                       namespace: str,            # the partition
                       slots: Sequence[Slot],     # all slots there are
                       manager: CheckpointManager,  # their checkpoints
                       ) -> None:
     "Store the checkpoints; those of memories that are gone are left out."
-    AttentionTable(db).put_refs(namespace, [(s.slot_id, r.relevance, r.distance, to_iso(r.created_at), to_iso(r.last_used_at), r.seq)
+    store.slots.put_refs(namespace, [(s.slot_id, r.relevance, r.distance, to_iso(r.created_at), to_iso(r.last_used_at), r.seq)
                              for s in slots for r in manager.of(s)])
 
 
-def read_checkpoints(db: SQLiteDatabase,           # the store
+def read_checkpoints(store: SQLiteStorage,    # the store
                      namespace: str,         # the partition
                      slots: Sequence[Slot],  # slots that fit
                      manager: CheckpointManager,  # manager that takes the checkpoints
                      ) -> None:
     "Read the checkpoints of slots."
     for s in slots:
-        rows = AttentionTable(db).refs(namespace, s.slot_id, manager.per_slot)
+        rows = store.slots.refs(namespace, s.slot_id, manager.per_slot)
         refs = tuple(Checkpoint(seq, value, far, from_iso(made), from_iso(used)) for seq, value, far, made, used in rows)
         manager.held[s.slot_id] = SlotCheckpoints(s.context_hash, refs)

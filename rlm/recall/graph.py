@@ -141,7 +141,7 @@ class GraphIndex:
             seq, now = self.backend.memories.seq(self.namespace, id), self.clock.now()
             new = links((seq, n, read_confidence(w, "edge weight"), bits) for other, w in neighbours
                         if (n := self.backend.memories.seq(self.namespace, other)) != seq)
-            report = add_links(self.db, self.namespace, seq, new, self.weights, now)
+            report = add_links(self.backend, self.namespace, seq, new, self.weights, now)
             if len(report.put):
                 tx.log([Event(now, "link", stored_id(id), self.namespace, {"edges": len(report.put), "origin": origin})])
         self.count_added(report.added)

@@ -214,6 +214,6 @@ def build_graph(backend: SQLiteStorage,  # the store
                 tx.log([run.progress_event(upto)])
             shown.update(int(np.searchsorted(seqs, upto, "right")) - shown.n)
     with backend.transaction() as tx:
-        dropped = run.backend.edge_table.drop_older(namespace, run.began) + prune(run.db, namespace, run.weights)
+        dropped = run.backend.edge_table.drop_older(namespace, run.began) + prune(run.backend, namespace, run.weights)
         tx.log([run.progress_event(upto, done=True, added=added, dropped=dropped)])
     return BuildReport(len(seqs), added, dropped, run.resumed, False)

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
 from .adjacency import Adjacency, build_adjacency
-from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.edges import TAG, TIME, USER, WRITE, Floats, Links, links, EdgeTable
+from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.edges import TAG, TIME, USER, WRITE, Floats, Links, links
 from ..store.records import Event
-from ..store.sqlite.writer import SQLiteWriter
-from ..store.sqlite.memories import MemoryTable
+
 
 # %% ../../nbs/40_recall/02_links.ipynb #5e20f104
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class LinkReport:
     dropped: int  # number of links dropped in exchange
 
 
-def add_links(db: SQLiteDatabase,          # the store, inside a transaction
+def add_links(store: SQLiteStorage,    # the store, inside a transaction
               namespace: str,        # the partition
               seq: int,              # memory to be linked
               new: Links,            # candidates from it
@@ -117,14 +116,14 @@ def add_links(db: SQLiteDatabase,          # the store, inside a transaction
               ) -> LinkReport:
     "Link a memory with others, and keep every row within its limit."
     fit = new.only(passes_threshold(new, weights, least))
-    graph = build_adjacency(EdgeTable(db).links(namespace, {seq, *fit.dst.tolist()}))
+    graph = build_adjacency(store.edge_table.links(namespace, {seq, *fit.dst.tolist()}))
     put, gone = admit_links(graph, seq, fit, weights.kmax)
-    EdgeTable(db).drop(gone)
+    store.edge_table.drop(gone)
     if len(gone):
         lost = Counter(gone.src.tolist())
-        ids = MemoryTable(db).ids(namespace, lost.keys())
-        SQLiteWriter(db).log([Event(at, "link", ids[n], namespace, {"dropped": lost[n]}) for n in sorted(ids)])
-    return LinkReport(put, EdgeTable(db).put(put, at), len(gone))
+        ids = store.memories.ids(namespace, lost.keys())
+        store.event_log.append([Event(at, "link", ids[n], namespace, {"dropped": lost[n]}) for n in sorted(ids)])
+    return LinkReport(put, store.edge_table.put(put, at), len(gone))
 
 # %% ../../nbs/40_recall/02_links.ipynb #8d8f3299
 RESERVED = 4  # places of a memory for links that are not of similarity
@@ -152,15 +151,15 @@ def over_degree_limit(found: Links,  # every link of a namespace that no person 
     return np.asarray(over[:len(found)] | over[len(found):], bool)
 
 
-def prune(db: SQLiteDatabase,          # the store, inside a transaction
+def prune(store: SQLiteStorage,    # the store, inside a transaction
           namespace: str,        # the partition
           weights: LinkWeights,  # thresholds and the limit
           seqs: Collection[int] | None = None,  # only links of these memories; None: all
           ) -> int:
     "Drop the links that weigh too little or are beyond the limit; returns how many."
-    found = EdgeTable(db).links(namespace, seqs)
+    found = store.edge_table.links(namespace, seqs)
     found = found.only(found.bits != USER)
     weak = ~passes_threshold(found, weights) & (found.bits & WRITE == 0)
     gone = found.only(over_degree_limit(found, weights.kmax) | weak)
-    EdgeTable(db).drop(gone)
+    store.edge_table.drop(gone)
     return len(gone)

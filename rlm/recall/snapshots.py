@@ -90,7 +90,7 @@ def import_graph(graph: GraphIndex,   # a namespace's links
                 if (a := known[row["u"]]) is not None and (b := known[row["v"]]) is not None]
         now, before, new = graph.clock.now(), _stored_pairs(graph), links(here)
         graph.backend.edge_table.put(new, now)
-        prune(graph.db, graph.namespace, graph.weights)
+        prune(graph.backend, graph.namespace, graph.weights)
         stored = np.intersect1d(_pair_keys(new), _stored_pairs(graph))
         tx.log([Event(now, "graph", "import", graph.namespace, {"edges": len(stored)})])
     graph.count_added(added := len(np.setdiff1d(stored, before)))

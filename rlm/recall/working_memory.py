@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
-from ..store.sqlite.database import SQLiteDatabase
+from ..store.sqlite.storage import SQLiteStorage
 from ..store.vector_loops import NEAREST
-from ..store.sqlite.slots import AttentionTable
 
 Floats = NDArray[np.float32]
 SLOTS = 8  # subjects that are kept
@@ -126,13 +125,13 @@ class WorkingMemory:
         self.slots, self.names, self.matrix = {}, [], np.zeros((0, 0), np.float32)
 
 # %% ../../nbs/40_recall/10_working_memory.ipynb #fd0aa142
-def write_slots(db: SQLiteDatabase,        # the store, inside a transaction
+def write_slots(store: SQLiteStorage,   # the store, inside a transaction
                 namespace: str,      # the partition
                 slots: Sequence[Slot],  # all slots there are
                 event: int,          # last event of the store that they know
                 ) -> None:
     "Store the slots."
-    AttentionTable(db).put_working(namespace, [(s.slot_id, s.context, s.context_hash, s.model, _bytes(s.embedding), s.uses,
+    store.slots.put_working(namespace, [(s.slot_id, s.context, s.context_hash, s.model, _bytes(s.embedding), s.uses,
                                to_iso(s.created_at), to_iso(s.last_used_at), json.dumps({"event": event})) for s in slots])
 
 
@@ -140,13 +139,13 @@ def _bytes(vector: Floats | None) -> bytes | None:
     return None if vector is None else vector.astype("<f4").tobytes()
 
 
-def read_slots(db: SQLiteDatabase,        # the store
+def read_slots(store: SQLiteStorage,   # the store
                namespace: str,      # the partition
                model: str | None,   # name of the model whose vectors the store has now
                ) -> tuple[list[Slot], int]:
     "Return the slots whose hash fits their context and model, and the last event that they know; -1: there are none."
     found, event = list[Slot](), -1
-    for name, context, its, vector, created, used, uses, stored, extra in AttentionTable(db).working(namespace):
+    for name, context, its, vector, created, used, uses, stored, extra in store.slots.working(namespace):
         where = None if vector is None else np.frombuffer(vector, "<f4").astype(np.float32)
         slot = Slot(name, context or "", its, where, from_iso(created), from_iso(used or created), uses)
         if slot.context_hash == stored and its == model:

@@ -23,8 +23,6 @@ from ..store.filters import Filters
 from ..store.sqlite.connection import unreadable
 from ..store.records import RECALLED, STATUSES, MemoryRecord
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.sqlite.events import EventLog
-from ..store.sqlite.memories import MemoryTable
 
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #94c2808a
 class CachedRule(NamedTuple):
@@ -66,7 +64,7 @@ class HotCacheManager:
                  namespace: str,          # the partition
                  ) -> None:
         self.backend, self.namespace = backend, namespace
-        self._lock = backend.db.shared_lock()
+        self._lock = backend.shared_lock()
         self.clear()
 
     def clear(self) -> None:
@@ -101,9 +99,8 @@ class HotCacheManager:
             self.clear()
             self.put(load_rules(self.backend, self.namespace))
         else:
-            db = self.backend.db
-            changed = EventLog(db).changed_ids(self.namespace, self._position[1])
-            there = load_rules(self.backend, self.namespace, MemoryTable(db).seqs_of(self.namespace, "rule", changed))
+            changed = self.backend.event_log.changed_ids(self.namespace, self._position[1])
+            there = load_rules(self.backend, self.namespace, self.backend.memories.seqs_of(self.namespace, "rule", changed))
             for rule_id in {*changed} - {r.id for r in there}:
                 self.drop(rule_id)
             self.put(there)

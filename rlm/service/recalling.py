@@ -73,7 +73,7 @@ class AttentiveMemory(AttendingMemory):
         "The memories that fit the query best, and which layer knew them."
         count = read_k(self.settings.search_k if k is None else k)
         _, chosen = self._asked(query, filters)
-        if chosen.as_of is not None or self.backend.db.current().active or not self.attention.ready():
+        if chosen.as_of is not None or self.backend.in_transaction or not self.attention.ready():
             hits = self.search(query, count, **filters)
             return {"results": hits, "source": "ltm_fallback", "search_time_ms": None, "result_count": len(hits)}
         said = self.attention.intelligent_search(query, None, None, count, chosen)

@@ -52,6 +52,24 @@ class SQLiteStorage:
         "The file, links followed; `:memory:` for a store without one."
         return self.db.path
 
+    @property
+    def in_memory(self) -> bool:
+        "Whether the store has no file."
+        return self.db.in_memory
+
+    @property
+    def in_transaction(self) -> bool:
+        "Whether this thread's connection is in a transaction or snapshot; in memory, where threads share one, whether any thread is."
+        return self.db.current().active
+
+    def shared_lock(self) -> AbstractContextManager[bool]:
+        "Return a lock for an object that threads share beside the store, such as an index."
+        return self.db.shared_lock()
+
+    def change_token(self) -> tuple[int, int, int] | None:
+        "Return a value that stays the same, asked in one thread, as long as nothing is written; None in a transaction that has written."
+        return self.db.change_token()
+
     @contextmanager
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
