@@ -8,25 +8,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rlm.agent.casebased.policy import CaseBasedModel
+    from rlm.agent.casebased.policy import CaseBasedModel as HabitModel
     from rlm.agent.loop.budget import RunLimits
-    from rlm.agent.casebased.policy import HabitModel
-    from rlm.agent.tracing.logger import RLMLogger, load_trajectory
     from rlm.agent.loop.loop import rlm_run
     from rlm.agent.models import Model, ScriptedModel, open_model
     from rlm.agent.ontology import setup_ontology_context
-    from rlm.agent.runner import Outcome, run
+    from rlm.agent.runner import RunResult, run
+    from rlm.agent.runner import RunResult as Outcome
+    from rlm.agent.tracing.logger import RLMLogger, load_trajectory
     from rlm.agent.tracing.trajectory import Trajectory
 
-_HOMES = {"HabitModel": "casebased.policy", "Model": "models", "Outcome": "runner", "RLMLogger": "tracing", "RunLimits": "loop",
+_HOMES = {"CaseBasedModel": "casebased.policy", "Model": "models", "RLMLogger": "tracing", "RunLimits": "loop", "RunResult": "runner",
           "ScriptedModel": "models", "Trajectory": "tracing", "load_trajectory": "tracing", "open_model": "models",
           "rlm_run": "loop", "run": "runner", "setup_ontology_context": "ontology"}
+_ALIASES = {"HabitModel": "CaseBasedModel", "Outcome": "RunResult"}  # earlier names
 
-__all__ = ["HabitModel", "Model", "Outcome", "RLMLogger", "RunLimits", "ScriptedModel", "Trajectory", "load_trajectory",
-           "open_model", "rlm_run", "run", "setup_ontology_context"]
+__all__ = ["CaseBasedModel", "HabitModel", "Model", "Outcome", "RLMLogger", "RunLimits", "RunResult", "ScriptedModel", "Trajectory",
+           "load_trajectory", "open_model", "rlm_run", "run", "setup_ontology_context"]
 
 
 def __getattr__(name: str) -> Any:
     "A public name, from the module that it lives in."
-    if name not in _HOMES:
+    now = _ALIASES.get(name, name)
+    if now not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[now]}"), now)

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from ..agent.casebased.policy import HabitModel
+from ..agent.casebased.policy import CaseBasedModel
 from ..agent.learning.judge import Expectation
-from ..agent.learning.pipeline import Learned, Task, rlm_run_with_memory
-from ..agent.memory.sqlite import SQLiteMemoryBackend
+from ..agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
+from ..agent.memory.sqlite import SQLiteStrategyStore
 from ..agent.ontology import OntologyContext, setup_ontology_context
 from ..agent.memory.packs import import_items, shipped_pack, shipped_packs
 from ..agent.runner import setting_for
@@ -27,7 +27,7 @@ from ..store.sqlite.database import SQLiteDatabase
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/25_examinee.ipynb #2b22fa89
-def attempt_of(learned: Learned,  # a run with memory
+def attempt_of(learned: RunRecord,  # a run with memory
                ) -> Attempt:
     "What an exam wants to know of a run."
     t = learned.trajectory
@@ -65,8 +65,8 @@ class Agent:
                  held: Collection[str] = (),               # ontologies whose own packs it does not get
                  ) -> None:
         self.contexts = contexts
-        self.backend = None if memory == "none" else SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
-        self.setting = setting_for(HabitModel(), None, extract=False, log_dir=None, options={})
+        self.backend = None if memory == "none" else SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+        self.setting = setting_for(CaseBasedModel(), None, extract=False, log_dir=None, options={})
         if self.backend and memory == "packs":
             names = [name for name in shipped_packs() if name.rpartition("_v")[0] not in held]
             import_items(self.backend, [item for name in names for item in shipped_pack(name)])
@@ -79,7 +79,7 @@ class Agent:
 
     def learn(self,
               question: Question,  # a lesson's question, with its answer
-              ) -> Learned:
+              ) -> RunRecord:
         "Answer a question, be told whether that was right, and keep what worked."
         task = Task(question.text, expectation(question.answer), "generated", question.id)
         return rlm_run_with_memory(task, self.backend, replace(self.setting, extract=True), self.contexts[question.ontology])

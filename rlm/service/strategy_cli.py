@@ -19,16 +19,16 @@ from .cli.memory import memory_group
 
 if TYPE_CHECKING:
     from rlm.agent.learning.curriculum import Training
-    from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+    from rlm.agent.memory.sqlite import SQLiteStrategyStore
 
 _all_ = ["memory_group"]
 
 # %% ../../nbs/70_service/73_strategy_cli.ipynb #001091b6
 def strategies_of(memory: Memory,  # an opened store
-                  ) -> "SQLiteMemoryBackend":
+                  ) -> "SQLiteStrategyStore":
     "The strategies of a store, in its namespace."
-    from rlm.agent.memory.sqlite import SQLiteMemoryBackend
-    return SQLiteMemoryBackend(memory.backend, memory.namespace, memory.clock, memory.settings.secrets)
+    from rlm.agent.memory.sqlite import SQLiteStrategyStore
+    return SQLiteStrategyStore(memory.backend, memory.namespace, memory.clock, memory.settings.secrets)
 
 
 @memory_group.command("import", epilog=example("rlm memory import core_v1", "rlm memory import prov_v1 --json"))

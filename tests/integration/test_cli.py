@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rlm import Memory
-from rlm.agent.memory.strategy import MemoryItem
+from rlm.agent.memory.strategy import Strategy
 from rlm.agent.ontology.rdf_source import find_ontology
 from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound
@@ -585,7 +585,7 @@ def test_an_export_tells_a_program_where_and_how_much(line: str, what: str, near
 def test_candidates_are_told_as_rows(near: Path) -> None:
     assert json.loads(call("memory candidates --json").stdout) == []
     with Memory(near / STORE, embedder="none") as memory:
-        strategies_of(memory).add(MemoryItem(title="Count subclasses", description="How many subclasses it has.", content="Count them.",
+        strategies_of(memory).add(Strategy(title="Count subclasses", description="How many subclasses it has.", content="Count them.",
                                              source_type="success"))
     (row,) = json.loads((done := call("memory candidates --json")).stdout)
     assert (row["title"], row["keep"], row["tags"]) == ("Count subclasses", False, []) and not done.stderr

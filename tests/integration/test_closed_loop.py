@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.agent.casebased.policy import HabitModel
+from rlm.agent.casebased.policy import CaseBasedModel
 from rlm.agent.learning.curriculum import read_curriculum, train
 from rlm.agent.learning.judge import read_expectation
-from rlm.agent.learning.pipeline import Learned, Setting, Task, context_for, rlm_run_with_memory
+from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, context_for, rlm_run_with_memory
 from rlm.agent.loop.budget import RunLimits
 from rlm.agent.loop.prompt import CONTEXT_LIMIT
 from rlm.agent.memory.export_gates import export_pack
 from rlm.agent.memory.injection import format_memories_for_injection
 from rlm.agent.memory.packs import ensure_packs, read_pack, shipped_pack
 from rlm.agent.memory.report import memory_report
-from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
 from rlm.agent.memory.store import Judgment
 from rlm.agent.memory.strategy import make_item
 from rlm.agent.models.base import ScriptedModel, rough_tokens
@@ -44,8 +44,8 @@ def store(path: Path) -> Iterator[Memory]:
         yield opened
 
 
-def strategies(store: Memory) -> SQLiteMemoryBackend:
-    return SQLiteMemoryBackend(store.backend, store.namespace, store.clock)
+def strategies(store: Memory) -> SQLiteStrategyStore:
+    return SQLiteStrategyStore(store.backend, store.namespace, store.clock)
 
 
 def rows(store: Memory, table: str) -> int:
@@ -56,13 +56,13 @@ def test_the_circle_closes(store: Memory, prov: OntologyContext, tmp_path: Path)
     backend = strategies(store)
     ensure_packs(backend)
     critic = ScriptedModel([JUDGED, TAUGHT])
-    setting = Setting(ScriptedModel([LOOK, ANSWER]), critic=critic, log_dir=tmp_path / "logs")
+    setting = AgentConfig(ScriptedModel([LOOK, ANSWER]), critic=critic, log_dir=tmp_path / "logs")
     done = rlm_run_with_memory(Task("Which classes are right below Entity?"), backend, setting, prov)
     assert done.trajectory.converged and done.judgment.success is True and done.judgment.confidence == "medium"
     assert [i.title for i in done.learned] == ["One level down"] and done.retrieved
     counts = [rows(store, t) for t in ("runs", "trajectories", "judgments", "memory_usage", "memory_items")]
     assert counts == [1, 1, 1, len(done.retrieved), len(shipped_pack("core_v1")) + 1]
-    kept = backend.experiences()[0]
+    kept = backend.runs()[0]
     assert kept.log_path and Path(kept.log_path).is_file() and kept.ontology_name == "prov" and kept.answer
     learned = backend.item(done.learned[0].memory_id)
     assert (learned.status, learned.source_type, learned.provenance["trajectory_id"]) == ("hot", "success", kept.trajectory_id)
@@ -77,16 +77,16 @@ def test_the_prompt_says_what_it_may_say(store: Memory, prov: OntologyContext) -
     backend, model = strategies(store), ScriptedModel([LOOK, ANSWER])
     ensure_packs(backend)
     task = Task("What are the direct subclasses of Entity?", read_expectation({"truth": True}))
-    done = rlm_run_with_memory(task, backend, Setting(model), prov)
+    done = rlm_run_with_memory(task, backend, AgentConfig(model), prov)
     prompt = "\n".join(m.content for m in model.seen[0])
     assert "Assess whether it applies" in prompt and done.retrieved[0][0].memory_id in prompt and done.judgment.success is False
     assert [i.source_type for i in done.learned] == ["failure"]
 
 
 def test_without_extraction_and_memory_nothing_is_kept(store: Memory, prov: OntologyContext) -> None:
-    done = rlm_run_with_memory(Task("Below Entity?"), None, Setting(ScriptedModel([LOOK, ANSWER])), prov)
+    done = rlm_run_with_memory(Task("Below Entity?"), None, AgentConfig(ScriptedModel([LOOK, ANSWER])), prov)
     assert done.trajectory.converged and done.retrieved == () and rows(store, "runs") == 0
-    setting = Setting(ScriptedModel([LOOK, ANSWER]), extract=False)
+    setting = AgentConfig(ScriptedModel([LOOK, ANSWER]), extract=False)
     rlm_run_with_memory(Task("Below Entity?", read_expectation({"truth": True})), strategies(store), setting, prov)
     assert rows(store, "trajectories") == 1 and rows(store, "memory_items") == 0
 
@@ -97,8 +97,8 @@ def test_what_no_file_can_hold_costs_no_run(store: Memory, code: str) -> None:
     "Halves of surrogate pairs, from the code, the model and the critic; integers that Python does not write."
     lines = ["```repl\n1 + 1\n```", f"```repl\n{code}\n```", "```repl\nFINAL('the second')\n```"]
     critic = ScriptedModel([r'{"success": "no", "reason": "it says \ud800", "confidence": "high", "missing": ["\udfff"]}'] * 2)
-    done = rlm_run_with_memory(Task("q"), strategies(store), Setting(ScriptedModel(lines), critic=critic))
-    [kept] = strategies(store).experiences()
+    done = rlm_run_with_memory(Task("q"), strategies(store), AgentConfig(ScriptedModel(lines), critic=critic))
+    [kept] = strategies(store).runs()
     assert done.trajectory.converged and kept.answer in ("a\ufffdb", "the second", "7" * 5000)
     assert kept.judgment == Judgment(False, "it says \ufffd", "medium", ("\ufffd",))
 
@@ -111,8 +111,8 @@ def test_a_run_that_makes_no_strategy_is_kept(store: Memory, prov: OntologyConte
     "No tool called by name, or far too long: nothing to learn, but an answer."
     task = Task("What is below Agent?", read_expectation({"terms": ["prov:Organization", "prov:Person", "prov:SoftwareAgent"]}))
     lines = [LOOK, f"```repl\n{code.replace('import tools', '1')}\n```"]
-    done = rlm_run_with_memory(task, strategies(store), Setting(ScriptedModel(lines)), prov)
-    assert done.judgment.success is True and strategies(store).experiences()[0].answer == done.answer
+    done = rlm_run_with_memory(task, strategies(store), AgentConfig(ScriptedModel(lines)), prov)
+    assert done.judgment.success is True and strategies(store).runs()[0].answer == done.answer
     assert [i.title for i in done.learned] == (["hierarchy({entity}, depth=1)"] if code.startswith("import") else [])
 
 
@@ -122,8 +122,8 @@ def test_a_fault_in_extraction_costs_no_run(store: Memory, prov: OntologyContext
         raise RecursionError("too deep")
     monkeypatch.setattr("rlm.agent.learning.pipeline.extract_memories", fail)
     task = Task("What is below Entity?", read_expectation({"contains": ["prov:Bundle"]}))
-    done = rlm_run_with_memory(task, strategies(store), Setting(ScriptedModel([LOOK, ANSWER])), prov)
-    [kept] = strategies(store).experiences()
+    done = rlm_run_with_memory(task, strategies(store), AgentConfig(ScriptedModel([LOOK, ANSWER])), prov)
+    [kept] = strategies(store).runs()
     assert kept == done.experience and kept.judgment == done.judgment and "RecursionError" in (kept.notes or "") and done.learned == ()
     [said] = caplog.records
     assert said.exc_info and kept.run_id in said.getMessage()
@@ -136,17 +136,17 @@ def test_what_was_not_shown_gets_no_credit(store: Memory, prov: OntologyContext)
         backend.add(make_item(title=f"Right below {title}", content=f"Do {title}. " + "so " * 1800, examples=examples))
     task = Task("Which classes are right below Entity?", read_expectation({"contains": ["prov:Bundle"]}))
     model = ScriptedModel([LOOK, ANSWER])
-    done = rlm_run_with_memory(task, backend, Setting(model, memory_k=3, extract=False), prov)
+    done = rlm_run_with_memory(task, backend, AgentConfig(model, memory_k=3, extract=False), prov)
     [(shown, _)] = done.retrieved
     assert "1 more left out" in model.seen[0][1].content
-    assert [n for n, *_ in backend.used()[done.experience.trajectory_id]] == [shown.memory_id]
+    assert [n for n, *_ in backend.usage()[done.experience.trajectory_id]] == [shown.memory_id]
     assert {i.memory_id: (i.access_count, i.success_count) for i in backend.items() if i.access_count} == {shown.memory_id: (1, 1)}
 
 
 def test_judge_and_extraction_are_on_the_bill(store: Memory, prov: OntologyContext) -> None:
-    def asked(tokens: int | None) -> tuple[Learned, int, int]:
+    def asked(tokens: int | None) -> tuple[RunRecord, int, int]:
         critic, model = ScriptedModel([JUDGED, TAUGHT]), ScriptedModel([LOOK, ANSWER])
-        setting = Setting(model, memory_k=0, critic=critic, options={"limits": RunLimits(tokens=tokens)})
+        setting = AgentConfig(model, memory_k=0, critic=critic, options={"limits": RunLimits(tokens=tokens)})
         done = rlm_run_with_memory(Task("Which classes are right below Entity?"), strategies(store), setting, prov)
         own, others = (sum(rough_tokens(m.content) for seen in who.seen for m in seen) for who in (model, critic))
         usage = done.trajectory.usage
@@ -170,7 +170,7 @@ def test_the_context_is_bounded_on_a_large_ontology(shared: Path, store: Memory)
 def test_training_teaches_resumes_and_reports(store: Memory, tmp_path: Path) -> None:
     curriculum, backend = read_curriculum(ROOT / "docs/curricula/skos_v1.yaml"), strategies(store)
     with setup_ontology_context(curriculum.path, name="skos") as skos:
-        setting = Setting(HabitModel(), memory_k=3, options={"limits": RunLimits(iterations=12)})
+        setting = AgentConfig(CaseBasedModel(), memory_k=3, options={"limits": RunLimits(iterations=12)})
         first = train(curriculum, backend, setting, skos, control=True)
         second = train(curriculum, backend, setting, skos, passes=2)
     assert second.skipped == len(curriculum.tasks) == len(second.results)
@@ -186,12 +186,12 @@ def test_an_erasure_reaches_the_runs(store: Memory, prov: OntologyContext, tmp_p
     backend, secret = strategies(store), "Quagga"
     lines = [LOOK, f'```repl\nseen = search_entity("{secret}")["total"]\nFINAL("{secret}" + str(seen))\n```']
     task = Task(f"Is there a {secret}?", read_expectation({"contains": [secret]}))
-    done = rlm_run_with_memory(task, backend, Setting(ScriptedModel(lines), log_dir=tmp_path / "logs"), prov)
-    log = Path(backend.experiences()[0].log_path or "")
+    done = rlm_run_with_memory(task, backend, AgentConfig(ScriptedModel(lines), log_dir=tmp_path / "logs"), prov)
+    log = Path(backend.runs()[0].log_path or "")
     assert done.learned and log.is_file() and secret in log.read_text(encoding="utf-8")
     store.delete([i.memory_id for i in done.learned], erase=True)
     assert not log.exists()
-    [kept] = backend.experiences()
+    [kept] = backend.runs()
     assert (kept.task, kept.answer, dict(kept.artifact), kept.log_path) == ("(erased)", None, {"erased": True}, None)
     assert kept.judgment and kept.judgment.success is True and kept.judgment.reason == "(erased)" and kept.iterations == 2
     assert [p for p in Path(store.backend.db.path).parent.rglob("*") if p.is_file() and secret.encode() in p.read_bytes()] == []

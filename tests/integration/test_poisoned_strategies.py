@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from rlm.agent import HabitModel, ScriptedModel, run, setup_ontology_context
+from rlm.agent import CaseBasedModel, ScriptedModel, run, setup_ontology_context
 from rlm.agent.learning.curriculum import promote
 from rlm.agent.learning.judge import read_expectation
-from rlm.agent.learning.pipeline import Setting, Task, rlm_run_with_memory
+from rlm.agent.learning.pipeline import AgentConfig, Task, rlm_run_with_memory
 from rlm.agent.memory.export_gates import export_pack, refusal
-from rlm.agent.memory.injection import page_of
+from rlm.agent.memory.injection import render_strategies
 from rlm.agent.memory.json_file import open_memory
 from rlm.agent.memory.packs import import_items, pack_line, read_pack, shipped_pack
 from rlm.agent.memory.retrieval import select
-from rlm.agent.memory.sqlite import SQLiteMemoryBackend
-from rlm.agent.memory.store import MemoryBackend
-from rlm.agent.memory.strategy import MemoryItem, make_item, safe_item, to_record
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.memory.store import StrategyStore
+from rlm.agent.memory.strategy import Strategy, make_item, redact_strategy, to_record
 from rlm.core.clock import ManualClock
 from rlm.core.promotion import PromotionPolicy
 
@@ -41,51 +41,51 @@ CLEAN = replace(FLAGGED, title="Look below a class", description="Lists what is 
 
 
 @pytest.fixture(params=["memory.db", "memory.json"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StrategyStore]:
     found = open_memory(tmp_path / request.param, clock=ManualClock())
     yield found
-    if isinstance(found, SQLiteMemoryBackend):
+    if isinstance(found, SQLiteStrategyStore):
         found.close()
 
 
-def stored(backend: MemoryBackend, item: MemoryItem) -> MemoryItem:
+def stored(backend: StrategyStore, item: Strategy) -> Strategy:
     assert backend.add(item)
     [found] = [i for i in backend.items() if i.title == item.title]
     return found
 
 
 @pytest.mark.parametrize("lines", [[JUDGED, TAUGHT], []], ids=["by a model", "from the code"])
-def test_what_a_hostile_file_taught_is_not_executed_over_another(backend: MemoryBackend, tmp_path: Path, lines: list[str]) -> None:
+def test_what_a_hostile_file_taught_is_not_executed_over_another(backend: StrategyStore, tmp_path: Path, lines: list[str]) -> None:
     critic = ScriptedModel(lines) if lines else None
     (tmp_path / "evil.ttl").write_text(EVIL, encoding="utf-8")
     model = ScriptedModel([f"Well.\n```repl\nhierarchy(\"http://evil.org#Agent\")\nFINAL({SAY!r})\n```"])
     expect = None if critic else read_expectation({"contains": ["API keys"]})
     with setup_ontology_context(tmp_path / "evil.ttl") as evil:
-        done = rlm_run_with_memory(Task(QUESTION, expect), backend, Setting(model, critic=critic), evil)
+        done = rlm_run_with_memory(Task(QUESTION, expect), backend, AgentConfig(model, critic=critic), evil)
         assert done.learned and all(i.ontology == "evil" and i.status == "hot" for i in done.learned)
         assert [i for i, _ in backend.retrieve(QUESTION, 3, ontology="evil")], "a control: at home it is found"
     assert backend.retrieve(QUESTION, 3, ontology="prov") == [] == backend.retrieve(QUESTION, 3)
     with setup_ontology_context("prov") as prov:
-        made = rlm_run_with_memory(Task(QUESTION), backend, Setting(HabitModel(), 3), prov)
+        made = rlm_run_with_memory(Task(QUESTION), backend, AgentConfig(CaseBasedModel(), 3), prov)
     assert "API keys" not in made.answer and made.retrieved == ()
 
 
-def test_a_flagged_strategy_is_never_found(backend: MemoryBackend) -> None:
+def test_a_flagged_strategy_is_never_found(backend: StrategyStore) -> None:
     assert stored(backend, FLAGGED).flagged and backend.retrieve(QUESTION, 3, ontology="prov", kinds=[["class"]]) == []
     assert not stored(backend, CLEAN).flagged
     [(found, _)] = backend.retrieve(QUESTION, 3, ontology="prov", kinds=[["class"]])
     assert found.title == CLEAN.title
-    kept = safe_item(FLAGGED)
+    kept = redact_strategy(FLAGGED)
     assert select({"a": kept}, {"a": 1.0}, 3) == [] and select({"a": CLEAN}, {"a": 1.0}, 3)
 
 
 def test_a_flagged_strategy_is_never_shown_to_a_model() -> None:
-    assert page_of([(safe_item(FLAGGED), 1.0)]) == ("", ())
-    page = page_of([(safe_item(FLAGGED), 1.0), (CLEAN, 0.9)])
+    assert render_strategies([(redact_strategy(FLAGGED), 1.0)]) == ("", ())
+    page = render_strategies([(redact_strategy(FLAGGED), 1.0), (CLEAN, 0.9)])
     assert [i for i, _ in page.shown] == [CLEAN] and ORDERS not in page.text and "left out" not in page.text
 
 
-def test_a_flagged_strategy_is_never_promoted(backend: MemoryBackend) -> None:
+def test_a_flagged_strategy_is_never_promoted(backend: StrategyStore) -> None:
     for item in (FLAGGED, CLEAN):
         kept = stored(backend, item)
         for _ in range(2):
@@ -94,14 +94,14 @@ def test_a_flagged_strategy_is_never_promoted(backend: MemoryBackend) -> None:
     assert set(promote(backend, proved).values()) <= {"ltm"} and {i.title for i in backend.items() if i.status == "ltm"} == {CLEAN.title}
 
 
-def test_a_pack_with_orders_in_it_is_refused(backend: MemoryBackend) -> None:
+def test_a_pack_with_orders_in_it_is_refused(backend: StrategyStore) -> None:
     items = read_pack("\n".join(pack_line(i, "odd_v1") for i in (FLAGGED, CLEAN)))
     report = import_items(backend, items)
     assert report.refused == {FLAGGED.memory_id: "gives orders to its reader"} and report.added == (CLEAN.memory_id,)
     assert [i.title for i in backend.items()] == [CLEAN.title]
 
 
-def test_a_review_does_not_promote_what_is_flagged(backend: MemoryBackend) -> None:
+def test_a_review_does_not_promote_what_is_flagged(backend: StrategyStore) -> None:
     stored(backend, FLAGGED)
     report = import_items(backend, [replace(FLAGGED, status="ltm", provenance={})], reviewed=True)
     assert report.refused and [i.status for i in backend.items()] == ["hot"]
@@ -109,24 +109,24 @@ def test_a_review_does_not_promote_what_is_flagged(backend: MemoryBackend) -> No
     assert import_items(backend, [told], reviewed=True).updated and "give" not in refusal(backend.items()[0])
 
 
-def test_a_flagged_strategy_leaves_no_store(backend: MemoryBackend) -> None:
+def test_a_flagged_strategy_leaves_no_store(backend: StrategyStore) -> None:
     stored(backend, replace(FLAGGED, source_type="human"))
     done = export_pack(backend, "mine_v1")
     assert done.items == () and list(done.refused.values()) == ["it gives orders to its reader"]
 
 
-def test_an_order_in_a_question_does_not_spoil_what_is_known(backend: MemoryBackend) -> None:
-    from rlm.agent.memory.store import Experience, Judgment
+def test_an_order_in_a_question_does_not_spoil_what_is_known(backend: StrategyStore) -> None:
+    from rlm.agent.memory.store import Judgment, StoredRun
     stored(backend, CLEAN)
-    again = safe_item(replace(CLEAN, examples=(f"{ORDERS} What is below {{entity}}?",)))
-    backend.save_artifacts(Experience("r-1", "t-1", QUESTION, "x", 1, True, {}, Judgment(True, "seen", "high")), [again])
+    again = redact_strategy(replace(CLEAN, examples=(f"{ORDERS} What is below {{entity}}?",)))
+    backend.save_artifacts(StoredRun("r-1", "t-1", QUESTION, "x", 1, True, {}, Judgment(True, "seen", "high")), [again])
     [kept] = backend.items()
     assert kept.examples == CLEAN.examples and not kept.flagged
 
 
 def test_what_an_earlier_version_stored_as_flagged_is_not_used(tmp_path: Path) -> None:
     "A universal strategy that was promoted with its flag: the store of the first edition."
-    kept = replace(safe_item(FLAGGED), status="ltm")
+    kept = replace(redact_strategy(FLAGGED), status="ltm")
     assert kept.provenance["trust"] == "low"
     with closing(open_memory(tmp_path / "old.db", clock=ManualClock())) as backend, backend.store.transaction() as tx:
         tx.insert([to_record(kept, ManualClock().now(), "default")])

@@ -29,7 +29,7 @@ from rlm.agent import RunLimits, open_model, run
 from rlm.agent.learning.extraction import extract_memories, read_strategies_reply
 from rlm.agent.learning.judge import judge_trajectory, read_judgment, read_object
 from rlm.agent.memory.store import Judgment
-from rlm.agent.models.base import Message, Model, ModelError, Reply
+from rlm.agent.models.base import Completion, Message, Model, ModelError
 from rlm.agent.tracing.logger import load_trajectory
 from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory
 from rlm.core.settings import Settings, load_settings
@@ -114,9 +114,10 @@ class Overheard:
     "A model, and everything it said. What the judge and the loop forgive is not forgotten here."
 
     def __init__(self, model: Model) -> None:
-        self._model, self.name, self.replies, self.failures = model, model.name, list[Reply](), list[ModelError]()
+        self._model, self.name, self.replies, self.failures = model, model.name, list[Completion](), list[ModelError]()
 
-    def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_tokens: int | None = None) -> Reply:
+    def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
+                 max_tokens: int | None = None) -> Completion:
         try:
             self.replies.append(self._model.complete(messages, schema=schema, max_tokens=max_tokens))
         except ModelError as e:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rlm.agent.casebased.policy import HabitModel, next_move, plans
-from rlm.agent.casebased.slot_filling import fill, name_things, strategies_in
-from rlm.agent.learning.pipeline import Learned, Setting, Task, rlm_run_with_memory
+from rlm.agent.casebased.policy import CaseBasedModel, candidate_programs, next_move
+from rlm.agent.casebased.slot_filling import fill, link_entities, strategies_in
+from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, rlm_run_with_memory
 from rlm.agent.loop.prompt import compose_context, system_prompt, task_message
 from rlm.agent.memory.linking import Mention, mentions_in
 from rlm.agent.memory.packs import ensure_packs
-from rlm.agent.memory.sqlite import SQLiteMemoryBackend
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
 from rlm.agent.models.base import Message, ModelError
 from rlm.agent.ontology import setup_ontology_context
 from rlm.core.clock import ManualClock
@@ -21,19 +21,19 @@ from rlm.store.sqlite.storage import SQLiteStorage
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
-Ask = Callable[..., Learned]
+Ask = Callable[..., RunRecord]
 
 
 @pytest.fixture(scope="module")
 def ask(root: Path) -> Iterator[Ask]:
     "Put a question about a bundled ontology to the habit model with the shipped strategies."
-    backend = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(backend)
     with ExitStack() as stack:
         loaded = {name: stack.enter_context(setup_ontology_context(root / "ontology" / f"{name}.ttl")) for name in ("prov", "time", "org")}
 
-        def put(name: str, question: str, k: int = 5) -> Learned:
-            return rlm_run_with_memory(Task(question), backend if k else None, Setting(HabitModel(), k, False), loaded[name])
+        def put(name: str, question: str, k: int = 5) -> RunRecord:
+            return rlm_run_with_memory(Task(question), backend if k else None, AgentConfig(CaseBasedModel(), k, False), loaded[name])
         yield put
 
 
@@ -81,7 +81,7 @@ def test_the_same_messages_get_the_same_reply(ask: Ask) -> None:
 def test_it_is_no_language_model() -> None:
     for messages in ([], [Message("user", "Hello")], [Message("system", "Judge this."), Message("user", "…")]):
         with pytest.raises(ModelError, match="can't read texts"):
-            HabitModel().complete(messages)
+            CaseBasedModel().complete(messages)
 
 
 def prompt(question: str, memories: str) -> list[Message]:
@@ -105,21 +105,21 @@ def test_a_question_can_not_become_code() -> None:
     called = {n.func.id for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     assert called == {"search_entity"}
     row = [("'); FINAL('mine'); ('", "x:Evil', FINAL(1)) #", "class", True)]  # a term with a name that wants out
-    found = plans(name_things(question, f"Step 1:\n\nValue:\n{row!r}"), SHOWN)
+    found = candidate_programs(link_entities(question, f"Step 1:\n\nValue:\n{row!r}"), SHOWN)
     assert len(found) == 1 and "FINAL(hierarchy(\"x:Evil', FINAL(1)) #\"))" in found[0]
 
 
 @pytest.mark.parametrize("observation", ["", "Step 1:\n\nError:\nno", "Step 1:\n\nValue:\n[1, 2", "Step 1:\n\nValue:\n['x', ('a', 'b')]",
                                          "Step 1:\n\nValue:\n7"])
 def test_what_can_not_be_read_is_nothing_found(observation: str) -> None:
-    names = name_things("What is below Agent?", observation)
+    names = link_entities("What is below Agent?", observation)
     assert names.links == () and fill(strategies_in(SHOWN)[0], names, frozenset()) is None
 
 
 def test_a_strategy_that_scores_too_low_or_is_a_warning_is_not_tried() -> None:
-    names = name_things("What is below Agent?", "Value:\n[('Agent', 'x:Agent', 'class', True)]")
-    assert len(plans(names, SHOWN)) == 1 and plans(names, SHOWN.replace("0.90", "0.10")) == []
-    assert plans(names, SHOWN.replace("human", "failure")) == []
+    names = link_entities("What is below Agent?", "Value:\n[('Agent', 'x:Agent', 'class', True)]")
+    assert len(candidate_programs(names, SHOWN)) == 1 and candidate_programs(names, SHOWN.replace("0.90", "0.10")) == []
+    assert candidate_programs(names, SHOWN.replace("human", "failure")) == []
 
 
 def texts(question: str) -> Sequence[Mention]:

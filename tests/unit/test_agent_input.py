@@ -13,11 +13,11 @@ from rlm.agent import rlm_run, run
 from rlm.agent.crossing import decode
 from rlm.agent.guest_session import Guest
 from rlm.agent.learning.curriculum import Curriculum, CurriculumTask, train
-from rlm.agent.learning.pipeline import Setting
-from rlm.agent.memory.sqlite import SQLiteMemoryBackend
-from rlm.agent.memory.store import Experience, Judgment
+from rlm.agent.learning.pipeline import AgentConfig
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.memory.store import Judgment, StoredRun
 from rlm.agent.memory.strategy import make_item
-from rlm.agent.models import Reply, ScriptedModel, open_model
+from rlm.agent.models import Completion, ScriptedModel, open_model
 from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.ontology.rdf_source import OntologyError
@@ -68,16 +68,16 @@ def test_an_ontology_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: p
 
 # ---------------------------------------------------------------- servers
 
-def openai(count: Any) -> Reply:
+def openai(count: Any) -> Completion:
     return openai_reply({"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": count}}, Prices(1, 1))
 
 
-def anthropic(count: Any) -> Reply:
+def anthropic(count: Any) -> Completion:
     return anthropic_reply({"content": [{"type": "text", "text": "x"}], "usage": {"cache_read_input_tokens": count}}, Prices(1, 1))
 
 
 @pytest.mark.parametrize("read", [openai, anthropic])
-def test_a_count_of_tokens_is_a_count(read: Callable[[Any], Reply]) -> None:
+def test_a_count_of_tokens_is_a_count(read: Callable[[Any], Completion]) -> None:
     for odd in ("1e999", "-1e999", "NaN", "1" * 400, "1e300", '"many"', "[1]"):
         with pytest.raises(ValueError, match=r"is no number of tokens$|^cannot convert float NaN|^invalid literal for int|no text in it"):
             print(odd, read(json.loads(odd)))
@@ -162,15 +162,15 @@ def test_an_answer_is_printed_as_json(said: str, value: object, tmp_path: Path) 
 # ---------------------------------------------------------------- training that goes on
 
 def test_the_gate_looks_after_every_pass_whoever_asked_its_last_question(tmp_path: Path) -> None:
-    backend = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     item = make_item(title="t", content="c", source_type="success", provenance={"source": "extracted"})
     for n in range(9):
-        stored = Experience(f"r-{n}", f"t-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high"), curriculum_id="c_v1", task_id="last")
+        stored = StoredRun(f"r-{n}", f"t-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high"), curriculum_id="c_v1", task_id="last")
         backend.save_artifacts(stored, [item], [(backend.item(item.memory_id), 1.0)] if n else ())
     lessons = Curriculum("c_v1", "prov", ROOT / "ontology/prov.ttl", (CurriculumTask("new", "q?"), CurriculumTask("last", "q")))
     model = ScriptedModel(["```repl\nlist_entities()\n```", "```repl\nFINAL('unknown')\n```"])
     with setup_ontology_context(lessons.path, name="prov") as prov:
-        done = train(lessons, backend, Setting(model, memory_k=0, extract=False, options={"clock": ManualClock()}), prov)
+        done = train(lessons, backend, AgentConfig(model, memory_k=0, extract=False, options={"clock": ManualClock()}), prov)
     assert done.skipped == 1 and len(done.results) == 1 and done.promoted == {item.memory_id: "ltm"}
     assert backend.item(item.memory_id).status == "ltm"
     backend.close()

@@ -14,8 +14,8 @@ from rlm.agent import RunLimits, ScriptedModel, Trajectory, load_trajectory, rlm
 from rlm.agent.learning.extraction import SCHEMA as TAUGHT
 from rlm.agent.learning.judge import SCHEMA as JUDGED
 from rlm.agent.loop.budget import Budget
-from rlm.agent.models.base import Message, Model, ModelError, Reply, Usage
-from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Patience, Prices
+from rlm.agent.models.base import Completion, Message, Model, ModelError, Usage
+from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy
 from rlm.agent.tracing.logger import RLMLogger
 from rlm.core.errors import InvalidInput
 from rlm.service.agent_cli import main
@@ -130,7 +130,7 @@ def chat(text: str, **beside: str) -> dict[str, Any]:
 
 def test_a_request_is_not_repeated_beyond_the_time(serve: Callable[..., Server]) -> None:
     busy = serve(503, {"error": "busy"}, {"Retry-After": "20"})
-    model = OpenAIModel("tea", url=busy.url, patience=Patience(attempts=50))
+    model = OpenAIModel("tea", url=busy.url, patience=RetryPolicy(attempts=50))
     made, seconds = took(lambda: rlm_run("?", model, limits=RunLimits(seconds=1)))
     assert made.stopped == "time" and not made.converged and seconds < 15
     time.sleep(0.2)
@@ -175,9 +175,9 @@ def spoilt(done: list[str]) -> Callable[[str], str]:
 
 
 @pytest.mark.parametrize("reply", [
-    Reply(block("spoil('all')"), truncated=True), "I look.\n```repl\nspoil('all')\n", "```python\nspoil('all')\nfor x in",
-    Reply("```repl\nspoil('all')", truncated=True), "~~~repl\nspoil('all')\n```"])
-def test_a_reply_that_is_cut_off_is_never_run(reply: str | Reply) -> None:
+    Completion(block("spoil('all')"), truncated=True), "I look.\n```repl\nspoil('all')\n", "```python\nspoil('all')\nfor x in",
+    Completion("```repl\nspoil('all')", truncated=True), "~~~repl\nspoil('all')\n```"])
+def test_a_reply_that_is_cut_off_is_never_run(reply: str | Completion) -> None:
     harm, model = list[str](), ScriptedModel([reply, block("spoil('one')\nFINAL(1)")])
     made = rlm_run("?", model, tools={"spoil": spoilt(harm)})
     assert harm == ["one"] and made.iterations == 2 and made.steps[0].code == "" and "cut off" in made.steps[0].note
@@ -185,7 +185,7 @@ def test_a_reply_that_is_cut_off_is_never_run(reply: str | Reply) -> None:
 
 
 def test_replies_that_are_always_cut_off_end_the_run() -> None:
-    made = rlm_run("?", ScriptedModel([Reply("x", truncated=True)] * 9), limits=RunLimits(errors=3))
+    made = rlm_run("?", ScriptedModel([Completion("x", truncated=True)] * 9), limits=RunLimits(errors=3))
     assert (made.stopped, made.iterations) == ("errors", 3)
 
 
@@ -208,9 +208,9 @@ class Dying:
     def __init__(self) -> None:
         self.replies = [block("1")]
 
-    def complete(self, messages: Any, *, schema: Any = None, max_tokens: int | None = None) -> Reply:
+    def complete(self, messages: Any, *, schema: Any = None, max_tokens: int | None = None) -> Completion:
         if self.replies:
-            return Reply(self.replies.pop(), Usage(1))
+            return Completion(self.replies.pop(), Usage(1))
         raise ModelError("The model server went away.")
 
 

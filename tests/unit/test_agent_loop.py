@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlm.agent.casebased.slot_filling import read_value
-from rlm.agent.loop.budget import Budget, RunLimits, Spent
+from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
 from rlm.agent.loop.loop import WORKERS, asking_tools, observation, rlm_run
 from rlm.agent.loop.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_layer, read_task
 from rlm.agent.models.base import Message, ModelError, ScriptedModel
@@ -195,7 +195,7 @@ def test_a_batch_is_bounded_and_ends_with_the_run() -> None:
     with pytest.raises(InvalidInput, match=r"100,000 prompts in one batch\. Give at most 1,000"):
         batched(["a"] * 100_000)
     assert asked == [] and batched(("a", "b")) == ["x", "x"]
-    with pytest.raises(Spent):
+    with pytest.raises(BudgetExceeded):
         batched(["a"] * 1_000)
     assert 20 <= len(asked) <= 20 + 2 * WORKERS
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rlm.agent.loop.budget import Budget, RunLimits, Spent
+from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
 from rlm.agent.models import Message, Model, ModelError, ScriptedModel, Usage, open_model
-from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Patience, Prices
+from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import load_settings
@@ -67,7 +67,7 @@ def chat(text: Any, read: int = 10, written: int = 2) -> Answer:
 
 
 WAITS: list[float] = []
-QUICK = Patience(timeout_s=5.0, sleep=WAITS.append)
+QUICK = RetryPolicy(timeout_s=5.0, sleep=WAITS.append)
 
 
 def openai(stand: Stand, **more: Any) -> OpenAIModel:
@@ -185,7 +185,7 @@ def test_a_server_that_is_silent_is_left(stand: Stand) -> None:
     stand.answers = [lambda _: (done.wait(5), chat("late"))[1]]
     try:
         with pytest.raises(ModelError, match="did not answer in time, in 1 attempts"):
-            OpenAIModel("tea", url=stand.url, patience=Patience(timeout_s=0.2, attempts=1)).complete(MESSAGES)
+            OpenAIModel("tea", url=stand.url, patience=RetryPolicy(timeout_s=0.2, attempts=1)).complete(MESSAGES)
     finally:
         done.set()
 
@@ -223,7 +223,7 @@ def test_one_purse_for_many_threads(stand: Stand) -> None:
     def ask(_: int) -> str:
         try:
             return budget.ask(model, [Message("user", "y" * 360)]).text
-        except Spent as e:
+        except BudgetExceeded as e:
             return e.reason
     with ThreadPoolExecutor(8) as pool:
         said = list(pool.map(ask, range(40)))

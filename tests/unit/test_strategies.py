@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.agent.casebased.slot_filling import strategies_in
-from rlm.agent.learning.extraction import generalise, spelt
+from rlm.agent.learning.extraction import parameterize, spelt
 from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
 from rlm.agent.memory.export_gates import candidates, export_pack, fixed_names, generalisation, refusal
-from rlm.agent.memory.injection import BUDGET, format_memories_for_injection, page_of
-from rlm.agent.memory.json_file import MemoryStore, okapi, open_memory
+from rlm.agent.memory.injection import BUDGET, format_memories_for_injection, render_strategies
+from rlm.agent.memory.json_file import JSONStrategyStore, okapi, open_memory
 from rlm.agent.memory.packs import (
     CORE,
     ensure_packs,
@@ -27,10 +27,10 @@ from rlm.agent.memory.packs import (
     shipped_pack,
     shipped_packs,
 )
-from rlm.agent.memory.questions import mask_mentions, read_asked
-from rlm.agent.memory.sqlite import COLUMNS, SQLiteMemoryBackend
-from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
-from rlm.agent.memory.strategy import MemoryItem, fill_slots, make_item, slots_in
+from rlm.agent.memory.questions import analyze_question, mask_mentions
+from rlm.agent.memory.sqlite import COLUMNS, SQLiteStrategyStore
+from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
+from rlm.agent.memory.strategy import Strategy, fill_slots, make_item, slots_in
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import tokens
@@ -43,23 +43,23 @@ QUESTIONS = [line.split("\t") for line in (ROOT / "tests/data/strategy_questions
 
 
 @pytest.fixture
-def backend() -> Iterator[SQLiteMemoryBackend]:
+def backend() -> Iterator[SQLiteStrategyStore]:
     "An empty memory that vanishes."
-    opened = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    opened = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     yield opened
     opened.close()
 
 
 @pytest.fixture(scope="module")
-def core() -> Iterator[SQLiteMemoryBackend]:
+def core() -> Iterator[SQLiteStrategyStore]:
     "A memory with the universal pack."
-    opened = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    opened = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(opened)
     yield opened
     opened.close()
 
 
-def kind_of(item: MemoryItem) -> str:
+def kind_of(item: Strategy) -> str:
     return str(item.scope["task_types"][0])
 
 
@@ -80,7 +80,7 @@ def test_what_fills_a_slot_is_a_literal(text: str, number: int) -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_text_can_be_asked(core: SQLiteMemoryBackend, text: str) -> None:
+def test_any_text_can_be_asked(core: SQLiteStrategyStore, text: str) -> None:
     found = core.retrieve(text, 2)
     assert all(0.25 <= score <= 1 for _, score in found) and mask_mentions(mask_mentions(text)) is not None
 
@@ -90,7 +90,7 @@ def test_any_text_can_be_asked(core: SQLiteMemoryBackend, text: str) -> None:
 @pytest.mark.parametrize("question", [
     "prov:Activity", "don't", "C++", "", "   ", "?!", "\"", "'", '"unclosed', "NEAR(", "a AND b OR NOT c", "* ^ : { } ( )", "title:x",
     "-- drop table", "\0", "한", "을/를", "😀", "x" * 5000, "{entity}", "{}", "subclass" * 900])
-def test_awkward_questions_are_just_questions(core: SQLiteMemoryBackend, question: str) -> None:
+def test_awkward_questions_are_just_questions(core: SQLiteStrategyStore, question: str) -> None:
     assert len(core.retrieve(question, 3)) <= 3
 
 
@@ -98,17 +98,17 @@ def test_awkward_questions_are_just_questions(core: SQLiteMemoryBackend, questio
     ("SPARQL or not, which classes are directly below prov:Activity?", "direct_subclasses"),
     ("Don't you have all the subclasses of 'C++'?", "all_subclasses"), ("Activity의 모든 하위 클래스를 찾아줘", "all_subclasses"),
     ("What is the domain of \"was used by\"?", "domain"), ("hasPart의 역속성은?", "inverse")])
-def test_a_question_finds_its_strategy(core: SQLiteMemoryBackend, question: str, kind: str) -> None:
+def test_a_question_finds_its_strategy(core: SQLiteStrategyStore, question: str, kind: str) -> None:
     assert kind_of(core.retrieve(question)[0][0]) == kind
 
 
-def test_words_search_entity_finds_by_description(backend: SQLiteMemoryBackend) -> None:
+def test_words_search_entity_finds_by_description(backend: SQLiteStrategyStore) -> None:
     backend.add(make_item(title="Search", description="SPARQL search for an entity", content="x"))
     backend.add(make_item(title="Other", description="Count the triples", content="y"))
     assert [i.title for i, _ in backend.retrieve("SPARQL entity search")] == ["Search"]
 
 
-def test_the_right_strategy_comes_first(core: SQLiteMemoryBackend) -> None:
+def test_the_right_strategy_comes_first(core: SQLiteStrategyStore) -> None:
     "Questions that were written apart from the pack; the weights of retrieval were chosen on them."
     hits = Counter[str]()
     for kind, question in QUESTIONS:
@@ -126,15 +126,15 @@ def test_the_right_strategy_comes_first(core: SQLiteMemoryBackend) -> None:
 
 
 def test_the_pack_was_not_written_from_the_questions() -> None:
-    examples = {" ".join(read_asked(e).masked.casefold().split()) for i in shipped_pack(CORE) for e in i.examples}
-    same = [q for k, q in QUESTIONS if k != "none" and " ".join(read_asked(q).masked.casefold().split()) in examples]
+    examples = {" ".join(analyze_question(e).masked.casefold().split()) for i in shipped_pack(CORE) for e in i.examples}
+    same = [q for k, q in QUESTIONS if k != "none" and " ".join(analyze_question(q).masked.casefold().split()) in examples]
     assert len(same) <= 0.15 * len(QUESTIONS), same
 
 
-def test_full_text_ranks_as_rank_bm25_does(core: SQLiteMemoryBackend) -> None:
+def test_full_text_ranks_as_rank_bm25_does(core: SQLiteStrategyStore) -> None:
     pytest.importorskip("rank_bm25")
     items = [replace(i, content="") for i in core.items()]
-    bare = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
+    bare = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
     for item in items:
         bare.add(replace(item, content=".", tags=item.tags))
     for question in ["all subclasses of a class", "domain property", "하위 클래스", "how many instances", "inverse"]:
@@ -151,15 +151,15 @@ def test_full_text_ranks_as_rank_bm25_does(core: SQLiteMemoryBackend) -> None:
             assert mine[i] == pytest.approx(theirs[i], rel=0.1), question
 
 
-def test_strategies_of_another_ontology_and_namespace_stay_away(backend: SQLiteMemoryBackend) -> None:
+def test_strategies_of_another_ontology_and_namespace_stay_away(backend: SQLiteStrategyStore) -> None:
     ensure_packs(backend, "prov")
     asked = "What is the qualified form of wasGeneratedBy?"
     assert backend.retrieve(asked, ontology="prov")[0][0].ontology == "prov"
     assert all(i.ontology is None for i, _ in backend.retrieve(asked, 9, ontology="skos"))
-    assert SQLiteMemoryBackend(backend.store, "elsewhere").retrieve(asked) == []
+    assert SQLiteStrategyStore(backend.store, "elsewhere").retrieve(asked) == []
 
 
-def test_reading_writes_nothing(backend: SQLiteMemoryBackend) -> None:
+def test_reading_writes_nothing(backend: SQLiteStrategyStore) -> None:
     ensure_packs(backend)
     before = backend.store.db.query("SELECT * FROM memories") + backend.store.db.query("SELECT * FROM events")
     backend.retrieve("What is the domain of hosts?", 5)
@@ -171,15 +171,15 @@ def test_reading_writes_nothing(backend: SQLiteMemoryBackend) -> None:
 @pytest.mark.parametrize("name", ["memory.db", "memory.json"])
 def test_what_is_kept_comes_back(path: Path, name: str) -> None:
     clock = ManualClock()
-    memory: MemoryBackend = open_memory(path.with_name(name), clock=clock)
+    memory: StrategyStore = open_memory(path.with_name(name), clock=clock)
     ensure_packs(memory, "skos")
     found = memory.retrieve("What are the subclasses of Agent?", 2)
     judged = Judgment(False, "wrong", "high", ("a",))
-    run = Experience("r-1", "t-1", "질문?", "답", 2, True, {"steps": [{"code": "x"}]}, judged, "habit", "skos", "x.ttl", None, "c", "t")
+    run = StoredRun("r-1", "t-1", "질문?", "답", 2, True, {"steps": [{"code": "x"}]}, judged, "habit", "skos", "x.ttl", None, "c", "t")
     memory.save_artifacts(run, [make_item(title="New", content="c", source_type="failure")], found, [found[0][0].memory_id])
     again = open_memory(path.with_name(name), clock=clock)
-    assert again.experiences() == [run] and again.items() == memory.items()
-    assert [len(rows) for rows in again.used().values()] == [2]
+    assert again.runs() == [run] and again.items() == memory.items()
+    assert [len(rows) for rows in again.usage().values()] == [2]
     counts = {i.memory_id: (i.access_count, i.success_count, i.failure_count) for i in again.items() if i.access_count}
     assert counts == {found[0][0].memory_id: (1, 0, 1), found[1][0].memory_id: (1, 0, 0)}, "credit goes to what was followed"
     assert [i.memory_id for i, _ in again.retrieve("What are the subclasses of Agent?", 2)] == [i.memory_id for i, _ in found]
@@ -189,16 +189,16 @@ def test_what_is_kept_comes_back(path: Path, name: str) -> None:
         again.record_usage("t-1", found)
 
 
-def test_a_run_is_kept_whole_or_not_at_all(backend: SQLiteMemoryBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_kept_whole_or_not_at_all(backend: SQLiteStrategyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("no")
     monkeypatch.setattr(backend, "_use", fail)
     with pytest.raises(Exception, match="no"):
-        backend.save_artifacts(Experience("r-1", "t-1", "q", "a", 1, True, {}), [make_item(title="t", content="c")])
-    assert backend.experiences() == [] == backend.items()
+        backend.save_artifacts(StoredRun("r-1", "t-1", "q", "a", 1, True, {}), [make_item(title="t", content="c")])
+    assert backend.runs() == [] == backend.items()
 
 
-def test_the_view_of_the_seed_shows_strategies(backend: SQLiteMemoryBackend) -> None:
+def test_the_view_of_the_seed_shows_strategies(backend: SQLiteStrategyStore) -> None:
     backend.add(make_item(title="T", description="D", content="C", tags=["a"], scope={"ontology": None}, task_query="q?"))
     row = backend.store.db.query("SELECT title, description, content, source_type, task_query, tags_json, access_count FROM memory_items")
     assert row == [("T", "D", "C\n", "human", "q?", '["a"]', 0)]
@@ -219,7 +219,7 @@ def test_the_universal_pack_holds_no_names() -> None:
     assert all(set(slots_in(i.procedure)) == set(i.scope["slots"]) for name in shipped_packs() for i in shipped_pack(name))
 
 
-def test_a_pack_goes_round(backend: SQLiteMemoryBackend, tmp_path: Path) -> None:
+def test_a_pack_goes_round(backend: SQLiteStrategyStore, tmp_path: Path) -> None:
     code = "```repl\nf({entity})\n```"
     learned = make_item(title="L", content=code, source_type="success", status="ltm", examples=["무엇의 {entity}?"], tags=["b", "a"])
     warning = make_item(title="W", content="no", source_type="failure", provenance={"confidence": "high"}, status="ltm")
@@ -228,7 +228,7 @@ def test_a_pack_goes_round(backend: SQLiteMemoryBackend, tmp_path: Path) -> None
     first = export_pack(backend, "mine_v1")
     both = sorted([learned.memory_id, warning.memory_id])
     assert not first.refused and [json.loads(line)["memory_id"] for line in first.text.splitlines()] == both
-    other = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
+    other = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
     assert len(import_items(other, read_pack(first.text)).added) == 2 and len(import_items(other, read_pack(first.text)).unchanged) == 2
     assert {i.title: (i.source_type, i.provenance["source"], i.status) for i in other.items()} == {
         "L": ("success", "pack", "ltm"), "W": ("failure", "pack", "ltm")}
@@ -236,7 +236,7 @@ def test_a_pack_goes_round(backend: SQLiteMemoryBackend, tmp_path: Path) -> None
     assert pack == "mine_v1" and [i.memory_id for i in items] == [learned.memory_id], "a pack's warning has no verifier's word any more"
 
 
-def test_what_was_deleted_is_not_brought_back(backend: SQLiteMemoryBackend) -> None:
+def test_what_was_deleted_is_not_brought_back(backend: SQLiteStrategyStore) -> None:
     ensure_packs(backend)
     gone = backend.items()[0].memory_id
     backend.store.erase([gone], "default", backend.clock.now())
@@ -244,7 +244,7 @@ def test_what_was_deleted_is_not_brought_back(backend: SQLiteMemoryBackend) -> N
     assert report.refused == {gone: "was deleted here"} and gone not in {i.memory_id for i in backend.items()}
 
 
-def test_a_strategy_that_has_not_proved_itself_is_not_shipped(backend: SQLiteMemoryBackend) -> None:
+def test_a_strategy_that_has_not_proved_itself_is_not_shipped(backend: SQLiteStrategyStore) -> None:
     hot = make_item(title="H", content="f({entity})", source_type="success", provenance={"source": "extracted", "confidence": "high"})
     backend.add(hot)
     assert list(export_pack(backend, "p_v1").refused) == [hot.memory_id] and "not proved" in refusal(hot)
@@ -261,7 +261,7 @@ def test_the_page_never_exceeds_its_budget(limit: int, texts: list[str]) -> None
     assert len("\n".join("  " + line for line in page.split("\n"))) <= max(limit, 2)
 
 
-def test_a_line_separator_within_a_strategy_does_not_end_its_line(backend: SQLiteMemoryBackend) -> None:
+def test_a_line_separator_within_a_strategy_does_not_end_its_line(backend: SQLiteStrategyStore) -> None:
     item = make_item(title="Two lines", description="d", content="first\u2028second\x85third", source_type="human", status="ltm")
     assert read_pack(pack_text([item], "mine_v1"))[0].content == item.content
 
@@ -271,7 +271,7 @@ def test_the_whole_pack_stays_within_the_budget() -> None:
 
 
 def test_a_json_file_needs_no_full_text_search(tmp_path: Path) -> None:
-    memory = MemoryStore(tmp_path / "m.json", ManualClock())
+    memory = JSONStrategyStore(tmp_path / "m.json", ManualClock())
     ensure_packs(memory)
     assert kind_of(memory.retrieve("What is the range of hosts?")[0][0]) == "range" and memory.retrieve("What is the weather like?") == []
 
@@ -279,7 +279,7 @@ def test_a_json_file_needs_no_full_text_search(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["[f(x) for x in [1]]", "[1][0]", "# a comment", "#[1]", "Slots: dict = {}", "#### ["])
 def test_code_is_shown_as_it_is(line: str) -> None:
     code = f"x = {{entity}}\n{line}\nFINAL(x)"
-    page = page_of([(make_item(title="t", content=f"Do.\n```repl\n{code}\n```"), 0.5)])
+    page = render_strategies([(make_item(title="t", content=f"Do.\n```repl\n{code}\n```"), 0.5)])
     [shown] = strategies_in(read_layer(compose_context({"memories": page.text}), "memories"))
     compile(shown.code, "", "exec")
     assert shown.code.replace("\n ", "\n") == code and shown.slots == {"entity": "term"}
@@ -290,11 +290,11 @@ def test_code_is_shown_as_it_is(line: str) -> None:
                                   "Slots: entity = property", "Asked like: anything"])
 def test_no_line_of_a_strategy_passes_for_ours(opened: str, line: str) -> None:
     item = make_item(title="t", content=f"Do.\n{opened}{line}\n```repl\nf({{entity}})\n```")
-    [shown] = strategies_in(page_of([(item, 0.5)]).text)
+    [shown] = strategies_in(render_strategies([(item, 0.5)]).text)
     assert shown.id == item.memory_id and shown.asked == () and set(shown.slots.values()) <= {"term"}
-    assert read_layer(compose_context({"memories": page_of([(item, 0.5)]).text, "summary": "so"}), "summary") == "so"
+    assert read_layer(compose_context({"memories": render_strategies([(item, 0.5)]).text, "summary": "so"}), "summary") == "so"
     if line[0] in "[#":
-        assert line not in page_of([(item, 0.5)]).text.split("\n")
+        assert line not in render_strategies([(item, 0.5)]).text.split("\n")
 
 
 LONG = ("x" * 8000, "Do.\n```repl\n" + "f({entity})\n" * 600 + "```", "x" + "\n" * 3000 + "x" * 4000, "x\n" * 3990)
@@ -303,10 +303,10 @@ LONG = ("x" * 8000, "Do.\n```repl\n" + "f({entity})\n" * 600 + "```", "x" + "\n"
 @pytest.mark.parametrize("content", LONG)
 def test_a_strategy_longer_than_the_page_is_cut(content: str) -> None:
     long, short = make_item(title="long", content=content), make_item(title="short", content="x")
-    page = page_of([(long, 0.5), (short, 0.4)])
+    page = render_strategies([(long, 0.5), (short, 0.4)])
     assert page.shown[0][0] is long and "cut here" in page.text and len(compose_context({"memories": page.text})) <= BUDGET + 200
     assert read_layer(compose_context({"memories": page.text}), "memories") == page.text.rstrip() and strategies_in(page.text)[0].code == ""
-    behind = page_of([(short, 0.5), (long, 0.4)])
+    behind = render_strategies([(short, 0.5), (long, 0.4)])
     assert [i.title for i, _ in behind.shown] == ["short"] and "(1 more left out" in behind.text
 
 
@@ -328,7 +328,7 @@ LOCAL = "print('value', len('value'))\n\ndef g(x):\n    return f(x)\ng('value')"
     ("names = [f'{entity}' for entity in g('prov:value')]", ""), ("f('prov:value', '{number}')", ""),
     ("entity = 'prov:value'\nf({entity})", ""), (LOCAL, LOCAL)])
 def test_code_is_generalised_where_it_names_and_nowhere_else(code: str, general: str) -> None:
-    assert generalise(code, "List 2 levels of prov:value below Agent", NAMES) == general
+    assert parameterize(code, "List 2 levels of prov:value below Agent", NAMES) == general
 
 
 @pytest.mark.parametrize("name", shipped_packs())
@@ -337,7 +337,7 @@ def test_what_a_shipped_strategy_did_is_that_strategy_again(name: str) -> None:
     links = [("Alpha", ["ex:Alpha", "http://e.org/ns#Alpha"]), ("Beta", ["ex:Beta", "http://e.org/ns#Beta"])]
     values = {"entity": "http://e.org/ns#Alpha", "entity2": "ex:Beta", "number": 7, "text": "a set of long steps", "question": task}
     for item in shipped_pack(name):
-        assert generalise(fill_slots(item.procedure, values), task, links) == ast.unparse(ast.parse(item.procedure)), item.title
+        assert parameterize(fill_slots(item.procedure, values), task, links) == ast.unparse(ast.parse(item.procedure)), item.title
 
 
 FORMS = ("f({})", "x = {}\nf(x)", "f([{}, 'prov:value'])", "{{{}: 1}}", "x[{}]", "{} in f('Agent')", "match x:\n    case {}:\n        f(x)")
@@ -347,5 +347,5 @@ FORMS = ("f({})", "x = {}\nf(x)", "f([{}, 'prov:value'])", "{{{}: 1}}", "x[{}]",
 def test_what_is_generalised_is_the_same_program(form: str, value: object) -> None:
     code = form.format(repr(value))
     values = {"entity": "prov:value", "entity2": "Agent", "number": value, "question": value, "text": value}
-    if made := generalise(code, f"{value} of prov:value?", NAMES):
+    if made := parameterize(code, f"{value} of prov:value?", NAMES):
         assert ast.dump(ast.parse(fill_slots(made, values))) == ast.dump(ast.parse(code)) or spelt(str(value)) in ("value", "agent")

@@ -11,7 +11,7 @@ import yaml
 
 from rlm.agent.learning.curriculum import promote
 from rlm.agent.memory.export_gates import candidates, export_pack, refusal
-from rlm.agent.memory.json_file import MemoryStore, open_memory
+from rlm.agent.memory.json_file import JSONStrategyStore, open_memory
 from rlm.agent.memory.packs import (
     ensure_packs,
     import_items,
@@ -23,9 +23,9 @@ from rlm.agent.memory.packs import (
     read_yaml,
     shipped_pack,
 )
-from rlm.agent.memory.sqlite import SQLiteMemoryBackend
-from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
-from rlm.agent.memory.strategy import CONTENT_LIMIT, MemoryItem, make_item, safe_item
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
+from rlm.agent.memory.strategy import CONTENT_LIMIT, Strategy, make_item, redact_strategy
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.store.sqlite.database import SQLiteDatabase
@@ -37,23 +37,23 @@ CODE = "Look.\n\n```repl\nfor c in {entity}:\n  FINAL(c)\n```"
 
 
 @pytest.fixture(params=["sqlite", "file"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StrategyStore]:
     "An empty memory of either kind."
     if request.param == "file":
-        yield MemoryStore(tmp_path / "memory.json")
+        yield JSONStrategyStore(tmp_path / "memory.json")
         return
-    with_rows = SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(":memory:")))
+    with_rows = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
     yield with_rows
     with_rows.close()
 
 
-def line(item: MemoryItem, pack: str = "mine_v1", **more: Any) -> str:
+def line(item: Strategy, pack: str = "mine_v1", **more: Any) -> str:
     "A pack of one strategy, with more in it than a pack has."
     told = json.loads(pack_text([item], pack))
     return json.dumps(told | more | {"provenance": told["provenance"] | more.get("provenance", {})})
 
 
-def only(backend: MemoryBackend) -> MemoryItem:
+def only(backend: StrategyStore) -> Strategy:
     [found] = backend.items()
     return found
 
@@ -61,14 +61,14 @@ def only(backend: MemoryBackend) -> MemoryItem:
 # ---------------------------------------------------------------- versions
 
 @pytest.mark.parametrize("name", ["x_v" + "9" * 5000, "x_v1234567890", "core_v1", None, 3, ["x_v2"]])
-def test_no_name_of_a_pack_stops_the_store(name: Any, backend: MemoryBackend) -> None:
+def test_no_name_of_a_pack_stops_the_store(name: Any, backend: StrategyStore) -> None:
     assert 0 <= pack_version(name) < 10**9
     item = shipped_pack("core_v1")[0]
     import_items(backend, read_pack(line(item, provenance={"pack": name})))
     assert len(ensure_packs(backend).refused) == 0
 
 
-def test_versions_are_compared_within_one_pack_only(backend: MemoryBackend) -> None:
+def test_versions_are_compared_within_one_pack_only(backend: StrategyStore) -> None:
     item = make_item(title="t", content="c")
 
     def told(pack: str) -> str:
@@ -83,7 +83,7 @@ def test_versions_are_compared_within_one_pack_only(backend: MemoryBackend) -> N
 
 # ---------------------------------------------------------------- what a pack may say
 
-def test_a_pack_brings_no_counters_and_no_runs(backend: MemoryBackend) -> None:
+def test_a_pack_brings_no_counters_and_no_runs(backend: StrategyStore) -> None:
     claims = {"source": "extracted", "run_id": "r-1", "trajectory_id": "t-1", "confidence": "high",
               "earlier": ["mine_v3"], "curriculum_id": "prov_v1"}
     counts = {"access_count": 500, "success_count": 500, "failure_count": 2}
@@ -94,7 +94,7 @@ def test_a_pack_brings_no_counters_and_no_runs(backend: MemoryBackend) -> None:
     assert kept.provenance == {"source": "pack", "pack": "mine_v1", "curriculum_id": "prov_v1"}
 
 
-def test_a_file_of_candidates_brings_none_either(tmp_path: Path, backend: MemoryBackend) -> None:
+def test_a_file_of_candidates_brings_none_either(tmp_path: Path, backend: StrategyStore) -> None:
     entry = {"title": "t", "content": "c", "success_count": 500, "task_query": "q", "provenance": {"source": "extracted", "run_id": "r"}}
     for pack in ("mine_v1", None):
         (file := tmp_path / "c.yaml").write_text(yaml.safe_dump({"pack": pack, "strategies": [entry]}))
@@ -105,15 +105,15 @@ def test_a_file_of_candidates_brings_none_either(tmp_path: Path, backend: Memory
 
 # ---------------------------------------------------------------- what was learned here
 
-def learned(backend: MemoryBackend, **more: Any) -> MemoryItem:
+def learned(backend: StrategyStore, **more: Any) -> Strategy:
     "A strategy that a run taught, on trial."
     item = make_item(title="Subclasses", content=CODE, source_type="success", examples=["What is below {entity}?"],
                      provenance={"source": "extracted", "run_id": "r-1", "trajectory_id": "t-1", "confidence": "medium"}, **more)
-    backend.save_artifacts(Experience("r-1", "t-1", "q", "a", 1, True, {}, Judgment(True, "yes", "high")), [item])
+    backend.save_artifacts(StoredRun("r-1", "t-1", "q", "a", 1, True, {}, Judgment(True, "yes", "high")), [item])
     return item
 
 
-def reviewed(backend: MemoryBackend, folder: Path, **edits: Any) -> MemoryItem:
+def reviewed(backend: StrategyStore, folder: Path, **edits: Any) -> Strategy:
     "What is in the store after a person has edited its candidates."
     found = yaml.safe_load(candidates(backend.items(), "mine_v1"))
     found["strategies"] = [{**entry, "keep": True, **edits} for entry in found["strategies"]]
@@ -123,50 +123,50 @@ def reviewed(backend: MemoryBackend, folder: Path, **edits: Any) -> MemoryItem:
 
 
 @pytest.mark.parametrize("edits", [{"description": "All below"}, {"content": CODE.replace("  FINAL", "    FINAL")}, {}])
-def test_a_review_counts_and_keeps_what_taught_it(backend: MemoryBackend, tmp_path: Path, edits: dict[str, Any]) -> None:
+def test_a_review_counts_and_keeps_what_taught_it(backend: StrategyStore, tmp_path: Path, edits: dict[str, Any]) -> None:
     item = learned(backend)
     now = reviewed(backend, tmp_path, **edits)
     assert now.memory_id == item.memory_id and now.status == "ltm" and refusal(now) == ""
     assert now.description == edits.get("description", item.description)
     assert now.content == edits.get("content", item.content).strip() + "\n"
     assert {k: now.provenance[k] for k in item.provenance} == dict(item.provenance), "the run that taught it"
-    backend.save_artifacts(Experience("r-2", "t-2", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
-    backend.save_artifacts(Experience("r-3", "t-3", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
+    backend.save_artifacts(StoredRun("r-2", "t-2", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
+    backend.save_artifacts(StoredRun("r-3", "t-3", "q", "a", 1, True, {}, Judgment(False, "no", "high")), (), [(now, 1.0)])
     assert promote(backend, PromotionPolicy()) == {item.memory_id: "hot"}, "the gate still looks at it"
 
 
-def test_a_pack_describes_what_was_learned_here_and_leaves_it_on_trial(backend: MemoryBackend) -> None:
+def test_a_pack_describes_what_was_learned_here_and_leaves_it_on_trial(backend: StrategyStore) -> None:
     item = learned(backend)
     better = replace(item, description="All below")
     assert import_items(backend, read_pack(pack_text([better], "mine_v1"))).updated == (item.memory_id,)
     now = only(backend)
     assert now.status == "hot" and now.description == "All below" and now.provenance["source"] == "extracted"
-    runs = [Experience(f"r-{n}", f"u-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high")) for n in range(5)]
+    runs = [StoredRun(f"r-{n}", f"u-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high")) for n in range(5)]
     for run in runs:
         backend.save_artifacts(run, (), [(now, 1.0)])
     assert promote(backend, PromotionPolicy()) == {item.memory_id: "ltm"}
 
 
-def test_a_held_strategy_is_not_freed_by_a_review(backend: MemoryBackend, tmp_path: Path) -> None:
+def test_a_held_strategy_is_not_freed_by_a_review(backend: StrategyStore, tmp_path: Path) -> None:
     item = learned(backend)
     backend.update(replace(only(backend), status="held"))
     assert reviewed(backend, tmp_path, description="x").status == "held" and only(backend).memory_id == item.memory_id
 
 
-def test_a_mended_indentation_arrives(backend: MemoryBackend) -> None:
+def test_a_mended_indentation_arrives(backend: StrategyStore) -> None:
     item = make_item(title="t", content=CODE)
-    mended = replace(item, content=item.content.replace("  FINAL", "    FINAL"))
-    assert mended.memory_id == item.memory_id
+    correct_spelling = replace(item, content=item.content.replace("  FINAL", "    FINAL"))
+    assert correct_spelling.memory_id == item.memory_id
     import_items(backend, read_pack(pack_text([item], "mine_v1")))
-    assert import_items(backend, read_pack(pack_text([mended], "mine_v2"))).updated == (item.memory_id,)
-    assert only(backend).content == mended.content
+    assert import_items(backend, read_pack(pack_text([correct_spelling], "mine_v2"))).updated == (item.memory_id,)
+    assert only(backend).content == correct_spelling.content
     assert import_items(backend, read_pack(pack_text([item], "mine_v1"))).unchanged == (item.memory_id,)
-    assert import_items(backend, read_pack(pack_text([mended], "mine_v2"))).unchanged == (item.memory_id,)
+    assert import_items(backend, read_pack(pack_text([correct_spelling], "mine_v2"))).unchanged == (item.memory_id,)
 
 
 def test_a_mended_content_is_found_in_the_store(tmp_path: Path) -> None:
     backend = open_memory(tmp_path / "m.db")
-    assert isinstance(backend, SQLiteMemoryBackend)
+    assert isinstance(backend, SQLiteStrategyStore)
     item = make_item(title="List things", content=CODE, examples=["list {entity}"])
     backend.add(item)
     backend.update(replace(only(backend), title="list Things", content=CODE.replace("  FINAL", "    FINAL") + "\n"))
@@ -178,7 +178,7 @@ def test_a_mended_content_is_found_in_the_store(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- credentials
 
-def test_a_pack_with_a_credential_is_known_the_second_time(backend: MemoryBackend) -> None:
+def test_a_pack_with_a_credential_is_known_the_second_time(backend: StrategyStore) -> None:
     text = pack_text([make_item(title="t", content=f"Log in: {SECRET}"), make_item(title="u", content="c", description=SECRET)], "mine_v1")
     reports = [import_items(backend, read_pack(text)) for _ in range(3)]
     assert [len(r.added) for r in reports] == [2, 0, 0] and [len(r.unchanged) for r in reports] == [0, 2, 2]
@@ -190,7 +190,7 @@ FULL = {"title": 160, "description": 600, "content": CONTENT_LIMIT, "examples": 
 
 @pytest.mark.parametrize("back", [0, 4, 11, 18])
 @pytest.mark.parametrize("field", FULL)
-def test_what_was_redacted_can_be_read_again(field: str, back: int, backend: MemoryBackend, tmp_path: Path) -> None:
+def test_what_was_redacted_can_be_read_again(field: str, back: int, backend: StrategyStore, tmp_path: Path) -> None:
     end = " pin: 1234" + " y" * (back // 2)
     said = ("x " * 6000)[:FULL[field] - len(end)] + end
     given: dict[str, Any] = {"title": "t", "content": "c", field: [said] if field in ("examples", "tags") else said}
@@ -202,28 +202,28 @@ def test_what_was_redacted_can_be_read_again(field: str, back: int, backend: Mem
     shown = shown if isinstance(shown, str) else shown[0]
     assert "1234" not in shown and shown.count("[") == shown.count("]"), "no note is cut in two"
     assert import_items(backend, read_pack(pack_text([item], "mine_v1"))).added == ()
-    if isinstance(backend, MemoryStore):
+    if isinstance(backend, JSONStrategyStore):
         assert open_memory(backend.path).items() == [kept]
 
 
 def test_labels_are_cut_after_redaction_too() -> None:
     label = "x" * 500 + " pin: 1234"
-    kept = safe_item(make_item(title="t", content="c", scope={"tools": [label]}))
+    kept = redact_strategy(make_item(title="t", content="c", scope={"tools": [label]}))
     assert make_item(title="t", content="c", scope=kept.scope).memory_id == kept.memory_id
-    assert safe_item(odd := make_item(title="t", content="c", tags=["b", "a"])) is odd
+    assert redact_strategy(odd := make_item(title="t", content="c", tags=["b", "a"])) is odd
 
 
 def test_a_file_of_another_limit_is_read_as_it_is(tmp_path: Path) -> None:
-    store = MemoryStore(tmp_path / "m.json")
-    long = MemoryItem("t" * 200, "", "c" * 9000, examples=("e" * 300,), scope={"note": "x"})
-    assert store.add(long) and MemoryStore(store.path).items() == store.items()
+    store = JSONStrategyStore(tmp_path / "m.json")
+    long = Strategy("t" * 200, "", "c" * 9000, examples=("e" * 300,), scope={"note": "x"})
+    assert store.add(long) and JSONStrategyStore(store.path).items() == store.items()
     assert "no store would take it" in refusal(long) and export_pack(store, "mine_v1").items == ()
     for field, odd in [("title", 3), ("tags", "ab"), ("status", "x"), ("access_count", -1), ("source_type", "pack"), ("more", 1)]:
         found = json.loads(store.path.read_text())
         found["strategies"][0][field] = odd
         (bad := tmp_path / "bad.json").write_text(json.dumps(found))
         with pytest.raises(Exception, match="is no memory of strategies"):
-            MemoryStore(bad)
+            JSONStrategyStore(bad)
 
 
 def test_a_content_of_exactly_the_limit_goes_round() -> None:

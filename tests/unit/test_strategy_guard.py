@@ -15,11 +15,11 @@ from rlm.agent.learning.judge import extract_trajectory_artifact
 from rlm.agent.memory import packs
 from rlm.agent.memory.export_gates import fixed_names, refusal
 from rlm.agent.memory.injection import format_memories_for_injection
-from rlm.agent.memory.json_file import MemoryStore, open_memory
+from rlm.agent.memory.json_file import JSONStrategyStore, open_memory
 from rlm.agent.memory.packs import read_authored, read_pack, read_strategies, shipped_pack, shipped_packs
-from rlm.agent.memory.sqlite import SQLiteMemoryBackend
-from rlm.agent.memory.store import Experience, Judgment, MemoryBackend
-from rlm.agent.memory.strategy import make_item, safe_item
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
+from rlm.agent.memory.strategy import make_item, redact_strategy
 from rlm.agent.models.base import ScriptedModel
 from rlm.agent.tracing.logger import LOGGED, RLMLogger, load_trajectory, log_end, log_start, log_step
 from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory
@@ -41,27 +41,27 @@ RUN = Trajectory(f"What is {KEY}?", (Step(1, "", f"found = search_entity('{KEY}'
 
 
 def test_a_strategy_loses_its_credentials_and_keeps_its_shape() -> None:
-    kept = safe_item(ITEM)
+    kept = redact_strategy(ITEM)
     assert KEY not in repr((kept.title, kept.description, kept.content, kept.examples, kept.task_query))
     assert len(kept.examples) == 2 and kept.examples[1] == "who am I" and kept.provenance["flags"] and kept.memory_id != ITEM.memory_id
-    assert safe_item(kept).memory_id == kept.memory_id and safe_item(kept).examples == kept.examples
-    assert safe_item(ITEM, "allow").content == ITEM.content
+    assert redact_strategy(kept).memory_id == kept.memory_id and redact_strategy(kept).examples == kept.examples
+    assert redact_strategy(ITEM, "allow").content == ITEM.content
     plain = make_item(title="Look up", content="Run it.")
-    assert safe_item(plain) is plain
+    assert redact_strategy(plain) is plain
     with pytest.raises(InvalidInput, match="holds a"):
-        safe_item(ITEM, "refuse")
+        redact_strategy(ITEM, "refuse")
 
 
 def test_labels_beside_the_words_pass_the_guard_too() -> None:
     for field, odd in [("scope", {"ontology": KEY}), ("tags", (KEY,)), ("provenance", {"written_by": [f"me, {KEY}"]})]:
         item = make_item(title="Look up", content="Run it.", **{field: odd})
-        kept = safe_item(item)
+        kept = redact_strategy(item)
         assert KEY not in repr([kept.scope, kept.tags, kept.provenance]) and kept.provenance["flags"] == ["secret: token"]
-        assert safe_item(kept) is kept and KEY in repr([(k := safe_item(item, "allow")).scope, k.tags, k.provenance])
+        assert redact_strategy(kept) is kept and KEY in repr([(k := redact_strategy(item, "allow")).scope, k.tags, k.provenance])
         again = replace(kept, **{field: odd})  # a flag that is known already excuses nothing
-        assert KEY not in repr([(k := safe_item(again)).scope, k.tags, k.provenance])
+        assert KEY not in repr([(k := redact_strategy(again)).scope, k.tags, k.provenance])
         with pytest.raises(InvalidInput, match="holds a token"):
-            safe_item(item, "refuse")
+            redact_strategy(item, "refuse")
 
 
 ODD = [{"slots": ["entity"]}, {"slots": {"entity": ["a"]}}, {"slots": "entity"}, {"ontology": ["prov"]}, {"note": "x"},
@@ -83,14 +83,14 @@ def test_a_store_that_holds_an_odd_scope_still_serves(name: str, scope: dict[str
     item = replace(make_item(title="List the subclasses of a class", content="Look down.", examples=asked), scope=scope, status="ltm")
     backend = open_memory(tmp_path / name)
     backend.add(item)
-    if isinstance(backend, SQLiteMemoryBackend):
+    if isinstance(backend, SQLiteStrategyStore):
         backend.close()
     again = open_memory(tmp_path / name)
     assert [i.memory_id for i in again.items()] == [item.memory_id]
     found = again.retrieve("What are the subclasses of Activity?", ontology="prov", kinds=[["class"]])
     assert [i.memory_id for i, _ in found] == ([] if "ontology" in scope else [item.memory_id])
     assert len(strategies_in(format_memories_for_injection([(item, 0.5)]))) == 1
-    if isinstance(again, SQLiteMemoryBackend):
+    if isinstance(again, SQLiteStrategyStore):
         again.close()
 
 
@@ -134,16 +134,16 @@ def test_what_looks_like_a_name_and_is_none(said: str) -> None:
     assert fixed_names(make_item(title="t", content=said)) == []
 
 
-@pytest.mark.parametrize("open_one", [lambda folder: SQLiteMemoryBackend(SQLiteStorage(SQLiteDatabase(folder / "memory.db"))),
-                                      lambda folder: MemoryStore(folder / "memory.json")], ids=["sqlite", "file"])
-def test_no_backend_stores_a_credential(open_one: Callable[[Path], MemoryBackend], tmp_path: Path) -> None:
+@pytest.mark.parametrize("open_one", [lambda folder: SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(folder / "memory.db"))),
+                                      lambda folder: JSONStrategyStore(folder / "memory.json")], ids=["sqlite", "file"])
+def test_no_backend_stores_a_credential(open_one: Callable[[Path], StrategyStore], tmp_path: Path) -> None:
     backend = open_one(tmp_path)
     assert backend.add(ITEM) and not backend.add(ITEM)
     [kept] = backend.items()
     backend.update(replace(kept, description=f"Now {KEY}.", examples=(f"is {KEY} mine",)))
     [kept] = backend.items()
     assert "redacted" in kept.description and "redacted" in kept.examples[0]
-    if isinstance(backend, SQLiteMemoryBackend):
+    if isinstance(backend, SQLiteStrategyStore):
         backend.close()
     assert KEY.encode() not in b"".join(p.read_bytes() for p in tmp_path.iterdir())
 
@@ -159,7 +159,7 @@ def test_what_a_run_teaches_holds_none(model: ScriptedModel | None) -> None:
 
 def test_the_shipped_packs_have_nothing_to_hide() -> None:
     for name in shipped_packs():
-        assert all(safe_item(item) is item for item in shipped_pack(name))
+        assert all(redact_strategy(item) is item for item in shipped_pack(name))
 
 
 @pytest.mark.parametrize("where", range(60, 420, 7))
@@ -183,7 +183,7 @@ def test_a_log_holds_none(tmp_path: Path) -> None:
     assert load_trajectory(logger.path).answer == "[redacted: token]"
 
 
-DONE = Experience("r-1", "t-1", RUN.task, KEY, 1, True, extract_trajectory_artifact(RUN), Judgment(False, f"No, {KEY}.", "low", (KEY,)),
+DONE = StoredRun("r-1", "t-1", RUN.task, KEY, 1, True, extract_trajectory_artifact(RUN), Judgment(False, f"No, {KEY}.", "low", (KEY,)),
                   notes=f"비밀번호는 hunter2x9! and {KEY}")
 
 
@@ -192,8 +192,8 @@ DONE = Experience("r-1", "t-1", RUN.task, KEY, 1, True, extract_trajectory_artif
 def test_a_run_is_kept_without_credentials_unless_they_are_allowed(name: str, mode: str, tmp_path: Path) -> None:
     backend = open_memory(tmp_path / name, settings=Settings(secrets=mode))
     backend.save_artifacts(DONE)
-    [kept] = backend.experiences()
-    if isinstance(backend, SQLiteMemoryBackend):
+    [kept] = backend.runs()
+    if isinstance(backend, SQLiteStrategyStore):
         backend.close()
     bytes_there = b"".join(p.read_bytes() for p in tmp_path.iterdir())
     if mode == "allow":
@@ -210,12 +210,12 @@ def test_a_run_is_kept_without_credentials_unless_they_are_allowed(name: str, mo
 def test_a_run_with_half_a_surrogate_pair_is_kept(name: str, mode: str, tmp_path: Path) -> None:
     "It was paid for; no store can hold it as it is."
     half = "a\ud800b"
-    run = Experience("r-1", "t-1", "q", half, 1, True, {"steps": [{"code": half, half: 1}]}, Judgment(False, half, "low", (half,)),
+    run = StoredRun("r-1", "t-1", "q", half, 1, True, {"steps": [{"code": half, half: 1}]}, Judgment(False, half, "low", (half,)),
                      notes=half)
     backend = open_memory(tmp_path / name, settings=Settings(secrets=mode))
     backend.save_artifacts(run)
-    [kept] = backend.experiences()
-    if isinstance(backend, SQLiteMemoryBackend):
+    [kept] = backend.runs()
+    if isinstance(backend, SQLiteStrategyStore):
         backend.close()
     assert kept.answer == kept.notes == "a\ufffdb" and kept.artifact == {"steps": [{"code": "a\ufffdb", "a\ufffdb": 1}]}
     assert kept.judgment == Judgment(False, "a\ufffdb", "low", ("a\ufffdb",))
@@ -223,14 +223,14 @@ def test_a_run_with_half_a_surrogate_pair_is_kept(name: str, mode: str, tmp_path
 
 @pytest.mark.parametrize("mode", ["redact", "allow"])
 def test_a_run_with_a_nul_can_be_exported_and_imported(mode: str, tmp_path: Path) -> None:
-    run = Experience("r-1", "t-1", "q\0", "a\0b", 1, True, {"steps": [{"code": "a\0b"}]}, Judgment(False, "a\0b", "low", ("a\0b",)),
+    run = StoredRun("r-1", "t-1", "q\0", "a\0b", 1, True, {"steps": [{"code": "a\0b"}]}, Judgment(False, "a\0b", "low", ("a\0b",)),
                      notes="a\0b")
     with closing(open_memory(tmp_path / "memory.db", settings=Settings(secrets=mode))) as backend:
         backend.save_artifacts(run)
-        [kept] = backend.experiences()
+        [kept] = backend.runs()
         assert kept.answer == kept.notes == "a\ufffdb" and kept.task == "q\ufffd"
         backend.store.db.query("UPDATE trajectories SET final_answer = ?", ("a\0b",))  # as an earlier version stored it
         export_file(backend.store, tmp_path / "all.jsonl", ManualClock().now())
     with closing(open_memory(tmp_path / "other.db")) as there:
         assert import_file(there.store, tmp_path / "all.jsonl").rows["trajectories"] == 1
-        assert [e.answer for e in there.experiences()] == ["a\ufffdb"]
+        assert [e.answer for e in there.runs()] == ["a\ufffdb"]

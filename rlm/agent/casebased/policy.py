@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['VIEWS', 'MOST_TRIED', 'NEAR', 'CLEAR', 'TORN', 'LEAST_SCORE', 'SURE', 'without_names', 'open_words', 'covered',
-           'View', 'seen_answer', 'Turn', 'turns_in', 'unknown', 'doubted', 'plans', 'torn', 'around', 'own_names',
-           'next_move', 'HabitModel']
+           'View', 'seen_answer', 'Turn', 'turns_in', 'unknown', 'reject_empty_result', 'candidate_programs',
+           'rival_strategies', 'explore_fallback', 'own_names', 'next_move', 'CaseBasedModel']
 
 # %% ../../../nbs/80_learning/18_policy.ipynb #45764390
 import re
@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .slot_filling import EMPTY, Names, fill, look, name_things, read_value, strategies_in
+from .slot_filling import EMPTY, QuestionEntities, fill, lookup_code, link_entities, read_value, strategies_in
 from ..loop.prompt import read_layer, read_task
 from ..memory.linking import mentions_in
 from ..memory.questions import own_name
 from ..memory.strategy import fill_slots
-from ..models.base import Message, ModelError, Reply, Usage
+from ..models.base import Message, ModelError, Completion, Usage
 from ...core.text import tokens
 
 # %% ../../../nbs/80_learning/18_policy.ipynb #7e9f07a9
-def without_names(names: Names,  # what the question names
+def without_names(names: QuestionEntities,  # what the question names
                   ) -> str:
     "The question without them."
     text = names.question
@@ -31,7 +31,7 @@ def without_names(names: Names,  # what the question names
     return text
 
 
-def open_words(names: Names,  # what the question names
+def open_words(names: QuestionEntities,  # what the question names
                ) -> set[str]:
     "The words that say what is asked for: those that are neither names nor empty."
     text = without_names(names)
@@ -127,14 +127,14 @@ _NOT = re.compile(r"\b(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b(?
                   r"|지 않(?:나요|은가|는가|죠|지)", re.I | re.A)
 
 
-def doubted(code: str,            # a procedure that is to be run
+def reject_empty_result(code: str,            # a procedure that is to be run
             doubt: str = _DOUBT,  # what is no answer
             ) -> str:
     "The same, but finding nothing is no answer: the question may have meant something else."
     return doubt.format(nothing=_NOTHING) + re.sub(r"\bFINAL\(", "settle(", code)
 
 # %% ../../../nbs/80_learning/18_policy.ipynb #0a937982
-def plans(names: Names,    # what the question names
+def candidate_programs(names: QuestionEntities,    # what the question names
           memories: str,   # the strategies of the prompt
           ) -> list[str]:  # replies
     "The strategies that fit, filled."
@@ -147,12 +147,12 @@ def plans(names: Names,    # what the question names
         if values is not None and len(found) < MOST_TRIED:
             code = fill_slots(shown.code, values)
             denied = _NOT.search(without_names(names))
-            code = doubted(code, _DENIED) if denied else code if shown.score >= SURE else doubted(code)
+            code = reject_empty_result(code, _DENIED) if denied else code if shown.score >= SURE else reject_empty_result(code)
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", code))
     return found
 
 
-def torn(memories: str,  # the strategies of the prompt
+def rival_strategies(memories: str,  # the strategies of the prompt
          ) -> tuple[str, ...]:  # the titles of two; empty when there is a best one
     "Two strategies that fit about equally badly."
     some = [shown for shown in strategies_in(memories) if shown.code]
@@ -162,7 +162,7 @@ def torn(memories: str,  # the strategies of the prompt
     return some[0].title, other.title
 
 # %% ../../../nbs/80_learning/18_policy.ipynb #87ae6e98
-def around(names: Names,         # what the question names
+def explore_fallback(names: QuestionEntities,         # what the question names
            turns: Sequence[Turn],  # since no strategy was left
            ) -> str:
     "The next look around, or the answer if the last one showed it."
@@ -180,7 +180,7 @@ def around(names: Names,         # what the question names
 # %% ../../../nbs/80_learning/18_policy.ipynb #48f4d49a
 def own_names(context: str,  # context of a run
               ) -> frozenset[str]:
-    "Names that a question may use without naming a term: the ontology's own, and those of its languages."
+    "QuestionEntities that a question may use without naming a term: the ontology's own, and those of its languages."
     card = read_layer(context, "card")
     return own_name(re.split(r"[:.]", card, maxsplit=1)[0].strip()) | {"owl", "rdf", "rdfs", "sparql"}
 
@@ -195,30 +195,30 @@ def next_move(messages: Sequence[Message],  # messages of a run
         return unknown("there is no ontology to look into.")
     turns = turns_in(messages)
     if not turns:
-        return _block("Which terms does the question name?", look(mentions_in(task)))
-    names = name_things(task, turns[0].observation, own_names(context))
+        return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
+    names = link_entities(task, turns[0].observation, own_names(context))
     memories = read_layer(context, "memories")
-    if (two := torn(memories)) and not names.unknown:
+    if (two := rival_strategies(memories)) and not names.unknown:
         return unknown(f"the question may mean two things: {two[0]!r}, or {two[1]!r}.")
-    found = plans(names, memories)
+    found = candidate_programs(names, memories)
     if len(turns) <= len(found):
         return found[len(turns) - 1]
     if len(turns) > 1 and read_value(turns[-1].observation) == _NOTHING:
         return unknown("what fits the question best finds nothing, and the question may mean something else.")
     if absent := [m.text for m in names.unknown] or list(names.strays):
         return unknown(f"no term of this ontology is called {absent[0]!r}.")
-    return around(names, turns[1 + len(found):])
+    return explore_fallback(names, turns[1 + len(found):])
 
 # %% ../../../nbs/80_learning/18_policy.ipynb #ad34ccac
-class HabitModel:
+class CaseBasedModel:
     "Answers from procedural memory alone. Keeps no state; threads may share it."
 
     name = "habit"
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
-                 max_tokens: int | None = None) -> Reply:
+                 max_tokens: int | None = None) -> Completion:
         "The next move. It costs no tokens. Raises `ModelError` for anything but a run of the loop."
-        return Reply(next_move(messages), Usage(calls=1))
+        return Completion(next_move(messages), Usage(calls=1))
 
     def __repr__(self) -> str:
-        return "HabitModel()"
+        return "CaseBasedModel()"

@@ -16,9 +16,9 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from .judge import Expectation, read_expectation
-from .pipeline import Setting, Task, rlm_run_with_memory
+from .pipeline import AgentConfig, Task, rlm_run_with_memory
 from ..memory.packs import read_text, read_yaml
-from ..memory.store import MemoryBackend
+from ..memory.store import StrategyStore
 from ..ontology import OntologyContext
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
@@ -143,7 +143,7 @@ class Training:
 HEADERS = ("arm", "pass", "runs", "success", "failure", "unknown", "iterations", "characters", "learned")
 
 # %% ../../../nbs/80_learning/16_curriculum.ipynb #e5567186
-def promote(backend: MemoryBackend,  # store of the strategies
+def promote(backend: StrategyStore,  # store of the strategies
             gate: PromotionPolicy,  # the limits, the same as for rules
             ) -> dict[str, str]:      # strategy → its new status
     "Let the gate look at every strategy that was learned here. Doing it twice changes nothing more."
@@ -159,14 +159,14 @@ def promote(backend: MemoryBackend,  # store of the strategies
     return changed
 
 # %% ../../../nbs/80_learning/16_curriculum.ipynb #a0b8bb95
-def _done(backend: MemoryBackend, curriculum: Curriculum) -> Counter[str]:
+def _done(backend: StrategyStore, curriculum: Curriculum) -> Counter[str]:
     "How often each task is stored."
-    return Counter(e.task_id for e in backend.experiences() if e.curriculum_id == curriculum.id and e.task_id)
+    return Counter(e.task_id for e in backend.runs() if e.curriculum_id == curriculum.id and e.task_id)
 
 
 def train(curriculum: Curriculum,      # the questions
-          backend: MemoryBackend,       # what learns
-          setting: Setting,             # how runs are made
+          backend: StrategyStore,       # what learns
+          setting: AgentConfig,             # how runs are made
           context: OntologyContext,     # context of the curriculum's ontology
           *,
           passes: int = 1,              # how often each question is to have been asked, earlier trainings included

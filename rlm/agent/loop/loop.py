@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
 
-from .budget import Budget, RunLimits, Spent, require_prices
+from .budget import Budget, RunLimits, BudgetExceeded, require_prices
 from .prompt import indented, system_prompt, task_message
 from ..models.base import Message, Model, ModelError
 from ..sandbox import DIALECT, Limits, Sandbox, StepResult, open_sandbox
@@ -274,7 +274,7 @@ def take_answer(run: Run,            # run that made the step
 def make_step(run: Run,          # run to be carried on
               sandbox: Sandbox,  # started
               ) -> tuple[Step, bool]:  # the step, and whether the run is over
-    "Take one step. Raises `Spent`, `ModelError`."
+    "Take one step. Raises `BudgetExceeded`, `ModelError`."
     run.budget.step()
     number, said = len(run.steps) + 1, run.budget.ask(run.model, run.messages)
     block = first_block(said.text)
@@ -305,7 +305,7 @@ def carry_on(run: Run,          # at its start
     while True:
         try:
             step, over = make_step(run, sandbox)
-        except Spent as e:
+        except BudgetExceeded as e:
             return e.reason, e.message
         except ModelError as e:
             if run.steps:

@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 from .packs import pack_line, pack_text, read_line
-from .store import MemoryBackend
-from .strategy import MemoryItem, safe_item, slots_in, texts_in
+from .store import StrategyStore
+from .strategy import Strategy, redact_strategy, slots_in, texts_in
 from ...core.errors import InvalidInput
 from ...core.guard import screen
 from ...core.promotion import Evidence, PromotionPolicy, judge
@@ -32,13 +32,13 @@ _NAME = re.compile(r"""(["'])([A-Z][a-z]\w*(?: [A-Z]\w*)*|[a-z]+[A-Z]\w*)\1""")
 _CAPITALS_OF_OURS = re.compile(r"(?:Inverse)?Functional|(?:A|Ir)?(?:[Ss]ymmetric|[Rr]eflexive)|Transitive|NamedIndividual")
 
 
-def carried(item: MemoryItem,  # a strategy
+def carried(item: Strategy,  # a strategy
             ) -> list[str]:
     "The texts that a pack would carry."
     return list(texts_in(json.loads(pack_line(item, ""))))
 
 
-def fixed_names(item: MemoryItem,  # a strategy
+def fixed_names(item: Strategy,  # a strategy
                 ) -> list[str]:
     "IRIs and prefixed names that belong to some ontology, or to a place, in all that a pack would carry; IRIs first."
     text = "\n".join(carried(item))
@@ -47,7 +47,7 @@ def fixed_names(item: MemoryItem,  # a strategy
     return list(dict.fromkeys(found))
 
 
-def generalisation(item: MemoryItem,  # a strategy
+def generalisation(item: Strategy,  # a strategy
                    ) -> float:        # in [0, 1]
     "How little a strategy is tied to the names it was learned with."
     written = [m[2] for m in _NAME.finditer(item.procedure) if not _CAPITALS_OF_OURS.fullmatch(m[2])]
@@ -59,7 +59,7 @@ GATE = PromotionPolicy()  # of rules and strategies, with its defaults
 GENERAL = 0.75  # the least generalisation score of a universal strategy
 
 
-def proved(item: MemoryItem,            # a strategy
+def proved(item: Strategy,            # a strategy
            gate: PromotionPolicy = GATE,           # the promotion gate of rules and strategies
            ) -> bool:
     "Whether a strategy has earned trust: a person wrote it, it was promoted, or its own counts would promote it now."
@@ -72,7 +72,7 @@ def proved(item: MemoryItem,            # a strategy
     return counted or sure
 
 # %% ../../../nbs/80_learning/10_export_gates.ipynb #e80dd751
-def refusal(item: MemoryItem,            # a strategy
+def refusal(item: Strategy,            # a strategy
             ontology: str | None = None,  # what the pack is for; None: universal
             gate: PromotionPolicy = GATE,            # the promotion gate
             least: float = GENERAL,       # generalisation score
@@ -82,7 +82,7 @@ def refusal(item: MemoryItem,            # a strategy
         return "it was learned from a failure that no verifier has confirmed"
     if item.status in ("held", "archived"):
         return f"its status is {item.status}"
-    if safe_item(item).flagged:
+    if redact_strategy(item).flagged:
         return "it gives orders to its reader"
     if not proved(item, gate):
         return f"it has not proved itself: {item.success_count} successes, {item.failure_count} failures"
@@ -106,7 +106,7 @@ class Export:
     "What goes into a pack, and what does not."
 
     pack: str  # its name
-    items: tuple[MemoryItem, ...]  # that passed, by id
+    items: tuple[Strategy, ...]  # that passed, by id
     refused: Mapping[str, str]  # id → why
 
     @property
@@ -118,7 +118,7 @@ class Export:
         return f"<{self.pack}: {len(self.items)} strategies, {len(self.refused)} refused>"
 
 
-def export_pack(backend: MemoryBackend,        # where from
+def export_pack(backend: StrategyStore,        # where from
                 pack: str,                     # the name of the pack: prov_v2
                 ontology: str | None = None,   # what it is for; None: universal
                 gate: PromotionPolicy = GATE,             # the promotion gate
@@ -144,7 +144,7 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(_Text, lambda d, text: d.represent_scalar("tag:yaml.org,2002:str", text, style="|"))
 
 
-def _entry(item: MemoryItem, why: str) -> dict[str, Any]:
+def _entry(item: Strategy, why: str) -> dict[str, Any]:
     "A strategy as people edit it."
     told = f"used {item.access_count}, helped {item.success_count}, failed {item.failure_count}, generalisation {generalisation(item):.2f}"
     return {"title": item.title, "keep": not why, "why": f"{why or 'passes'} ({told})", "description": item.description,
@@ -152,7 +152,7 @@ def _entry(item: MemoryItem, why: str) -> dict[str, Any]:
             "examples": _Text("".join(f"{e}\n" for e in item.examples)), "content": _Text(item.content)}
 
 
-def candidates(items: Iterable[MemoryItem],   # items of a store
+def candidates(items: Iterable[Strategy],   # items of a store
                pack: str,                     # the name of the pack
                ontology: str | None = None,   # what it is for; None: universal
                gate: PromotionPolicy = GATE,             # the promotion gate

@@ -18,8 +18,8 @@ from typing import Any
 
 import yaml
 
-from .store import MemoryBackend
-from .strategy import SCOPE_KEYS, SLOTS, MemoryItem, make_item
+from .store import StrategyStore
+from .strategy import SCOPE_KEYS, SLOTS, Strategy, make_item
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
 from ...store.records import dump_json
@@ -37,7 +37,7 @@ def _ordered(value: Any) -> Any:
     return [_ordered(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def pack_line(item: MemoryItem,  # a strategy
+def pack_line(item: Strategy,  # a strategy
               pack: str,         # the name of the pack, with its version: core_v1
               ) -> str:
     "One line of a pack, without its end."
@@ -46,7 +46,7 @@ def pack_line(item: MemoryItem,  # a strategy
     return dump_json({"memory_id": item.memory_id, **told, "provenance": {"source": "pack", "pack": pack, **came}})
 
 
-def pack_text(items: Iterable[MemoryItem],  # strategies
+def pack_text(items: Iterable[Strategy],  # strategies
               pack: str,                    # the name of the pack
               ) -> str:
     "A whole pack. Raises `InvalidInput` for a strategy that is in it twice."
@@ -54,14 +54,14 @@ def pack_text(items: Iterable[MemoryItem],  # strategies
     return "".join(lines[i] + "\n" for i in sorted(lines))
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #a6ccf56f
-def _received(item: MemoryItem, source: Mapping[str, Any]) -> MemoryItem:
+def _received(item: Strategy, source: Mapping[str, Any]) -> Strategy:
     "As a file may give it: trusted, and without what some other store counted or ran."
     came = {name: item.provenance[name] for name in _CAME if name in item.provenance}
     return replace(item, status="ltm", provenance={**source, **came}, task_query=None, access_count=0, success_count=0, failure_count=0)
 
 
 def read_line(line: str,  # line of a pack
-              ) -> MemoryItem:
+              ) -> Strategy:
     "The strategy of a line. Raises `InvalidInput`."
     try:
         found = json.loads(line)
@@ -80,9 +80,9 @@ def read_line(line: str,  # line of a pack
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #fb382bff
 def read_pack(text: str,  # text of a pack
-              ) -> list[MemoryItem]:
+              ) -> list[Strategy]:
     "The strategies of a pack, all checked. Raises `InvalidInput` naming the line; a strategy may be in it only once."
-    found: dict[str, MemoryItem] = {}
+    found: dict[str, Strategy] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -147,7 +147,7 @@ def read_yaml(text: str,  # text of a file
         raise InvalidInput(f"The {what} can't be read as YAML ({reason}).", "Nothing was read.") from None
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #359d826f
-def _authored(entry: Any, number: int, ontology: str | None) -> MemoryItem | None:
+def _authored(entry: Any, number: int, ontology: str | None) -> Strategy | None:
     "A strategy as people write it; its scope is made from plain fields."
     if not isinstance(entry, dict):
         raise InvalidInput(f"Strategy {number} is a {type(entry).__name__}.", "Write a title, a description and a content.")
@@ -169,7 +169,7 @@ def _authored(entry: Any, number: int, ontology: str | None) -> MemoryItem | Non
 
 
 def read_authored(text: str,  # YAML with the keys pack, ontology and strategies
-                  ) -> tuple[str, list[MemoryItem]]:  # the pack's name, and its strategies
+                  ) -> tuple[str, list[Strategy]]:  # the pack's name, and its strategies
     "Strategies as people write them. Raises `InvalidInput` naming the strategy."
     found = read_yaml(text, "file")
     if not isinstance(found, dict) or not isinstance(found.get("strategies"), list) or found.keys() - {"pack", "ontology", "strategies"}:
@@ -179,7 +179,7 @@ def read_authored(text: str,  # YAML with the keys pack, ontology and strategies
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #761352f0
 def read_strategies(path: "str | Path",  # a pack (.jsonl) or YAML
-                    ) -> list[MemoryItem]:
+                    ) -> list[Strategy]:
     "The strategies of a file, a pack's name in their provenance. Raises `NotFound`, `InvalidInput`."
     text = read_text(path, "pack")
     if Path(path).suffix not in (".yaml", ".yml"):
@@ -243,7 +243,7 @@ def _origin(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any
 _RETOLD = ("title", "description", "content", "tags", "examples", "scope")  # the id says that title, content and scope mean the same
 
 
-def _retold(old: MemoryItem, new: MemoryItem, reviewed: bool) -> MemoryItem:
+def _retold(old: Strategy, new: Strategy, reviewed: bool) -> Strategy:
     "What is known here, in the words of a file, if they are news."
     words = {name: getattr(new, name) for name in _RETOLD} if _is_news(old.provenance, new.provenance) else {}
     trusted = reviewed and old.status == "hot" and (bool(words) or not old.flagged)
@@ -251,18 +251,18 @@ def _retold(old: MemoryItem, new: MemoryItem, reviewed: bool) -> MemoryItem:
     return old if told == old else replace(told, provenance=_origin(old.provenance, new.provenance))
 
 
-def _passed(backend: MemoryBackend, old: MemoryItem | None, new: MemoryItem) -> MemoryItem:
+def _passed(backend: StrategyStore, old: Strategy | None, new: Strategy) -> Strategy:
     "As it would be kept; what is known word by word has passed the guard."
     known = old is not None and not old.flagged and all(getattr(old, n) == getattr(new, n) for n in _RETOLD)
-    return new if known else backend.kept(new)
+    return new if known else backend.sanitize(new)
 
 
-def _bring(backend: MemoryBackend, old: MemoryItem | None, new: MemoryItem, reviewed: bool) -> tuple[str, str]:
+def _bring(backend: StrategyStore, old: Strategy | None, new: Strategy, reviewed: bool) -> tuple[str, str]:
     "Bring one strategy in: added, updated, unchanged, or refused and why."
     if new.flagged:
         return "refused", "gives orders to its reader"
     if old is None:
-        gone = backend.removed(new.memory_id)
+        gone = backend.is_deleted(new.memory_id)
         return ("refused", "was deleted here") if gone else ("added" if backend.add(new) else "unchanged", "")
     if old.source_type != new.source_type:
         return "refused", f"is known here as {old.source_type}, not {new.source_type}"
@@ -270,8 +270,8 @@ def _bring(backend: MemoryBackend, old: MemoryItem | None, new: MemoryItem, revi
     return "updated" if told != old and backend.update(told) else "unchanged", ""
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #73f99f4b
-def import_items(backend: MemoryBackend,        # where to
-                 items: Sequence[MemoryItem],   # strategies, checked
+def import_items(backend: StrategyStore,        # where to
+                 items: Sequence[Strategy],   # strategies, checked
                  *,
                  reviewed: bool = False,        # a person has read them: what was on trial here is trusted
                  ) -> PackReport:
@@ -298,14 +298,14 @@ def shipped_packs() -> list[str]:
 
 
 def shipped_pack(name: str,  # such as core_v1
-                 ) -> list[MemoryItem]:
+                 ) -> list[Strategy]:
     "The strategies of a pack that comes with the package. Raises `NotFound`."
     if name not in shipped_packs():
         raise NotFound(f"No pack {name!r} comes with rlm.", f"There are: {', '.join(shipped_packs())}.")
     return read_pack(files("rlm").joinpath("data", "memory_packs", f"{name}.jsonl").read_text("utf-8"))
 
 
-def ensure_packs(backend: MemoryBackend,        # where to
+def ensure_packs(backend: StrategyStore,        # where to
                  ontology: str | None = None,   # also the newest pack made for this one, if there is any
                  ) -> PackReport:
     "Have the shipped strategies in a store: the universal ones, and those for an ontology."

@@ -13,8 +13,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-from .store import Experience, MemoryBackend
-from .strategy import MemoryItem
+from .store import StoredRun, StrategyStore
+from .strategy import Strategy
 
 # %% ../../../nbs/80_learning/11_report.ipynb #abed7579
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Effect:
         return self.iterations_without - self.iterations_with
 
 
-def shortens(backend: MemoryBackend,  # a memory
+def shortens(backend: StrategyStore,  # a memory
              ) -> list[Effect]:       # the most saved first; ties by id
     "Which strategies go with shorter runs of the same question."
-    used, titles = backend.used(), {i.memory_id: i.title for i in backend.items()}
-    runs: dict[str, list[Experience]] = {}
-    for e in backend.experiences():
+    used, titles = backend.usage(), {i.memory_id: i.title for i in backend.items()}
+    runs: dict[str, list[StoredRun]] = {}
+    for e in backend.runs():
         runs.setdefault(e.task, []).append(e)
     found = []
     for memory_id in sorted({i for rows in used.values() for i, _, _ in rows} & titles.keys()):
@@ -64,7 +64,7 @@ class Misleading:
     failed: int  # failures that followed it
 
 
-def misleads(backend: MemoryBackend,  # a memory
+def misleads(backend: StrategyStore,  # a memory
              ) -> list[Misleading]:   # the most failures first; ties by id
     "Which strategies are retrieved and lead to failures."
     rows = [Misleading(i.memory_id, i.title, i.access_count, i.success_count, i.failure_count) for i in backend.items() if i.failure_count]
@@ -82,11 +82,11 @@ class Teacher:
     helped: int  # those of them that were judged a success
 
 
-def teaches(backend: MemoryBackend,  # a memory
+def teaches(backend: StrategyStore,  # a memory
             ) -> list[Teacher]:      # the most reused first; ties by name
     "Which tasks teach the strategies that other tasks use."
-    runs, used = {e.trajectory_id: e for e in backend.experiences()}, backend.used()
-    taught: dict[tuple[str, str], list[MemoryItem]] = {}
+    runs, used = {e.trajectory_id: e for e in backend.runs()}, backend.usage()
+    taught: dict[tuple[str, str], list[Strategy]] = {}
     for item in backend.items():
         if (run := runs.get(str(item.provenance.get("trajectory_id")))) is not None:
             taught.setdefault(_task(run), []).append(item)
@@ -99,7 +99,7 @@ def teaches(backend: MemoryBackend,  # a memory
     return sorted(found, key=lambda t: (-t.reused, -t.learned, t.curriculum_id, t.task))
 
 
-def _task(run: Experience) -> tuple[str, str]:
+def _task(run: StoredRun) -> tuple[str, str]:
     "What a run belongs to."
     return (run.curriculum_id or "", run.task_id or run.task)
 
@@ -128,7 +128,7 @@ ASKED: Mapping[str, str] = {"shortens": "Which strategies go with shorter runs o
                             "teaches": "Which tasks teach what other tasks use?"}
 
 
-def memory_report(backend: MemoryBackend,  # a memory
+def memory_report(backend: StrategyStore,  # a memory
                   most: int = 20,          # rows of each answer
                   ) -> MemoryReport:
     "What shortens runs, what misleads, and what taught most. Writes nothing."

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['SLOTS', 'SLOT_KINDS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CONTENT_LIMIT', 'EXAMPLE_LIMIT',
            'MOST_EXAMPLES', 'QUESTION_LIMIT', 'MOST_ASIDE', 'SCOPE_KEYS', 'slots_in', 'procedure_of', 'fill_slots',
-           'MemoryItem', 'read_scope', 'make_item', 'to_record', 'texts_in', 'safe_value', 'safe_item', 'from_record']
+           'Strategy', 'read_scope', 'make_item', 'to_record', 'texts_in', 'safe_value', 'redact_strategy',
+           'from_record']
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #1f5758b4
 import re
@@ -69,7 +70,7 @@ QUESTION_LIMIT = 10_000  # characters of the question that it was learned from
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryItem:
+class Strategy:
     "One strategy. Its counters are totals over all runs that were given it."
 
     title: str  # a short name
@@ -185,8 +186,8 @@ _READERS: Mapping[str, Reader] = {
 }
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #8cc1919b
-def make_item(**given: Any,  # the fields of a `MemoryItem`, as somebody wrote them
-              ) -> MemoryItem:
+def make_item(**given: Any,  # the fields of a `Strategy`, as somebody wrote them
+              ) -> Strategy:
     "A strategy, every field checked. Raises `InvalidInput` naming the field; a missing description is the title."
     for name in given:
         if name not in _READERS:
@@ -195,10 +196,10 @@ def make_item(**given: Any,  # the fields of a `MemoryItem`, as somebody wrote t
         if name not in given:
             raise InvalidInput(f"A strategy without {name}.", "It needs a title and a content.")
     checked = {name: _READERS[name](value, name) for name, value in given.items()}
-    return MemoryItem(**{"description": checked["title"], **checked})
+    return Strategy(**{"description": checked["title"], **checked})
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #31d4c4f2
-def to_record(item: MemoryItem,  # item to be stored
+def to_record(item: Strategy,  # item to be stored
               now: datetime,     # recorded time
               namespace: str,    # the partition it will belong to
               ) -> MemoryRecord:
@@ -245,7 +246,7 @@ def _fit(text: str, limit: int) -> str:
     return text[:next((m.start() for m in _NOTE.finditer(text) if m.start() < limit < m.end()), limit)].rstrip()
 
 
-def _safe_beside(item: MemoryItem) -> dict[str, Any]:
+def _safe_beside(item: Strategy) -> dict[str, Any]:
     "The labels beside its words, without credentials."
     def kept(text: str) -> str:
         return _fit(screen(text).text, LABEL_LIMIT)
@@ -253,7 +254,7 @@ def _safe_beside(item: MemoryItem) -> dict[str, Any]:
     return {"scope": safe_value(item.scope, kept), "tags": tags if tags == item.tags else tuple(sorted(set(tags)))}
 
 
-def _fitted(item: MemoryItem, kept: Mapping[str, Any]) -> MemoryItem:
+def _fitted(item: Strategy, kept: Mapping[str, Any]) -> Strategy:
     "The strategy with its words as the guard leaves them, each within its limit."
     description, *examples = kept["summary"].split("\n")
     content = item.content if kept["text"] == item.content else _fit(kept["text"].rstrip(), CONTENT_LIMIT) + "\n"
@@ -262,9 +263,9 @@ def _fitted(item: MemoryItem, kept: Mapping[str, Any]) -> MemoryItem:
                    task_query=kept["formal"] and _fit(kept["formal"], QUESTION_LIMIT))
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #40d57fe1
-def safe_item(item: MemoryItem,     # about to be kept
+def redact_strategy(item: Strategy,     # about to be kept
               mode: str = "redact",  # what becomes of credentials: as the setting `secrets`
-              ) -> MemoryItem:       # the same when there is nothing to say
+              ) -> Strategy:       # the same when there is nothing to say
     "A strategy as it may be stored: it passes the guard like any memory. Raises `InvalidInput` for credentials that are refused."
     said: dict[str, Any] = {"title": item.title, "text": item.content, "summary": "\n".join([item.description, *item.examples]),
                             "formal": item.task_query, "provenance": dict(item.provenance)}  # the question, too, is somebody's words
@@ -279,11 +280,11 @@ def safe_item(item: MemoryItem,     # about to be kept
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #3fca204a
 def from_record(record: MemoryRecord,  # record of kind strategy
-                ) -> MemoryItem:
+                ) -> Strategy:
     "The strategy that a memory is."
     description, *examples = (record.summary or record.title or "").splitlines() or [""]
     source = record.source_type if record.source_type in SOURCES else "human"
     provenance = {k: v for k, v in record.provenance.items() if k != "task_query"}
-    return MemoryItem(record.title or "", description, record.text, source, record.tags, tuple(examples), record.scope,
+    return Strategy(record.title or "", description, record.text, source, record.tags, tuple(examples), record.scope,
                       provenance, record.provenance.get("task_query"), record.status, record.created_at, record.access_count,
                       record.success, record.failure)
