@@ -57,7 +57,7 @@ test: check  ## set up, then pass every check and every test, each notebook incl
 	@$(PY) -m pytest -n 2 --dist worksteal --durations 15 -m "not nightly and not heavy" $(PYTEST_ARGS)
 
 nightly: $(VENV)/.installed-dev  ## what takes longer: loops of kills, crowds of processes, the site, the wheel with each light extra
-	@$(PY) -m pytest -n 2 --dist worksteal --durations 15 -m "nightly and not heavy" $(PYTEST_ARGS)
+	@$(PY) -m pytest -n 2 --dist loadfile --durations 15 -m "nightly and not heavy" $(PYTEST_ARGS)
 
 heavy: $(VENV)/.installed-dev  ## what takes hours or other projects' packages; not part of CI
 	@$(PY) -m pytest --durations 15 -m heavy $(PYTEST_ARGS)

@@ -363,14 +363,16 @@ NUMBERED = re.compile(r"^\d\d_[a-z0-9_]+$")
 
 
 def notebook_numbers() -> Iterator[str]:
-    "Notebooks whose name is not `NN_name`, whose number another one of the chapter has, or whose module has another name."
+    "Notebooks not named `NN_name`, of a number or (since pages are named by it) a name that another one has, or of another module."
     by_chapter: dict[Path, Counter[str]] = defaultdict(Counter)
     for nb in notebooks():
         by_chapter[nb.parent][nb.stem[:2]] += 1
+        by_chapter[nb.parent][nb.stem[3:]] += 1
     for nb in notebooks():
         name = f"{nb.parent.name}/{nb.stem}"
         module = module_of(nb)
         if not NUMBERED.match(nb.parent.name) or not NUMBERED.match(nb.stem) or by_chapter[nb.parent][nb.stem[:2]] > 1 \
+                or by_chapter[nb.parent][nb.stem[3:]] > 1 \
                 or (module and module.split(".")[-1] != nb.stem[3:]):
             yield name
 

@@ -30,7 +30,7 @@ from ..core.errors import NotFound
 from ..core.text import tokens
 from ..service.memory import Memory
 from ..store.filters import Filters
-from ..store.storage import Weights
+from ..store.protocols import Weights
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.embedding import Embedder, QueryVectors, Vectors, embedder
 from ..search.candidates import Query

@@ -18,7 +18,7 @@ from .adjacency import build_adjacency
 from .anchors import AnchorManager
 from .graph import GraphIndex
 from .links import add_links, calibrated_similarity
-from ..store.storage import Write
+from ..store.protocols import Write
 from ..store.embedding import unit
 from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
 from ..store.meaning import StoredVectors

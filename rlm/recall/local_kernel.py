@@ -16,7 +16,7 @@ from .acceptance_bound import LocalAnswer, cue_bound, tail_bound
 from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHOLE, WORKSPACE
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
 from ..store.asked import DEVIATIONS, Asked
-from ..store.storage import MAX_TERMS
+from ..store.protocols import MAX_TERMS
 from ..store.cues import Cues
 from ..search.search_index import SearchIndex
 from ..store.postings import Segment

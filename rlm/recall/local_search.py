@@ -18,7 +18,7 @@ from .local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
 from .working_memory import Slot, WorkingMemory
 from ..store.asked import Asked
-from ..store.storage import MAX_TERMS
+from ..store.protocols import MAX_TERMS
 from ..store.cues import Cues
 from ..search.candidates import Passing, Query
 from ..search.search_index import SearchIndex

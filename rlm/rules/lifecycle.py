@@ -25,7 +25,7 @@ from ..core.settings import Settings
 from ..core.text import clip, valid_text
 from .model import Rule, find_rule_record, html_table
 from ..store.filters import Filters
-from ..store.storage import Write
+from ..store.protocols import Write
 from ..store.records import Event, MemoryRecord, read_count, read_label
 from ..store.sqlite.storage import SQLiteStorage
 

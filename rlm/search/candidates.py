@@ -25,7 +25,7 @@ from ..store.loops import BEST_VECTORS
 from ..store.meaning import WHOLE
 from ..store.plan import Plan
 from ..store.ranking import HEADS, TRUE, Candidates, Mix, narrowed
-from ..store.storage import MAX_TERMS, rarest
+from ..store.protocols import MAX_TERMS, rarest
 
 # %% ../../nbs/30_search/42_candidates.ipynb #b90147be
 POOL = 400  # twice as many candidates of words, and of meaning, are scored in full, at least; more for large k …

@@ -24,7 +24,7 @@ from .results import Explanation, History, Hit, Hits, Parts
 from .turns import TURN_NAMES, check_formal, fields_of, listed, read_turn
 from ..search.explainer import NEARBY
 from ..store.filters import Filters
-from ..store.storage import TermStatistics, Weights, rarest
+from ..store.protocols import TermStatistics, Weights, rarest
 from ..search.search_index import SearchIndex
 from ..store.embedding import Embedder
 from ..store.sqlite.fulltext import bm25_parts

@@ -17,7 +17,7 @@ from tabulate import tabulate
 from ..core.text import clip
 from ..search.explainer import NEARBY
 from ..store.filters import Filters
-from ..store.storage import TEXT_COLUMNS
+from ..store.protocols import TEXT_COLUMNS
 from ..store.postings import AROUND
 from ..store.ranking import PARTS
 from ..store.records import Event, MemoryRecord

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso
 from .filters import Filters
-from .storage import TEXT_COLUMNS
+from .protocols import TEXT_COLUMNS
 from .sqlite.database import SQLiteDatabase
 from .sqlite.fulltext import affected_seqs, documents
 from .sqlite.memories import MemoryTable, conditions, source, to_record

@@ -34,13 +34,14 @@ def environment(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("extra", ["", "e5", "m2v", "serve", "openai", "otel", "agent"])
 def test_an_installation_lists_its_commands_writes_and_searches(wheel: Path, environment: Path, extra: str, tmp_path: Path) -> None:
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+    # pip takes a checkout on PYTHONPATH for an installation, and installs nothing
+    left = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_", "PYTHON"))}
     done = subprocess.run([environment / "python", "-m", "pip", "install", *QUIET, "--retries", "1", "--timeout", "20", wanted],
-                          capture_output=True, text=True, check=False)
+                          env=left, capture_output=True, text=True, check=False)
     unreachable = ("NewConnectionError", "ConnectTimeout", "No matching distribution", "Read timed out")
     if done.returncode and any(words in done.stderr for words in unreachable):
         pytest.skip(f"the packages can't be fetched here: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
-    left = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_", "PYTHON"))}
     for words, code, said in ((["--help"], 0, "bench"), ([], 2, "bench"), (["memory", "write", "I am allergic to peanuts."], 0, "allergic"),
                               (["memory", "search", "peanut"], 0, "allergic")):
         run = subprocess.run([environment / "rlm", *words], cwd=tmp_path, env=left | {"HOME": str(tmp_path)}, capture_output=True,

@@ -30,9 +30,9 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreBusy, StoreError, StoreReadOnly
 from rlm.core.text import tokens
 from rlm.store import Edge, Event, Filters, MemoryRecord, SQLiteDatabase, SQLiteStorage, Weights
+from rlm.store.protocols import MAX_TERMS, Storage
 from rlm.store.records import new_record
 from rlm.store.sqlite.integrity import check
-from rlm.store.storage import MAX_TERMS, Storage
 
 Make = Callable[[Path], Storage]
 BACKENDS: dict[str, Make] = {

@@ -26,8 +26,8 @@ from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
 from rlm.store.cues import Cues
 from rlm.store.filters import Filters
 from rlm.store.meaning import StoredVectors
+from rlm.store.protocols import MAX_TERMS
 from rlm.store.ranking import FEW, MIX
-from rlm.store.storage import MAX_TERMS
 from rlm.store.vector_fold import DEFAULTS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")

@@ -17,9 +17,9 @@ from rlm import Memory
 from rlm.core.clock import ManualClock, SystemClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError, StoreReadOnly
 from rlm.service.results import Hit
+from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import READERS
 from rlm.store.sqlite.database import restore
-from rlm.store.storage import TEXT_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("bare")
 LABELS = ("title", "category", "session", "speaker", "role")

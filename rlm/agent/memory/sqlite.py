@@ -19,7 +19,7 @@ from .strategy import MOST_EXAMPLES, Strategy, from_record, redact_strategy, to_
 from ...core.clock import Clock, SystemClock, to_iso
 from ...core.errors import InvalidInput, NotFound
 from ...store.filters import Filters
-from ...store.storage import TermStatistics, Weights
+from ...store.protocols import TermStatistics, Weights
 from ...store.records import STATUSES, Event, dump_json
 from ...store.sqlite.runs import JudgmentRow, RunRow, TrajectoryRow
 from ...store.sqlite.storage import SQLiteStorage

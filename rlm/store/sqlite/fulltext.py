@@ -24,7 +24,7 @@ from ..records import MemoryRecord
 from .connection import unreadable
 from .database import SQLiteDatabase
 from .memories import conditions, source, to_record
-from ..storage import MAX_TERMS, TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
+from ..protocols import MAX_TERMS, TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #1db74996
 Document = tuple[str, str, str, str, str, str]  # token strings, in the order of TEXT_COLUMNS

@@ -15,7 +15,7 @@ from ...core.errors import StoreCorrupt
 from .database import SQLiteDatabase
 from .fulltext import all_docids, documents, is_stale
 from .memories import MEMORY_FIELDS, to_record
-from ..storage import TEXT_COLUMNS
+from ..protocols import TEXT_COLUMNS
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #b77ee3fa
 def expected_sums(db: SQLiteDatabase,       # inside a snapshot

@@ -26,7 +26,7 @@ from .provenance import ProvenanceTables
 from .runs import RunTable
 from .slots import AttentionTable
 from .writer import SQLiteWriter
-from ..storage import Match, TermStatistics, Weights
+from ..protocols import Match, TermStatistics, Weights
 
 # %% ../../../nbs/20_store/17_storage.ipynb #e1b6312c
 class SQLiteStorage:
