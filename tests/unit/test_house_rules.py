@@ -1,6 +1,7 @@
 """The rules of the house, checked on the code itself: no towers of classes, imports that run downward, names used once, sizes, and what a
 committed file may say. `tools/house.py` finds what breaks them; the list of offenders may only shrink."""
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import house
 from house import dotted, imported, modules, statements
+from links import relink
 from tree import ROOT, project_files
 
 MODULES = modules()
@@ -124,3 +126,19 @@ def test_no_committed_file_names_a_place_on_this_machine() -> None:
         found += [f"{name}:{text.count(chr(10), 0, m.start()) + 1}: {text[m.start():m.start() + 40]!r}"
                   for m in MACHINE_PATHS.finditer(text)]
     assert not found, "\n".join(found)
+
+
+def prose() -> list[tuple[Path, str]]:
+    "Every written page, and the prose of every chapter."
+    pages = [p for p in project_files() if p.suffix in (".md", ".ipynb")]
+    return [(p, "\n".join("".join(c["source"]) for c in json.loads((ROOT / p).read_text(encoding="utf-8"))["cells"]
+                          if c["cell_type"] == "markdown") if p.suffix == ".ipynb" else (ROOT / p).read_text(encoding="utf-8"))
+            for p in pages]
+
+
+def test_links_lead_to_files_that_are_there() -> None:
+    found = []
+    for page, text in prose():
+        relink(text, lambda target, page=page: found.append((page, target)) or target)  # type: ignore[misc]
+    gone = [f"{page}: {target}" for page, target in found if not (ROOT / page.parent / target.split("#")[0]).exists()]
+    assert len(found) > 50 and not gone, "\n".join(gone)
