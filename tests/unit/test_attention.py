@@ -35,9 +35,9 @@ from rlm.search.ranker_training import save_ranker
 from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding import Kind, Vectors, register
 from rlm.store.filters import Filters
-from rlm.store.ranked import NONE
-from rlm.store.ranker import Example, Training, features, learn
-from rlm.store.ranking import PARTS
+from rlm.search.ranked_list import NONE
+from rlm.search.ranker import Example, Training, features, learn
+from rlm.search.fusion import PARTS
 from rlm.store.reembed import reembed
 
 CLOCK = ManualClock("2026-01-01")
