@@ -22,7 +22,7 @@ from ..store.index_file import index_folder, index_path, read_index, write_index
 from ..store.lexical_index import LexicalIndex, from_arrays, to_arrays
 from ..store.meaning import Meaning
 from .ranker import load_ranker
-from .fusion import MIX, Weigher
+from .score_weights import MIX, Weigher
 from ..store.sqlite.database import identity_of
 from ..store.sqlite.storage import SQLiteStorage
 
