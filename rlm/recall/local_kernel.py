@@ -17,11 +17,11 @@ from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHO
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
 from ..store.asked import DEVIATIONS, Asked
 from ..store.protocols import MAX_TERMS
-from ..store.cues import Cues
+from ..search.query_features import Cues
 from ..search.search_index import SearchIndex
 from ..store.postings import Segment
-from ..store.ranked import EQUAL, Best
-from ..store.ranking import FEW, MIX, NO_BOOLS, PARTS, Mix, chance, named_in, other_script
+from ..search.ranked_list import EQUAL, Best
+from ..search.fusion import FEW, MIX, NO_BOOLS, PARTS, Mix, chance, named_in, other_script
 from ..store.vector_hits import State
 from ..store.vector_loops import CODED
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
 from ..store.asked import Asked
-from ..store.catalogue import Catalogue
+from ..search.metadata_table import Catalogue
 from ..search.search_index import SearchIndex
 from ..store.lexical_index import best_units
 from ..store.meaning import Meaning, StoredVectors
 from ..store.plan import Plan
-from ..store.ranking import TRUE, Candidates
+from ..search.fusion import TRUE, Candidates
 from ..store.vector_codes import centred
 
 Floats = NDArray[np.float32]
