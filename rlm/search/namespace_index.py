@@ -74,7 +74,8 @@ class NamespaceIndex:
 
     def keep(self) -> None:
         "Put the index into its files, if much has been read since they were made."
-        if max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active or (folder := self.backend.derived_files.folder) is None:
+        folder = self.backend.derived_files.folder
+        if folder is None or max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             line, last = self.backend.position()

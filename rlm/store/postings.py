@@ -10,7 +10,7 @@ __all__ = ['Floats', 'Ints', 'T', 'K1', 'B', 'UNIT', 'LONG', 'COLUMN_WEIGHTS', '
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
