@@ -242,7 +242,7 @@ class LexicalCandidates:
     def _add_up(self, plan: Plan, first: NDArray[np.bool_] | None, inside_units: Units) -> tuple[Floats, Units, Floats]:
         "Return the sums in some units; all others that are touched, and the sums there. The array of sums is zero again."
         if len(self._sums) < self.index.lexical.unit_doc.size:
-            self._sums = np.zeros(len(self.index.lexical.unit_doc.room), np.float32)
+            self._sums = np.zeros(len(self.index.lexical.unit_doc.buffer), np.float32)
         sums, terms = self._sums, range(len(plan.weighed)) if first is None else np.flatnonzero(first).tolist()
         plan.add(sums, first)
         inside, sums[inside_units] = sums[inside_units], 0

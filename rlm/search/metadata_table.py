@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import composed
+from .growable_array import GrowableArray
+from .index_file import Arrays, pack_texts, unpack_texts
 from ..store.filters import Filters
 from .query_features import asking, name_parts, script, tells_time
 from ..store.feed import Entry
-from ..store.index_file import Arrays, pack_texts, unpack_texts
-from ..store.postings import Growing
 
 Values = NDArray[Any]  # one for each memory
 LONG_ENOUGH = math.log(25)  # words, as a logarithm, beyond which length says nothing
@@ -47,8 +47,8 @@ class Catalogue:
     "Facts about the memories of an index, a column each; names are numbers."
 
     def __init__(self) -> None:
-        self.columns = {name: Growing(kind) for name, kind in _COLUMNS.items()}
-        self.place = Growing("i4")  # by seq: 1 + its number here; 0 for those that are not here
+        self.columns = {name: GrowableArray(kind) for name, kind in _COLUMNS.items()}
+        self.place = GrowableArray("i4")  # by seq: 1 + its number here; 0 for those that are not here
         self.sessions: dict[str, int] = {}
         self.speakers: dict[str, int] = {}
         self.labels: dict[str, dict[str, int]] = {what: {} for what in LABELS}
@@ -144,7 +144,7 @@ class Catalogue:
         "Those that are here get the numbers 0, 1, 2 …, in their order."
         kept = np.flatnonzero(self.place.values[self["seq"]] == 1 + np.arange(self["seq"].size))
         for column in self.columns.values():
-            column.become(column.values[kept])
+            column.replace(column.values[kept])
         self.place.values[self["seq"]] = 1 + np.arange(len(kept))
         self.scripts = Counter(self["script"].tolist())
 

@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION
+from .index_file import index_path, read_index, write_index
 from .scorer import Scorer
 from .metadata_table import Catalogue, catalogue_arrays, catalogue_from
 from ..store.feed import Changes, changed_seqs, entries
-from ..store.index_file import index_folder, index_path, read_index, write_index
 from ..store.lexical_index import LexicalIndex, from_arrays, to_arrays
 from ..store.meaning import Meaning
 from .ranker import load_ranker
@@ -58,7 +58,7 @@ class NamespaceIndex:
              identity: str,  # the store's, as its position names it
              ) -> None:
         "Take the index out of its file, if there is one that fits this store."
-        folder = index_folder(self.db)
+        folder = self.backend.derived_files.folder
         found = read_index(index_path(folder, "words", self.namespace), self._stamp(identity)) if folder else None
         if found:
             self._replace(from_arrays(found[1]), catalogue_from(found[1]))
@@ -74,7 +74,8 @@ class NamespaceIndex:
 
     def keep(self) -> None:
         "Put the index into its files, if much has been read since they were made."
-        if max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active or (folder := index_folder(self.db)) is None:
+        folder = self.backend.derived_files.folder
+        if folder is None or max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             line, last = self.backend.position()
@@ -84,7 +85,7 @@ class NamespaceIndex:
                 self._unkept, (identity, last) = 0, self.position
                 self.lexical.compact()
                 arrays = to_arrays(self.lexical) | catalogue_arrays(self.catalogue)
-                write_index(self.db, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
+                write_index(self.backend.derived_files, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
             if self.meaning.unkept >= KEPT:
                 self.meaning.keep()
 
