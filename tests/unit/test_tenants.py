@@ -38,11 +38,13 @@ def shown(memory: Memory, path: Path) -> dict[str, Any]:
             found[f"why {name} {query}"] = repr(memory.explain(query, "a", **when))
         stats = memory.backend.term_statistics(tokens(query), memory.namespace)
         found[f"terms {query}"] = (stats.documents, stats.mean_length, dict(stats.frequencies))
-        found[f"words {query}"] = [(m.record.id, m.score) for m in memory.backend.match(tokens(query), memory.namespace, EVERY, 9, Weights())]
+        matches = memory.backend.match(tokens(query), memory.namespace, EVERY, 9, Weights())
+        found[f"words {query}"] = [(m.record.id, m.score) for m in matches]
     found["stats"] = {k: v for k, v in memory.stats().items() if k != "bytes"}
     found["graph"] = memory.graph.stats()
-    for words in (("memory", "stats", "--json"), ("graph", "stats", "--json"), ("memory", "search", "tea harbour", "--as-of", LATER, "--json")):
-        done = CliRunner().invoke(main, list(words), prog_name="rlm", env={"RLM_DB_PATH": str(path), "RLM_NAMESPACE": memory.namespace})
+    for words in (("memory", "stats"), ("graph", "stats"), ("memory", "search", "tea harbour", "--as-of", LATER)):
+        where = {"RLM_DB_PATH": str(path), "RLM_NAMESPACE": memory.namespace}
+        done = CliRunner().invoke(main, [*words, "--json"], prog_name="rlm", env=where)
         assert done.exit_code == 0, done.output
         said = json.loads(done.output)
         found[" ".join(words)] = {k: v for k, v in said.items() if k != "bytes"} if isinstance(said, dict) else said

@@ -31,7 +31,7 @@ from .connection import unreadable
 from .database import SQLiteDatabase
 from .memories import MEMORY_FIELDS, conditions, documents_source, to_record
 from .schema import COUNTED
-from ..protocols import MAX_TERMS, TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
+from ..protocols import TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #1db74996
 Document = tuple[str, str, str, str, str, str]  # token strings, in the order of TEXT_COLUMNS
