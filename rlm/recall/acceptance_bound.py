@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..search.query_features import Cues
 from ..search.ranked_list import NONE, Best
-from ..search.fusion import MIX
+from ..search.score_weights import MIX
 
 # %% ../../nbs/40_recall/15_acceptance_bound.ipynb #27cb04c1
 RELEVANCE = 1.5  # standard deviations that a question must be nearer to a slot than to memories at large

@@ -23,7 +23,7 @@ from ..store.embedding import Vectors
 from ..search.candidates import Query
 from ..store.plan import Plan
 from ..search.ranked_list import EQUAL, Ranked
-from ..search.fusion import MIX
+from ..search.score_weights import MIX
 
 # %% ../../nbs/40_recall/07_anchored_search.ipynb #701bb4f8
 BEAM = 128  # memories that a hop goes on with

@@ -21,7 +21,8 @@ from ..search.query_features import Cues
 from ..search.search_index import SearchIndex
 from ..store.postings import Segment
 from ..search.ranked_list import EQUAL, Best
-from ..search.fusion import FEW, MIX, NO_BOOLS, PARTS, Mix, chance, named_in, other_script
+from ..search.fusion import FEW, NO_BOOLS, chance, named_in, other_script
+from ..search.score_weights import MIX, PARTS, Mix
 from ..store.vector_hits import State
 from ..store.vector_loops import CODED
 

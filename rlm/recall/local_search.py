@@ -24,7 +24,8 @@ from ..search.candidates import Passing, Query
 from ..search.search_index import SearchIndex
 from ..store.meaning import StoredVectors
 from ..search.ranked_list import Best
-from ..search.fusion import MIX, TRUE, Candidates, Mix
+from ..search.fusion import TRUE, Candidates
+from ..search.score_weights import MIX, Mix
 from ..store.vector_codes import centred_one
 
 SEARCHES = 2  # searches of everything whose candidates are remembered for a slot

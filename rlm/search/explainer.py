@@ -22,7 +22,7 @@ from ..store.feed import Reader
 from ..store.plan import Plan
 from ..store.postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
 from .ranked_list import EQUAL, Ranked
-from .fusion import PARTS, Mix
+from .score_weights import PARTS, Mix
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/30_search/11_explainer.ipynb #148405a5

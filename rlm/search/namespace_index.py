@@ -22,7 +22,7 @@ from ..store.feed import Changes, changed_seqs, entries
 from ..store.lexical_index import LexicalIndex, from_arrays, to_arrays
 from ..store.meaning import Meaning
 from .ranker import load_ranker
-from .fusion import MIX, Weigher
+from .score_weights import MIX, Weigher
 from ..store.sqlite.database import identity_of
 from ..store.sqlite.storage import SQLiteStorage
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidInput
 from .metadata_table import Catalogue, Values
 from ..store.lexical_index import LexicalIndex
-from .fusion import MIX, PARTS, best_of_session
+from .fusion import best_of_session
+from .score_weights import MIX, PARTS
 
 # %% ../../nbs/30_search/06_ranker.ipynb #14536531
 REACH = 8  # memories written before a turn, among which the turn before it is looked for

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from .metadata_table import Catalogue, Values
 from .query_features import Cues, cues_in
 from ..store.lexical_index import LexicalIndex
-from ..store.loops import RANK
+from .fusion import RANK
 from .ranked_list import EQUAL, NONE, Best, beside
 from .ranker import LearnedRanker, facts
 from .fusion import (
-    FEW, MIX, NO_BOOLS, PARTS, TRUE, Candidates, Given, Mix, Refine, Weigher, best_places, chance, close_places, completed, cued, dated_in,
-    in_other_words, named_in, other_script, scaled, scores_of, share_of_session, weights_of, worth_of)
+    FEW, NO_BOOLS, TRUE, Candidates, Given, Refine, best_places, chance, close_places, completed, cued, dated_in, in_other_words,
+    named_in, other_script, scaled, scores_of, share_of_session, worth_of)
+from .score_weights import MIX, PARTS, Mix, Weigher, weights_of
 
 # %% ../../nbs/30_search/07_scorer.ipynb #7858dbf6
 class Scorer:

@@ -24,7 +24,8 @@ from ..store.filters import Filters
 from ..store.lexical_index import LexicalIndex
 from ..store.meaning import Meaning
 from .ranked_list import Best
-from .fusion import Candidates, Mix, Refine, Weigher
+from .fusion import Candidates, Refine
+from .score_weights import Mix, Weigher
 from ..store.records import MemoryRecord
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.sqlite.storage import SQLiteStorage

@@ -23,8 +23,9 @@ from rlm.recall.acceptance_bound import MARGIN, RELEVANCE, LocalAnswer, cue_boun
 from rlm.recall.local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from rlm.recall.local_search import LocalRanking, NeighbourhoodRanker
 from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
-from rlm.search.fusion import FEW, MIX
+from rlm.search.fusion import FEW
 from rlm.search.query_features import Cues
+from rlm.search.score_weights import MIX
 from rlm.store.filters import Filters
 from rlm.store.meaning import StoredVectors
 from rlm.store.protocols import MAX_TERMS

@@ -16,7 +16,6 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch
 from rlm.core.text import tokens
-from rlm.search.fusion import PARTS
 from rlm.search.ranker import (
     FEATURES,
     RAREST,
@@ -34,6 +33,7 @@ from rlm.search.ranker import (
     loss,
 )
 from rlm.search.ranker_training import recorded
+from rlm.search.score_weights import PARTS
 from rlm.service.cli import main
 from rlm.store.vector_rows import check_model, missing_vectors
 
