@@ -2,6 +2,8 @@
 import http.server
 import io
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -393,3 +395,41 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     many = b"".join(b"<http://e/%d> <http://e/p> <http://e/> .\n" % i for i in range(200))
     with pytest.raises(OntologyError, match="more than 100 triples"):
         setup_ontology_context(put(tmp_path, "b.nt", many), limits=RdfLimits(triples=100))
+
+
+HUNGRY = {
+    "optional patterns that share nothing": "SELECT * { ?a ?b ?c OPTIONAL { ?d ?e ?f OPTIONAL { ?g ?h ?i } } } ORDER BY ?i",
+    "a text doubled forty times": "SELECT ?z { BIND('0123456789' AS ?a0) " + " ".join(
+        f"BIND(CONCAT(?a{i}, ?a{i}) AS ?a{i + 1})" for i in range(40)) + " BIND(STRLEN(?a40) AS ?z) }",
+    "replacements of replacements": f"SELECT ?z {{ BIND('{'a' * 64}' AS ?a0) " + " ".join(
+        f"BIND(REPLACE(?a{i}, 'a', '{'a' * 68}') AS ?a{i + 1})" for i in range(6)) + " BIND(STRLEN(?a6) AS ?z) }",
+    "three patterns in order": "SELECT ?a ?b ?d { ?a ?p1 ?x . ?b ?p2 ?y . ?c ?p3 ?z } ORDER BY ?d"}
+PEAK = """import resource, sys
+from rlm.agent.ontology import setup_ontology_context
+with setup_ontology_context("prov", engine=sys.argv[1]) as context:
+    sparql = context.tools["sparql"]
+    try:
+        print(sparql(sys.argv[2]).total)
+    except ValueError as e:
+        print(e)
+    print(sparql("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").total)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited on Linux")
+@pytest.mark.parametrize("name", HUNGRY)
+def test_a_query_takes_half_a_gigabyte_at_most(name: str) -> None:
+    "The process that reads a small ontology takes 30 MB."
+    done = subprocess.run([sys.executable, "-c", PEAK, "oxigraph", HUNGRY[name]], capture_output=True, text=True, timeout=120, check=True)
+    *said, after, peak = done.stdout.splitlines()
+    assert "memory" in said[0] and after == "1" and int(peak) < 600, done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited on Linux")
+def test_a_small_file_takes_little_memory_to_refuse() -> None:
+    code = ("import resource\nfrom pathlib import Path\nfrom rlm.agent.ontology.rdf_client import RemoteGraph\n"
+            "from rlm.agent.ontology.rdf_source import RdfSource\ndata = b'{\"http://e/a\":' * 50_000 + b'1' + b'}' * 50_000\n"
+            "try:\n    RemoteGraph(RdfSource('x', Path('x'), data, 'jsonld')).load()\nexcept ValueError as e:\n    print(e)\n"
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert "memory" in done.stdout and int(done.stdout.splitlines()[-1]) < 750, done.stdout

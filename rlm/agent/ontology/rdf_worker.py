@@ -9,6 +9,7 @@ Both engines give the same: terms, each once, and triples as three numbers each.
 rdflib is the fallback.
 """
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO
@@ -16,6 +17,22 @@ from typing import Any, BinaryIO
 Cell = str | list[str] | None  # an IRI, "_:" and a blank node's name, [text, language, datatype], or nothing bound
 Results = tuple[list[str], Iterable[Iterable[Any]]] | bool  # column names and rows, or the answer of an ASK
 FORMATS = {"turtle": "TURTLE", "ntriples": "N_TRIPLES", "nquads": "N_QUADS", "trig": "TRIG", "rdfxml": "RDF_XML", "jsonld": "JSON_LD"}
+
+
+def memory_limiter(most: int,  # bytes of address space in all
+                   ) -> Callable[[int], None]:
+    "Return a function that allows so many bytes beyond what the process has then. Call it before `confine`: it opens a file, and keeps it."
+    try:
+        import resource
+        statm = os.open("/proc/self/statm", os.O_RDONLY)
+    except (ImportError, OSError):  # not Linux
+        return lambda extra: None
+    page = resource.getpagesize()
+
+    def limit(extra: int) -> None:
+        size = int(os.pread(statm, 100, 0).split()[0]) * page
+        resource.setrlimit(resource.RLIMIT_AS, (min(most, size + extra), most))
+    return limit
 
 
 def confine(memory: int,  # bytes of address space
@@ -201,11 +218,13 @@ def rows_of(found: Results,               # what `query` gave
 def answer(engine: Oxigraph | Rdflib,    # the engine that holds the graph
            asked: Mapping[str, Any],     # op: load or query, and its arguments
            body: bytes,                  # bytes that came after the line
+           limit: Callable[[int], None] = lambda extra: None,  # from `memory_limiter`
            ) -> dict[str, Any]:
     "Answer one question; what goes wrong becomes an error that names its kind."
     try:
         if asked["op"] == "load":
             return engine.load(body, asked["syntax"], asked["base"], asked["triples"])
+        limit(asked.get("memory", sys.maxsize >> 1))
         found = engine.query(asked["text"], asked["prefixes"], asked["base"])
         return rows_of(found, engine.cell, asked["rows"], asked["characters"])
     except MemoryError:
@@ -221,11 +240,12 @@ def answer(engine: Oxigraph | Rdflib,    # the engine that holds the graph
 def serve(engine: Oxigraph | Rdflib,  # the engine that answers
           asked: BinaryIO,            # a line of JSON, then `body` bytes
           answers: BinaryIO,          # a line of JSON each
+          limit: Callable[[int], None] = lambda extra: None,  # from `memory_limiter`
           ) -> None:
     "Give one answer to each question, until the input ends."
     for line in iter(asked.readline, b""):
         question = json.loads(line)
-        said = answer(engine, question, asked.read(question.get("body", 0)))
+        said = answer(engine, question, asked.read(question.get("body", 0)), limit)
         answers.write(json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n")
         answers.flush()
 
@@ -248,5 +268,6 @@ def main(engine: str,  # oxigraph or rdflib
     engine_ready = Oxigraph() if engine == "oxigraph" else Rdflib()
     if engine == "rdflib":
         without_service()
+    limit = memory_limiter(memory)
     confine(memory)
-    serve(engine_ready, sys.stdin.buffer, sys.stdout.buffer)
+    serve(engine_ready, sys.stdin.buffer, sys.stdout.buffer, limit)
