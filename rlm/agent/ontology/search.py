@@ -4,15 +4,16 @@
 
 # %% auto #0
 __all__ = ['FIELDS', 'K1', 'B', 'TYPO', 'RERANKED', 'COVERED', 'TermHit', 'letters_only', 'bigrams', 'SpellingIndex',
-           'term_fields', 'term_weights', 'TermSearch']
+           'term_fields', 'token_cache', 'term_weights', 'TermSearch']
 
 # %% ../../../nbs/60_ontology/08_search.ipynb #8439a651
 import difflib
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from .graph import OWL, RDFS, is_iri, local_name, split_name
 from .vocabulary import LONGEST, Ontology
@@ -74,6 +75,7 @@ class SpellingIndex:
 # %% ../../../nbs/60_ontology/08_search.ipynb #b9234341
 def term_fields(ontology: Ontology,  # the ontology of the term
                 iri: str,            # a term
+                tokenize: Callable[[str], list[str]] = tokens,  # cuts a text into words
                 ) -> dict[str, list[str]]:  # field → tokens
     "Collect the words of a term: its labels, its name, its definitions, and the labels of its neighbours."
     o = ontology
@@ -83,7 +85,18 @@ def term_fields(ontology: Ontology,  # the ontology of the term
     texts = {"label": [split_name(text) for text in labels], "name": [split_name(local_name(iri))],
              "definition": dict.fromkeys(s.text for s in o.labels.definitions(iri)[:2]),
              "neighbours": dict.fromkeys(o.label(t) for t in near[:20])}
-    return {name: [token for text in found for token in tokens(text)] for name, found in texts.items()}
+    return {name: [token for text in found for token in tokenize(text)] for name, found in texts.items()}
+
+
+def token_cache() -> Callable[[str], list[str]]:
+    "Return a function that cuts texts into words, each text once: a label is also its name's, and that of its neighbours' neighbour."
+    known: dict[str, list[str]] = {}
+
+    def tokenize(text: str) -> list[str]:
+        if (found := known.get(text)) is None:
+            found = known[text] = tokens(text)
+        return found
+    return tokenize
 
 
 def term_weights(fields: Mapping[str, list[str]],  # field → tokens
@@ -105,21 +118,34 @@ class TermSearch:
                  ontology: Ontology,  # the terms to be found
                  ) -> None:
         self.ontology = ontology
-        self.terms = [t for t in ontology.kinds.terms if ontology.kinds.of(t) != ("ontology",)]
-        self.kinds = [ontology.kinds.of(t) for t in self.terms]
+        kinds = {t: ontology.kinds.of(t) for t in ontology.kinds.terms}
+        self.terms = [t for t in kinds if kinds[t] != ("ontology",)]
+        self.kinds = [kinds[t] for t in self.terms]
         self._numbers = {t: n for n, t in enumerate(self.terms)}
-        fields = [term_fields(ontology, iri) for iri in self.terms]
-        self._names = [self._names_of(iri) for iri in self.terms]
-        mean = {name: (sum(len(f[name]) for f in fields) or 1) / (len(fields) or 1) for name in FIELDS}
         self.postings: dict[str, dict[int, float]] = defaultdict(dict)
+        tokenize = token_cache()
+        fields = [term_fields(ontology, iri, tokenize) for iri in self.terms]
+        mean = {name: (sum(len(f[name]) for f in fields) or 1) / (len(fields) or 1) for name in FIELDS}
         for n, field in enumerate(fields):
             for token, amount in term_weights(field, mean).items():
                 self.postings[token][n] = amount
-        self._words = SpellingIndex(self.postings)
-        self._by_letters: dict[str, list[str]] = defaultdict(list)
-        for text, iris in ontology.resolver.by_name.items():
-            self._by_letters[letters_only(text)] += iris
-        self._spellings = SpellingIndex(self._by_letters)
+
+    @cached_property
+    def _words(self) -> SpellingIndex:
+        "Words of the fields by their spelling; made when a query has a word that is none of them."
+        return SpellingIndex(self.postings)
+
+    @cached_property
+    def _by_letters(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for text, iris in self.ontology.resolver.by_name.items():
+            found[letters_only(text)] += iris
+        return found
+
+    @cached_property
+    def _spellings(self) -> SpellingIndex:
+        "Whole names by their spelling; made when a query names nothing exactly."
+        return SpellingIndex(self._by_letters)
 
     def scores(self,
                query: str,  # words
@@ -162,7 +188,7 @@ class TermSearch:
     def _rerank(self, n: int, query: str, scored: tuple[float, list[str]], given: float) -> TermHit:
         "Look at a term closely: are all words of its name there, is it spelt so?"
         score, words = scored
-        covered = max((len(name) for name in self._names[n] if name <= set(words)), default=0)
+        covered = max((len(name) for name in self._names(self.terms[n]) if name <= set(words)), default=0)
         reasons = {100.0: "exact", 50.0: "same letters", 0.0: "whole name" if covered else " ".join(words)}
         bonus = 20 * given if 0 < given <= 1 else given
         return TermHit(self.terms[n], round(score + bonus + COVERED * covered + self._spelling(n, query), 4),
@@ -175,7 +201,7 @@ class TermSearch:
         shortest = min(len(split_name(name).split()) for name in names)
         return 1.0 * same + 0.5 * ("class" in self.kinds[n]) - 0.2 * min(shortest, 5)
 
-    def _names_of(self, iri: str) -> set[frozenset[str]]:
+    def _names(self, iri: str) -> set[frozenset[str]]:
         "The words of each of a term's names."
         texts = [split_name(local_name(iri)), *(split_name(s.text) for s in self.ontology.labels.labels(iri))]
         return {frozenset(tokens(text)) for text in texts if text}

@@ -170,8 +170,9 @@ class LabelIndex:
                ) -> list[LabelValue]:
         "List all labels of a term: preferred ones first, English before no language before others."
         order = {"en": 0, "": 1}
-        main = sorted(self.texts(iri, self.labelling),
-                      key=lambda s: (order.get(s.lang[:2], 2), self.labelling.index(s.predicate), s.lang, s.text))
+        main = self.texts(iri, self.labelling)
+        if len(main) > 1:
+            main.sort(key=lambda s: (order.get(s.lang[:2], 2), self.labelling.index(s.predicate), s.lang, s.text))
         return main + self.texts(iri, self.other_labels)
 
     def label(self,
