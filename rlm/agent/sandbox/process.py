@@ -7,7 +7,7 @@ __all__ = ['TimeLeft', 'JOURNAL_CHARACTERS', 'python_command', 'isolated_command
            'ReplayJournal', 'read_journal', 'affordable', 'without_last_steps', 'try_out', 'replay', 'ProcessSession',
            'ProcessSandbox']
 
-# %% ../../../nbs/70_agent/10_process.ipynb #b807d541
+# %% ../../../nbs/70_agent/10_process.ipynb #73d040c1
 import json
 import os
 import select
@@ -41,7 +41,7 @@ for name, source in json.loads(text):
     exec(compile(source, "<" + name + ">", "exec"), module.__dict__)
 module.serve()
 """
-_EMPTY = "/empty"  # the child's root in the end
+_EMPTY, _PYTHON = "/empty", "/python"  # the child's root in the end; where it finds Python if that does not lie in _SYSTEM
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")  # what an interpreter is linked with
 
 
@@ -69,9 +69,15 @@ def isolated_command(bwrap: str,  # path of bubblewrap
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
         command += ["--unshare-user"]
-    for path in dict.fromkeys((*_SYSTEM, sys.base_prefix, sys.base_exec_prefix)):
+    program, *arguments = python_command()
+    home = Path(sys.base_prefix).resolve()
+    moved = not home.is_relative_to("/usr") and Path(program).is_relative_to(home) and Path(sys.base_exec_prefix).resolve() == home
+    for path in dict.fromkeys(_SYSTEM if moved else (*_SYSTEM, sys.base_prefix, sys.base_exec_prefix)):
         command += ["--ro-bind-try", path, path]
-    return [*command, "--dir", _EMPTY, "--remount-ro", "/", "--chdir", "/", *python_command()]
+    if moved:  # such as a folder below a person's home, which is nothing that code should see
+        program = f"{_PYTHON}/{Path(program).relative_to(home)}"
+        command += ["--ro-bind", str(home), _PYTHON, "--setenv", "LD_LIBRARY_PATH", f"{_PYTHON}/lib"]
+    return [*command, "--dir", _EMPTY, "--remount-ro", "/", "--chdir", "/", program, *arguments]
 
 # %% ../../../nbs/70_agent/10_process.ipynb #85d26b00
 _GONE = "RuntimeError: the sandbox's process ended: the code crashed it, or took too much memory."
