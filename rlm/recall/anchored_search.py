@@ -139,7 +139,8 @@ class AnchoredSearcher:
             except (StoreBusy, StoreFull):
                 counts.unstored += 1
 
-    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool) -> tuple[QueryPlan, MeasuredQuery | None, Sequence[Ranked]]:
+    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool,
+                   ) -> tuple[QueryPlan, MeasuredQuery | None, Sequence[Ranked]]:
         "Return the plan of a question's words, its measured vector, and the index's best if it is to be asked."
         if fallback:
             found, ranked = self.index.best(query, 4 * k if self.boost else k, filters)

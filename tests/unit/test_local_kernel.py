@@ -293,11 +293,11 @@ def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> No
         asked, said = look.run(around, *given_, 10, None, -99.0, -99.0)
         assert asked is not None and said.ranked
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
-        codes, state = index.semantic.index, index.semantic.state
-        codes.state = replace(state, base=replace(state.base, axes=None))
+        codes, base = index.semantic.index, index.semantic.state.base
+        codes.remap(base, replace(base, axes=None))
         asked, said = look.run(around, *given_, 10, None, -99.0, 99.0)
         assert asked is not None and said is None, "codes without axes"
-        codes.state = state
+        codes.remap(base, base)
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
 
 
@@ -312,7 +312,7 @@ def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
         index.semantic.index.compact()
         assert look.run(around, *given_, 0.5)[1].ranked.seqs.tolist() == right.ranked.seqs.tolist() != []
         gc.collect()
-        assert before() is None and index.position is position, "a fold makes a new base, and what is asked next reads that"
+        assert before() is None and index.position is position, "a compaction makes a new base, and what is asked next reads that"
         segments = [ref(s.passage) for s in index.lexical.segments]
         index.lexical.compact()
         look.run(around, *given_, 0.5)
@@ -354,11 +354,11 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
         look, around = LocalKernel(index), around_the_middle(index)[1]
         for q in some.questions:
             given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None
-            codes, state = index.semantic.index, index.semantic.state  # after a question was embedded, the index is in step: made anew
+            codes, base = index.semantic.index, index.semantic.state.base  # after a question was embedded, the index is in step: made anew
             for spare in np.arange(-1, 3, 0.1):
-                codes.state = state
+                codes.remap(base, base)
                 before = look.run(around, *given_, -99.0, spare)[1]
-                codes.state = replace(state, base=replace(state.base, intact=lambda: False))  # the file was overwritten
+                codes.remap(base, replace(base, is_valid=lambda: False))  # the file was overwritten
                 after = look.run(around, *given_, -99.0, spare)[1]
                 said.add("" if after is None else after.declined)
                 assert before is None or list(after.ranked) == list(before.ranked) or after.declined == "being erased"
