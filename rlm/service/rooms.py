@@ -19,7 +19,7 @@ from .gate import EACH_NAMESPACE, EACH_THREAD, OTHERS, THREADS, Problem, connect
 from .memory import Memory
 from .metrics import Attention
 from ..search.search_index import SearchIndex
-from ..store.embedding import Embedder, embedder
+from ..search.embedding.base import Embedder, choose_embedder
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/70_service/78eb_rooms.ipynb #59fdf31d
@@ -44,7 +44,7 @@ class Room(Memory):
                  namespace: str,  # the partition
                  ) -> None:
         self.settings, self.namespace, self.clock = replace(store.settings, namespace=namespace), namespace, store.clock
-        self.backend, self.vectors = SQLiteStorage(store.backend.db, owns_database=False), store.vectors
+        self.backend, self.embeddings = SQLiteStorage(store.backend.db, owns_database=False), store.embeddings
         self.index = SearchIndex(self.backend, namespace)
 
 # %% ../../nbs/70_service/78eb_rooms.ipynb #1ed51f94
@@ -88,7 +88,7 @@ class OpenRooms:
         with self._opening:
             if self._store is None:
                 if self._model is None:
-                    self._model = embedder(settings=self.settings) or "none"
+                    self._model = choose_embedder(settings=self.settings) or "none"
                 self._store = ready(Memory(**self._given | {"namespace": self.settings.namespace, "embedder": self._model}))
             return self._store
 
