@@ -643,6 +643,7 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
         memory.search(SEA)
         read = {"entries": 0, "batches": 0, "vectors": 0, "statements": 0}
         real_entries, real_vectors = hybrid.entries, VectorTable.read
+        real_fetch = VectorTable.fetch
 
         def entries(db: Any, seqs: Any) -> Any:
             read["entries"] += len(seqs)
@@ -652,8 +653,15 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
             read["vectors"] += len(seqs)
             return real_vectors(table, info, seqs)
 
+        def fetch(table: VectorTable, *given: Any) -> Any:  # candidates of one search, scored exactly: not what a write has changed
+            before = read["vectors"]
+            out = real_fetch(table, *given)
+            read["vectors"] = before
+            return out
+
         monkeypatch.setattr(hybrid, "entries", entries)
         monkeypatch.setattr(VectorTable, "read", vectors)
+        monkeypatch.setattr(VectorTable, "fetch", fetch)
         monkeypatch.setattr(StoredVectors, "batches", lambda self: pytest.fail("the vectors were all read again"))
         monkeypatch.setattr(MemoryTable, "seqs", lambda *a, **k: pytest.fail("the memories were all read again"))
         before, index = toy.texts, (memory.index.lexical, memory.index.catalogue, memory.index.meaning._index)
