@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidInput
 from .vector.quantizer import Floats, Ints, center_one, vector_dot
 from .vector.similarity_kernels import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT
-from ..store.embedding import Vectors
+from ..store.embedding_model import Vectors
 
 # %% ../../nbs/28_index/18_query_vector.ipynb #f65480e7
 TAIL_Z = 3.09  # z-score that one in a thousand values of a normal distribution exceeds

@@ -22,9 +22,8 @@ from .vector.stored_vectors import StoredVectors
 from .vector.vector_file import catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, IndexState, VectorIndexConfig
-from ..store.embedding import Vectors
+from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.vector_rows import ModelStamp, read_stamp
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #cc0c5385
 class BackgroundSample:
@@ -142,7 +141,7 @@ class SemanticIndex:
                  config: VectorIndexConfig = DEFAULT_CONFIG,  # what a search may cost and miss
                  ) -> None:
         self.backend, self.namespace, self.config = backend, namespace, config
-        self.stamp: ModelStamp | None = None  # model of the vectors; None: there are none
+        self.stamp: EmbeddingModelInfo | None = None  # model of the vectors; None: there are none
         self.unsaved = 0  # memories that were read since there was a file
         self.index: VectorIndex | None = None
         self._sample, self._dense = BackgroundSample(), DenseMatrix()
@@ -169,7 +168,7 @@ class SemanticIndex:
         "Return False if the file of the index was overwritten, as an erasure does; `refresh` makes it anew."
         return self.index is None or self.index.state.base.is_valid()
 
-    def _open(self, stamp: ModelStamp) -> None:
+    def _open(self, stamp: EmbeddingModelInfo) -> None:
         self.stamp, self._source = stamp, StoredVectors(self.backend, stamp, self.namespace)
         path = self._path()
         self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path, self.config)
@@ -187,10 +186,10 @@ class SemanticIndex:
                 changed: frozenset[int] = frozenset(),  # memories that are different since, if that is known
                 ) -> None:
         "Catch up with the store, after something has changed; in a snapshot."
-        stamp, here = read_stamp(self.backend.db), self.stamp
+        stamp, here = self.backend.vectors.model(), self.stamp
         if stamp is None:
             self.stamp = self.index = None
-        elif self.index is None or here is None or not stamp.same(here) or not self.is_valid:
+        elif self.index is None or here is None or not stamp.matches(here) or not self.is_valid:
             self._open(stamp)
         else:
             with self._source.with_changes(after, changed):

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 
 from .quantizer import Floats, Ints
 from .vector_segments import Batch
+from ...store.embedding_model import EmbeddingModelInfo
 from ...store.feed import changed_seqs
 from ...store.sqlite.storage import SQLiteStorage
-from ...store.vector_rows import ModelStamp, fetch_vectors, vector_batches, vectors_of
 
 # %% ../../../nbs/28_index/17_stored_vectors.ipynb #54f5da05
 class StoredVectors:
     "The stored vectors of one namespace and one model, levelled: what a `VectorIndex` is made from."
 
     def __init__(self,
-                 backend: SQLiteStorage,  # the store
-                 stamp: ModelStamp,       # model of its vectors
-                 namespace: str,          # the partition
+                 backend: SQLiteStorage,     # the store
+                 stamp: EmbeddingModelInfo,  # model of its vectors
+                 namespace: str,             # the partition
                  ) -> None:
-        self.backend, self.db, self.stamp, self.namespace = backend, backend.db, stamp, namespace
+        self.backend, self.stamp, self.namespace = backend, stamp, namespace
         self.mean = stamp.calibration.level(stamp.calibration.mean)
         self._known: tuple[int, frozenset[int]] | None = None  # number of an event, and memories that changed since
         self._read: tuple[frozenset[int], Batch] | None = None  # memories that were read in this snapshot, and their vectors
@@ -41,14 +41,14 @@ class StoredVectors:
 
     def batches(self) -> Iterator[Batch]:
         "Return all vectors there are, in the order of memory and chunk."
-        return map(self._levelled, vector_batches(self.db, self.stamp, self.namespace))
+        return map(self._levelled, self.backend.vectors.batches(self.stamp, self.namespace))
 
     def fetch(self,
               seqs: Ints,                 # (n,) memories
               chunks: NDArray[np.int32],  # (n,) which of their vectors
               ) -> Floats:                # (n, dim)
         "Return one vector for each row; NaN for those that are gone."
-        return self.stamp.calibration.level(fetch_vectors(self.db, self.stamp, seqs, chunks))
+        return self.stamp.calibration.level(self.backend.vectors.fetch(self.stamp, seqs, chunks))
 
     @contextlib.contextmanager
     def with_changes(self,
@@ -68,7 +68,7 @@ class StoredVectors:
         "Return memories that may be different since an event; None: all. Neighbours of a changed memory keep their vectors."
         if self._known is not None and self._known[0] == after:
             return self._known[1]
-        changes = changed_seqs(self.db, self.namespace, after)
+        changes = changed_seqs(self.backend.db, self.namespace, after)
         return None if changes is None else changes.own
 
     def vectors_of(self,
@@ -78,7 +78,7 @@ class StoredVectors:
         wanted = frozenset(seqs)
         if self._read is not None and self._read[0] == wanted:
             return self._read[1]
-        found = self._levelled(vectors_of(self.db, self.stamp, list(seqs)))
+        found = self._levelled(self.backend.vectors.read(self.stamp, list(seqs)))
         if self._known is not None:
             self._read = wanted, found
         return found
