@@ -23,8 +23,8 @@ from ..store.filters import Filters
 from ..search.candidates import EVERYTHING, Query
 from ..search.search_index import SearchIndex
 from ..store.meaning import StoredVectors
-from ..store.ranked import Best
-from ..store.ranking import Candidates
+from ..search.ranked_list import Best
+from ..search.fusion import Candidates
 from ..store.vector_rows import passages
 from ..store.vector_codes import centred, sample_vectors
 

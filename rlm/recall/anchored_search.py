@@ -22,8 +22,8 @@ from ..store.filters import Filters
 from ..store.embedding import Vectors
 from ..search.candidates import Query
 from ..store.plan import Plan
-from ..store.ranked import EQUAL, Ranked
-from ..store.ranking import MIX
+from ..search.ranked_list import EQUAL, Ranked
+from ..search.score_weights import MIX
 
 # %% ../../nbs/40_recall/07_anchored_search.ipynb #701bb4f8
 BEAM = 128  # memories that a hop goes on with

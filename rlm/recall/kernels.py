@@ -20,7 +20,8 @@ import math
 import numpy as np
 
 from ..core.compiled import F4, F8, F44, F88, I1, I2, I4, I8, I11, I88, YES, loop
-from ..store.loops import ADD_LATE, FIND_TERMS, RANK
+from ..store.loops import ADD_LATE, FIND_TERMS
+from ..search.fusion import RANK
 from ..store.vector_loops import ASK, NEAREST, PRODUCT, STAND_OUT, STAND_OUT_BY_CODE
 
 SEGMENT = "i4 i8 i4 f4"  # of each segment in a table: terms, starts, units, impacts

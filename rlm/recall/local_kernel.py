@@ -17,11 +17,12 @@ from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHO
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
 from ..store.asked import DEVIATIONS, Asked
 from ..store.protocols import MAX_TERMS
-from ..store.cues import Cues
+from ..search.query_features import Cues
 from ..search.search_index import SearchIndex
 from ..store.postings import Segment
-from ..store.ranked import EQUAL, Best
-from ..store.ranking import FEW, MIX, NO_BOOLS, PARTS, Mix, chance, named_in, other_script
+from ..search.ranked_list import EQUAL, Best
+from ..search.fusion import FEW, NO_BOOLS, chance, named_in, other_script
+from ..search.score_weights import MIX, PARTS, Mix
 from ..store.vector_hits import State
 from ..store.vector_loops import CODED
 
@@ -95,8 +96,8 @@ class KernelTables:
             self._gone = *now, np.flatnonzero(~lexical.alive.values).astype(np.int32)
         few = len(gone := self._gone[2]) <= MISSING_UNITS
         arrays = (self.index.blank(), *self.workspace[3:], self.index.weights(), *self.output,
-                  lexical.held.room, lexical.unit_doc.room, NO_BOOLS if few else lexical.alive.room,
-                  *(columns[name].room for name in COLUMNS), gone if few else _NO_UNITS)
+                  lexical.held.buffer, lexical.unit_doc.buffer, NO_BOOLS if few else lexical.alive.buffer,
+                  *(columns[name].buffer for name in COLUMNS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(arrays, self._arrays, strict=True)):
             self._arrays = arrays
             self._tables = Table(WORKSPACE, (*self.workspace[:3], *arrays[:10])), Table(INDEX, arrays[10:])

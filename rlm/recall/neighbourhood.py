@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
 from ..store.asked import Asked
-from ..store.catalogue import Catalogue
+from ..search.metadata_table import Catalogue
 from ..search.search_index import SearchIndex
 from ..store.lexical_index import best_units
 from ..store.meaning import Meaning, StoredVectors
 from ..store.plan import Plan
-from ..store.ranking import TRUE, Candidates
+from ..search.fusion import TRUE, Candidates
 from ..store.vector_codes import centred
 
 Floats = NDArray[np.float32]
@@ -242,7 +242,7 @@ class LexicalCandidates:
     def _add_up(self, plan: Plan, first: NDArray[np.bool_] | None, inside_units: Units) -> tuple[Floats, Units, Floats]:
         "Return the sums in some units; all others that are touched, and the sums there. The array of sums is zero again."
         if len(self._sums) < self.index.lexical.unit_doc.size:
-            self._sums = np.zeros(len(self.index.lexical.unit_doc.room), np.float32)
+            self._sums = np.zeros(len(self.index.lexical.unit_doc.buffer), np.float32)
         sums, terms = self._sums, range(len(plan.weighed)) if first is None else np.flatnonzero(first).tolist()
         plan.add(sums, first)
         inside, sums[inside_units] = sums[inside_units], 0

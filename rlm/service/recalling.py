@@ -19,7 +19,7 @@ from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from .anchored import AnchoredMemory
 from .finding import read_k
 from .results import Hit, Hits
-from ..store.ranked import EQUAL
+from ..search.ranked_list import EQUAL
 from ..store.records import MemoryRecord
 
 LAYERS: Mapping[str, str] = {"working_memory": "working memory", "cache": "cache", "checkpoint": "checkpoint", "ltm_fallback": ""}

@@ -19,7 +19,7 @@ from ..search.explainer import NEARBY
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
 from ..store.postings import AROUND
-from ..store.ranking import PARTS
+from ..search.score_weights import PARTS
 from ..store.records import Event, MemoryRecord
 
 # %% ../../nbs/70_service/70_results.ipynb #e6fc9f29

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .index_file import Arrays, pack_texts, unpack_texts
+from ..search.growable_array import GrowableArray
+from ..search.index_file import Arrays, pack_texts, unpack_texts
 from .plan import Plan
 from .postings import (
-    AROUND, COLUMN_WEIGHTS, USUAL_LENGTHS, Floats, Growing, Segment, add_up, count_column, idf, merge, pack, units)
+    AROUND, COLUMN_WEIGHTS, USUAL_LENGTHS, Floats, Segment, add_up, count_column, idf, merge, pack, units)
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #25901b4b
 class Columns:
@@ -74,9 +75,9 @@ class Postings:
     def __init__(self) -> None:
         self.vocabulary: dict[str, int] = {}
         self.segments: list[Segment] = []
-        self.unit_doc, self.alive, self.first = Growing("i4"), Growing("?"), Growing("i4")
-        self.held = Growing("i4")  # by term number: memories that hold the term in their own text
-        self.own, self.own_first = Growing("i4"), Growing("i8")  # which terms those are, so that they can be taken back
+        self.unit_doc, self.alive, self.first = GrowableArray("i4"), GrowableArray("?"), GrowableArray("i4")
+        self.held = GrowableArray("i4")  # by term number: memories that hold the term in their own text
+        self.own, self.own_first = GrowableArray("i4"), GrowableArray("i8")  # which terms those are, so that they can be taken back
         self.documents, self._waiting = 0, Batch(0, 0)
 
     def add(self,
@@ -195,7 +196,7 @@ class Renumbering(Compacting):
         own, starts = self.own.values[np.repeat(docs, counts)], np.cumsum(counts[docs]) - counts[docs]
         for array, values in ((self.first, unit[first[docs]]), (self.unit_doc, doc[self.unit_doc.values[kept]]), (self.own, own),
                               (self.own_first, starts), (self.alive, kept[kept])):
-            array.become(values)
+            array.replace(values)
         self._waiting = Batch(self.unit_doc.size, self.first.size)
 
 # %% ../../nbs/10_store/23_lexical_index.ipynb #ec3a1277
@@ -334,7 +335,7 @@ class Scoring(Choosing):
     def _blank(self) -> Floats:
         "Zeros, a number for each unit; the same place each time, so that it is there already."
         if len(self._room) < self.unit_doc.size:
-            self._room = np.zeros(len(self.unit_doc.room), np.float32)
+            self._room = np.zeros(len(self.unit_doc.buffer), np.float32)
         blank: Floats = self._room[: self.unit_doc.size]
         blank.fill(0)
         return blank

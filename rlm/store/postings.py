@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['Floats', 'Ints', 'T', 'K1', 'B', 'UNIT', 'LONG', 'COLUMN_WEIGHTS', 'AROUND', 'USUAL_LENGTHS', 'Pairs', 'units', 'idf',
-           'Segment', 'pack', 'merge', 'count_column', 'add_up', 'Growing']
+           'Segment', 'pack', 'merge', 'count_column', 'add_up']
 
 # %% ../../nbs/10_store/23_postings.ipynb #e280372c
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,35 +103,3 @@ def add_up(columns: Mapping[str, Pairs],  # one batch, column by column
     total = np.bincount(place, np.concatenate([i for _, i in columns.values()]))
     beside = np.bincount(place, np.concatenate([i * (name in AROUND) for name, (_, i) in columns.items()]))
     return keys, total.astype(np.float32), np.rint(255 * beside / total).astype(np.uint8)
-
-# %% ../../nbs/10_store/23_postings.ipynb #acd8f50a
-class Growing:
-    "A numpy array that can be appended to."
-
-    def __init__(self,
-                 kind: str,  # of its numbers, as numpy names it: i4, f8, ? …
-                 ) -> None:
-        self.room, self.size = np.zeros(1024, kind), 0
-
-    def extend(self,
-               values: Sequence[Any] | NDArray[Any],  # of its kind, or convertible
-               ) -> None:
-        "Add values at the end."
-        end = self.size + len(values)
-        if end > len(self.room):
-            more = np.zeros(max(end, 2 * self.size) - self.size, self.room.dtype)
-            self.room = np.concatenate([self.room[: self.size], more])
-        self.room[self.size:end] = values
-        self.size = end
-
-    def become(self,
-               values: Sequence[Any] | NDArray[Any],  # instead of those that are there
-               ) -> None:
-        "Begin anew with other values."
-        self.room, self.size = np.zeros(max(1024, len(values)), self.room.dtype), 0
-        self.extend(values)
-
-    @property
-    def values(self) -> NDArray[Any]:
-        "What was added, as an array that can be written to."
-        return self.room[: self.size]

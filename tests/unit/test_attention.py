@@ -31,13 +31,13 @@ from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
+from rlm.search.ranked_list import NONE
+from rlm.search.ranker import Example, Training, features, learn
 from rlm.search.ranker_training import save_ranker
+from rlm.search.score_weights import PARTS
 from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding import Kind, Vectors, register
 from rlm.store.filters import Filters
-from rlm.store.ranked import NONE
-from rlm.store.ranker import Example, Training, features, learn
-from rlm.store.ranking import PARTS
 from rlm.store.reembed import reembed
 
 CLOCK = ManualClock("2026-01-01")

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
 from rlm.core.text import tokens
+from rlm.search.fusion import FEW, HEADS, TRUE, Candidates, Nearness
+from rlm.search.metadata_table import Catalogue
 from rlm.search.scorer import Scorer
 from rlm.store.asked import rounded
-from rlm.store.catalogue import Catalogue
 from rlm.store.feed import Entry
 from rlm.store.lexical_index import LexicalIndex
-from rlm.store.ranking import FEW, HEADS, TRUE, Candidates, Nearness
 from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
 from rlm.store.vector_fold import Base
 from rlm.store.vector_hits import State
