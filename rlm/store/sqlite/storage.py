@@ -18,6 +18,7 @@ from .database import SQLiteDatabase, backup
 from .edges import EdgeTable
 from .erasure import DerivedFiles, erase, scrub
 from .events import EventLog
+from .facts import FactTable
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable
@@ -38,7 +39,7 @@ class SQLiteStorage:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance = AttentionTable(db), RunTable(db), ProvenanceTables(db)
-        self.derived_files = DerivedFiles(db)
+        self.derived_files, self.facts = DerivedFiles(db), FactTable(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
 
