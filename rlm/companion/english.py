@@ -76,18 +76,17 @@ _QUOTED = re.compile(r"[\"“”«»]")
 
 def clauses(sentence: str,  # one sentence
             ) -> Iterator[str]:
-    "Yield the clauses of a sentence that state something, contractions spelled out and openers cut. Questions and quotations have none."
+    "Yield the clauses of a sentence that states something, contractions spelled out and openers cut; none of a question, quotation or guess."
     if sentence.rstrip(" )\"'”").endswith("?") or _QUOTED.search(sentence):
         return
     plain = " ".join(sentence.replace("’", "'").split())
     for short, long in _SHORT:
         plain = re.sub(short, long, plain)
     g = grammar()
-    for part in _PARTS.split(plain.rstrip(" .!")):
-        part = part.strip(" .,!")
-        clause = part[m.end():] if (m := g.opener.match(part)) else part
-        if clause and not g.unsure.search(clause):
-            yield clause
+    parts = [part.strip(" .,!") for part in _PARTS.split(plain.rstrip(" .!"))]
+    parts = [part[m.end():] if (m := g.opener.match(part)) else part for part in parts]
+    if not any(map(g.unsure.search, parts)):
+        yield from filter(None, parts)
 
 # %% ../../nbs/85_companion/02_english.ipynb #bd120156
 _BEFORE_NOUN = re.compile(r"(?:^|\s)(?:the|an?|my|our|his|her|their|its|your|of|in|at|by|for|from|current|new|old|first|last|favou?rite|to|and|or|'s|\w+'s)\s+$", re.I)

@@ -52,15 +52,12 @@ _QUOTED = re.compile(r"[\"“”「『«]")
 
 def clauses(sentence: str,  # one sentence
             ) -> Iterator[str]:
-    "Yield the clauses of a sentence that state something. Questions and quotations have none."
+    "Yield the clauses of a sentence that states something; none of a question, quotation, guess or report."
     bare = " ".join(sentence.split()).rstrip(" .!~…。ㅋㅎㅠ^")
     p = particles()
-    if _QUOTED.search(bare) or p.question.search(bare):
+    if any(pattern.search(bare) for pattern in (_QUOTED, p.question, p.unsure, p.reported)):
         return
-    for part in _PARTS.split(bare):
-        clause = part.strip(" .,!")
-        if clause and not p.unsure.search(clause) and not p.reported.search(clause):
-            yield clause
+    yield from filter(None, (part.strip(" .,!") for part in _PARTS.split(bare)))
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
 _WHAT_I = re.compile(r"(?:내가|제가) (?P<r>(?:제일 |가장 |요즘 )?[^ ]+는 [^ ]+?)(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은

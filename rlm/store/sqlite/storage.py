@@ -23,6 +23,7 @@ from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable
 from .provenance import ProvenanceTables
+from .rejections import RejectionTable
 from .runs import RunTable
 from .slots import AttentionTable
 from .writer import SQLiteWriter
@@ -39,7 +40,7 @@ class SQLiteStorage:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance = AttentionTable(db), RunTable(db), ProvenanceTables(db)
-        self.derived_files, self.facts = DerivedFiles(db), FactTable(db)
+        self.derived_files, self.facts, self.rejections = DerivedFiles(db), FactTable(db), RejectionTable(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
 
