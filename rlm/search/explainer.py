@@ -19,8 +19,8 @@ from ..store.filters import Filters
 from .candidates import POOL, Query, Retrieved
 from .searcher import Searcher
 from ..store.feed import Reader
-from ..store.plan import Plan
-from ..store.postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
+from .lexical.query_plan import QueryPlan
+from .lexical.postings import LONG_TEXT, PASSAGE_LENGTH, impact
 from .ranked_list import EQUAL, Ranked
 from .score_weights import PARTS, Mix
 from ..store.records import MemoryRecord
@@ -34,20 +34,20 @@ class Worth:
     around: float  # through what stands around it
 
 
-def worths(plan: Plan,           # plan of the query
+def worths(plan: QueryPlan,           # plan of the query
            units: NDArray[Any],  # units of one memory
            ) -> dict[str, Worth]:  # term → what it adds to the score of the memory's best unit; those that add something
     "What each word adds."
     mine = units.astype(np.int32)
-    own, beside = np.zeros((2, len(plan.terms), len(mine)))
-    for n, (weight, _, spans) in enumerate(plan.terms):
-        for unit, impact, around in spans:
-            at = np.minimum(unit.searchsorted(mine), len(unit) - 1)
-            worth, share = np.where(unit[at] == mine, weight * impact[at], 0.0), around[at] / 255
+    own, beside = np.zeros((2, len(plan.postings), len(mine)))
+    for n, (weight, _, spans) in enumerate(plan.postings):
+        for passages, impacts, shares in spans:
+            at = np.minimum(passages.searchsorted(mine), len(passages) - 1)
+            worth, share = np.where(passages[at] == mine, weight * impacts[at], 0.0), shares[at] / 255
             own[n] += worth * (1 - share)
             beside[n] += worth * share
-    best = (own + beside).sum(axis=0).argmax() if plan.terms else 0
-    found = {term: Worth(float(own[n, best]), float(beside[n, best])) for n, (_, term, _) in enumerate(plan.terms)}
+    best = (own + beside).sum(axis=0).argmax() if plan.postings else 0
+    found = {term: Worth(float(own[n, best]), float(beside[n, best])) for n, (_, term, _) in enumerate(plan.postings)}
     return {term: worth for term, worth in found.items() if worth.own or worth.around}
 
 # %% ../../nbs/30_search/11_explainer.ipynb #331a0361
@@ -69,8 +69,8 @@ def split(worth: Worth,                          # what a term adds
     each = {}
     for name, words in columns.items():
         if n := words.count(term):
-            length = min(len(words), UNIT) if len(words) > LONG else len(words)
-            each[name] = COLUMN_WEIGHTS[name] * n * (K1 + 1) / (n + K1 * (1 - B + B * length / USUAL_LENGTHS[name]))
+            length = min(len(words), PASSAGE_LENGTH) if len(words) > LONG_TEXT else len(words)
+            each[name] = impact(name, n, length)
     total = sum(each.values())
     own = {name: worth.own * value / total for name, value in each.items()} if total else {"text": worth.own}
     return {name: value for name, value in (own | {NEARBY: worth.around}).items() if value}
@@ -81,7 +81,7 @@ Shares = Mapping[str, Mapping[str, float]]  # a term, or a part in brackets → 
 
 def taken_apart(record: MemoryRecord,        # a memory that was found
                 parts: Mapping[str, float],  # parts of its score: name → what it added
-                plan: Plan,                  # plan of the query
+                plan: QueryPlan,                  # plan of the query
                 units: slice,                # units of the memory, in the index that made the plan
                 ) -> dict[str, dict[str, float]]:
     "What each term and each part added to a score."
@@ -101,7 +101,7 @@ class LazyShares(Mapping[str, Mapping[str, float]]):
     def __init__(self,
                  record: MemoryRecord,        # as for `taken_apart`
                  parts: Mapping[str, float],  # as for `taken_apart`
-                 plan: Plan,                  # as for `taken_apart`
+                 plan: QueryPlan,                  # as for `taken_apart`
                  units: slice,                # as for `taken_apart`
                  ) -> None:
         self._of, self._made = (record, parts, plan, units), None
@@ -161,8 +161,9 @@ class Explainer:
     def _answers(self, found: Retrieved, ranked: Sequence[Ranked]) -> list[Answer]:
         seqs = [r.seq for r in ranked]
         records, plan = self.reader.records(seqs), found.plan
-        answers = [Answer(record := records[r.seq], r.score, LazyShares(record, r.parts, plan, units))
-                   for r, units in zip(ranked, self.index.lexical.spans_of(self.index.catalogue.numbers(seqs)), strict=True)]
+        numbers = self.index.catalogue.numbers(seqs).tolist()
+        answers = [Answer(record := records[r.seq], r.score, LazyShares(record, r.parts, plan, self.index.lexical.docs.span(n)))
+                   for r, n in zip(ranked, numbers, strict=True)]
         return sorted(answers, key=lambda a: (-round(a.score / EQUAL), a.record.id))
 
     def explain(self,
@@ -174,7 +175,7 @@ class Explainer:
         with self.index.moment():
             numbers = self.index.catalogue.numbers([record.seq])
             found = self.searcher.candidates.retrieve(query, POOL, self.searcher.filters.resolve(filters), numbers.tolist())
-            frequencies = {t: self.index.lexical.frequency(t) for t in self.searcher.candidates.wanted(found.cues, query.terms)}
+            frequencies = {t: self.index.lexical.document_frequency(t) for t in self.searcher.candidates.wanted(found.cues, query.terms)}
             mine = [r for r in self.searcher.ranked(found, len(found.candidates.numbers)) if r.seq == record.seq]
             relevant = [r for r in mine if r.parts.get("words") or r.parts.get("meaning")]
             return (self._answers(found, relevant)[0].shares if relevant else {}), frequencies

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
 from .metadata_table import Catalogue, Values
-from ..store.lexical_index import LexicalIndex
+from .lexical.lexical_index import LexicalIndex
 from .fusion import best_of_session
 from .score_weights import MIX, PARTS
 
@@ -44,10 +44,10 @@ def rarity(lexical: LexicalIndex,       # index that holds the memories
            numbers: NDArray[np.int64],  # memories in it
            ) -> NDArray[np.float64]:    # for each, from 0: 0 without words
     "How rare the rarest words of each memory are: the mean of their weights in BM25."
-    first, own, none = lexical.own_first.values, lexical.own.values, np.int64(1) << 30
+    first, own, none = lexical.docs.own_start.values, lexical.docs.own_terms.values, np.int64(1) << 30
     counts = np.append(first, len(own))[1:][numbers] - first[numbers]
     ends, some = np.cumsum(counts), counts > 0
-    held = lexical.held.values[own[np.arange(counts.sum()) + np.repeat(first[numbers] + counts - ends, counts)]]
+    held = lexical.document_frequencies.values[own[np.arange(counts.sum()) + np.repeat(first[numbers] + counts - ends, counts)]]
     keys, starts, found = held.astype(np.int64) << 32 | np.arange(len(held)), (ends - counts)[some], np.zeros(len(numbers))
     for _ in range(RAREST if len(held) else 0):
         rarest = np.minimum.reduceat(keys, starts)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .metadata_table import Catalogue, Values
 from .query_features import Cues, cues_in
-from ..store.lexical_index import LexicalIndex
+from .lexical.lexical_index import LexicalIndex
 from .fusion import RANK
 from .ranked_list import EQUAL, NONE, Best, beside
 from .ranker import LearnedRanker, facts
