@@ -35,7 +35,8 @@ class Grammar:
 
 def _forms(verb: str) -> set[str]:
     "The regular forms of a verb."
-    third = verb[:-1] + "ies" if verb.endswith("y") and verb[-2] not in "aeou" else verb + ("es" if re.search(r"(?:s|sh|ch|x|o)$", verb) else "s")
+    third = verb[:-1] + "ies" if verb.endswith("y") and verb[-2] not in "aeou" else verb + ("es" if re.search(r"(?:s|sh|ch|x|"
+    r"o)$", verb) else "s")
     past = verb[:-1] + "ied" if third.endswith("ies") else verb + ("d" if verb.endswith("e") else "ed")
     return {verb, third, past}
 
@@ -59,24 +60,27 @@ def grammar() -> Grammar:
         adverb=re.compile(rf"\b{adverb} (?=\w)", re.I), trailing_adverbs=re.compile(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
         opener=re.compile(rf"(?:(?:{alternatives('openers')})\b[\s,:;.!—–-]*)+", re.I),
         closer=re.compile(rf"(?:[\s,]+(?:{alternatives('closers')}))+$", re.I),
-        unsure=re.compile(rf"\b(?:{alternatives('unsure')})\b|^(?:If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably|Possibly)\b"),
+        unsure=re.compile(rf"\b(?:{alternatives('unsure')})\b|^(?:If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|"
+        rf"Whether|Unless|Probably|Possibly)\b"),
         reported=re.compile(rf"\b(?:{alternatives('reported')})\b", re.I),
         ended=re.compile(rf"\b(?:{alternatives('ended')})\b|n't .* any ?(?:more|longer)\b", re.I),
         pronoun=re.compile(rf"(?:{'|'.join(data['pronouns'].split())})", re.I),
-        participle=re.compile(rf"(?P<r>(?:[a-z]+(?:ed|en|wn|rn|lt|ld|un|ought|ade|ic|ent|ble|us|ful) )?(?:{prepositions}) (?:{kind})?)(?P<v>.+)$"),
+        participle=re.compile(rf"(?P<r>(?:[a-z]+(?:ed|en|wn|rn|lt|ld|un|ought|ade|ic|ent|ble|us|"
+        rf"ful) )?(?:{prepositions}) (?:{kind})?)(?P<v>.+)$"),
         kind=re.compile(rf"(?P<r>{kind})(?P<v>.+)$"),
         transitive=re.compile(rf"(?P<r>[\w']+ (?:(?:up|out|off) )?(?:(?:{prepositions}) )?(?:{kind})?)(?P<v>.+)$"))
 
 # %% ../../nbs/85_companion/02_english.ipynb #c9350e9d
 _SHORT = ((r"\b([Ii])'m\b", r"\1 am"), (r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)'ve\b", r"\1 have"), (r"\b([Ww]e|[Tt]hey|[Yy]ou)'re\b", r"\1 are"),
           (r"\b([Hh]e|[Ss]he|[Ii]t|[Ww]ho|[Tt]hat)'s\b", r"\1 is"), (r"\b(is|are|was|were|do|does|did|has|have|had)n't\b", r"\1 not"))
-_PARTS = re.compile(r"\s*;\s*|\s+[—–-]\s+|,?\s+(?:and|but|so)\s+(?=(?:now\s+)?(?:i|i'm|my|he|she|we|they|now)\b)|,\s+(?=(?:now )?(?:i|my) )", re.I)
+_PARTS = re.compile(r"\s*;\s*|\s+[—–-]\s+|,?\s+(?:and|but|so)\s+(?=(?:now\s+)?(?:i|i'm|my|he|she|we|they|now)\b)|"
+    r",\s+(?=(?:now )?(?:i|my) )", re.I)
 _QUOTED = re.compile(r"[\"“”«»]")
 
 
 def clauses(sentence: str,  # one sentence
             ) -> Iterator[str]:
-    "Yield the clauses of a sentence that states something, contractions spelled out and openers cut; none of a question, quotation or guess."
+    "Yield the clauses of a sentence that states something, contractions spelled out, openers cut; of a question, quotation or guess none."
     if sentence.rstrip(" )\"'”").endswith("?") or _QUOTED.search(sentence):
         return
     plain = " ".join(sentence.replace("’", "'").split())
@@ -89,7 +93,8 @@ def clauses(sentence: str,  # one sentence
         yield from filter(None, parts)
 
 # %% ../../nbs/85_companion/02_english.ipynb #bd120156
-_BEFORE_NOUN = re.compile(r"(?:^|\s)(?:the|an?|my|our|his|her|their|its|your|of|in|at|by|for|from|current|new|old|first|last|favou?rite|to|and|or|'s|\w+'s)\s+$", re.I)
+_BEFORE_NOUN = re.compile(r"(?:^|\s)(?:the|an?|my|our|his|her|their|its|your|of|in|at|by|for|from|current|new|old|first|last|"
+    r"favou?rite|to|and|or|'s|\w+'s)\s+$", re.I)
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|where|whose)\b", re.I)
 _BE = re.compile(r"(?:is|are|was|were|'s)$")
 
@@ -128,11 +133,15 @@ def named_subject(words: str,    # the subject as it is written
 # %% ../../nbs/85_companion/02_english.ipynb #505f53de
 _NEGATION = re.compile(r"(?:[\w']+ )?(?:not|never)\b|(?:don't|doesn't|didn't|can't|cannot|won't)\b")
 _NOT_THAT = re.compile(r",?\s+(?:and )?(?:not|rather than|instead of)\s+(?P<x>[^,]+)$", re.I)
-_SWAPPED = (re.compile(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|went) (?:(?:my|his|her|their|the) (?P<r>[\w ]+?) )?from (?P<a>.+?) to (?P<b>.+)$", re.I),
-            re.compile(r"(?:have |has )?(?:replaced|swapped|ditched|dropped|traded) (?:(?:my|the) )?(?P<a>.+?) (?:with|for|in favou?r of) (?:(?:an?|the) )?(?P<b>.+)$", re.I))
+_SWAPPED = (re.compile(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|went) (?:(?:my|his|her|their|"
+    r"the) (?P<r>[\w ]+?) )?from (?P<a>.+?) to (?P<b>.+)$", re.I),
+            re.compile(r"(?:have |has )?(?:replaced|swapped|ditched|dropped|traded) (?:(?:my|the) )?(?P<a>.+?) (?:with|for|"
+        r"in favou?r of) (?:(?:an?|the) )?(?P<b>.+)$", re.I))
 _CHANGED = re.compile(r"(?:have |has )?(?:changed|updated) (?:my|his|her|their|the) (?P<r>.+?) to (?P<v>.+)$", re.I)
-_LEFT_JOB = re.compile(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|his|her|their|the) (?:old )?(?:job|position|role|post)(?: (?:at|with|in) (?P<v>.+))?$", re.I)
-_GAVE_UP = re.compile(r"(?:have |has )?(?:sold|gave away|got rid of|threw away|threw out|cancelled|canceled|gave up|quit|stopped using|deleted) (?:(?:my|our|the|his|her|their) )?(?:old )?(?P<v>.+)$", re.I)
+_LEFT_JOB = re.compile(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|his|her|their|the) (?:old )?(?:job|position|role|"
+    r"post)(?: (?:at|with|in) (?P<v>.+))?$", re.I)
+_GAVE_UP = re.compile(r"(?:have |has )?(?:sold|gave away|got rid of|threw away|threw out|cancelled|canceled|gave up|quit|"
+    r"stopped using|deleted) (?:(?:my|our|the|his|her|their) )?(?:old )?(?P<v>.+)$", re.I)
 _PREFERS = re.compile(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
 _OF = re.compile(r"(?:the )?(?P<r>[\w' -]+?) of (?P<s>.+)$", re.I)
 _GENITIVE = re.compile(r"(?P<s>.+)'s? (?P<r>[^']+)$")
@@ -222,7 +231,8 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
     return stated(subject, "is", rest, bool(re.match(r"the\b", subject, re.I)) and not re.match(r"an?\b", rest))
 
 # %% ../../nbs/85_companion/02_english.ipynb #a7ff91b0
-_AND_THEN = re.compile(r"(?:,| and| and then|, and) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) )")
+_AND_THEN = re.compile(r"(?:,| and| and then|, and) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
+    r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) )")
 _PARTICLES = frozenset({"up", "off", "out", "down", "it", "that", "so", "this", "them", "him", "her", "there", "here", "one"})
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 

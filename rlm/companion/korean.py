@@ -46,7 +46,8 @@ def particles() -> Particles:
         ended=re.compile(data["ended"]), past=re.compile(data["past"]))
 
 
-_PARTS = re.compile(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
+_PARTS = re.compile(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
+    r"요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
 _QUOTED = re.compile(r"[\"“”「『«]")
 
 
@@ -61,7 +62,8 @@ def clauses(sentence: str,  # one sentence
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
 _WHAT_I = re.compile(r"(?:내가|제가) (?P<r>(?:제일 |가장 |요즘 )?[^ ]+는 [^ ]+?)(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은
-_OWN_PEOPLE = re.compile(r"(?:.* )?(?:엄마|어머니|아빠|아버지|누나|언니|형|오빠|동생|여동생|남동생|남편|아내|와이프|부모님|할머니|할아버지|아들|딸|친구|여자친구|남자친구|룸메이트|상사|팀장|팀장님|사장님|강아지|고양이|개|회의|팀|회사|부서)$")
+_OWN_PEOPLE = re.compile(r"(?:.* )?(?:엄마|어머니|아빠|아버지|누나|언니|형|오빠|동생|여동생|남동생|남편|아내|와이프|부모님|"
+    r"할머니|할아버지|아들|딸|친구|여자친구|남자친구|룸메이트|상사|팀장|팀장님|사장님|강아지|고양이|개|회의|팀|회사|부서)$")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def split_topic(clause: str,   # one clause
     if m := p.owned.match(rest):
         return Topic(m["s"], m["r"], _bare(rest[m.end():]))
     m = p.topic.match(rest)
-    if m and not re.search(r"(?:에서|에게|한테|으로|에|을|를)$", m["s"]) and not re.match(r"(?:좋|싫|있|없|됐|되|아니|안 |못 )", rest[m.end():]):
+    if m and not re.search(r"(?:에서|에게|한테|으로|에|을|를)$", m["s"]) and not re.match(r"(?:좋|싫|있|없|됐|되|아니|안 |"
+    r"못 )", rest[m.end():]):
         after = _bare(rest[m.end():])
         own = re.match(rf"(?:{'|'.join(language_data('ko')['possessives'])}) (?P<x>.+)$", m["s"])
         return Topic(f"{speaker}'s {own['x']}" if own else m["s"], "", after)
@@ -116,10 +119,13 @@ def _bare(predicate: str) -> str:
     return predicate
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4fe3c41c
-_COPULA = re.compile(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|임|이지|이라고 해|라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
+_COPULA = re.compile(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|임|이지|이라고 해|"
+    r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
 _VERBAL = re.compile(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
-_CHANGED = re.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|갈아탐|전환|교체|수정)")
-_OBJECT_CHANGED = re.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정)")
+_CHANGED = re.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
+    r"갈아탐|전환|교체|수정)")
+_OBJECT_CHANGED = re.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
+    r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정)")
 _PREFERS = re.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
 _STOPPED = re.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두|관뒀|팔았|처분|버렸|해지|탈퇴)")
 _NOT_THAT = re.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
@@ -160,7 +166,7 @@ def korean_statements(sentence: str,          # one sentence
     p = particles()
     for clause in clauses(sentence):
         t = split_topic(clause, speaker)
-        ended, instead = bool(p.ended.search(clause)), ()
+        ended, instead = bool(p.ended.search(clause)), tuple[str, ...]()
         if m := _NOT_THAT.search(t.predicate):
             instead, t = (m["x"],), Topic(t.subject, t.relation, (t.predicate[:m.start()] + t.predicate[m.end():]).strip())
         if t.relation and (value := copula_value(t.predicate)):

@@ -38,8 +38,8 @@ class Statement:
         return f"{self.subject} | {self.relation} | {sign}{self.value}"
 
 # %% ../../nbs/85_companion/01_statement.ipynb #d06b2cb4
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-                     "\U000e0000-\U000e0fff]")
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+                     "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")
 _ARTICLES = re.compile(r"(?:an?|the|my|our|his|her|their|its)\s+")
 _LOOK_ALIKE = str.maketrans("аеорсухіјѕԁһӏԛԝьоαορνικτυχ", "aeopcyxijsdhlqwbоaopvikTux".replace("о", "o").lower())
 _LATIN = re.compile(r"[a-z]")
@@ -92,7 +92,8 @@ def wordings(language: str,  # `en` or `ko`
     return tuple(out)
 
 # %% ../../nbs/85_companion/01_statement.ipynb #478b7fc2
-_FAVOURITE = re.compile(r"(?:(?:all-time |absolute )?favou?rite|most favou?rite|최애|(?:내가 |제가 )?(?:제일|가장) 좋아하는|좋아하는) (?P<x>.+)$")
+_FAVOURITE = re.compile(r"(?:(?:all-time |absolute )?favou?rite|most favou?rite|최애|(?:내가 |제가 )?(?:제일|가장) 좋아하는|"
+    r"좋아하는) (?P<x>.+)$")
 
 
 @cache

@@ -47,8 +47,9 @@ _CURRENT = "f.valid_to IS NULL AND m.status IN ('hot', 'ltm') AND m.kind = 'bloc
 
 def _fact(row: tuple) -> Fact:  # type: ignore[type-arg]
     "A fact from its row."
-    *values, single, negated, ended, alone, begin, end = row
-    return Fact(*values, *(v == 1 for v in (single, negated, ended, alone)), from_iso(begin), end and from_iso(end))
+    seq, place, subject, relation, value, subject_key, relation_key, value_key, single, negated, ended, alone, begin, end = row
+    return Fact(seq, place, subject, relation, value, subject_key, relation_key, value_key, single == 1, negated == 1, ended == 1,
+                alone == 1, from_iso(begin), end and from_iso(end))
 
 
 class FactTable:
@@ -78,7 +79,8 @@ class FactTable:
               relation_key: str,   # normal form of a relation
               ) -> list[Fact]:     # in the order they were stored
         "Return the current facts that name a subject and a relation."
-        return self._found(f"f.namespace = ? AND f.subject_key = ? AND f.relation_key = ? AND {_CURRENT}", (namespace, subject_key, relation_key))
+        return self._found(f"f.namespace = ? AND f.subject_key = ? AND f.relation_key = ? AND {_CURRENT}",
+                           (namespace, subject_key, relation_key))
 
     def with_value(self,
                    namespace: str,    # the partition
@@ -86,7 +88,8 @@ class FactTable:
                    value_key: str,    # normal form of a value
                    ) -> list[Fact]:   # in the order they were stored
         "Return the current facts that name a subject and a value, whatever the relation."
-        return self._found(f"f.namespace = ? AND f.value_key = ? AND +f.subject_key = ? AND {_CURRENT}", (namespace, value_key, subject_key))
+        return self._found(f"f.namespace = ? AND f.value_key = ? AND +f.subject_key = ? AND {_CURRENT}",
+                           (namespace, value_key, subject_key))
 
     def naming(self,
                namespace: str,  # the partition

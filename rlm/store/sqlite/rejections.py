@@ -95,7 +95,8 @@ class RejectionTable:
              namespace: str,  # the partition
              ) -> list[Rejection]:
         "Return all rejections, oldest first."
-        rows = self.db.query(f"SELECT DISTINCT {_COLUMNS} FROM rejections WHERE namespace = ? ORDER BY created_at, rejection_id", (namespace,))
+        rows = self.db.query(f"SELECT DISTINCT {_COLUMNS} FROM rejections WHERE namespace = ? ORDER BY created_at, rejection_id",
+                             (namespace,))
         return [self._read(row) for row in rows]
 
     def _read(self, row: tuple) -> Rejection:  # type: ignore[type-arg]

@@ -161,8 +161,8 @@ CREATE TABLE facts (
 CREATE INDEX facts_about ON facts (namespace, subject_key, relation_key);
 CREATE INDEX facts_value ON facts (namespace, value_key);
 CREATE TABLE rejections (
-  namespace TEXT NOT NULL, salt TEXT NOT NULL, digest TEXT NOT NULL, rejection_id TEXT NOT NULL, created_at TEXT NOT NULL, actor TEXT NOT NULL,
-  reason TEXT, memory_id TEXT, PRIMARY KEY (namespace, salt, digest)) STRICT, WITHOUT ROWID;
+  namespace TEXT NOT NULL, salt TEXT NOT NULL, digest TEXT NOT NULL, rejection_id TEXT NOT NULL, created_at TEXT NOT NULL,
+  actor TEXT NOT NULL, reason TEXT, memory_id TEXT, PRIMARY KEY (namespace, salt, digest)) STRICT, WITHOUT ROWID;
 """
 
 # %% ../../../nbs/20_store/03_schema.ipynb #bf9c0534
