@@ -64,7 +64,7 @@ def test_time_is_over_while_a_step_runs(code: str) -> None:
 @pytest.mark.parametrize("kind", ["process", "inprocess"])
 def test_time_is_over_in_each_sandbox(kind: str) -> None:
     if kind == "process":
-        pytest.importorskip("rlm.agent.sandbox_process")
+        pytest.importorskip("rlm.agent.sandbox.process")
         import shutil
         if not shutil.which("bwrap"):
             pytest.skip("bubblewrap is not installed")
