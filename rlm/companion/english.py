@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .statement import Statement, language_data, normal_value, relation_of, wordings
+from .statement import Statement, language_data, normal_value, relation_of, relation_patterns
 
 # %% ../../nbs/85_companion/02_english.ipynb #e2d19358
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def read_predicate(clause: str,     # the whole clause
 def _personal(subject: str, p: Predicate) -> Statement | None:
     "A statement by one of the wordings of a person's relations."
     lower = p.words[:1].lower() + p.words[1:]
-    for w in wordings("en"):
+    for w in relation_patterns("en"):
         m = w.pattern.match(lower)
         if m and (value := lower[m.end():].strip()):
             denied = (w.sense == "denies") != (p.negated and w.sense != "denies")

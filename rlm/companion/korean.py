@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .statement import Statement, language_data, normal_value, relation_of, wordings
+from .statement import Statement, language_data, normal_value, relation_of, relation_patterns
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def korean_statements(sentence: str,          # one sentence
             out.append(found)
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
-        for w in wordings("ko"):
+        for w in relation_patterns("ko"):
             m = w.pattern.match(words)
             if m and (value := re.sub(rf"^(?:{language_data('ko')['adverbs']}) ", "", m["v"].strip())):
                 out.append(Statement(t.subject, w.relation, value, w.single, w.sense == "denies" and not ended,
