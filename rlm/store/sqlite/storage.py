@@ -19,7 +19,7 @@ from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase, backup
 from .edges import EdgeTable
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
-from .events import EventLog
+from .events import EventLog, Generation
 from .facts import FactTable
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
@@ -172,6 +172,18 @@ class SQLiteStorage:
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event."
         return self.event_log.position()
+
+    def generation(self,
+                   event: int | None = None,  # number of an event; None: the last one
+                   ) -> Generation:
+        "Return the state that the store had after an event, to stamp a file with."
+        return self.event_log.generation(event)
+
+    def holds(self,
+              found: Generation,  # stamp of a file
+              ) -> bool:
+        "Return whether the store has been in this state, so that the file can be brought up to date from there."
+        return self.event_log.holds(found)
 
     def edges(self,
               memory_ids: Sequence[str],  # ids of memories

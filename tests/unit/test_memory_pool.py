@@ -15,9 +15,10 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.settings import load_settings
 from rlm.service.cli.attention import status_of
-from rlm.service.gate import Problem
+from rlm.service.http.errors import HttpProblem
+from rlm.service.http.limits import THREADS, namespace_limit
+from rlm.service.http.pool import MemoryPool, Room
 from rlm.service.memory import Memory as Facade
-from rlm.service.rooms import THREADS, Room, Rooms, open_at_once
 
 FILES = Path("/proc/self/fd")
 
@@ -28,19 +29,19 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(path: Path) -> Iterator[Callable[..., Rooms]]:
-    made = list[Rooms]()
+def make(path: Path) -> Iterator[Callable[..., MemoryPool]]:
+    made = list[MemoryPool]()
 
-    def build(most: int | None = None, **more: Any) -> Rooms:
-        made.append(Rooms(load_settings(db_path=path, environment={}), most, **{"embedder": "none"} | more))
+    def build(most: int | None = None, **more: Any) -> MemoryPool:
+        made.append(MemoryPool(load_settings(db_path=path, environment={}), most, **{"embedder": "none"} | more))
         return made[-1]
     yield build
-    for rooms in made:
-        rooms.close()
+    for pool in made:
+        pool.close()
 
 
-def names(rooms: Rooms) -> list[str]:
-    return [m.namespace for m in rooms.all()]
+def names(pool: MemoryPool) -> list[str]:
+    return [m.namespace for m in pool.open_memories()]
 
 
 def test_a_room_is_a_memory_in_all_that_it_does(path: Path) -> None:
@@ -58,39 +59,39 @@ def test_a_room_is_a_memory_in_all_that_it_does(path: Path) -> None:
         assert store.recent() == [] and Room(store, "room").anchors.state()[0].id == "boat", "the store is still open"
 
 
-def test_the_ones_asked_last_stay_open(make: Callable[..., Rooms]) -> None:
-    rooms = make(3)
+def test_the_ones_asked_last_stay_open(make: Callable[..., MemoryPool]) -> None:
+    pool = make(3)
     for name in "abcadeae":
-        with rooms.use(name) as memory:
+        with pool.use(name) as memory:
             memory.write(f"a note of {name}")
-        assert len(rooms.all()) <= 4
-    assert names(rooms) == ["default", "d", "a", "e"]
+        assert len(pool.open_memories()) <= 4
+    assert names(pool) == ["default", "d", "a", "e"]
     for name in "abcde":
-        with rooms.use(name) as memory:
+        with pool.use(name) as memory:
             assert {r.text for r in memory.recent()} == {f"a note of {name}"}
 
 
-def test_one_in_use_is_never_closed(make: Callable[..., Rooms], monkeypatch: pytest.MonkeyPatch) -> None:
-    rooms, closed = make(2), list[str]()
+def test_one_in_use_is_never_closed(make: Callable[..., MemoryPool], monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, closed = make(2), list[str]()
     close = Facade.close
     monkeypatch.setattr(Facade, "close", lambda self: (closed.append(self.namespace), close(self))[1])
-    with rooms.use("a") as a:
+    with pool.use("a") as a:
         for name in "bcdb":
-            with rooms.use(name), rooms.use("a") as again:
+            with pool.use(name), pool.use("a") as again:
                 assert again is a
         assert closed == ["b", "c", "d"]
-        with rooms.use("b"):
-            with pytest.raises(Problem) as refused, rooms.use("c"):
+        with pool.use("b"):
+            with pytest.raises(HttpProblem) as refused, pool.use("c"):
                 pass
             assert (refused.value.status, refused.value.headers["Retry-After"]) == (503, "1")
-            with rooms.use("default") as store:
+            with pool.use("default") as store:
                 assert store.recent() == [], "the server's own namespace needs no place"
-    with rooms.use("c"):
-        assert names(rooms) == ["default", "b", "c"]
+    with pool.use("c"):
+        assert names(pool) == ["default", "b", "c"]
 
 
-def test_closing_one_keeps_nobody_else_waiting(make: Callable[..., Rooms], monkeypatch: pytest.MonkeyPatch) -> None:
-    rooms, begun, go = make(2), threading.Event(), threading.Event()
+def test_closing_one_keeps_nobody_else_waiting(make: Callable[..., MemoryPool], monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, begun, go = make(2), threading.Event(), threading.Event()
     close = Facade.close
 
     def slowly(self: Memory) -> None:
@@ -99,54 +100,54 @@ def test_closing_one_keeps_nobody_else_waiting(make: Callable[..., Rooms], monke
             assert go.wait(20)
         close(self)
     for name in "ab":
-        with rooms.use(name) as memory:
+        with pool.use(name) as memory:
             memory.write(name)
     monkeypatch.setattr(Facade, "close", slowly)
 
     def texts(name: str) -> list[str]:
-        with rooms.use(name) as memory:
+        with pool.use(name) as memory:
             return [r.text for r in memory.recent()]
-    with ThreadPoolExecutor(3) as pool:
-        third = pool.submit(texts, "c")
+    with ThreadPoolExecutor(3) as threads:
+        third = threads.submit(texts, "c")
         assert begun.wait(20)
         assert texts("b") == ["b"]
-        again = pool.submit(texts, "a")
+        again = threads.submit(texts, "a")
         time.sleep(0.05)
         assert not third.done() and not again.done(), "who wants the one that is being closed waits until it is"
         go.set()
         assert (third.result(20), again.result(20)) == ([], ["a"])
     monkeypatch.undo()
     texts("d")
-    assert len(rooms.all()) <= 3, "and what was opened meanwhile is not one too many for good"
+    assert len(pool.open_memories()) <= 3, "and what was opened meanwhile is not one too many for good"
 
 
-def test_a_namespace_that_cannot_be_opened_leaves_no_place_behind(make: Callable[..., Rooms], monkeypatch: pytest.MonkeyPatch) -> None:
-    rooms = make(2)
+def test_a_namespace_that_cannot_be_opened_leaves_no_place_behind(make: Callable[..., MemoryPool], monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = make(2)
     with monkeypatch.context() as patch:
         patch.setattr(Room, "__init__", lambda *_: (_ for _ in ()).throw(OSError(24, "Too many open files")))
         for name in "abcde":
-            with pytest.raises(OSError, match="Too many"), rooms.use(name):
+            with pytest.raises(OSError, match="Too many"), pool.use(name):
                 pass
-    assert names(rooms) == ["default"]
-    with rooms.use("a"), rooms.use("b"):
-        assert names(rooms) == ["default", "a", "b"]
+    assert names(pool) == ["default"]
+    with pool.use("a"), pool.use("b"):
+        assert names(pool) == ["default", "a", "b"]
 
 
-def test_what_was_counted_in_closed_rooms_remains_counted(make: Callable[..., Rooms]) -> None:
-    rooms, before = make(1), 0
+def test_what_was_counted_in_closed_rooms_remains_counted(make: Callable[..., MemoryPool]) -> None:
+    pool, before = make(1), 0
     for n in range(6):
-        with rooms.use("ab"[n % 2]) as memory:
+        with pool.use("ab"[n % 2]) as memory:
             memory.write(f"The boat {n}", slot="A", policy="min_w=0")
             memory.search("boat", slot="A")
-        now = rooms.counted()
+        now = pool.counters()
         assert now.searches == n + 1 and now.added >= before
         before = now.added
-    assert before > 0 and rooms.counted().edges == rooms.all()[-1].graph.edge_count
+    assert before > 0 and pool.counters().edges == pool.open_memories()[-1].graph.edge_count
 
 
-def test_attention_survives_being_closed(make: Callable[..., Rooms]) -> None:
-    rooms = make(1, clock=ManualClock("2026-11-21T09:00:00Z"), checkpoints="create")
-    with rooms.use("a") as memory:
+def test_attention_survives_being_closed(make: Callable[..., MemoryPool]) -> None:
+    pool = make(1, clock=ManualClock("2026-11-21T09:00:00Z"), checkpoints="create")
+    with pool.use("a") as memory:
         memory.write("The boat is in the harbour.", id="boat")
         memory.search("boat", slot="B")
         memory.recall("the boat in the harbour")
@@ -154,39 +155,39 @@ def test_attention_survives_being_closed(make: Callable[..., Rooms]) -> None:
         memory.recall("the sail")
         held = status_of(memory.attention)["slots"]
     assert held
-    with rooms.use("b"):
-        assert names(rooms) == ["default", "b"]
-    with rooms.use("a") as memory:
+    with pool.use("b"):
+        assert names(pool) == ["default", "b"]
+    with pool.use("a") as memory:
         assert memory.anchors.state()[1].id == "boat" and status_of(memory.attention)["slots"] == held
 
 
 @pytest.mark.skipif(not FILES.exists(), reason="this system does not list open files")
-def test_many_namespaces_in_many_threads_open_few_files(make: Callable[..., Rooms]) -> None:
-    rooms, workers, most, seen = make(8), 8, 30, list[int]()
-    rooms.store().write("warm")
+def test_many_namespaces_in_many_threads_open_few_files(make: Callable[..., MemoryPool]) -> None:
+    pool, workers, most, seen = make(8), 8, 30, list[int]()
+    pool.store().write("warm")
     before = len(list(FILES.iterdir()))
 
     def work(n: int) -> None:
         for i in range(24):
             name = f"team {(7 * n + 5 * i) % most}"
-            with rooms.use(name) as memory:
+            with pool.use(name) as memory:
                 memory.write(f"{name}: {n} {i}")
                 assert {h.text.partition(":")[0] for h in memory.search(f"{n} {i}", 50)} == {name}
             seen.append(len(list(FILES.iterdir())))
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, range(workers)))
+    with ThreadPoolExecutor(workers) as threads:
+        list(threads.map(work, range(workers)))
     assert max(seen) <= before + 3 * workers + 8, "a connection, two files, for each thread"
-    assert len(rooms.all()) <= 9 and sum(m.stats()["memories"] for m in [rooms.store()]) == 1
+    assert len(pool.open_memories()) <= 9 and sum(m.stats()["memories"] for m in [pool.store()]) == 1
     total = 0
     for n in range(most):
-        with rooms.use(f"team {n}") as memory:
+        with pool.use(f"team {n}") as memory:
             total += memory.stats()["memories"]
     assert total == workers * 24
 
 
 @pytest.mark.parametrize(("limit", "most"), [(None, 500), (1_000_000, 500), (1024, 92), (256, 27), (0, 8)])
 def test_the_bound_is_of_the_file_limit(limit: int | None, most: int) -> None:
-    assert open_at_once(limit) == most
+    assert namespace_limit(limit) == most
 
 
 def test_there_is_a_place_for_every_thread() -> None:
@@ -202,7 +203,7 @@ sys.path.insert(0, {tests!r})
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from serving import serving
-from rlm.service.tokens import TokenFile
+from rlm.service.http.tokens import TokenFile
 book = TokenFile(Path({folder!r}) / "tokens")
 tokens = [book.add(f"team {{n}}")[0] for n in range(90)]
 with serving(Path({folder!r}) / "m.db", book) as running:
