@@ -7,13 +7,15 @@ __all__ = ['DATA', 'Statement', 'normal_value', 'RelationPattern', 'language_dat
 
 # %% ../../nbs/85_companion/01_statement.ipynb #2d51ba9d
 import re
-import unicodedata
+
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from ..core.normal_form import normal_form
 
 # %% ../../nbs/85_companion/01_statement.ipynb #d2e1e2a2
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def _plain_letters(word: str) -> str:
 def normal_value(text: str,     # a subject, relation or value
                  ) -> str:
     "Return the normal form by which subjects, relations and values are compared. It is not for display."
-    plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    plain = _UNSEEN.sub("", normal_form("NFKC", text)).casefold()
     plain = " ".join(map(_plain_letters, plain.replace("’", "'").split())).strip(" .,!?;:\"'“”‘’()[]…·。")
     while m := _ARTICLES.match(plain):
         plain = plain[m.end():]
