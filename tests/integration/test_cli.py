@@ -24,7 +24,7 @@ from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
-from rlm.service.strategy_cli import strategies_of
+from rlm.service.cli.strategies import strategies_of
 from rlm.store.transfer.export import export_file, export_lines
 
 ROOT = Path(__file__).resolve().parents[2]
