@@ -439,6 +439,59 @@ def test_every_column_of_the_header_replaced_by_nasty_ones(full: Memory) -> None
             usable(backend)
 
 
+@pytest.mark.parametrize("number", [2**45, 20_000_000, 2**53])
+def test_a_number_that_is_far_too_high_is_not_taken_over(bare: Path, clock: ManualClock, number: int) -> None:
+    with Memory(":memory:", clock=clock) as memory:
+        first = memory.write("the first note, about tea", tags=["a"])
+        memory.write("the last note, about tea", id="last")
+        memory.link(first.id, "last", "next")
+        memory.update("last", text="the very last note, about tea")
+        lines = lines_of(memory.backend)
+    rows = list(map(json.loads, lines))
+    rows[0]["sequences"]["memories"] = number
+    for row in rows[1:-1]:
+        row |= {name: number for name in ("seq", "src", "dst") if row.get(name) == 2}
+    with Memory(":memory:", clock=clock) as memory:
+        report = import_lines(memory.backend, [json.dumps(row) for row in rows])
+        assert (report.added, memory.check()) == (2, [])
+        assert {h.id for h in memory.search("note about tea")} == {first.id, "last"}
+        assert memory.backend.memories.seqs("default") == [1, 2] and memory.write("another").seq == 3
+        assert [e.dst for e in memory.links(first.id)] == ["last"] and memory.search("very last note")[0].id == "last"
+        assert [m.version for m in memory.history("last").versions] == [1, 2]
+
+
+@pytest.mark.parametrize("bad", [{"chunk": 2**31}, {"dim": 2**40}, {"chunk": -1}])
+def test_numbers_that_arrays_are_made_of_are_bounded(full: Memory, bad: dict[str, int]) -> None:
+    lines = [json.dumps(row | bad) if row.get("table") == "vectors" else line for line, row in ((line, json.loads(line)) for line in
+                                                                                               lines_of(full.backend))]
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        import_lines(empty(), lines)
+
+
+def test_an_open_index_learns_of_what_an_import_brings_without_an_event(bare: Path, clock: ManualClock) -> None:
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        memory.write("a note about tea", id="tea")
+        plain = lines_of(memory.backend)
+        with memory.backend.transaction():
+            memory.backend.db.query("INSERT INTO vectors (seq, model, dim, vector) VALUES (1, 'm', 2, x'0000003c')")
+        with_vectors = lines_of(memory.backend)
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        import_lines(memory.backend, plain)
+        before = memory.backend.position()
+        assert import_lines(memory.backend, with_vectors).rows == {"vectors": 1}
+        assert [e.kind for e in memory.backend.events("default", after=before[1])] == ["embed"] and memory.check() == []
+        before = memory.backend.position()
+        import_lines(memory.backend, with_vectors)
+        assert memory.backend.position() == before, "the same again is no event"
+    rows = [row for row in map(json.loads, plain) if row.get("table") != "events"]
+    rows[-1]["lines"] = len(rows)
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        assert not memory.search("tea")
+        import_lines(memory.backend, map(json.dumps, rows))
+        assert memory.search("tea")[0].id == "tea" and [e.kind for e in memory.history("tea").events] == ["write"]
+        assert import_lines(memory.backend, map(json.dumps, rows)).unchanged == 1
+
+
 @pytest.mark.parametrize("numbers", [{"seq": -1}, {"seq": 0}, {"seq": 2**63 - 1}, {"seq": 2**60}, {"vid": -5},
                                      {"vid": 2**63 - 1}, {"id": 2**63 - 1}, {"id": -3}])
 def test_no_number_of_a_file_can_use_up_the_numbers_of_a_store(full: Memory, numbers: dict[str, int]) -> None:
