@@ -116,11 +116,11 @@ class Exact:
               ) -> Any:      # (n,) BM25 over its ceiling
         "What the words say of every memory."
         plan, lexical = self.index.lexical.plan(self.index.wanted(self.index.query_features(query.text), query.terms)), self.index.lexical
-        scores = np.zeros(lexical.unit_doc.size, np.float32)
-        for weight, _, spans in plan.terms:
+        scores = np.zeros(lexical.docs.passage_doc.size, np.float32)
+        for weight, _, spans in plan.postings:
             for where, impact, _ in spans:
                 scores[where] += np.float32(weight) * impact
-        return np.maximum.reduceat(scores, lexical.first.values) / (plan.ceiling or 1.0)
+        return np.maximum.reduceat(scores, lexical.docs.first_passage.values) / (plan.idf_sum or 1.0)
 
     def search(self,
                query: Query,  # what is asked

@@ -19,7 +19,7 @@ from ..store.asked import DEVIATIONS, Asked
 from ..store.protocols import MAX_TERMS
 from ..search.query_features import QueryFeatures
 from ..search.search_index import SearchIndex
-from ..store.postings import Segment
+from ..search.lexical.postings import Segment
 from ..search.ranked_list import SCORE_EPSILON, RankedList
 from ..search.fusion import KERNEL_TOP_K, NO_BOOLS, chance_z_score, named_speaker_ids, foreign_script
 from ..search.score_weights import DEFAULT_WEIGHTS, PARTS, ScoreWeights
@@ -91,12 +91,12 @@ class KernelTables:
     def _index_tables(self) -> tuple[Table, ...]:
         "Return tables of the workspace and the index: its arrays with the room that they have to grow, so that they seldom lie elsewhere."
         lexical, columns = self.index.lexical, self.index.metadata.columns
-        now = self.index.numbering, lexical.first.size - lexical.documents
+        now = self.index.numbering, lexical.docs.size - lexical.docs.live
         if self._gone[:2] != now:
-            self._gone = *now, np.flatnonzero(~lexical.alive.values).astype(np.int32)
+            self._gone = *now, np.flatnonzero(~lexical.docs.alive.values).astype(np.int32)
         few = len(gone := self._gone[2]) <= MISSING_UNITS
         arrays = (self.index.blank(), *self.workspace[3:], self.index.weights(), *self.output,
-                  lexical.held.buffer, lexical.unit_doc.buffer, NO_BOOLS if few else lexical.alive.buffer,
+                  lexical.document_frequencies.buffer, lexical.docs.passage_doc.buffer, NO_BOOLS if few else lexical.docs.alive.buffer,
                   *(columns[name].buffer for name in COLUMNS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(arrays, self._arrays, strict=True)):
             self._arrays = arrays
@@ -106,7 +106,7 @@ class KernelTables:
     def _segment_tables(self) -> list[Table]:
         "Return a table for each segment; segments never change, and most of them are known."
         known, now = self._segments, self.index.lexical.segments
-        self._segments = {id(s): known.get(id(s)) or (s, Table(SEGMENT, (s.terms, s.starts, s.unit, s.impact))) for s in now}
+        self._segments = {id(s): known.get(id(s)) or (s, Table(SEGMENT, (s.terms, s.starts, s.passage, s.impact))) for s in now}
         return [table for _, table in self._segments.values()]
 
     def _measure_places(self) -> Any:
@@ -188,7 +188,7 @@ class LocalKernel:
             return None, None
         measured, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
         slot, mean, spread, n, steps, conclusive = run(
-            table.places, self.index.lexical.numbered(terms), may, rows, measured, *self._question_figures(features, k, relevance, margin))
+            table.places, self.index.lexical.term_ids(terms), may, rows, measured, *self._question_figures(features, k, relevance, margin))
         asked = Asked(measured[0], measured[1], mean, spread)
         if conclusive and (steps < 2 or self.tables.intact):
             return asked, LocalAnswer(RankedList(PARTS, self.tables.output[1][:n].copy()), around.names[slot])

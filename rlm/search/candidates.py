@@ -24,7 +24,7 @@ from ..store.embedding import Vectors
 from ..store.feed import allowed_seqs
 from ..store.filters import Filters, is_plain
 from ..store.meaning import WHOLE
-from ..store.plan import Plan
+from .lexical.query_plan import QueryPlan
 from .fusion import HEAD_CODES, EXACT, Candidates, prefilter
 from .score_weights import ScoreWeights
 from ..store.protocols import MAX_TERMS, rarest
@@ -58,7 +58,7 @@ class CandidateSet:
     "What the retrievers found for a question."
 
     features: QueryFeatures  # what it says besides its words
-    plan: Plan  # plan of its words
+    plan: QueryPlan  # plan of its words
     asked: Asked | None  # its vector, measured
     candidates: Candidates  # with words and meaning scored
 
@@ -92,11 +92,11 @@ class CandidateGenerator:
         if features.speakers:
             names = {t for name, number in self.index.metadata.speakers.items() if number in features.speakers for t in tokens(name)}
             kept = [t for t in kept if t not in names] or kept
-        return kept if len(kept) <= MAX_TERMS else rarest(kept, {t: self.index.lexical.frequency(t) for t in kept})
+        return kept if len(kept) <= MAX_TERMS else rarest(kept, {t: self.index.lexical.document_frequency(t) for t in kept})
 
     def parse(self,
               query: Query,  # a question
-              ) -> tuple[QueryFeatures, Plan, Asked | None]:  # None: no vector
+              ) -> tuple[QueryFeatures, QueryPlan, Asked | None]:  # None: no vector
         "Return a question's cues, the plan of its words, and its vector measured against memories at large."
         features = query.features or self.index.scorer.query_features(query.text)
         fits = query.model == self.index.meaning.model  # it may just have been changed
@@ -120,14 +120,14 @@ class CandidateGenerator:
         return found
 
     def all_candidates(self,
-                       plan: Plan,                # plan of the question's words
+                       plan: QueryPlan,                # plan of the question's words
                        asked: Asked | None,       # its vector, measured
                        pool: int,                 # a quarter of how many are left for a learned ranking
                        allowed: AllowedDocs | None,   # memories that may be found; None: all
                        also: Collection[int],     # numbers of memories that are scored in any case
                        ) -> Candidates:
         "Return every memory with its words and meaning scored."
-        words, c = self.index.lexical.everywhere(plan) / np.float32(plan.ceiling or 1.0), self.index.metadata
+        words, c = self.index.lexical.score_all(plan) / np.float32(plan.idf_sum or 1.0), self.index.metadata
         meaning, numbers = self.standing(asked), np.arange(len(words))
         barred = None if allowed is None else ~allowed.mask
         if self.index.lexical.documents < len(words):
@@ -163,7 +163,7 @@ class CandidateGenerator:
         kept = (found.scores > 0) | (meaning > 0)
         if also:
             kept |= np.isin(found.docs, list(also))
-        return CandidateSet(features, plan, asked, Candidates(found.docs[kept], found.scores[kept] / (plan.ceiling or 1.0), meaning[kept]))
+        return CandidateSet(features, plan, asked, Candidates(found.docs[kept], found.scores[kept] / (plan.idf_sum or 1.0), meaning[kept]))
 
 # %% ../../nbs/30_search/09_candidates.ipynb #1b2d674f
 EVERYTHING = Filters()  # memories that are recalled

@@ -20,8 +20,8 @@ from ..store.filters import Filters
 from .candidates import POOL, Query, CandidateSet
 from .searcher import Searcher
 from ..store.feed import Reader
-from ..store.plan import Plan
-from ..store.postings import COLUMN_WEIGHTS, K1, LONG, UNIT, USUAL_LENGTHS, B
+from .lexical.query_plan import QueryPlan
+from .lexical.postings import LONG_TEXT, PASSAGE_LENGTH, impact
 from .ranked_list import SCORE_EPSILON, RankedMemory
 from .score_weights import PARTS, ScoreWeights
 from ..store.records import MemoryRecord
@@ -35,20 +35,20 @@ class TermScore:
     around: float  # through what stands around it
 
 
-def term_scores(plan: Plan,           # plan of the query
+def term_scores(plan: QueryPlan,           # plan of the query
            units: NDArray[Any],  # units of one memory
            ) -> dict[str, TermScore]:  # term → what it adds to the score of the memory's best unit; those that add something
     "What each word adds."
     mine = units.astype(np.int32)
-    own, beside = np.zeros((2, len(plan.terms), len(mine)))
-    for n, (weight, _, spans) in enumerate(plan.terms):
-        for unit, impact, around in spans:
-            at = np.minimum(unit.searchsorted(mine), len(unit) - 1)
-            worth, share = np.where(unit[at] == mine, weight * impact[at], 0.0), around[at] / 255
+    own, beside = np.zeros((2, len(plan.postings), len(mine)))
+    for n, (weight, _, spans) in enumerate(plan.postings):
+        for passages, impacts, shares in spans:
+            at = np.minimum(passages.searchsorted(mine), len(passages) - 1)
+            worth, share = np.where(passages[at] == mine, weight * impacts[at], 0.0), shares[at] / 255
             own[n] += worth * (1 - share)
             beside[n] += worth * share
-    best = (own + beside).sum(axis=0).argmax() if plan.terms else 0
-    found = {term: TermScore(float(own[n, best]), float(beside[n, best])) for n, (_, term, _) in enumerate(plan.terms)}
+    best = (own + beside).sum(axis=0).argmax() if plan.postings else 0
+    found = {term: TermScore(float(own[n, best]), float(beside[n, best])) for n, (_, term, _) in enumerate(plan.postings)}
     return {term: worth for term, worth in found.items() if worth.own or worth.around}
 
 # %% ../../nbs/30_search/11_explainer.ipynb #331a0361
@@ -70,8 +70,8 @@ def split_by_column(worth: TermScore,                          # what a term add
     each = {}
     for name, words in columns.items():
         if n := words.count(term):
-            length = min(len(words), UNIT) if len(words) > LONG else len(words)
-            each[name] = COLUMN_WEIGHTS[name] * n * (K1 + 1) / (n + K1 * (1 - B + B * length / USUAL_LENGTHS[name]))
+            length = min(len(words), PASSAGE_LENGTH) if len(words) > LONG_TEXT else len(words)
+            each[name] = impact(name, n, length)
     total = sum(each.values())
     own = {name: worth.own * value / total for name, value in each.items()} if total else {"text": worth.own}
     return {name: value for name, value in (own | {NEARBY: worth.around}).items() if value}
@@ -82,7 +82,7 @@ Shares = Mapping[str, Mapping[str, float]]  # a term, or a part in brackets → 
 
 def explain_score(record: MemoryRecord,        # a memory that was found
                 parts: Mapping[str, float],  # parts of its score: name → what it added
-                plan: Plan,                  # plan of the query
+                plan: QueryPlan,                  # plan of the query
                 units: slice,                # units of the memory, in the index that made the plan
                 ) -> dict[str, dict[str, float]]:
     "What each term and each part added to a score."
@@ -102,7 +102,7 @@ class LazyExplanation(Mapping[str, Mapping[str, float]]):
     def __init__(self,
                  record: MemoryRecord,        # as for `explain_score`
                  parts: Mapping[str, float],  # as for `explain_score`
-                 plan: Plan,                  # as for `explain_score`
+                 plan: QueryPlan,                  # as for `explain_score`
                  units: slice,                # as for `explain_score`
                  ) -> None:
         self._of, self._made = (record, parts, plan, units), None
@@ -162,8 +162,9 @@ class Explainer:
     def _answers(self, found: CandidateSet, ranked: Sequence[RankedMemory]) -> list[ExplainedHit]:
         seqs = [r.seq for r in ranked]
         records, plan = self.reader.records(seqs), found.plan
-        answers = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, plan, units))
-                   for r, units in zip(ranked, self.index.lexical.spans_of(self.index.metadata.docs(seqs)), strict=True)]
+        passages = [self.index.lexical.docs.span(doc) for doc in self.index.metadata.docs(seqs).tolist()]
+        answers = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, plan, span))
+                   for r, span in zip(ranked, passages, strict=True)]
         return sorted(answers, key=lambda a: (-round(a.score / SCORE_EPSILON), a.record.id))
 
     def explain(self,
@@ -175,7 +176,7 @@ class Explainer:
         with self.index.moment():
             numbers = self.index.metadata.docs([record.seq])
             found = self.searcher.candidates.retrieve(query, POOL, self.searcher.filters.resolve(filters), numbers.tolist())
-            frequencies = {t: self.index.lexical.frequency(t) for t in self.searcher.candidates.wanted(found.features, query.terms)}
+            frequencies = {t: self.index.lexical.document_frequency(t) for t in self.searcher.candidates.wanted(found.features, query.terms)}
             mine = [r for r in self.searcher.ranked(found, len(found.candidates.docs)) if r.seq == record.seq]
             relevant = [r for r in mine if r.parts.get("words") or r.parts.get("meaning")]
             return (self._answers(found, relevant)[0].shares if relevant else {}), frequencies

@@ -19,7 +19,7 @@ from .index_file import index_path, read_index, write_index
 from .scorer import Scorer
 from .metadata_table import MetadataTable, metadata_arrays, metadata_from_arrays
 from ..store.feed import Changes, changed_seqs, entries
-from ..store.lexical_index import LexicalIndex, from_arrays, to_arrays
+from .lexical.lexical_index import LexicalIndex
 from ..store.meaning import Meaning
 from .ranker import load_ranker
 from .score_weights import DEFAULT_WEIGHTS, Ranker
@@ -61,7 +61,7 @@ class NamespaceIndex:
         folder = self.backend.derived_files.folder
         found = read_index(index_path(folder, "words", self.namespace), self._stamp(identity)) if folder else None
         if found:
-            self._replace(from_arrays(found[1]), metadata_from_arrays(found[1]))
+            self._replace(LexicalIndex.from_arrays(found[1]), metadata_from_arrays(found[1]))
             self.position, self._whole = (identity, found[0]["position"]), False
 
     def _begin(self) -> frozenset[int]:
@@ -84,7 +84,7 @@ class NamespaceIndex:
             if self._unkept >= KEPT:
                 self._unkept, (identity, last) = 0, self.position
                 self.lexical.compact()
-                arrays = to_arrays(self.lexical) | metadata_arrays(self.metadata)
+                arrays = self.lexical.to_arrays() | metadata_arrays(self.metadata)
                 write_index(self.backend.derived_files, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
             if self.meaning.unkept >= KEPT:
                 self.meaning.keep()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
 from .metadata_table import MetadataTable, Values
-from ..store.lexical_index import LexicalIndex
+from .lexical.lexical_index import LexicalIndex
 from .fusion import session_best
 from .score_weights import DEFAULT_WEIGHTS, PARTS
 
@@ -45,10 +45,10 @@ def rarity(lexical: LexicalIndex,       # index that holds the documents
            docs: NDArray[np.int64],     # document ids
            ) -> NDArray[np.float64]:    # for each, from 0; 0 without words
     "Return the mean BM25 weight of the `RAREST` rarest words of each document."
-    first, own, none = lexical.own_first.values, lexical.own.values, np.int64(1) << 30
+    first, own, none = lexical.docs.own_start.values, lexical.docs.own_terms.values, np.int64(1) << 30
     counts = np.append(first, len(own))[1:][docs] - first[docs]
     ends, some = np.cumsum(counts), counts > 0
-    held = lexical.held.values[own[np.arange(counts.sum()) + np.repeat(first[docs] + counts - ends, counts)]]
+    held = lexical.document_frequencies.values[own[np.arange(counts.sum()) + np.repeat(first[docs] + counts - ends, counts)]]
     keys, starts, found = held.astype(np.int64) << 32 | np.arange(len(held)), (ends - counts)[some], np.zeros(len(docs))
     for _ in range(RAREST if len(held) else 0):
         rarest = np.minimum.reduceat(keys, starts)

@@ -21,7 +21,7 @@ from .query_features import QueryFeatures, extract_query_features
 from .ranked_list import EMPTY_RANKING, SCORE_EPSILON, RankedList
 from .ranker import LearnedRanker, candidate_facts
 from .score_weights import DEFAULT_WEIGHTS, PARTS, Ranker, ScoreWeights, weight_vector
-from ..store.lexical_index import LexicalIndex
+from .lexical.lexical_index import LexicalIndex
 
 # %% ../../nbs/30_search/07_scorer.ipynb #7858dbf6
 class Scorer:

@@ -21,7 +21,7 @@ from .metadata_table import MetadataTable
 from .query_features import QueryFeatures
 from ..store.feed import Reader
 from ..store.filters import Filters
-from ..store.lexical_index import LexicalIndex
+from .lexical.lexical_index import LexicalIndex
 from ..store.meaning import Meaning
 from .ranked_list import RankedList
 from .fusion import Candidates, Refine

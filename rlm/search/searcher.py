@@ -70,7 +70,7 @@ class Searcher:
         if passing is not None:
             numbers = numbers[passing.mask[numbers]]
         features, plan, asked = self.candidates.parse(query)
-        words = self.index.lexical.scores_of(plan, numbers) / np.float32(plan.ceiling or 1.0)
+        words = self.index.lexical.score(plan, numbers) / np.float32(plan.idf_sum or 1.0)
         meaning = self.index.meaning.among(asked, self.index.metadata["seq"][numbers])
         found = np.flatnonzero((words > 0) | (meaning > 0))
         return self.index.scorer.rank(features, Candidates(numbers[found], words[found], meaning[found], EXACT), k)

@@ -29,7 +29,7 @@ from ..search.search_index import SearchIndex
 from ..store.embedding import Embedder
 from ..store.sqlite.fulltext import bm25_parts
 from ..search.candidates import Query
-from ..store.postings import AROUND
+from ..search.lexical.postings import CONTEXT_FIELDS
 from ..store.records import STATUSES, MemoryRecord, new_record, read_count, stored_id
 from ..store.store_vectors import open_store
 
@@ -171,8 +171,8 @@ def told_apart(parts: Parts,  # of full-text search, whose columns are those of 
     "The same by column, but the memories before and after together, as hits show them."
     found = {}
     for term, share in parts.items():
-        near = sum(share.get(c, 0.0) for c in AROUND)
-        found[term] = {c: v for c, v in share.items() if c not in AROUND} | ({NEARBY: near} if near else {})
+        near = sum(share.get(c, 0.0) for c in CONTEXT_FIELDS)
+        found[term] = {c: v for c, v in share.items() if c not in CONTEXT_FIELDS} | ({NEARBY: near} if near else {})
     return found
 
 # %% ../../nbs/70_service/71_finding.ipynb #49817a19

@@ -191,10 +191,10 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
         with index.moment():
             lexical, terms = index.lexical, list(dict.fromkeys(question.split()))
             plan, numbers = lexical.plan(terms), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
-            right = lexical.everywhere(plan) / (plan.ceiling or 1.0)
+            right = lexical.score_all(plan) / (plan.idf_sum or 1.0)
             right = right.copy()
             lexical_candidates = LexicalCandidates(index)
-            walked = lexical_candidates.score(terms, lexical.units_of(numbers).astype(np.int32))
+            walked = lexical_candidates.score(terms, lexical.docs.passages(numbers).astype(np.int32))
             assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not lexical_candidates._sums.any()
             found, right[numbers] = lexical_candidates.best(walked, n), 0
             assert np.allclose(found.scores, right[found.docs], atol=1e-5) and not set(found.docs) & set(numbers)

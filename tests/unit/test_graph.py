@@ -32,7 +32,7 @@ from rlm.recall.graph import GraphIndex
 from rlm.recall.links import LinkWeights, calibrated_similarity
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
 from rlm.service.finding import SurveyingMemory
-from rlm.service.metrics import Attention, AttentionCollector
+from rlm.service.http.metrics import AnchorCollector, AnchorCounters
 from rlm.store.embedding import unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event
@@ -535,7 +535,7 @@ def test_hops_are_those_of_a_hit(memory: Memory) -> None:
     memory.search("boat number 3", 1, slot="A")
     c = memory.anchors.counts
     said = {m.name: m.samples[0].value for m in
-            AttentionCollector(lambda: Attention(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
+            AnchorCollector(lambda: AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
     assert said["rlm_avg_hops"] == pytest.approx((8 / 9 + 1) / 2) and c.local_hits == 2
 
 

@@ -318,7 +318,7 @@ def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
         assert look.run(around, *given_, 0.5)[1].ranked.seqs.tolist() == right.ranked.seqs.tolist() != []
         gc.collect()
         assert before() is None and index.position is position, "a fold makes a new base, and what is asked next reads that"
-        segments = [ref(s.unit) for s in index.lexical.segments]
+        segments = [ref(s.passage) for s in index.lexical.segments]
         index.lexical.compact()
         look.run(around, *given_, 0.5)
         gc.collect()
