@@ -162,7 +162,8 @@ class AnchoredSearcher:
         passed = (above > 0) & (asked.mean + asked.spread * above >= self.anchors.topics.gate(stamp))
         return {r.seq for r, good in zip(found, passed.tolist(), strict=True) if good}
 
-    def _hits(self, plan: QueryPlan, ranked: Sequence[RankedMemory], walk: Walk | None, near: Collection[int], slot: str) -> list[AnchoredHit]:
+    def _hits(self, plan: QueryPlan, ranked: Sequence[RankedMemory], walk: Walk | None, near: Collection[int],
+              slot: str) -> list[AnchoredHit]:
         "Return memories with their scores and their places in the graph, best first, ties by id."
         seqs = [r.seq for r in ranked]
         records = self.index.backend.memories.records(seqs)

@@ -176,7 +176,8 @@ class Explainer:
         with self.index.moment():
             numbers = self.index.metadata.docs([record.seq])
             found = self.searcher.candidates.retrieve(query, POOL, self.searcher.filters.resolve(filters), numbers.tolist())
-            frequencies = {t: self.index.lexical.document_frequency(t) for t in self.searcher.candidates.wanted(found.features, query.terms)}
+            terms = self.searcher.candidates.wanted(found.features, query.terms)
+            frequencies = {t: self.index.lexical.document_frequency(t) for t in terms}
             mine = [r for r in self.searcher.ranked(found, len(found.candidates.docs)) if r.seq == record.seq]
             relevant = [r for r in mine if r.parts.get("words") or r.parts.get("meaning")]
             return (self._answers(found, relevant)[0].shares if relevant else {}), frequencies
