@@ -28,7 +28,7 @@ from ..store.asked import Asked, comparable
 from ..store.filters import Filters
 from ..search.search_index import SearchIndex
 from ..search.query_features import QueryFeatures
-from ..store.embedding import Vectors
+from ..store.embedding_model import Vectors
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
 from ..search.ranked_list import SCORE_EPSILON, RankedMemory
 from ..search.fusion import nth_highest, base_score

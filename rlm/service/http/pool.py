@@ -16,7 +16,7 @@ from rlm.core.settings import Settings
 from rlm.recall.anchored_search import BEAM
 from rlm.search.search_index import SearchIndex
 from rlm.service.memory import Memory
-from rlm.store.embedding import Embedder, embedder
+from rlm.search.embedding.base import Embedder, choose_embedder
 from rlm.store.sqlite.storage import SQLiteStorage
 
 from .errors import HttpProblem
@@ -32,7 +32,7 @@ class Room(Memory):
                  namespace: str,  # the partition
                  ) -> None:
         self.settings, self.namespace, self.clock = replace(store.settings, namespace=namespace), namespace, store.clock
-        self.backend, self.vectors = SQLiteStorage(store.backend.db, owns_database=False), store.vectors
+        self.backend, self.embeddings = SQLiteStorage(store.backend.db, owns_database=False), store.embeddings
         self.index = SearchIndex(self.backend, namespace)
 
 
@@ -83,7 +83,7 @@ class MemoryPool:
         with self._opening:
             if self._store is None:
                 if self._model is None:
-                    self._model = embedder(settings=self.settings) or "none"
+                    self._model = choose_embedder(settings=self.settings) or "none"
                 given = self._given | {"namespace": self.settings.namespace, "embedder": self._model}
                 self._store = with_collaborators(Memory(**given))
             return self._store

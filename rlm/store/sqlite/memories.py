@@ -182,6 +182,10 @@ class MemoryTable:
         rows = self.db.query(f"SELECT {columns} FROM {table} WHERE m.seq IN {which}", values)
         return {record.seq: record for record in map(to_record, rows)}
 
+    def namespaces(self) -> list[str]:
+        "Return every namespace that has a memory, in order."
+        return [n for (n,) in self.db.query("SELECT DISTINCT namespace FROM memories ORDER BY 1")]
+
     def seqs(self,
              namespace: str,  # the partition
              ) -> list[int]:
