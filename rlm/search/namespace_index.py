@@ -20,7 +20,7 @@ from .scorer import Scorer
 from .metadata_table import MetadataTable, metadata_arrays, metadata_from_arrays
 from ..store.feed import Changes, changed_seqs, entries
 from .lexical.lexical_index import LexicalIndex
-from ..store.meaning import Meaning
+from .semantic_index import SemanticIndex
 from .ranker import load_ranker
 from .score_weights import DEFAULT_WEIGHTS, Ranker
 from ..store.sqlite.database import identity_of
@@ -42,7 +42,7 @@ class NamespaceIndex:
                  mix: Ranker | None = None,  # weights of the parts of a score; None: as learned here, else the usual `ScoreWeights`
                  ) -> None:
         self.backend, self.db, self.namespace = backend, backend.db, namespace
-        self.lexical, self.metadata, self.meaning = LexicalIndex(), MetadataTable(), Meaning(backend, namespace)
+        self.lexical, self.metadata, self.semantic = LexicalIndex(), MetadataTable(), SemanticIndex(backend, namespace)
         self.scorer = Scorer(mix or DEFAULT_WEIGHTS, self.metadata, self.lexical)
         self._fixed, self._snapshot = mix is not None, ""
         self.position = "", 0  # the store's identity and the last event known here: the same object while nothing changes here
@@ -75,7 +75,7 @@ class NamespaceIndex:
     def keep(self) -> None:
         "Put the index into its files, if much has been read since they were made."
         folder = self.backend.derived_files.folder
-        if folder is None or max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active:
+        if folder is None or max(self._unkept, self.semantic.unsaved) < KEPT or self.db.current().active:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             line, last = self.backend.position()
@@ -86,8 +86,8 @@ class NamespaceIndex:
                 self.lexical.compact()
                 arrays = self.lexical.to_arrays() | metadata_arrays(self.metadata)
                 write_index(self.backend.derived_files, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
-            if self.meaning.unkept >= KEPT:
-                self.meaning.keep()
+            if self.semantic.unsaved >= KEPT:
+                self.semantic.save()
 
     def _read(self, seqs: Sequence[int], batch: int = 5000) -> None:
         "Read these memories into the index."
@@ -123,7 +123,7 @@ class NamespaceIndex:
     @property
     def is_current(self) -> bool:
         "Whether it knows all that is in the store."
-        if not (self._whole and self.meaning.intact):
+        if not (self._whole and self.semantic.is_valid):
             return False
         connection, said = self.db.current(), self.db.change_token()
         if said is not None and self._seen.get(connection) == (said, self.position):
@@ -144,7 +144,7 @@ class NamespaceIndex:
         self.position, self._whole = ("", 0), False  # should this be interrupted, it begins anew
         changed = self._begin() if changes is None else changes.around
         self._read_again(changed)
-        self.meaning.sync(*(() if changes is None else (after, changes.own)))
+        self.semantic.refresh(*(() if changes is None else (after, changes.own)))
         self._take_ranker()
         self.position, self._whole, self._unkept = position, True, self._unkept + len(changed)
 
@@ -170,8 +170,8 @@ class NamespaceIndex:
         "Whose vectors a question must be embedded by; None when there are none."
         with self._lock:
             self.sync()
-            return self.meaning.model
+            return self.semantic.model
 
     def close(self) -> None:
         "Wait for work that is under way."
-        self.meaning.close()
+        self.semantic.close()

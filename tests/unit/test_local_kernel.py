@@ -26,10 +26,10 @@ from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
 from rlm.search.fusion import KERNEL_TOP_K
 from rlm.search.query_features import QueryFeatures
 from rlm.search.score_weights import DEFAULT_WEIGHTS
+from rlm.search.vector.stored_vectors import StoredVectors
+from rlm.search.vector.vector_segments import DEFAULT_CONFIG
 from rlm.store.filters import Filters
-from rlm.store.meaning import StoredVectors
 from rlm.store.protocols import MAX_TERMS
-from rlm.store.vector_fold import DEFAULTS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
 
@@ -47,7 +47,7 @@ def same(fast: LocalAnswer, plain: LocalRanking) -> None:
 
 
 def source_of(index: Any) -> TrueVectors:
-    return TrueVectors(StoredVectors(index.backend, index.meaning.stamp, index.namespace), index.meaning)
+    return TrueVectors(StoredVectors(index.backend, index.semantic.stamp, index.namespace), index.semantic)
 
 
 def asked_of(memory: Memory, question: str) -> tuple[Any, ...]:
@@ -62,7 +62,7 @@ def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = No
     with index.moment():
         around = Neighbourhood(index, source_of(index), np.asarray(seqs, np.int64))
         kernel, ranker = LocalKernel(index), NeighbourhoodRanker(index)
-        features, asked = index.query_features(question), index.meaning.ask(query.vector)
+        features, asked = index.query_features(question), index.semantic.measure(query.vector)
         terms, outside = index.wanted(features, query.terms), index.lexical.documents - len(around.seqs)
         table = slot_buffers(["W1"], asked.unit[None], [around.buffers], index.numbering)
         with interpreted():
@@ -180,7 +180,7 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
     q, early = some.questions[-1], np.ones(500, bool)  # who may be found was noted when there were five hundred
     index, query = memory.index, memory.query(q.text)
     with index.moment():
-        asked = index.meaning.ask(query.vector)
+        asked = index.semantic.measure(query.vector)
         for seqs in (np.arange(1, 701), np.arange(1, 9)):
             table = slot_buffers(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.numbering)
             found = [LocalKernel(index).run(table, *asked_of(memory, q.text), k, early, -99.0, -99.0)[1] for k in (1, 5, 50)]
@@ -188,9 +188,9 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
             assert len(numbers) and numbers.max() < 500
         for vector in (query.vector[:100], np.append(query.vector, 1), query.vector[None]):
             with pytest.raises(InvalidInput, match="384 numbers"):
-                index.meaning.ask(vector)
+                index.semantic.measure(vector)
             with interpreted(), pytest.raises(InvalidInput, match="384 numbers"):
-                index.meaning.ask(vector)
+                index.semantic.measure(vector)
 
 
 def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> None:
@@ -205,7 +205,7 @@ def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> N
         many = np.arange(index.metadata["seq"].size)
         for n, q in enumerate(some.questions):
             query, features, passing = memory.query(q.text), index.query_features(q.text), many % 7 > 0 if n % 3 == 0 else None
-            terms, asked, k, spare = index.wanted(features, query.terms), index.meaning.ask(query.vector), 1 + n % 12, 0.5 - n % 2
+            terms, asked, k, spare = index.wanted(features, query.terms), index.semantic.measure(query.vector), 1 + n % 12, 0.5 - n % 2
             measured, said = at_once.run(around, terms, features, query.vector, k, passing, 1.5, spare)
             if measured is None:
                 assert features.dates
@@ -233,7 +233,7 @@ def test_a_neighbourhood_of_everything_needs_no_bound(streamed: tuple[Memory, An
     index, q = memory.index, some.questions[3]
     with index.moment():
         all_ = Neighbourhood(index, source_of(index), np.arange(1, 701))
-        asked = index.meaning.ask(memory.query(q.text).vector)
+        asked = index.semantic.measure(memory.query(q.text).vector)
         around = slot_buffers(["W1"], asked.unit[None], [all_.buffers], index.numbering)
         given_ = asked_of(memory, q.text)
         for k, spare in ((10, 1e9), (KERNEL_TOP_K, 1e9)):
@@ -246,14 +246,14 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mem
     "The same, but for vectors: there are too many of them to be in memory, and their codes have axes."
     some, path = stream(700, 4, 60), tmp_path / "memory.db"
     begun(path, some)
-    monkeypatch.setattr("rlm.store.meaning.WHOLE", 0)
+    monkeypatch.setattr("rlm.search.semantic_index.DENSE_LIMIT", 0)
     with Memory(path, embedder=model_of(some), checkpoints="full") as memory:
-        memory.index.meaning._tuning = replace(DEFAULTS, axes_from=256)
+        memory.index.semantic.config = replace(DEFAULT_CONFIG, axes_from=256)
         memory.index.model()
         for turn in list(some.turns())[some.live:some.live + 20]:
             memory.write(**turn)
             memory.index.model()
-        assert not memory.index.meaning.few and len(memory.index.meaning._index.state.recent)
+        assert not memory.index.semantic.is_dense and len(memory.index.semantic.index.state.recent)
         yield memory, some
 
 
@@ -271,7 +271,7 @@ def test_codes_are_compared_at_once_too(large: tuple[Memory, Any]) -> None:
         at_once, plain = LocalKernel(index), NeighbourhoodRanker(index)
         for q in some.questions:
             query, features = memory.query(q.text), index.query_features(q.text)
-            terms, asked = index.wanted(features, query.terms), index.meaning.ask(query.vector)
+            terms, asked = index.wanted(features, query.terms), index.semantic.measure(query.vector)
             said = at_once.run(around, terms, features, query.vector, 10, None, -99.0, 0.5)[1]
             assert (said is None) == bool(features.dates)
             with interpreted():
@@ -298,11 +298,11 @@ def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> No
         asked, said = look.run(around, *given_, 10, None, -99.0, -99.0)
         assert asked is not None and said.ranked
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
-        codes, state = index.meaning._index, index.meaning.state
-        codes.state = replace(state, base=replace(state.base, axes=None))
+        codes, base = index.semantic.index, index.semantic.state.base
+        codes.remap(base, replace(base, axes=None))
         asked, said = look.run(around, *given_, 10, None, -99.0, 99.0)
         assert asked is not None and said is None, "codes without axes"
-        codes.state = state
+        codes.remap(base, base)
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
 
 
@@ -312,12 +312,12 @@ def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
     given_ = *asked_of(memory, q.text), 10, None, -99.0
     with index.moment():
         look, around = LocalKernel(index), around_the_middle(index)[1]
-        right, before = look.run(around, *given_, 0.5)[1], ref(index.meaning.state.base.rows.head)
+        right, before = look.run(around, *given_, 0.5)[1], ref(index.semantic.state.base.codes.coarse)
         position = index.position
-        index.meaning._index.fold()
+        index.semantic.index.compact()
         assert look.run(around, *given_, 0.5)[1].ranked.seqs.tolist() == right.ranked.seqs.tolist() != []
         gc.collect()
-        assert before() is None and index.position is position, "a fold makes a new base, and what is asked next reads that"
+        assert before() is None and index.position is position, "a compaction makes a new base, and what is asked next reads that"
         segments = [ref(s.passage) for s in index.lexical.segments]
         index.lexical.compact()
         look.run(around, *given_, 0.5)
@@ -360,11 +360,11 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
         look, around = LocalKernel(index), around_the_middle(index)[1]
         for q in some.questions:
             given_ = *asked_of(memory, q.text), 10, None
-            codes, state = index.meaning._index, index.meaning.state  # after a question was embedded, the index is in step: made anew
+            codes, base = index.semantic.index, index.semantic.state.base  # after a question was embedded, the index is in step: made anew
             for spare in np.arange(-1, 3, 0.1):
-                codes.state = state
+                codes.remap(base, base)
                 before = look.run(around, *given_, -99.0, spare)[1]
-                codes.state = replace(state, base=replace(state.base, intact=lambda: False))  # the file was overwritten
+                codes.remap(base, replace(base, is_valid=lambda: False))  # the file was overwritten
                 after = look.run(around, *given_, -99.0, spare)[1]
                 said.add("" if after is None else after.declined)
                 assert before is None or list(after.ranked) == list(before.ranked) or after.declined == "being erased"
