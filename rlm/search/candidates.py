@@ -20,7 +20,6 @@ from ..store.asked import Asked
 from .metadata_table import Values
 from .query_features import Cues
 from ..store.embedding import Vectors
-from ..store.feed import allowed_seqs
 from ..store.filters import Filters, is_plain
 from ..store.meaning import WHOLE
 from .lexical.query_plan import QueryPlan
@@ -183,7 +182,8 @@ class FilterResolver:
         "What passes filters of any kind."
         if (found := self.index.catalogue.told(filters, now)) is not None:
             return self._passing(found)
-        seqs, numbers = allowed_seqs(self.index.db, self.index.namespace, filters), np.zeros(self.index.catalogue["seq"].size, bool)
+        seqs = self.index.backend.memories.matching(self.index.namespace, filters)
+        numbers = np.zeros(self.index.catalogue["seq"].size, bool)
         numbers[self.index.catalogue.numbers(seqs)] = True
         return Passing(numbers, seqs)
 

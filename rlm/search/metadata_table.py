@@ -20,7 +20,7 @@ from .growable_array import GrowableArray
 from .index_file import Arrays, pack_texts, unpack_texts
 from ..store.filters import Filters
 from .query_features import asking, name_parts, script, tells_time
-from ..store.feed import Entry
+from ..store.protocols import IndexDocument
 
 Values = NDArray[Any]  # one for each memory
 LONG_ENOUGH = math.log(25)  # words, as a logarithm, beyond which length says nothing
@@ -103,7 +103,7 @@ class Catalogue:
         return found[found > 0].astype(np.int64) - 1
 
     def add(self,
-            some: Sequence[Entry],  # new ones, at least one, by ascending seq
+            some: Sequence[IndexDocument],  # new ones, at least one, by ascending seq
             ) -> None:
         "Add memories; they get the next numbers."
         first = self.columns["seq"].size
@@ -120,14 +120,14 @@ class Catalogue:
     def _limit(self, first: int) -> None:
         self.unlimited = self.unlimited and bool((self["recalled"][first:] & np.isposinf(self["end"][first:])).all())
 
-    def _facts(self, e: Entry) -> tuple[Any, ...]:
+    def _facts(self, e: IndexDocument) -> tuple[Any, ...]:
         words, text = len(e.columns.get("text", ())), composed(e.text)  # as `cues_in` reads a question
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker(e.speaker),
                 (e.role or "user").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LONG_ENOUGH),
                 tells_time(text), asking(text), script(text), *self._names(e))
 
-    def _names(self, e: Entry) -> list[int]:
+    def _names(self, e: IndexDocument) -> list[int]:
         named = zip(self.labels.values(), (e.status, e.kind, e.category, e.role, e.speaker), strict=True)
         return [-1 if name is None else known.setdefault(name, len(known)) for known, name in named]
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from .asked import SAMPLED, Asked, Sample, asked, drawn, lots, rounded
 from .embedding import Vectors
-from .feed import changed_seqs
 from ..search.growable_array import GrowableArray
 from .sqlite.storage import SQLiteStorage
 from .vector_codes import Floats, Ints, centred
@@ -77,8 +76,8 @@ class StoredVectors:
         "Memories that may be different since an event; None: all. A vector says nothing of the memories beside."
         if self._told is not None and self._told[0] == after:
             return self._told[1]
-        changes = changed_seqs(self.db, self.namespace, after)
-        return None if changes is None else changes.own
+        changes = self.backend.change_feed.changes(self.namespace, after)
+        return None if changes is None else changes.changed
 
     def vectors_of(self,
                    seqs: Collection[int],  # memories

@@ -15,7 +15,7 @@ from rlm.search.lexical.lexical_index import LexicalIndex
 from rlm.search.metadata_table import Catalogue
 from rlm.search.scorer import Scorer
 from rlm.store.asked import rounded
-from rlm.store.feed import Entry
+from rlm.store.protocols import IndexDocument
 from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
 from rlm.store.vector_fold import Base
 from rlm.store.vector_hits import State
@@ -164,7 +164,7 @@ def test_order_and_repetition_do_not_matter_to_a_late_term() -> None:
 def facts(n: int, rng: np.random.Generator) -> Catalogue:
     "Memories in two scripts, of several conversations or none, by several speakers or nobody."
     made, said = Catalogue(), ("When was the boat sold?", "지난주에 배를 샀어", "Thanks!", "I saw it yesterday in May", "배가 뭐야")
-    made.add([Entry(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
+    made.add([IndexDocument(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
                     None if rng.random() < 0.2 else f"s{int(rng.integers(4))}", (None, "Mina", "Joon")[int(rng.integers(3))],
                     ("user", None)[int(rng.integers(2))]) for i in range(n)])
     return made

@@ -17,7 +17,7 @@ from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase, backup
 from .edges import EdgeTable
 from .erasure import DerivedFiles, erase, scrub
-from .events import EventLog
+from .events import ChangeFeed, EventLog
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable
@@ -38,7 +38,7 @@ class SQLiteStorage:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance = AttentionTable(db), RunTable(db), ProvenanceTables(db)
-        self.derived_files = DerivedFiles(db)
+        self.change_feed, self.derived_files = ChangeFeed(db), DerivedFiles(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
 
