@@ -21,7 +21,6 @@ from ..recall.anchored_write import AnchoredWriter, LinkPolicy, read_policy
 from .finding import SurveyingMemory, read_k
 from .results import Hit, Hits
 from ..store.records import MemoryRecord
-from ..store.store_vectors import Made
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #d4308bc1
 class LinkedMemory(SurveyingMemory):
@@ -96,12 +95,12 @@ class AnchoredWriting(AnchoredSearch):
 
     def _store_near(self, records: Sequence[MemoryRecord], slot: str, policy: LinkPolicy) -> list[MemoryRecord]:
         "One after the other, each linked before the next, in one transaction."
-        made, near = self.vectors.made(records), AnchoredWriter(self.graph, self.anchors, policy)
+        embedded, near = self.embeddings.embed_records(records), AnchoredWriter(self.graph, self.anchors, policy)
         stored, added = list[MemoryRecord](), 0
         with self.backend.transaction() as tx:
             for record in records:
                 stored += tx.insert([record])
-                self.vectors.put(_of_one(made, len(stored) - 1), stored[-1:])
+                self.embeddings.store(embedded and embedded.only(len(stored) - 1), stored[-1:])
                 added += near.attach(tx, stored[-1], slot, self.clock.now()).added
         self.graph.count_added(added)
         return stored
@@ -111,10 +110,6 @@ def _read_near(slot: str, policy: "LinkPolicy | Mapping[str, Any] | str | None")
     "Where to write, and how to link. Raises `InvalidInput`."
     return slot if slot == "auto" else read_slot(slot), read_policy(policy)
 
-
-def _of_one(made: Made, n: int) -> Made:
-    "The vectors of one of several."
-    return made and (made[0], made[1][n:n + 1])
 
 # %% ../../nbs/70_service/71a_anchored.ipynb #ff3123bd
 class AnchoredMemory(AnchoredWriting):

@@ -26,12 +26,12 @@ from ..search.explainer import NEARBY
 from ..store.filters import Filters
 from ..store.protocols import TermStatistics, Weights, rarest
 from ..search.search_index import SearchIndex
-from ..store.embedding import Embedder
+from ..search.embedding.base import Embedder
 from ..store.sqlite.fulltext import bm25_parts
 from ..search.candidates import Query
 from ..search.lexical.postings import CONTEXT_FIELDS
 from ..store.records import STATUSES, MemoryRecord, new_record, read_count, stored_id
-from ..store.store_vectors import open_store
+from ..search.embedding.service import open_store
 
 # %% ../../nbs/70_service/71_finding.ipynb #47e13e1d
 class OpenMemory:
@@ -50,7 +50,7 @@ class OpenMemory:
         named = embedder if isinstance(embedder, str) else None
         self.settings: Settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
         self.namespace, self.clock = self.settings.namespace, clock or SystemClock()
-        self.backend, self.vectors = open_store(self.settings, read_only, embedder)
+        self.backend, self.embeddings = open_store(self.settings, read_only, embedder)
         self.index = SearchIndex(self.backend, self.namespace)
 
     def close(self) -> None:
@@ -109,10 +109,10 @@ class WritingMemory(CheckingMemory):
         stored: list[MemoryRecord] = []
         for start in range(0, len(records), batch):
             some = records[start:start + batch]
-            made = self.vectors.made(some)
+            embedded = self.embeddings.embed_records(some)
             with self.backend.transaction() as tx:
                 new = tx.insert(some)
-                self.vectors.put(made, new)
+                self.embeddings.store(embedded, new)
             stored += new
         return stored
 
@@ -192,7 +192,7 @@ class AskingMemory(ConversingMemory):
 
     def _query(self, text: str, words: Sequence[str], model: str | None) -> Query:
         "A question with its vector by a model, embedded before anything is locked."
-        return Query(text, tuple(words), self.vectors.question(text, model), model)
+        return Query(text, tuple(words), self.embeddings.embed_query(text, model), model)
 
     def _statistics(self, words: Sequence[str], chosen: Filters) -> tuple[list[str], TermStatistics, Weights]:
         "What full-text search asks for, and how columns weigh. In the past, what was said next to a memory is no part of it."

@@ -22,10 +22,10 @@ from ..core.text import valid_text
 from .recalling import AttentiveMemory
 from .turns import check_formal, checking, listed
 from ..store.records import Edge, Event, MemoryRecord, check_order, read_count, read_fields, read_label, stored_id
-from ..store.store_vectors import Made
+from ..search.embedding.service import RecordVectors
 from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, import_file
-from ..store.vector_rows import spoken
+from ..search.embedding.passages import embedding_fields
 
 # %% ../../nbs/70_service/72_memory.ipynb #81f0caab
 _FIXED = {"id", "kind", "session", "turn", "reply_to", "success", "failure"}
@@ -40,15 +40,15 @@ class RevisingMemory(AttentiveMemory):
         asked = kept.keys() & {"formal", "extra"}
         return check_formal(kept, self.get(id).kind, self.settings.max_text_chars) if asked else kept
 
-    def _embedded(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[MemoryRecord, Made]:
+    def _embedded(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[MemoryRecord, RecordVectors | None]:
         "A changed memory, and its vectors if they are other ones, made before the transaction begins."
         _refuse_change(old, {n: v for n, v in wanted.items() if not _same(getattr(old, n), v)})
         new = old.changed(**wanted)
-        return new, self.vectors.made([new]) if spoken(new) != spoken(old) else None
+        return new, self.embeddings.embed_records([new]) if embedding_fields(new) != embedding_fields(old) else None
 
-    def _revise(self, record: MemoryRecord, made: Made) -> None:
+    def _revise(self, record: MemoryRecord, embedded: RecordVectors | None) -> None:
         "Vectors of the new text; without a model, none."
-        self.vectors.drop(record) if made is None else self.vectors.put(made, [record])
+        self.embeddings.drop(record) if embedded is None else self.embeddings.store(embedded, [record])
 
 # %% ../../nbs/70_service/72_memory.ipynb #4310fc2f
 class UpdatingMemory(RevisingMemory):
@@ -66,7 +66,7 @@ class UpdatingMemory(RevisingMemory):
         limit = self.settings.max_text_chars
         words = {"text": valid_text(changes.pop("text"), "text", limit)} if "text" in changes else {}
         wanted = words | read_fields(changes)
-        planned, made = self._embedded(self.get(id), wanted)
+        planned, embedded = self._embedded(self.get(id), wanted)
         with self.backend.transaction() as tx:
             old = self.get(id)
             changed = {n: v for n, v in wanted.items() if not _same(getattr(old, n), v)}
@@ -81,8 +81,9 @@ class UpdatingMemory(RevisingMemory):
             if "status" in changed:
                 detail["status"] = [old.status, new.status]
             stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
-            if spoken(new) != spoken(old):
-                self._revise(stored, made if made and spoken(new) == spoken(planned) else self.vectors.made([new]))
+            if embedding_fields(new) != embedding_fields(old):
+                current = embedded and embedding_fields(new) == embedding_fields(planned)
+                self._revise(stored, embedded if current else self.embeddings.embed_records([new]))
             return stored
 
 # %% ../../nbs/70_service/72_memory.ipynb #99cd84be
@@ -195,7 +196,7 @@ class MovingMemory(UsingMemory):
                      ) -> ImportReport:
         "Read an export into this store, all or nothing."
         report = import_file(self.backend, path, self.namespace, self.settings.secrets, checking(self.settings.max_text_chars))
-        self.vectors.fill(self.namespace, self.clock)
+        self.embeddings.embed_missing(self.namespace, self.clock)
         return report
 
     def backup(self,

@@ -33,7 +33,7 @@ class AttendingMemory(AnchoredMemory):
         "Working memory, the cache, checkpoints, and what they did: `attention.counts`."
         manager = CheckpointManager(self.settings.checkpoints_per_slot, self.settings.checkpoint_radius, self.settings.local_limit,
                                     self._linked)
-        return SearchCoordinator(self.index, self.clock, self.vectors.question, lambda: self.settings.checkpoints, manager,
+        return SearchCoordinator(self.index, self.clock, self.embeddings.embed_query, lambda: self.settings.checkpoints, manager,
                                  self.settings.checkpoint_relevance)
 
     def _linked(self, seqs: Ints, limit: int) -> tuple[Ints, Any]:
