@@ -31,7 +31,7 @@ from .explorer import policy_of, read_page
 from .gate import Doors, Gate, Problem, logged, loopback, problem_of, short_of_files
 from .memory import Memory
 from .metrics import Metrics
-from .results import Hits, memory_dict
+from .results import SearchResults, memory_dict
 from .rooms import Rooms
 from .shapes import (ANCHOR_FIELDS, AnchorBody, AnchorOut, AnchorsOut, HealthOut, LinkOut, MemoryOut, MomentOut,
                                 NeighboursOut, NodeOut, ProblemOut, RecallBody, RecallOut, SearchBody, SearchOut, Slot, Time, TimelineOut,
@@ -95,7 +95,7 @@ def told(value: Mapping[str, Any],  # as the contract has it
     return Response(json.dumps(value, ensure_ascii=False), status, media_type="application/json")
 
 
-def found(hits: Hits,         # of a search
+def found(hits: SearchResults,  # of a search
           namespace: str,     # where
           seconds: float,     # how long it took
           ) -> dict[str, Any]:
@@ -108,12 +108,12 @@ def came_to_mind(said: Mapping[str, Any],  # of `Memory.intelligent_search`
                  namespace: str,           # where
                  ) -> dict[str, Any]:
     "As `RecallOut`."
-    hits: Hits = said["results"]
+    hits: SearchResults = said["results"]
     return {"query": hits.query, "namespace": namespace, "ranked_by": hits.ranked_by, **said,
             "results": [{"layer": "index", "path": []} | h.as_dict() for h in hits]}
 
 
-def layer_of(hits: Hits,  # of a search
+def layer_of(hits: SearchResults,  # of a search
              ) -> str:
     "What answered: the layer of the first hit, or the source of all."
     return (hits[0].layer if len(hits) else "") or hits.source
@@ -189,7 +189,7 @@ def neighbourhood(memory: Memory,  # where
     middle, links, cut = memory.get(id).id, dict[tuple[str, str], LinkOut](), False
     hops, ring = {middle: 0}, [middle]
     for hop in range(1, radius + 1):
-        edges, ring = memory.backend.edges(ring, memory.namespace), []
+        edges, ring = memory.backend.edges(ring, memory.ctx.namespace), []
         for edge in edges:
             for end in (edge.src, edge.dst):
                 if end not in hops and len(hops) < limit:
@@ -200,7 +200,7 @@ def neighbourhood(memory: Memory,  # where
                 links.setdefault(pair, LinkOut(source=edge.src, target=edge.dst, weight=edge.weight, origin=edge.origin))
             else:
                 cut = True
-    records = memory.backend.get(list(hops), memory.namespace)
+    records = memory.backend.get(list(hops), memory.ctx.namespace)
     nodes = [NodeOut(id=r.id, text=clip(r.text, 160), kind=r.kind, valid_from=to_iso(r.valid_from), hops=hops[r.id]) for r in records]
     return NeighboursOut(center=middle, nodes=nodes, links=list(links.values()), cut=cut)
 

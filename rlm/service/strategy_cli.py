@@ -27,8 +27,7 @@ _all_ = ["memory_group"]
 def strategies_of(memory: Memory,  # an opened store
                   ) -> "SQLiteStrategyStore":
     "The strategies of a store, in its namespace."
-    from rlm.agent.memory.sqlite import SQLiteStrategyStore
-    return SQLiteStrategyStore(memory.backend, memory.namespace, memory.clock, memory.settings.secrets)
+    return memory.strategies
 
 
 @memory_group.command("import", epilog=example("rlm memory import core_v1", "rlm memory import prov_v1 --json"))
