@@ -34,7 +34,7 @@ def fill(path: Path,  # of a store that does not exist yet
          ) -> None:
     "Write the memories."
     clock = ManualClock("2026-01-01")
-    with Memory(path, clock=clock) as memory, Memory(path, namespace="team", clock=clock) as team:
+    with Memory(path, embedder="none", clock=clock) as memory, Memory(path, embedder="none", namespace="team", clock=clock) as team:
         memory.write("Mina drinks green tea", id="tea", tags=["drink", "선호"], extra={"n": 1.5}, confidence=0.5)
         memory.write("다음 주 화요일에 치과 예약이 있어", id="치과", valid_from="2026-01-06")
         memory.write("The dentist appointment is on Tuesday", id="dentist", category="health", session="day", role="user")

@@ -15,7 +15,7 @@ from ..core.errors import NotFound
 from ..core.text import tokens
 from ..service.memory import Memory
 from ..service.results import Explanation
-from ..store.postings import LONG
+from ..search.lexical.postings import LONG_TEXT
 
 REASONS = ("not a candidate", "ranked 11 to 20", "ranked 21 to 50", "ranked below 50", "ranked low, in pieces",
            "cut by the limit", "cut by a filter", "not in the data")
@@ -42,7 +42,7 @@ def in_pieces(why: Explanation,  # a memory's explanation
     "Whether the text is long, and holds words of the question outside of the unit it is scored by."
     words = tokens(why.memory.text)
     elsewhere = set(tokens(question)) & set(words) - {term for term, columns in why.parts.items() if columns.get("text")}
-    return len(words) > LONG and bool(elsewhere)
+    return len(words) > LONG_TEXT and bool(elsewhere)
 
 
 def reason(why: Explanation,  # the missed memory's explanation

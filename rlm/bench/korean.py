@@ -24,7 +24,7 @@ from ..service.context import MemoryContext
 from ..service.memory import Memory
 from ..search.search_index import SearchIndex
 from ..store.embedding import Embedder, Vectors, unit
-from ..store.ranking import MIX, Mix
+from ..search.score_weights import MIX, Mix
 
 # %% ../../nbs/95_bench/15_korean.ipynb #ab540238
 LANGUAGES = ("ko", "en")

@@ -36,8 +36,8 @@ from ..store.embedding import Embedder, QueryVectors, Vectors, embedder
 from ..search.candidates import Query
 from ..search.search_index import SearchIndex
 from ..search.ranker_training import Labelled, examples
-from ..store.ranker import FEATURES, Example, Training, learn
-from ..store.ranking import MIX, PARTS, Mix, Weigher
+from ..search.ranker import FEATURES, Example, Training, learn
+from ..search.score_weights import MIX, PARTS, Mix, Weigher
 from ..store.records import new_record
 from ..store.sqlite.storage import SQLiteStorage
 from ..store.vector_rows import passages, put_vectors, stamp_of

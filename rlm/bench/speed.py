@@ -110,7 +110,7 @@ def asked_for(index: SearchIndex,  # in a `moment`
     "Ask words, then meaning, each on its own."
     plan, passing = index.lexical.plan(index.wanted(index.cues(query.text), query.terms)), index.passing(EVERYTHING)
     if index.few:
-        index.lexical.everywhere(plan)
+        index.lexical.score_all(plan)
     else:
         index.lexical.search(plan, index.width(POOL), None if passing is None else passing.numbers)
     yield

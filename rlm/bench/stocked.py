@@ -23,8 +23,8 @@ from ..store.filters import Filters
 from ..search.candidates import EVERYTHING, Query
 from ..search.search_index import SearchIndex
 from ..store.meaning import StoredVectors
-from ..store.ranked import Best
-from ..store.ranking import Candidates
+from ..search.ranked_list import Best
+from ..search.fusion import Candidates
 from ..store.vector_rows import passages
 from ..store.vector_codes import centred, sample_vectors
 
@@ -116,11 +116,11 @@ class Exact:
               ) -> Any:      # (n,) BM25 over its ceiling
         "What the words say of every memory."
         plan, lexical = self.index.lexical.plan(self.index.wanted(self.index.cues(query.text), query.terms)), self.index.lexical
-        scores = np.zeros(lexical.unit_doc.size, np.float32)
-        for weight, _, spans in plan.terms:
+        scores = np.zeros(lexical.docs.passage_doc.size, np.float32)
+        for weight, _, spans in plan.postings:
             for where, impact, _ in spans:
                 scores[where] += np.float32(weight) * impact
-        return np.maximum.reduceat(scores, lexical.first.values) / (plan.ceiling or 1.0)
+        return np.maximum.reduceat(scores, lexical.docs.first_passage.values) / (plan.idf_sum or 1.0)
 
     def search(self,
                query: Query,  # what is asked

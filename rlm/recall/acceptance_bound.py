@@ -10,9 +10,9 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-from ..store.cues import Cues
-from ..store.ranked import NONE, Best
-from ..store.ranking import MIX
+from ..search.query_features import Cues
+from ..search.ranked_list import NONE, Best
+from ..search.score_weights import MIX
 
 # %% ../../nbs/40_recall/15_acceptance_bound.ipynb #27cb04c1
 RELEVANCE = 1.5  # standard deviations that a question must be nearer to a slot than to memories at large

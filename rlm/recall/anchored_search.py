@@ -21,9 +21,9 @@ from ..store.asked import Asked
 from ..store.filters import Filters
 from ..store.embedding import Vectors
 from ..search.candidates import Query
-from ..store.plan import Plan
-from ..store.ranked import EQUAL, Ranked
-from ..store.ranking import MIX
+from ..search.lexical.query_plan import QueryPlan
+from ..search.ranked_list import EQUAL, Ranked
+from ..search.score_weights import MIX
 
 # %% ../../nbs/40_recall/07_anchored_search.ipynb #701bb4f8
 BEAM = 128  # memories that a hop goes on with
@@ -139,7 +139,7 @@ class AnchoredSearcher:
             except (StoreBusy, StoreFull):
                 counts.unstored += 1
 
-    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool) -> tuple[Plan, Asked | None, Sequence[Ranked]]:
+    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool) -> tuple[QueryPlan, Asked | None, Sequence[Ranked]]:
         "Return the plan of a question's words, its measured vector, and the index's best if it is to be asked."
         if fallback:
             found, ranked = self.index.best(query, 4 * k if self.boost else k, filters)
@@ -162,16 +162,16 @@ class AnchoredSearcher:
         passed = (above > 0) & (asked.mean + asked.spread * above >= self.anchors.topics.gate(stamp))
         return {r.seq for r, good in zip(found, passed.tolist(), strict=True) if good}
 
-    def _hits(self, plan: Plan, ranked: Sequence[Ranked], walk: Walk | None, near: Collection[int], slot: str) -> list[AnchoredHit]:
+    def _hits(self, plan: QueryPlan, ranked: Sequence[Ranked], walk: Walk | None, near: Collection[int], slot: str) -> list[AnchoredHit]:
         "Return memories with their scores and their places in the graph, best first, ties by id."
         seqs = [r.seq for r in ranked]
         records = self.index.backend.memories.records(seqs)
         place = {} if walk is None else {s: n for n, s in enumerate(walk.seqs.tolist())}
         paths = {s: walk.path(place[s]) for s in seqs if walk is not None and s in place}
         ids = self.graph.backend.memories.ids(self.graph.namespace, {s for path in paths.values() for s in path})
-        spans, hits = self.index.lexical.spans_of(self.index.catalogue.numbers(seqs)), list[AnchoredHit]()
-        for r, units in zip(ranked, spans, strict=True):
-            answer = Answer(records[r.seq], r.score, LazyShares(records[r.seq], r.parts, plan, units))
+        numbers, hits = self.index.catalogue.numbers(seqs).tolist(), list[AnchoredHit]()
+        for r, n in zip(ranked, numbers, strict=True):
+            answer = Answer(records[r.seq], r.score, LazyShares(records[r.seq], r.parts, plan, self.index.lexical.docs.span(n)))
             path = tuple(ids.get(s, "") for s in paths.get(r.seq, ()))
             hits.append(AnchoredHit(answer, f"anchor {slot}" if r.seq in near else "", len(path) - 1 if path else None, path))
         return sorted(hits, key=lambda h: (-round(h.answer.score / EQUAL), h.answer.record.id))

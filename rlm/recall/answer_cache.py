@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from ..core.text import normalise
 from ..store.filters import Filters
-from ..store.cues import Cues
+from ..search.query_features import Cues
 from ..store.filters import is_plain
 from ..search.candidates import EVERYTHING
-from ..store.ranked import Ranked
+from ..search.ranked_list import Ranked
 
 # %% ../../nbs/40_recall/11_answer_cache.ipynb #2e1ef0bf
 CACHE_SIZE = 512  # answers that are kept

@@ -24,7 +24,7 @@ from .working_memory import Slot, WorkingMemory, read_slots, write_slots
 from ..search.search_index import SearchIndex
 from ..store.sqlite.storage import SQLiteStorage
 from ..store.feed import changed_seqs
-from ..store.ranked import Best, Ranked
+from ..search.ranked_list import Best, Ranked
 
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them

@@ -27,11 +27,11 @@ from .neighbourhood import Ints
 from ..store.asked import Asked, comparable
 from ..store.filters import Filters
 from ..search.search_index import SearchIndex
-from ..store.cues import Cues
+from ..search.query_features import Cues
 from ..store.embedding import Vectors
 from ..search.candidates import EVERYTHING, Passing, Query
-from ..store.ranked import EQUAL, Ranked
-from ..store.ranking import nth_best, worth_of
+from ..search.ranked_list import EQUAL, Ranked
+from ..search.fusion import nth_best, worth_of
 from ..store.records import MemoryRecord
 
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out

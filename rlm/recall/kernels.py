@@ -20,7 +20,8 @@ import math
 import numpy as np
 
 from ..core.compiled import F4, F8, F44, F88, I1, I2, I4, I8, I11, I88, YES, loop
-from ..store.loops import ADD_LATE, FIND_TERMS, RANK
+from ..search.lexical.posting_kernels import ADD_POSTINGS_AT, FIND_TERMS
+from ..search.fusion import RANK
 from ..store.vector_loops import ASK, NEAREST, PRODUCT, STAND_OUT, STAND_OUT_BY_CODE
 
 SEGMENT = "i4 i8 i4 f4"  # of each segment in a table: terms, starts, units, impacts
@@ -129,7 +130,7 @@ def ADD_UNREAD(scores, where, segments, low, high, read, weights):  # type: igno
             unread += weights[t]
     if unread > 0:
         for s in range(len(low)):
-            ADD_LATE(scores, where, I4(segments, 4 * s + 2), F4(segments, 4 * s + 3), low[s], high[s], weights, ~read)
+            ADD_POSTINGS_AT(scores, where, I4(segments, 4 * s + 2), F4(segments, 4 * s + 3), low[s], high[s], weights, ~read)
     return unread
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #49a11f2e

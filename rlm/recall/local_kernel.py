@@ -17,11 +17,12 @@ from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHO
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
 from ..store.asked import DEVIATIONS, Asked
 from ..store.protocols import MAX_TERMS
-from ..store.cues import Cues
+from ..search.query_features import Cues
 from ..search.search_index import SearchIndex
-from ..store.postings import Segment
-from ..store.ranked import EQUAL, Best
-from ..store.ranking import FEW, MIX, NO_BOOLS, PARTS, Mix, chance, named_in, other_script
+from ..search.lexical.postings import Segment
+from ..search.ranked_list import EQUAL, Best
+from ..search.fusion import FEW, NO_BOOLS, chance, named_in, other_script
+from ..search.score_weights import MIX, PARTS, Mix
 from ..store.vector_hits import State
 from ..store.vector_loops import CODED
 
@@ -90,13 +91,13 @@ class KernelTables:
     def _index_tables(self) -> tuple[Table, ...]:
         "Return tables of the workspace and the index: its arrays with the room that they have to grow, so that they seldom lie elsewhere."
         lexical, columns = self.index.lexical, self.index.catalogue.columns
-        now = self.index.numbering, lexical.first.size - lexical.documents
+        now = self.index.numbering, lexical.docs.size - lexical.docs.live
         if self._gone[:2] != now:
-            self._gone = *now, np.flatnonzero(~lexical.alive.values).astype(np.int32)
+            self._gone = *now, np.flatnonzero(~lexical.docs.alive.values).astype(np.int32)
         few = len(gone := self._gone[2]) <= MISSING_UNITS
         arrays = (self.index.blank(), *self.workspace[3:], self.index.weights(), *self.output,
-                  lexical.held.room, lexical.unit_doc.room, NO_BOOLS if few else lexical.alive.room,
-                  *(columns[name].room for name in COLUMNS), gone if few else _NO_UNITS)
+                  lexical.document_frequencies.buffer, lexical.docs.passage_doc.buffer, NO_BOOLS if few else lexical.docs.alive.buffer,
+                  *(columns[name].buffer for name in COLUMNS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(arrays, self._arrays, strict=True)):
             self._arrays = arrays
             self._tables = Table(WORKSPACE, (*self.workspace[:3], *arrays[:10])), Table(INDEX, arrays[10:])
@@ -105,7 +106,7 @@ class KernelTables:
     def _segment_tables(self) -> list[Table]:
         "Return a table for each segment; segments never change, and most of them are known."
         known, now = self._segments, self.index.lexical.segments
-        self._segments = {id(s): known.get(id(s)) or (s, Table(SEGMENT, (s.terms, s.starts, s.unit, s.impact))) for s in now}
+        self._segments = {id(s): known.get(id(s)) or (s, Table(SEGMENT, (s.terms, s.starts, s.passage, s.impact))) for s in now}
         return [table for _, table in self._segments.values()]
 
     def _measure_places(self) -> Any:
@@ -187,7 +188,7 @@ class LocalKernel:
             return None, None
         measured, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
         slot, mean, spread, n, steps, conclusive = run(
-            table.places, self.index.lexical.numbered(terms), may, rows, measured, *self._question_figures(cues, k, relevance, margin))
+            table.places, self.index.lexical.term_ids(terms), may, rows, measured, *self._question_figures(cues, k, relevance, margin))
         asked = Asked(measured[0], measured[1], mean, spread)
         if conclusive and (steps < 2 or self.tables.intact):
             return asked, LocalAnswer(Best(PARTS, self.tables.output[1][:n].copy()), around.names[slot])

@@ -19,12 +19,13 @@ from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, Posti
 from .working_memory import Slot, WorkingMemory
 from ..store.asked import Asked
 from ..store.protocols import MAX_TERMS
-from ..store.cues import Cues
+from ..search.query_features import Cues
 from ..search.candidates import Passing, Query
 from ..search.search_index import SearchIndex
 from ..store.meaning import StoredVectors
-from ..store.ranked import Best
-from ..store.ranking import MIX, TRUE, Candidates, Mix
+from ..search.ranked_list import Best
+from ..search.fusion import TRUE, Candidates
+from ..search.score_weights import MIX, Mix
 from ..store.vector_codes import centred_one
 
 SEARCHES = 2  # searches of everything whose candidates are remembered for a slot

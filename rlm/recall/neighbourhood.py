@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
 from ..store.asked import Asked
-from ..store.catalogue import Catalogue
+from ..search.metadata_table import Catalogue
 from ..search.search_index import SearchIndex
-from ..store.lexical_index import best_units
+from ..search.lexical.doc_table import best_passages
 from ..store.meaning import Meaning, StoredVectors
-from ..store.plan import Plan
-from ..store.ranking import TRUE, Candidates
+from ..search.lexical.query_plan import QueryPlan
+from ..search.fusion import TRUE, Candidates
 from ..store.vector_codes import centred
 
 Floats = NDArray[np.float32]
@@ -108,8 +108,8 @@ class Neighbourhood:
         none = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
         self.rows, self.owner = none if source is None else source.stacked(self.seqs)  # vectors, and positions of their memories
         self._one_each = len(self.owner) == len(numbers) and bool((self.owner[1:] > self.owner[:-1]).all())
-        self.units = index.lexical.units_of(numbers).astype(np.int32)
-        docs, first = index.lexical.unit_doc.values[self.units], np.ones(len(self.units), bool)
+        self.units = index.lexical.docs.passages(numbers).astype(np.int32)
+        docs, first = index.lexical.docs.passage_doc.values[self.units], np.ones(len(self.units), bool)
         np.not_equal(docs[1:], docs[:-1], out=first[1:])
         self._starts = None if len(docs) == len(numbers) else np.flatnonzero(first)
         self.members, self._numbering = frozenset(self.seqs.tolist()), index.numbering
@@ -157,7 +157,7 @@ POSTINGS = 20_000  # postings that are read for one question; the words with mos
 class PostingScores:
     "Hold what the postings of a question's words add up to, in a neighbourhood and elsewhere."
 
-    plan: Plan  # words of the question
+    plan: QueryPlan  # words of the question
     late: NDArray[np.bool_] | None  # words whose postings were not read, and are looked up where it matters; None: all were
     inside: Floats  # BM25 over its ceiling, for each unit of the neighbourhood
     touched: Units  # units that hold a word, each as often as it holds one
@@ -166,7 +166,7 @@ class PostingScores:
     @property
     def ceiling(self) -> float:
         "Return the sum of the weights of all words."
-        return self.plan.ceiling or 1.0
+        return self.plan.idf_sum or 1.0
 
     @property
     def left(self) -> float:
@@ -213,15 +213,15 @@ class LexicalCandidates:
         "Add up the postings of a question's words."
         lexical = self.index.lexical
         plan = lexical.plan(terms)
-        first = plan.affordable(POSTINGS, least=False)
+        first = plan.terms_within_budget(POSTINGS, at_least_one=False)
         inside, touched, outside = self._add_up(plan, first, units)
-        if lexical.documents < lexical.first.size:
-            outside *= lexical.alive.values[touched]
+        if lexical.docs.live < lexical.docs.size:
+            outside *= lexical.docs.alive.values[touched]
         if passing is not None:
-            outside *= passing[lexical.unit_doc.values[touched]]
+            outside *= passing[lexical.docs.passage_doc.values[touched]]
         if (late := None if first is None else ~first) is not None:
-            plan.add_late(inside, units, late)
-        return PostingScores(plan, late, inside / np.float32(plan.ceiling or 1.0), touched, outside)
+            plan.add_scores_at(inside, units, late)
+        return PostingScores(plan, late, inside / np.float32(plan.idf_sum or 1.0), touched, outside)
 
     def best(self,
              found: PostingScores,  # sums of the postings
@@ -229,30 +229,30 @@ class LexicalCandidates:
              ) -> LexicalMatches:
         "Return the memories of the best `n` units elsewhere."
         units, scores, left = self._highest(found, n)
-        order = np.argsort(units)  # `best_units` wants them in the order of their memories
+        order = np.argsort(units)  # `best_passages` wants them in the order of their memories
         units, scores = units[order], scores[order]
         if found.late is not None:
-            found.plan.add_late(scores, units, found.late)
+            found.plan.add_scores_at(scores, units, found.late)
         lexical, ceiling = self.index.lexical, np.float32(found.ceiling)
-        docs = lexical.unit_doc.values[units]
-        if lexical.first.size < lexical.unit_doc.size:  # some texts are long
-            docs, scores = best_units(docs, scores)
+        docs = lexical.docs.passage_doc.values[units]
+        if not lexical.docs.one_passage_each:  # some texts are long
+            docs, scores = best_passages(docs, scores)
         return LexicalMatches(docs.astype(np.int64), np.asarray(scores / ceiling, np.float32), (left + found.unread) / found.ceiling)
 
-    def _add_up(self, plan: Plan, first: NDArray[np.bool_] | None, inside_units: Units) -> tuple[Floats, Units, Floats]:
+    def _add_up(self, plan: QueryPlan, first: NDArray[np.bool_] | None, inside_units: Units) -> tuple[Floats, Units, Floats]:
         "Return the sums in some units; all others that are touched, and the sums there. The array of sums is zero again."
-        if len(self._sums) < self.index.lexical.unit_doc.size:
-            self._sums = np.zeros(len(self.index.lexical.unit_doc.room), np.float32)
-        sums, terms = self._sums, range(len(plan.weighed)) if first is None else np.flatnonzero(first).tolist()
-        plan.add(sums, first)
+        if len(self._sums) < self.index.lexical.docs.passage_doc.size:
+            self._sums = np.zeros(len(self.index.lexical.docs.passage_doc.buffer), np.float32)
+        sums, terms = self._sums, range(len(plan.terms)) if first is None else np.flatnonzero(first).tolist()
+        plan.add_scores(sums, first)
         inside, sums[inside_units] = sums[inside_units], 0
-        touched = np.concatenate([np.zeros(0, np.int32), *(unit for t in terms for unit, *_ in plan.spans(t))])
+        touched = np.concatenate([np.zeros(0, np.int32), *(unit for t in terms for unit, *_ in plan.posting_lists(t))])
         outside, sums[touched] = sums[touched], 0
         return inside, touched, outside
 
     def _highest(self, found: PostingScores, n: int) -> tuple[Units, Floats, float]:
         "Return the `n` best units with their scores, and the best score that is left; of equals at the edge any."
-        where = _above_sample(found.outside, (n + 1) * len(found.plan.weighed))
+        where = _above_sample(found.outside, (n + 1) * len(found.plan.terms))
         units, first = np.unique(found.touched[where], return_index=True)  # each word that a unit holds has touched it
         scores = found.outside[where[first]]
         if len(units) <= n:

@@ -18,13 +18,13 @@ from ..core.text import clip
 from ..search.explainer import NEARBY
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
-from ..store.postings import AROUND
-from ..store.ranking import PARTS
+from ..search.lexical.postings import CONTEXT_FIELDS
+from ..search.score_weights import PARTS
 from ..store.records import Event, MemoryRecord
 
 # %% ../../nbs/90_service/01_results.ipynb #e6fc9f29
 Parts = Mapping[str, Mapping[str, float]]  # term, or cue in brackets → column or cue → share of the score
-SHOWN = (*(c for c in TEXT_COLUMNS if c not in AROUND), NEARBY, *PARTS[1:], "way")  # columns and parts, in the order they are shown
+SHOWN = (*(c for c in TEXT_COLUMNS if c not in CONTEXT_FIELDS), NEARBY, *PARTS[1:], "way")  # columns and parts, in the order they are shown
 
 
 def by_column(parts: Parts,             # parts of one hit's score

@@ -27,9 +27,9 @@ from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults
 from ..store.embedding import Vectors
 from ..store.filters import Filters
-from ..store.postings import AROUND
+from ..search.lexical.postings import CONTEXT_FIELDS
 from ..store.protocols import TermStatistics, Weights, rarest
-from ..store.ranked import EQUAL
+from ..search.ranked_list import EQUAL
 from ..store.records import STATUSES, MemoryRecord
 from ..store.sqlite.fulltext import bm25_parts
 
@@ -73,8 +73,8 @@ def merge_context_columns(parts: Parts,  # shares of a score by the columns of f
     "Return the same shares, with those of the memories before and after as one column, as hits show them."
     found = {}
     for term, share in parts.items():
-        near = sum(share.get(c, 0.0) for c in AROUND)
-        found[term] = {c: v for c, v in share.items() if c not in AROUND} | ({NEARBY: near} if near else {})
+        near = sum(share.get(c, 0.0) for c in CONTEXT_FIELDS)
+        found[term] = {c: v for c, v in share.items() if c not in CONTEXT_FIELDS} | ({NEARBY: near} if near else {})
     return found
 
 # %% ../../nbs/90_service/05_searcher.ipynb #1a615261

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from .asked import SAMPLED, Asked, Sample, asked, drawn, lots, rounded
 from .embedding import Vectors
 from .feed import changed_seqs
-from .index_file import put_in_place
-from .postings import Growing
+from ..search.growable_array import GrowableArray
 from .sqlite.storage import SQLiteStorage
 from .vector_codes import Floats, Ints, centred
 from .vector_fold import DEFAULTS, Tuning
@@ -134,8 +133,8 @@ class Whole:
         self._begin()
 
     def _begin(self) -> None:
-        self.seqs, self.flat = Growing("i8"), Growing("f4")
-        self.first, self.count = Growing("i4"), Growing("i4")  # by memory: 1 + its first row, 0 for none; and how many it has
+        self.seqs, self.flat = GrowableArray("i8"), GrowableArray("f4")
+        self.first, self.count = GrowableArray("i4"), GrowableArray("i4")  # by memory: 1 + its first row, 0 for none; and how many it has
 
     def _place(self, seqs: Ints) -> None:
         "Note where the next rows lie; those of a memory are neighbours, but a batch may end between them."
@@ -224,7 +223,7 @@ class Meaning:
         self.unkept = 0
         if self._index is not None and self.stamp is not None and path is not None and not db.read_only:
             with contextlib.suppress(OSError):  # no room, no permission: then it is built when needed
-                save(self._index, path, self.namespace, self.stamp.model, lambda part, to, event: put_in_place(db, part, to, event))
+                save(self._index, path, self.namespace, self.stamp.model, self.backend.derived_files.install)
 
     @property
     def model(self) -> str | None:

@@ -44,8 +44,8 @@ class Match:
 class TermStatistics:
     "What BM25 knows about the collection when it scores: enough to redo its sums by hand."
 
-    documents: int  # indexed versions in the file
-    mean_length: float  # tokens per document, all columns
+    documents: int  # indexed versions in this namespace
+    mean_length: float  # tokens per document of this namespace, all columns
     frequencies: Mapping[str, int]  # term → documents of this namespace that hold it
 
 # %% ../../nbs/20_store/02_protocols.ipynb #1596989d

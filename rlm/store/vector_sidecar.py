@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .sqlite.database import identity_of
-from .index_file import marked
+from .sqlite.erasure import file_tag
 from ..core.whole_file import discard, written
 from .vector_codes import ROW_FIELDS, Floats, Ints, Rows, encode
 from .vector_fold import DEFAULTS, Base, Tuning
@@ -97,7 +97,7 @@ def sidecar_path(database: "str | Path",  # the file of the store
                  model: str,              # as vectors are stamped with it
                  ) -> Path:
     "Where the index of a namespace and model is kept: names may hold any character, so the file is named by a hash."
-    return Path(f"{database}.index") / f"vectors-{marked(namespace)}-{marked(model)}.vectors"
+    return Path(f"{database}.index") / f"vectors-{file_tag(namespace)}-{file_tag(model)}.vectors"
 
 # %% ../../nbs/10_store/24_vector_sidecar.ipynb #7e4ba3a4
 def _sections(state: State) -> dict[str, NDArray[Any]]:

@@ -16,8 +16,8 @@ from rlm.bench.stocked import LookupEmbedder, Stock, fill, stock
 from rlm.bench.stream import begun, model_of, stream
 from rlm.core import compiled
 from rlm.core.clock import ManualClock
+from rlm.search.fusion import SCORE
 from rlm.store import meaning
-from rlm.store.loops import SCORE
 
 numba = pytest.importorskip("numba", reason="needs numba: pip install 'rlm[fast]'")
 

@@ -29,14 +29,15 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, ModelMismatch, StoreBusy, StoreReadOnly
 from rlm.core.settings import Settings
 from rlm.core.text import tokens
+from rlm.search.index_file import index_path
 from rlm.service import searcher
 from rlm.service.cli import main
 from rlm.service.results import SearchResults
 from rlm.store.e5 import package_trouble
 from rlm.store.embedding import embedder
-from rlm.store.index_file import index_path, put_in_place
 from rlm.store.meaning import StoredVectors
 from rlm.store.reembed import reembed
+from rlm.store.sqlite.erasure import DerivedFiles
 from rlm.store.sqlite.memories import MemoryTable
 from rlm.store.vector_rows import read_stamp, vectors_of
 from rlm.store.vector_sidecar import sidecar_path
@@ -427,17 +428,16 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
 
 def test_an_erasure_while_a_file_is_being_written(store: Memory, path: Path, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
     "Another process erases just before the file takes its place: it must not."
-    erased = []
+    erased, install = [], DerivedFiles.install
 
-    def slow(db: Any, part: Path, to: Path, position: int) -> bool:
+    def slow(derived: DerivedFiles, part: Path, to: Path, position: int) -> bool:
         if not erased:
             erased.append(part.read_bytes())
             with Memory(path, embedder="none") as other:
                 other.delete("boat", erase=True)
-        return put_in_place(db, part, to, position)
+        return install(derived, part, to, position)
 
-    monkeypatch.setattr("rlm.store.meaning.put_in_place", slow)
-    monkeypatch.setattr("rlm.store.index_file.put_in_place", slow)
+    monkeypatch.setattr(DerivedFiles, "install", slow)
     store.search(SEA)
     assert erased and not any(f.exists() for f in files(store).values())
     assert list(Path(f"{path}.index").glob("*")) == [] and "boat" not in ids(store.search(SEA))

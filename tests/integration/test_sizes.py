@@ -8,8 +8,8 @@ import pytest
 from rlm import Memory
 from rlm.bench.stocked import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
 from rlm.search.candidates import POOL, Query
+from rlm.search.fusion import HEADS, TRUE
 from rlm.store import meaning
-from rlm.store.ranking import HEADS, TRUE
 
 SIZE = 6000  # memories: more than are compared in full, fewer than are left to an index
 

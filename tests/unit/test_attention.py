@@ -31,13 +31,13 @@ from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
+from rlm.search.ranked_list import NONE
+from rlm.search.ranker import Example, Training, features, learn
 from rlm.search.ranker_training import save_ranker
+from rlm.search.score_weights import PARTS
 from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding import Kind, Vectors, register
 from rlm.store.filters import Filters
-from rlm.store.ranked import NONE
-from rlm.store.ranker import Example, Training, features, learn
-from rlm.store.ranking import PARTS
 from rlm.store.reembed import reembed
 
 CLOCK = ManualClock("2026-01-01")
@@ -191,10 +191,10 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
         with index.moment():
             lexical, terms = index.lexical, list(dict.fromkeys(question.split()))
             plan, numbers = lexical.plan(terms), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
-            right = lexical.everywhere(plan) / (plan.ceiling or 1.0)
+            right = lexical.score_all(plan) / (plan.idf_sum or 1.0)
             right = right.copy()
             lexical_candidates = LexicalCandidates(index)
-            walked = lexical_candidates.score(terms, lexical.units_of(numbers).astype(np.int32))
+            walked = lexical_candidates.score(terms, lexical.docs.passages(numbers).astype(np.int32))
             assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not lexical_candidates._sums.any()
             found, right[numbers] = lexical_candidates.best(walked, n), 0
             assert np.allclose(found.scores, right[found.numbers], atol=1e-5) and not set(found.numbers) & set(numbers)

@@ -13,17 +13,17 @@ from rank_bm25 import BM25Okapi
 
 from rlm.bench.workload import Workload
 from rlm.core.text import tokens
-from rlm.store.lexical_index import LexicalIndex
-from rlm.store.postings import K1, LONG, USUAL_LENGTHS, B, idf
+from rlm.search.lexical.lexical_index import LexicalIndex
+from rlm.search.lexical.postings import K1, LONG_TEXT, TYPICAL_LENGTHS, B, idf
 
 WORDS = ["otter", "river", "bakery", "busan", "수달", "강", "빵집", "부산", "a1", "the"]
-corpora = st.lists(st.lists(st.sampled_from(WORDS), max_size=LONG), min_size=1, max_size=30).filter(any)
+corpora = st.lists(st.lists(st.sampled_from(WORDS), max_size=LONG_TEXT), min_size=1, max_size=30).filter(any)
 
 
 def reference(texts: Sequence[Sequence[str]], query: Sequence[str]) -> np.ndarray:
     "Scores by rank-bm25, with our rarity and our usual length."
     bm25 = BM25Okapi(texts, k1=K1, b=B)
-    bm25.avgdl = USUAL_LENGTHS["text"]
+    bm25.avgdl = TYPICAL_LENGTHS["text"]
     bm25.idf = {term: idf(len(texts), sum(term in set(text) for text in texts)) for term in bm25.idf}
     return np.asarray(bm25.get_scores(list(dict.fromkeys(query))))
 
@@ -39,11 +39,11 @@ def ours(texts: Sequence[Sequence[str]], query: Sequence[str]) -> np.ndarray:
 def scored(index: LexicalIndex, query: Sequence[str]) -> np.ndarray:
     "Scores by number, both ways of computing them compared."
     plan = index.plan(query)
-    everywhere = index.everywhere(plan).astype(float)
-    found = index.search(plan, index.first.size)
-    scores = np.zeros(index.first.size)
+    everywhere = index.score_all(plan).astype(float)
+    found = index.search(plan, index.docs.size)
+    scores = np.zeros(index.docs.size)
     scores[found.docs] = found.scores
-    alive = index.alive.values[index.first.values]
+    alive = index.docs.alive.values[index.docs.first_passage.values]
     np.testing.assert_allclose(everywhere[alive], scores[alive], rtol=1e-6, atol=1e-6)
     return scores
 
@@ -56,7 +56,7 @@ def test_random_texts_score_as_rank_bm25_scores_them(texts: list[list[str]], que
 
 def test_a_corpus_in_english_and_korean_scores_as_rank_bm25_scores_it() -> None:
     work = Workload(7)
-    texts = [tokens(text)[:LONG] for text in work.texts(600)] + [[], ["수달"] * LONG, []]
+    texts = [tokens(text)[:LONG_TEXT] for text in work.texts(600)] + [[], ["수달"] * LONG_TEXT, []]
     for query in work.queries(60):
         asked = tokens(query)
         expected, got = reference(texts, asked), ours(texts, asked)

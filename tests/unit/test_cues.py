@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rlm.store.cues as cues
+import rlm.search.query_features as cues
 from rlm import Memory
 
 WORDS = ("in", "of", "May", "MAY", "may", "Jan.", "\u017feptember", "SEPT", "march", "12", "3rd", "2023", "20231", "1999-05",

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlm.search.metadata_table import said_between
 from rlm.search.namespace_index import KEPT
 from rlm.service.memory import Memory
-from rlm.store.catalogue import said_between
 from rlm.store.feed import allowed_seqs
 from rlm.store.filters import Filters
 from rlm.store.records import MemoryRecord

@@ -81,13 +81,14 @@ def own(m: MemoryRecord) -> dict[str, list[str]]:
 
 
 def bm25(query: Sequence[str], docs: list[tuple[MemoryRecord, bool, dict[str, list[str]]]], weights: Weights) -> dict[str, float]:
-    "Robertson's formula over weighted columns, for the present memories of the default namespace."
+    "Robertson's formula over weighted columns, for the present memories of the default namespace, and with its statistics only."
+    docs = [(m, present, columns) for m, present, columns in docs if m.namespace == "default"]
     count, k1, b = len(docs), 1.2, 0.75
     lengths = [sum(len(words) for words in columns.values()) for _, _, columns in docs]
     mean = sum(lengths) / count
     scores: dict[str, float] = {}
     for term in set(query):
-        holding = [m.namespace == "default" and any(term in words for words in columns.values()) for m, _, columns in docs]
+        holding = [any(term in words for words in columns.values()) for _, _, columns in docs]
         rarity = max(math.log((count - sum(holding) + 0.5) / (sum(holding) + 0.5)), 1e-6)
         for (m, present, columns), length, holds in zip(docs, lengths, holding, strict=True):
             f = sum(getattr(weights, c) * Counter(words)[term] for c, words in columns.items())

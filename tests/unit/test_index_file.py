@@ -9,8 +9,9 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.search import namespace_index as hybrid
-from rlm.store.index_file import index_path, read_index, write_index
+from rlm.search.index_file import index_path, read_index, write_index
 from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.erasure import DerivedFiles
 
 STAMP = {"store": "s", "namespace": "default"}
 ARRAYS = {"numbers": np.arange(5, dtype=np.int32), "vectors": np.zeros((2, 2), np.float16), "empty": np.zeros(0, np.uint8)}
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("bare")
 @pytest.fixture
 def file(path: Path, tmp_path: Path) -> Path:
     db, place = SQLiteDatabase(path), tmp_path / "index" / "words.npz"
-    assert write_index(db, place, STAMP, 7, ARRAYS)
+    assert write_index(DerivedFiles(db), place, STAMP, 7, ARRAYS)
     db.close()
     return place
 

@@ -10,7 +10,7 @@ from rlm import Memory
 from rlm.core.guard import screen
 from rlm.core.sentences import split_sentences
 from rlm.core.text import composed, normalise, tokens
-from rlm.store.cues import asking, asks_when, cues_in, dates_in, tells_time
+from rlm.search.query_features import asking, asks_when, cues_in, dates_in, tells_time
 
 TEXT = ["a", "A", "7", "1,", "1.1", "a.", "a'", "a-", "aB", "A1", ".", "-", "_", " ", "\n", "가", "봐도 ", "나라는", "가는", "7th ",
         "C++", "\u1100", "東", "é", "?", "!", "don't ", "1,000"]

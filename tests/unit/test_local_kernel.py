@@ -23,11 +23,12 @@ from rlm.recall.acceptance_bound import MARGIN, RELEVANCE, LocalAnswer, cue_boun
 from rlm.recall.local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from rlm.recall.local_search import LocalRanking, NeighbourhoodRanker
 from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
-from rlm.store.cues import Cues
+from rlm.search.fusion import FEW
+from rlm.search.query_features import Cues
+from rlm.search.score_weights import MIX
 from rlm.store.filters import Filters
 from rlm.store.meaning import StoredVectors
 from rlm.store.protocols import MAX_TERMS
-from rlm.store.ranking import FEW, MIX
 from rlm.store.vector_fold import DEFAULTS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
@@ -312,7 +313,7 @@ def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
         assert look.run(around, *given_, 0.5)[1].ranked.seqs.tolist() == right.ranked.seqs.tolist() != []
         gc.collect()
         assert before() is None and index.position is position, "a fold makes a new base, and what is asked next reads that"
-        segments = [ref(s.unit) for s in index.lexical.segments]
+        segments = [ref(s.passage) for s in index.lexical.segments]
         index.lexical.compact()
         look.run(around, *given_, 0.5)
         gc.collect()

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
 from rlm.core.text import tokens
+from rlm.search.fusion import FEW, HEADS, TRUE, Candidates, Nearness
+from rlm.search.lexical.lexical_index import LexicalIndex
+from rlm.search.metadata_table import Catalogue
 from rlm.search.scorer import Scorer
 from rlm.store.asked import rounded
-from rlm.store.catalogue import Catalogue
 from rlm.store.feed import Entry
-from rlm.store.lexical_index import LexicalIndex
-from rlm.store.ranking import FEW, HEADS, TRUE, Candidates, Nearness
 from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
 from rlm.store.vector_fold import Base
 from rlm.store.vector_hits import State
@@ -133,7 +133,7 @@ def test_words_are_found_alike_however_many_come_too_late(n: int, seed: int, bud
     index, rng = said(n, seed), np.random.default_rng(seed)
     terms, allowed = [f"w{w}" for w in (1, 2, 3, 7, 20, 49, 99)], rng.random(n) < 0.5
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rlm.store.lexical_index.BUDGET", budget)
+        patch.setattr("rlm.search.lexical.lexical_index.POSTING_BUDGET", budget)
         for barred, also in ((None, []), (allowed, []), (None, np.sort(rng.permutation(n)[:5]))):
             fast, plain = both(lambda: index.search(index.plan(terms), wanted, barred, also))  # noqa: B023
             assert fast.docs.tolist() == plain.docs.tolist() and fast.scores.tolist() == plain.scores.tolist()
@@ -146,7 +146,7 @@ def test_of_very_many_the_best_that_pass_are_found() -> None:
     allowed = np.arange(40_000) % 97 == 0
     with_all, without = index.search(index.plan(["sea", "otter"]), 300), index.search(index.plan(["sea", "otter"]), 300, allowed)
     assert len(with_all.docs) == 300 == len(without.docs) and allowed[without.docs].all()
-    every = index.everywhere(index.plan(["sea", "otter"]))
+    every = index.score_all(index.plan(["sea", "otter"]))
     assert np.sort(without.scores).tolist() == np.sort(every[allowed])[-300:].tolist()
 
 
@@ -155,7 +155,7 @@ def test_order_and_repetition_do_not_matter_to_a_late_term() -> None:
     plan, where = index.plan(["w1", "w2", "w30"]), np.array([9, 3, 3, 150, 0, 199, 7, 7], np.int32)
     def late() -> list[float]:
         scores = np.zeros(len(where), np.float32)
-        plan.add_late(scores, where)
+        plan.add_scores_at(scores, where)
         return scores.tolist()
     fast, plain = both(late)
     assert fast == plain and any(fast)

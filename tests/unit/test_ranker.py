@@ -16,9 +16,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch
 from rlm.core.text import tokens
-from rlm.search.ranker_training import recorded
-from rlm.service.cli import main
-from rlm.store.ranker import (
+from rlm.search.ranker import (
     FEATURES,
     RAREST,
     REACH,
@@ -34,7 +32,9 @@ from rlm.store.ranker import (
     load_ranker,
     loss,
 )
-from rlm.store.ranking import PARTS
+from rlm.search.ranker_training import recorded
+from rlm.search.score_weights import PARTS
+from rlm.service.cli import main
 from rlm.store.vector_rows import check_model, missing_vectors
 
 pytestmark = pytest.mark.usefixtures("bare")

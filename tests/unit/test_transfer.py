@@ -151,7 +151,9 @@ def test_export_import_export_is_the_same(full: Memory) -> None:
 
 def test_every_table_of_the_schema_is_exported_or_derived() -> None:
     made = {name for (name,) in empty().db.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert made == {*TABLES, "meta"} | {n for n in made if n.startswith(("memories_fts", "memories_terms", "sqlite_"))}
+    derived = {"namespace_statistics", "pending_scrubs"}  # counts of the full-text index; what is left to be done in this very file
+    assert made == {*TABLES, "meta", *derived} | {n for n in made if n.startswith(("memories_fts", "memories_terms", "memories_instances",
+                                                                                   "sqlite_"))}
 
 
 def test_numbers_of_erased_memories_are_not_used_again_after_an_import(full: Memory) -> None:

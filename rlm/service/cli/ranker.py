@@ -9,7 +9,7 @@ from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import example, json_option, print_json, with_memory
 from rlm.service.memory import Memory
 from rlm.search.ranker_training import Labelled, examples, forget_rankers, read_labelled, recorded, save_ranker
-from rlm.store.ranker import Example, Training, held_out, learn
+from rlm.search.ranker import Example, Training, held_out, learn
 
 
 FEWEST = 20  # questions to learn from

@@ -4,27 +4,34 @@
 
 # %% auto #0
 __all__ = ['Document', 'CONTEXT_LIMIT', 'CONTEXT_REACH', 'MOST_LEVELS', 'K1', 'B', 'namespace_key', 'key_terms', 'read_tags_json',
-           'documents', 'ids_by_namespace', 'adjacent', 'replies', 'affected_seqs', 'updating_index', 'has_no_context',
-           'index_alone', 'all_docids', 'index_levels', 'empty_index', 'merge_index', 'rebuild', 'is_stale',
-           'term_statistics', 'bm25_parts', 'FullTextIndex']
+           'documents', 'owned_documents', 'ids_by_namespace', 'adjacent', 'replies', 'affected_seqs',
+           'count_documents', 'updating_index', 'has_no_context', 'index_alone', 'all_docids', 'index_levels',
+           'empty_index', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts',
+           'document_lengths', 'bm25_scores', 'FullTextIndex']
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #c1fc2b36
 import base64
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...core.errors import StoreCorrupt
-from ...core.text import TOKENISER_VERSION, fts_query, tokens
+from ...core.text import TOKENISER_VERSION, tokens
 from ..filters import Filters
 from ..records import MemoryRecord
 from .connection import unreadable
 from .database import SQLiteDatabase
-from .memories import conditions, source, to_record
-from ..protocols import MAX_TERMS, TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
+from .memories import MEMORY_FIELDS, conditions, documents_source, to_record
+from .schema import COUNTED
+from ..protocols import TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #1db74996
 Document = tuple[str, str, str, str, str, str]  # token strings, in the order of TEXT_COLUMNS
@@ -89,8 +96,15 @@ def documents(db: SQLiteDatabase,              # the store
               docids: Collection[int],   # a memory's `seq`, or minus the `vid` of a superseded version
               ) -> dict[int, Document]:  # those that exist
     "The documents that the rows call for."
+    return {docid: document for docid, (_, document) in owned_documents(db, docids).items()}
+
+
+def owned_documents(db: SQLiteDatabase,       # the store
+                    docids: Collection[int],  # a memory's `seq`, or minus the `vid` of a superseded version
+                    ) -> dict[int, tuple[str, Document]]:  # those that exist, each with its namespace
+    "Return the documents that the rows call for, and whose they are."
     memo: dict[str, list[str]] = {}
-    found: dict[int, Document] = {}
+    found: dict[int, tuple[str, Document]] = {}
     if not docids:
         return found
     for sql, ids in ((_PRESENT, [d for d in docids if d > 0]), (_PAST, [-d for d in docids if d < 0])):
@@ -98,7 +112,7 @@ def documents(db: SQLiteDatabase,              # the store
             rows = db.query(sql, {"ids": json.dumps(ids), "limit": CONTEXT_LIMIT, "reach": CONTEXT_REACH})
             for docid, namespace, title, text, summary, tags, before, after in rows:
                 labels = "" if tags == "[]" else " ".join(read_tags_json(tags))
-                found[docid] = _document(namespace, (title, text, summary, labels, before, after), memo)
+                found[docid] = namespace, _document(namespace, (title, text, summary, labels, before, after), memo)
     return found
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #14e003ff
@@ -149,22 +163,40 @@ _ADD = f"INSERT INTO memories_fts (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 
 _DROP = f"INSERT INTO memories_fts (memories_fts, rowid, {_COLUMNS}) VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)"
 
 
+def count_documents(db: SQLiteDatabase,                       # inside a transaction
+                    removed: Iterable[tuple[str, Document]],  # documents with their namespaces
+                    added: Iterable[tuple[str, Document]],    # documents with their namespaces
+                    ) -> None:
+    "Keep the statistics of each namespace in step with its documents."
+    documents, words = Counter[str](), Counter[str]()
+    for sign, part in ((-1, removed), (1, added)):
+        for namespace, columns in part:
+            documents[namespace] += sign
+            words[namespace] += sign * sum(len(column.split()) for column in columns)
+    if changed := [(n, documents[n], words[n]) for n in documents if documents[n] or words[n]]:
+        db.executemany("INSERT INTO namespace_statistics VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+                       "documents = documents + excluded.documents, tokens = tokens + excluded.tokens", changed)
+        if min(documents.values()) < 0:
+            db.query("DELETE FROM namespace_statistics WHERE documents = 0")
+
+
 @contextmanager
 def updating_index(db: SQLiteDatabase,             # inside a transaction
             docids: Collection[int],  # the documents that may change
             ) -> Iterator[set[int]]:  # add the numbers of documents that are new
     "Bring the index from what the rows say now to what they say at the end of the block."
-    before, added = documents(db, docids), set[int]()
+    before, added = owned_documents(db, docids), set[int]()
     try:
         yield added
     except BaseException:
         db.mark_failed()
         raise
-    after = documents(db, {*docids, *added})
-    if drop := [(docid, *old) for docid, old in before.items() if after.get(docid) != old]:
-        db.executemany(_DROP, drop)
-    if add := [(docid, *new) for docid, new in after.items() if before.get(docid) != new]:
-        db.executemany(_ADD, add)
+    after = owned_documents(db, {*docids, *added})
+    if drop := {docid: old for docid, old in before.items() if after.get(docid) != old}:
+        db.executemany(_DROP, [(docid, *old) for docid, (_, old) in drop.items()])
+    if add := {docid: new for docid, new in after.items() if before.get(docid) != new}:
+        db.executemany(_ADD, [(docid, *new) for docid, (_, new) in add.items()])
+    count_documents(db, drop.values(), add.values())
 
 
 def has_no_context(r: MemoryRecord,  # about to be stored
@@ -179,7 +211,9 @@ def index_alone(db: SQLiteDatabase,                     # inside a transaction
     "Index new memories without reading anything back."
     memo: dict[str, list[str]] = {}
     own = ((r, (r.title, r.text, r.summary, " ".join(r.tags), None, None)) for r in records)
-    db.executemany(_ADD, [(r.seq, *_document(r.namespace, columns, memo)) for r, columns in own])
+    made = [(r, _document(r.namespace, columns, memo)) for r, columns in own]
+    db.executemany(_ADD, [(r.seq, *document) for r, document in made])
+    count_documents(db, (), [(r.namespace, document) for r, document in made])
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #cc7da6ff
 def all_docids(db: SQLiteDatabase,  # the store
@@ -247,6 +281,8 @@ def rebuild(db: SQLiteDatabase,       # the store
             part = documents(db, docids[i:i + batch])
             db.executemany(_ADD, ((docid, *new) for docid, new in part.items()))
             yield len(part)
+        db.query("DELETE FROM namespace_statistics")
+        db.query(f"INSERT INTO namespace_statistics {COUNTED}")
         db.query("INSERT OR REPLACE INTO meta VALUES ('tokeniser', ?)", (str(TOKENISER_VERSION),))
 
 
@@ -263,20 +299,25 @@ def term_statistics(db: SQLiteDatabase,          # the store
                     terms: Iterable[str],  # terms of the query
                     namespace: str,        # the partition to look in
                     ) -> TermStatistics:
-    "Rarity of each term, from the index itself."
-    sums = db.query("SELECT block FROM memories_fts_data WHERE id = 1")
-    if not sums:
-        raise unreadable(f"The full-text index of the store {db.path!r}")
-    size, *lengths = _varints(sums[0][0] or b"\0")
+    "Return how rare each term is, how many documents there are and how long: in this namespace, whatever else the file holds."
+    counted = db.query("SELECT documents, tokens FROM namespace_statistics WHERE namespace = ?", (namespace,))
+    size, length = counted[0] if counted else (0, 0)
     distinct = list(dict.fromkeys(terms))
     found = dict(db.query(_FREQUENCIES, (json.dumps(key_terms(distinct, namespace)),)))
     frequency = {term: found.get(n, 0) for n, term in enumerate(distinct)}
-    return TermStatistics(size, sum(lengths) / size if size else 0.0, frequency)
+    return TermStatistics(size, length / size if size else 0.0, frequency)
 
 
 _FREQUENCIES = "SELECT j.key, t.doc FROM json_each(?) j JOIN memories_terms t ON t.term = j.value"
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #147939c9
+def idf(documents: int,  # number of documents in the collection
+        holding: int,    # how many of them hold the term
+        ) -> float:      # above 0
+    "Return the rarity of a term, as Robertson and SQLite weigh it."
+    return max(math.log((documents - holding + 0.5) / (holding + 0.5)), 1e-6)
+
+
 def bm25_parts(columns: Mapping[str, Sequence[str]],  # the document: column → its tokens
                terms: Iterable[str],                  # the query
                stats: TermStatistics,                 # statistics of the same terms
@@ -290,11 +331,48 @@ def bm25_parts(columns: Mapping[str, Sequence[str]],  # the document: column →
         counts = {c: getattr(weights, c) * list(words).count(term) for c, words in columns.items()}
         total, df = sum(counts.values()), stats.frequencies.get(term, 0)
         if total > 0:
-            idf = max(math.log((stats.documents - df + 0.5) / (df + 0.5)), 1e-6)
-            parts[term] = {c: idf * n * (K1 + 1) / (total + norm) for c, n in counts.items() if n}
+            rarity = idf(stats.documents, df)
+            parts[term] = {c: rarity * n * (K1 + 1) / (total + norm) for c, n in counts.items() if n}
     return parts
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #f7fcd459
+_OCCURRENCES = ("SELECT j.key, i.doc, sum(CASE i.col " + " ".join(f"WHEN '{c}' THEN :{c}" for c in TEXT_COLUMNS) + " END) AS f "
+                "FROM json_each(:terms) j CROSS JOIN memories_instances i ON i.term = j.value GROUP BY 1, 2 HAVING f > 0")
+_SIZES = "SELECT d.id, d.sz FROM json_each(?) j CROSS JOIN memories_fts_docsize d ON d.id = j.value"
+
+
+def document_lengths(db: SQLiteDatabase,         # the store
+                     docids: NDArray[np.int64],  # numbers of documents, ascending
+                     ) -> NDArray[np.float64]:   # as many
+    "Return how many tokens each document has in all its columns. Raises `StoreCorrupt` for a document without a length."
+    rows = sorted(db.query(_SIZES, (json.dumps(docids.tolist()),)))
+    if len(rows) < len(docids):
+        raise unreadable(f"The full-text index of the store {db.path!r}")
+    data = np.frombuffer(b"".join(size for _, size in rows), np.uint8).astype(np.int64)
+    ends = np.flatnonzero(data < 128)  # of each variable-length integer, seven bits a byte
+    after = ends[np.searchsorted(ends, np.arange(len(data)))] - np.arange(len(data))
+    starts = np.cumsum([0, *(len(size) for _, size in rows[:-1])])
+    return np.add.reduceat((data & 127) << 7 * after, starts).astype(np.float64)
+
+
+def bm25_scores(db: SQLiteDatabase,     # the store
+                terms: Sequence[str],   # distinct terms of the query
+                namespace: str,         # the partition to look in
+                stats: TermStatistics,  # statistics of the same terms
+                weights: Weights,       # factors of the columns
+                ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # numbers of documents, ascending, and their scores
+    "Score every document that holds one of the terms."
+    values: dict[str, Any] = {c: float(getattr(weights, c)) for c in TEXT_COLUMNS}
+    found = np.array(db.query(_OCCURRENCES, values | {"terms": json.dumps(key_terms(terms, namespace))}), np.float64).reshape(-1, 3)
+    docids, at = np.unique(found[:, 1].astype(np.int64), return_inverse=True)
+    scores = np.zeros(len(docids))
+    if len(docids):
+        norm = K1 * (1 - B + B * document_lengths(db, docids) / (stats.mean_length or 1))
+        rarity = np.array([idf(stats.documents, stats.frequencies[t]) for t in terms])[found[:, 0].astype(np.int64)]
+        np.add.at(scores, at, rarity * found[:, 2] * (K1 + 1) / (found[:, 2] + norm[at]))
+    return docids, scores
+
+
 class FullTextIndex:
     "Full-text search over the rows, and what explains its scores."
 
@@ -311,16 +389,23 @@ class FullTextIndex:
               weights: Weights,      # factors of the columns
               ) -> list[Match]:
         "Return the best `k` by BM25 among those that pass the filters; ties by id."
-        table, columns, docid = source(filters.as_of)
         where, values = conditions(filters, namespace)
-        factors = ", ".join(repr(float(getattr(weights, c))) for c in TEXT_COLUMNS)
-        weighty = "" if all(getattr(weights, c) for c in TEXT_COLUMNS) else f" AND bm25(memories_fts, {factors}) < 0"
-        sql = (f"SELECT {columns}, -bm25(memories_fts, {factors}) AS score "
-               f"FROM memories_fts f CROSS JOIN {table} ON {docid} = f.rowid "
-               f"WHERE memories_fts MATCH :query AND {where}{weighty} ORDER BY score DESC, m.id LIMIT :k")
-        chosen = rarest(terms, self.term_statistics(terms, namespace).frequencies if len(terms) > MAX_TERMS else {})
-        query = fts_query(key_terms(chosen, namespace))
-        return [Match(to_record(row[:-1]), row[-1]) for row in self.db.query(sql, values | {"query": query, "k": k})]
+        table = documents_source(filters.as_of)
+        with self.db.snapshot():
+            stats = term_statistics(self.db, terms, namespace)
+            docids, scores = bm25_scores(self.db, rarest(terms, stats.frequencies), namespace, stats, weights)
+            order = np.argsort(-scores, kind="stable")
+            passing, start, size = list[tuple[float, str, int]](), 0, max(4 * k, 64)
+            while start < len(order) and (len(passing) < k or -scores[order[start]] <= passing[k - 1][0]):
+                part = order[start:start + size]
+                score = dict(zip(docids[part].tolist(), scores[part].tolist(), strict=True))
+                rows = self.db.query(f"SELECT m.docid, m.id FROM {table} WHERE {where}", values | {"documents": json.dumps(list(score))})
+                passing = sorted([*passing, *((-score[docid], id, docid) for docid, id in rows)])
+                start, size = start + size, 4 * size
+            best = {docid: -negative for negative, _, docid in passing[:k]}
+            rows = self.db.query(f"SELECT m.docid, {MEMORY_FIELDS}, m.tags_json FROM {table}", {"documents": json.dumps(list(best))})
+        records = {row[0]: to_record(row[1:]) for row in rows}
+        return [Match(records[docid], score) for docid, score in best.items()]
 
     def term_statistics(self,
                         terms: Sequence[str],  # terms of the query

@@ -15,6 +15,7 @@ from ...core.errors import StoreCorrupt
 from .database import SQLiteDatabase
 from .fulltext import all_docids, documents, is_stale
 from .memories import MEMORY_FIELDS, to_record
+from .schema import COUNTED
 from ..protocols import TEXT_COLUMNS
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #b77ee3fa
@@ -35,8 +36,7 @@ def indexed_sums(db: SQLiteDatabase,       # inside the same snapshot
                  ) -> Counter[int]:  # document number → sum
     "The same for every document in the index."
     sums: Counter[int] = Counter()
-    db.query("CREATE VIRTUAL TABLE IF NOT EXISTS temp.instances USING fts5vocab (main, memories_fts, instance)")
-    occurrences = db.iterate("SELECT doc, col, offset, term FROM temp.instances")
+    occurrences = db.iterate("SELECT doc, col, offset, term FROM memories_instances")
     for docid, column, place, term in tqdm(occurrences, "reading index", disable=None, leave=False):
         sums[docid] += hash((column, place, term))
     return sums
@@ -52,6 +52,9 @@ def check_index(db: SQLiteDatabase,         # inside a snapshot
     wrong = sorted(d for d in should.keys() | has.keys() if should[d] != has[d])
     if wrong:
         yield f"The full-text index disagrees with {len(wrong)} of {len(should)} documents (first: {wrong[0]})."
+    kept, counted = set(db.query("SELECT namespace, documents, tokens FROM namespace_statistics")), set(db.query(COUNTED))
+    if odd := sorted({row[0] for row in kept ^ counted}):
+        yield f"The statistics of {len(odd)} namespaces disagree with their documents (first: {odd[0]})."
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #292c7e8d
 _QUESTIONS: Mapping[str, str] = {

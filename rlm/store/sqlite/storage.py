@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ..filters import Filters
-from ..index_file import drop_indexes
 from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase, backup
 from .edges import EdgeTable
-from .erasure import erase, scrub
+from .erasure import DerivedFiles, erase, scrub
 from .events import EventLog
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
@@ -39,6 +38,7 @@ class SQLiteStorage:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance = AttentionTable(db), RunTable(db), ProvenanceTables(db)
+        self.derived_files = DerivedFiles(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
 
@@ -197,7 +197,7 @@ class SQLiteStorage:
     def repair(self) -> None:
         "Rebuild everything that is derived from the rows, and leave no freed byte behind."
         self._rebuild()
-        drop_indexes(self.db)
+        self.derived_files.drop()
         scrub(self.db)
 
     def close(self) -> None:

@@ -1,0 +1,1 @@
+"Lexical index: postings, query plans, BM25."
