@@ -11,10 +11,11 @@ import httpx
 import uvicorn
 
 from rlm.core.settings import load_settings
-from rlm.service.gate import PATIENCE_S
+from rlm.service.http.app import guarded_application
+from rlm.service.http.middleware import PATIENCE_S
+from rlm.service.http.routes import Service
 from rlm.service.http.server import Listener, http_config, listening
-from rlm.service.rest import Service, guarded_application
-from rlm.service.tokens import TokenFile
+from rlm.service.http.tokens import TokenFile
 
 
 class Running:

@@ -31,7 +31,7 @@ from ..recall.anchored_search import AnchoredSearcher
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.embedding import embedder
+from ..search.embedding.base import choose_embedder
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041
@@ -239,7 +239,7 @@ def run(sizes: Sequence[int] = SIZES,     # memories
     streams = {n: 3 if n <= 10_000 else 1 for n in sizes}
     rows = [*bootstrap_rows(sizes, seed), *(row for n, count in streams.items() for row in stream_rows([n], range(seed, seed + count))),
             *thin_rows(min(sizes), seed, 300)]
-    found = embedder(model) if locomo else None
+    found = choose_embedder(model) if locomo else None
     if locomo is not None and found is not None:
         rows += answer_rows(list(read_locomo(locomo)), CachingEmbedder(found), seed)
     asked = {"seeds by size": {f"{n:,}": count for n, count in streams.items()}, "questions": 200}

@@ -23,7 +23,8 @@ from ..core.errors import InvalidInput, NotFound
 from ..service.context import MemoryContext
 from ..service.memory import Memory
 from ..search.search_index import SearchIndex
-from ..store.embedding import Embedder, Vectors, unit
+from ..search.embedding.base import Embedder
+from ..store.embedding_model import Vectors, unit
 from ..search.score_weights import MIX, Mix
 
 # %% ../../nbs/95_bench/15_korean.ipynb #ab540238

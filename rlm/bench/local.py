@@ -30,7 +30,7 @@ from ..core.clock import SystemClock
 from ..core.compiled import prepare
 from ..core.text import tokens
 from ..service.memory import Memory
-from ..store.embedding import embedder
+from ..search.embedding.base import choose_embedder
 from ..search.candidates import EVERYTHING, Query
 
 SIZES = (1_000, 10_000, 100_000)
@@ -298,7 +298,7 @@ def conversations(folder: Path,  # a folder of conv-*.json
                   name: str,     # the model's name
                   ) -> Iterator[Row]:
     "Whether the evidence comes back."
-    found = embedder(name)
+    found = choose_embedder(name)
     if found is None:
         return
     vectors, scores = Embedded(CachingEmbedder(found)), dict[str, list[Score]]()

@@ -32,7 +32,9 @@ from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.protocols import Weights
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.embedding import Embedder, QueryVectors, Vectors, embedder
+from ..search.embedding.base import Embedder, choose_embedder
+from ..search.embedding.service import QueryVectorCache
+from ..store.embedding_model import Vectors
 from ..search.candidates import Query
 from ..search.search_index import SearchIndex
 from ..search.ranker_training import Labelled, examples
@@ -40,7 +42,8 @@ from ..search.ranker import FEATURES, Example, Training, learn
 from ..search.score_weights import MIX, PARTS, Mix, Weigher
 from ..store.records import new_record
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.vector_rows import passages, put_vectors, stamp_of
+from ..search.embedding.calibration import model_info
+from ..search.embedding.passages import passages
 
 # %% ../../nbs/95_bench/10_recall.ipynb #df710d5e
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Embedded:
     def __init__(self,
                  model: Embedder,  # makes them
                  ) -> None:
-        self.model, self.stamp, self.questions = model, stamp_of(model), QueryVectors(100_000)
+        self.model, self.stamp, self.questions = model, model_info(model), QueryVectorCache(100_000)
         self._made: dict[str, list[Vectors]] = {}
 
     def of(self,
@@ -132,7 +135,7 @@ def stored(c: Conversation,                    # the conversation
     with backend.transaction() as tx:
         new = tx.insert([new_record(t["text"], now, **{k: v for k, v in t.items() if k != "text"}) for t in c.turns])
         if vectors is not None:
-            put_vectors(backend.db, vectors.stamp, {r.seq: v for r, v in zip(new, vectors.of(c), strict=True) if r.seq is not None})
+            backend.vectors.put(vectors.stamp, {r.seq: v for r, v in zip(new, vectors.of(c), strict=True) if r.seq is not None})
     return backend
 
 # %% ../../nbs/95_bench/10_recall.ipynb #5ec908b6
@@ -379,7 +382,7 @@ def run(locomo: Path | None = None,  # a folder of conv-*.json
     if not any(sets.values()):
         raise NotFound("There are no conversations to measure recall on.",
                        "Name a folder of LoCoMo (conv-*.json) or BEAM (chat-*.json).")
-    found = embedder(model)
+    found = choose_embedder(model)
     vectors, rows, shown = None if found is None else Embedded(CachingEmbedder(found)), list[Row](), dict[str, list[str]]()
     skipped = unusable()
     for name, some in ((name, some) for name, some in sets.items() if some):

@@ -30,7 +30,8 @@ from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
 from ..service.memory import Memory
 from ..store.filters import Filters
-from ..store.embedding import Kind, Vectors, embedder
+from ..search.embedding.base import Kind, choose_embedder
+from ..store.embedding_model import Vectors
 from ..search.candidates import EVERYTHING, POOL, Query
 from ..search.search_index import SearchIndex
 
@@ -291,7 +292,7 @@ def with_model(folder: str,  # `filled`
                ) -> list[Row]:
     "Search with embedding; nothing where there is no e5."
     try:
-        model = embedder("e5", Settings())
+        model = choose_embedder("e5", Settings())
     except EmbeddingError:
         return []
     some = left(folder)

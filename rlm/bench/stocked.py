@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from .workload import Workload
 from ..service.memory import Memory
 from ..core.text import tokens
-from ..store.embedding import Calibration, Kind, Vectors, unit
+from ..search.embedding.base import Kind
+from ..store.embedding_model import Calibration, Vectors, unit
 from ..store.filters import Filters
 from ..search.candidates import EVERYTHING, Query
 from ..search.search_index import SearchIndex
 from ..store.meaning import StoredVectors
 from ..search.ranked_list import Best
 from ..search.fusion import Candidates
-from ..store.vector_rows import passages
+from ..search.embedding.passages import passages
 from ..store.vector_codes import centred, sample_vectors
 
 DIM = 384

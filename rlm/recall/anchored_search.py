@@ -19,7 +19,7 @@ from ..search.explainer import Answer, LazyShares
 from ..search.search_index import SearchIndex
 from ..store.asked import Asked
 from ..store.filters import Filters
-from ..store.embedding import Vectors
+from ..store.embedding_model import Vectors
 from ..search.candidates import Query
 from ..search.lexical.query_plan import QueryPlan
 from ..search.ranked_list import EQUAL, Ranked

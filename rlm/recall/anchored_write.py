@@ -19,12 +19,11 @@ from .anchors import AnchorManager
 from .graph import GraphIndex
 from .links import add_links, calibrated_similarity
 from ..store.protocols import Write
-from ..store.embedding import unit
+from ..store.embedding_model import unit
 from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
 from ..store.meaning import StoredVectors
 from ..store.records import Event, MemoryRecord, read_confidence, read_count
 from ..store.vector_codes import centred
-from ..store.vector_rows import read_stamp
 
 # %% ../../nbs/40_recall/08_anchored_write.ipynb #4a081d52
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ class AnchoredWriter:
 
     def _similarity(self, seq: int, others: Ints) -> Floats:
         "Return the similarity of a stored memory and others, each by the mean direction of its vectors, in [0, 1]; 0 without a model."
-        stamp = read_stamp(self.graph.db)
+        stamp = self.graph.backend.vectors.model()
         if stamp is None or not len(others):
             return np.zeros(len(others), np.float32)
         source = StoredVectors(self.graph.backend, stamp, self.graph.namespace)

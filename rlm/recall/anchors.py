@@ -22,12 +22,12 @@ from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput
 from ..core.text import clip
 from ..store.sqlite.slots import SLOTS, AnchorRow
-from ..store.embedding import Vectors, unit
+from ..store.embedding_model import Vectors, unit
 from ..store.meaning import StoredVectors
 from ..store.records import Event, stored_id
 from ..store.sqlite.storage import SQLiteStorage
 from ..store.vector_codes import centred
-from ..store.vector_rows import ModelStamp, read_stamp
+from ..store.embedding_model import EmbeddingModelInfo
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #2febecd5
 HYSTERESIS = 0.05  # cosine by which another topic must be nearer than that of the anchor in use
@@ -74,17 +74,17 @@ class TopicSpace:
                  gates: Mapping[str, float] | None = None,  # model → cosine, instead of its calibration's
                  ) -> None:
         self.backend, self.namespace, self.gates = backend, namespace, dict(gates or {})
-        self._known: tuple[tuple[str, int], ModelStamp | None] = (("", 0), None)
+        self._known: tuple[tuple[str, int], EmbeddingModelInfo | None] = (("", 0), None)
 
-    def stamp(self) -> ModelStamp | None:
+    def stamp(self) -> EmbeddingModelInfo | None:
         "Return the model of the store's vectors; it is read again when the store has changed."
         position = self.backend.position()
         if self._known[0] != position or self._known[1] is None:
-            self._known = (position, read_stamp(self.backend.db))
+            self._known = (position, self.backend.vectors.model())
         return self._known[1]
 
     def gate(self,
-             stamp: ModelStamp,  # the model of the store's vectors
+             stamp: EmbeddingModelInfo,  # the model of the store's vectors
              ) -> float:
         "Return the cosine of centred vectors from which a memory is near to a question."
         return self.gates.get(stamp.model, stamp.calibration.related)

@@ -28,7 +28,7 @@ from ..store.asked import Asked, comparable
 from ..store.filters import Filters
 from ..search.search_index import SearchIndex
 from ..search.query_features import Cues
-from ..store.embedding import Vectors
+from ..store.embedding_model import Vectors
 from ..search.candidates import EVERYTHING, Passing, Query
 from ..search.ranked_list import EQUAL, Ranked
 from ..search.fusion import nth_best, worth_of

@@ -27,11 +27,11 @@ from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_r
 from .transfer import is_same_rule, read_lines, to_line
 from ..search.search_index import SearchIndex
 from ..store.filters import Filters
-from ..store.embedding import Embedder
+from ..search.embedding.base import Embedder
 from ..search.candidates import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.store_vectors import WritingVectors, open_store
+from ..search.embedding.service import EmbeddingService, open_store
 from ..store.transfer.importer import DELETED, ImportReport
 
 # %% ../../nbs/50_rules/09_rule_store.ipynb #f093600c
@@ -51,7 +51,7 @@ class RuleContext(Protocol):
         "Return the store."
 
     @property
-    def embeddings(self) -> WritingVectors:
+    def embeddings(self) -> EmbeddingService:
         "Return what makes vectors of texts, where there is a model."
 
     @property
@@ -74,7 +74,7 @@ class OpenedFile:
     settings: Settings  # all settings
     clock: Clock  # the present
     storage: SQLiteStorage  # the store
-    embeddings: WritingVectors  # vectors of texts, where there is a model
+    embeddings: EmbeddingService  # vectors of texts, where there is a model
     index: SearchIndex  # the search index
 
 # %% ../../nbs/50_rules/09_rule_store.ipynb #37821211
@@ -96,10 +96,10 @@ class RuleStore:
         if context is None:
             name = embedder if isinstance(embedder, str) else None
             settings = load_settings(config, db_path=path, namespace=namespace, embedder=name, **overrides)
-            backend, vectors = open_store(settings, read_only, embedder)
-            context = OpenedFile(settings, clock or SystemClock(), backend, vectors, SearchIndex(backend, settings.namespace))
+            backend, embeddings = open_store(settings, read_only, embedder)
+            context = OpenedFile(settings, clock or SystemClock(), backend, embeddings, SearchIndex(backend, settings.namespace))
         self.settings, self.clock, self.backend = context.settings, context.clock, context.storage
-        self.vectors, self.index = context.embeddings, context.index
+        self.embeddings, self.index = context.embeddings, context.index
         self.namespace = self.settings.namespace
         self.cache = HotCacheManager(self.backend, self.namespace)
         self.lifecycle = RuleLifecycle(self.backend, self.settings, self.clock)
@@ -158,9 +158,9 @@ class RuleStore:
         stored: list[MemoryRecord] = []
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
-            made = self.vectors.made(part)  # before the transaction, which no model call may hold up
+            embedded = self.embeddings.embed_records(part)  # before the transaction, which no model call may hold up
             with self.backend.transaction() as tx:
-                self.vectors.put(made, new := tx.insert(part))
+                self.embeddings.store(embedded, new := tx.insert(part))
             stored += new
         return [Rule.from_record(r) for r in stored]
 
@@ -196,7 +196,7 @@ class RuleStore:
         "Search rules by what they say. Raises `InvalidInput`."
         text, chosen = valid_text(query, "query", self.settings.max_text_chars), Filters.read(self.clock.now(), **filters, kind="rule")
         most, model = read_count(k, "k", 1), self.index.model()
-        asked = Query(text, tuple(dict.fromkeys(tokens(text))), self.vectors.question(text, model), model)
+        asked = Query(text, tuple(dict.fromkeys(tokens(text))), self.embeddings.embed_query(text, model), model)
         return [RuleHit(Rule.from_record(a.record), a.score, a.shares) for a in self.index.answers(asked, most, chosen)]
 
     def apply(self,
@@ -292,7 +292,7 @@ class RuleStore:
             if new:
                 tx.insert(new)
         if new:
-            self.vectors.fill(self.namespace, self.clock)
+            self.embeddings.embed_missing(self.namespace, self.clock)
         other = {i: "differs from the rule here" for i, r in here.items() if not is_same_rule(*wanted[i], r)}
         refused = other | dict.fromkeys(sorted(gone), DELETED)
         return ImportReport(len(new), len(here) - len(other), refused, {"memories": len(new)} if new else {})

@@ -19,7 +19,7 @@ from .namespace_index import NamespaceIndex
 from ..store.asked import Asked
 from .metadata_table import Values
 from .query_features import Cues
-from ..store.embedding import Vectors
+from ..store.embedding_model import Vectors
 from ..store.feed import allowed_seqs
 from ..store.filters import Filters, is_plain
 from ..store.meaning import WHOLE

@@ -13,10 +13,11 @@ from typing import Any, Self
 from ..core.clock import Clock, SystemClock
 from ..core.settings import Settings, load_settings
 from ..search.search_index import SearchIndex
-from ..store.embedding import Embedder
+from ..search.embedding.base import Embedder
+from ..search.embedding.service import EmbeddingService, open_store
 from ..store.records import read_label
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.store_vectors import WritingVectors, open_store
+
 
 # %% ../../nbs/90_service/02_context.ipynb #8bc79152
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +28,7 @@ class MemoryContext:
     namespace: str  # partition that is read and written
     clock: Clock  # the present
     storage: SQLiteStorage  # rows of the store
-    embeddings: WritingVectors  # model and vectors of the store
+    embeddings: EmbeddingService  # model and vectors of the store
     index: SearchIndex  # search index of the namespace
 
     @classmethod

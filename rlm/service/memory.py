@@ -34,10 +34,10 @@ from .reader import MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
 from .searcher import MemorySearcher, RecallSearcher, anchor_manager, search_coordinator
 from .writer import MemoryWriter, read_placement
-from ..store.embedding import Embedder
+from ..search.embedding.base import Embedder
+from ..search.embedding.service import EmbeddingService
 from ..store.records import Edge, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.store_vectors import WritingVectors
 from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, import_file
 
@@ -66,7 +66,7 @@ class MemoryAdmin:
         "Read an export into the store, all or nothing, and embed what came without vectors. Raises `InvalidInput`, `StoreError`."
         settings = self.ctx.settings
         report = import_file(self.storage, path, self.ctx.namespace, settings.secrets, formal_checker(settings.max_text_chars))
-        self.ctx.embeddings.fill(self.ctx.namespace, self.ctx.clock)
+        self.ctx.embeddings.embed_missing(self.ctx.namespace, self.ctx.clock)
         return report
 
     def backup(self,
@@ -138,7 +138,7 @@ class Memory:
         return self.ctx.storage
 
     @property
-    def vectors(self) -> WritingVectors:
+    def embeddings(self) -> EmbeddingService:
         "Return the model of the store and what it embeds."
         return self.ctx.embeddings
 
@@ -337,7 +337,7 @@ class Memory:
 
     def namespaces(self) -> builtins.list[str]:
         "Return the namespaces of the store that have a memory, in order."
-        return self.ctx.storage.namespaces()
+        return self.ctx.storage.memories.namespaces()
 
     def bootstrap(self,
                   mixture: LinkWeights | None = None,  # what similarity, time and tags count; None: .7, .2 and .1
@@ -662,7 +662,7 @@ class Memory:
 
 # %% ../../nbs/90_service/06_memory.ipynb #70df2efb
 EARLIER_NAMES: Mapping[str, str] = {  # name → what it stands for now
-    "backend": "ctx.storage", "vectors": "ctx.embeddings", "index": "ctx.index",
+    "backend": "ctx.storage", "index": "ctx.index",
     "write_near": "write_many(…, slot=…)", "recent": "list", "record_usage": "feedback", "query": "searcher.parse and searcher.embed",
     "export_jsonl": "admin.export", "import_jsonl": "admin.import_", "backup": "admin.backup", "copies": "admin.copies",
     "check": "admin.check"}

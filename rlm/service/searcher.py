@@ -25,7 +25,7 @@ from ..search.explainer import NEARBY
 from .context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults
-from ..store.embedding import Vectors
+from ..store.embedding_model import Vectors
 from ..store.filters import Filters
 from ..search.lexical.postings import CONTEXT_FIELDS
 from ..store.protocols import TermStatistics, Weights, rarest
@@ -102,7 +102,7 @@ class MemorySearcher:
               model: str | None,       # name of the model whose vectors the index has; None: none
               ) -> SearchRequest:
         "Return a question with its vector, where there is a model. Nothing may be locked meanwhile: a model takes its time."
-        return replace(request, vector=self.ctx.embeddings.question(request.text, model), model=model)
+        return replace(request, vector=self.ctx.embeddings.embed_query(request.text, model), model=model)
 
     def search(self,
                request: SearchRequest,  # a parsed question
@@ -205,7 +205,7 @@ def search_coordinator(ctx: MemoryContext,  # the open store
         return graph.merged_neighbors(seqs, limit)
     settings = ctx.settings
     manager = CheckpointManager(settings.checkpoints_per_slot, settings.checkpoint_radius, settings.local_limit, linked)
-    return SearchCoordinator(ctx.index, ctx.clock, ctx.embeddings.question, lambda: settings.checkpoints, manager,
+    return SearchCoordinator(ctx.index, ctx.clock, ctx.embeddings.embed_query, lambda: settings.checkpoints, manager,
                              settings.checkpoint_relevance)
 
 

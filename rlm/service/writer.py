@@ -22,8 +22,8 @@ from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_
 from .reader import MemoryReader
 from ..store.filters import Filters
 from ..store.records import Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id
-from ..store.store_vectors import Made
-from ..store.vector_rows import spoken
+from ..search.embedding.passages import embedding_fields
+from ..search.embedding.service import RecordVectors
 
 # %% ../../nbs/90_service/04_writer.ipynb #e01ae251
 FIXED = frozenset({"id", "kind", "session", "turn", "reply_to", "success", "failure"})  # fields that no update changes
@@ -123,10 +123,10 @@ class MemoryWriter:
         stored = list[MemoryRecord]()
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
-            made = self.embeddings.made(part)
+            embedded = self.embeddings.embed_records(part)
             with self.storage.transaction() as tx:
                 new = tx.insert(part)
-                self.embeddings.put(made, new)
+                self.embeddings.store(embedded, new)
             stored += new
         return stored
 
@@ -136,12 +136,12 @@ class MemoryWriter:
                     policy: LinkPolicy,               # how they are linked
                     ) -> list[MemoryRecord]:
         "Store memories one after the other, each linked near an anchor before the next, in one transaction."
-        made, near = self.embeddings.made(records), AnchoredWriter(self.graph, self.anchors, policy)
+        embedded, near = self.embeddings.embed_records(records), AnchoredWriter(self.graph, self.anchors, policy)
         stored, added = list[MemoryRecord](), 0
         with self.storage.transaction() as tx:
             for n, record in enumerate(records):
                 stored += tx.insert([record])
-                self.embeddings.put(made and (made[0], made[1][n:n + 1]), stored[-1:])
+                self.embeddings.store(embedded and embedded.only(n), stored[-1:])
                 added += near.attach(tx, stored[-1], slot, self.ctx.clock.now()).added
         self.graph.count_added(added)
         return stored
@@ -154,7 +154,7 @@ class MemoryWriter:
         for name in changes.keys() & FIXED:
             raise InvalidInput(f"The {name} of a memory can't be changed.", "Write a new memory, and delete this one.")
         wanted = self._read_changes(id, changes)
-        planned, made = self._embed_changes(self.reader.get(id), wanted)
+        planned, embedded = self._embed_changes(self.reader.get(id), wanted)
         with self.storage.transaction() as tx:
             old = self.reader.get(id)
             changed = {n: v for n, v in wanted.items() if not is_same(getattr(old, n), v)}
@@ -169,9 +169,10 @@ class MemoryWriter:
             if "status" in changed:
                 detail["status"] = [old.status, new.status]
             stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
-            if spoken(new) != spoken(old):
-                made = made if made and spoken(new) == spoken(planned) else self.embeddings.made([new])
-                self.embeddings.drop(stored) if made is None else self.embeddings.put(made, [stored])
+            if embedding_fields(new) != embedding_fields(old):
+                if embedded is None or embedding_fields(new) != embedding_fields(planned):
+                    embedded = self.embeddings.embed_records([new])
+                self.embeddings.drop(stored) if embedded is None else self.embeddings.store(embedded, [stored])
             return stored
 
     def _read_changes(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,11 +183,11 @@ class MemoryWriter:
         words = {"text": valid_text(kept.pop("text"), "text", self.limit)} if "text" in kept else {}
         return words | read_fields(kept)
 
-    def _embed_changes(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[MemoryRecord, Made]:
+    def _embed_changes(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[MemoryRecord, RecordVectors | None]:
         "Return a memory as changed, and its vectors if they are other ones, made before the transaction begins."
         refuse_change(old, {n: v for n, v in wanted.items() if not is_same(getattr(old, n), v)})
         new = old.changed(**wanted)
-        return new, self.embeddings.made([new]) if spoken(new) != spoken(old) else None
+        return new, self.embeddings.embed_records([new]) if embedding_fields(new) != embedding_fields(old) else None
 
     def delete(self,
                ids: "str | Sequence[str]",  # one id or several
@@ -214,7 +215,7 @@ class MemoryWriter:
         kept = guarded({name: value for name in SCREENED if isinstance(value := getattr(old, name), str)}, self.secrets,
                        lambda: old.provenance)
         record = old.changed(**check_formal(kept, old.kind, self.limit), updated_at=self.ctx.clock.now())
-        made = self.embeddings.made([record])
+        embedded = self.embeddings.embed_records([record])
         with self.storage.transaction() as tx:
             if self._deleted(old.id).version != old.version:
                 raise InvalidInput(f"The memory {id!r} was changed by someone else meanwhile.", "Restore it again.")
@@ -222,7 +223,7 @@ class MemoryWriter:
             if session and any(r.turn == record.turn for r in self.storage.find(self.namespace, session, 2**53)):
                 record = record.changed(turn=None)  # its place was given away: it is the last turn now
             [stored] = tx.insert([record], {"restored": old.version})
-            self.embeddings.put(made, [stored])
+            self.embeddings.store(embedded, [stored])
         return stored
 
     def _deleted(self, id: str) -> MemoryRecord:

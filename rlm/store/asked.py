@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .embedding import Vectors
+from .embedding_model import Vectors
 from .vector_codes import Floats, Ints, centred_one, product_of
 from .vector_loops import ASK, MEASURE, PRIOR
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .asked import SAMPLED, Asked, Sample, asked, drawn, lots, rounded
-from .embedding import Vectors
+from .embedding_model import Vectors
 from .feed import changed_seqs
 from ..search.growable_array import GrowableArray
 from .sqlite.storage import SQLiteStorage
@@ -24,7 +24,7 @@ from .vector_fold import DEFAULTS, Tuning
 from .vector_hits import Allowed, State
 from .vector_index import Batch, VectorIndex
 from .vector_loops import STAND_OUT
-from .vector_rows import ModelStamp, fetch_vectors, read_stamp, vector_batches, vectors_of
+from .embedding_model import EmbeddingModelInfo
 from .vector_sidecar import catch_up, open_vectors, save, sidecar_path
 
 # %% ../../nbs/10_store/31_meaning.ipynb #587dfe5d
@@ -33,7 +33,7 @@ class StoredVectors:
 
     def __init__(self,
                  backend: SQLiteStorage,  # the store
-                 stamp: ModelStamp,       # of its vectors
+                 stamp: EmbeddingModelInfo,  # of its vectors
                  namespace: str,          # the partition
                  ) -> None:
         self.backend, self.db, self.stamp, self.namespace = backend, backend.db, stamp, namespace
@@ -48,14 +48,14 @@ class StoredVectors:
 
     def batches(self) -> Iterator[Batch]:
         "All vectors there are, in the order of memory and chunk."
-        return map(self._levelled, vector_batches(self.db, self.stamp, self.namespace))
+        return map(self._levelled, self.backend.vectors.batches(self.stamp, self.namespace))
 
     def fetch(self,
               seqs: Ints,                 # (n,) memories
               chunks: NDArray[np.int32],  # (n,) which of their vectors
               ) -> Floats:                # (n, dim)
         "One vector for each row; NaN for those that are gone."
-        return self.stamp.calibration.level(fetch_vectors(self.db, self.stamp, seqs, chunks))
+        return self.stamp.calibration.level(self.backend.vectors.fetch(self.stamp, seqs, chunks))
     _told: tuple[int, frozenset[int]] | None = None
     _read: tuple[frozenset[int], Batch] | None = None
 
@@ -87,7 +87,7 @@ class StoredVectors:
         wanted = frozenset(seqs)
         if self._read is not None and self._read[0] == wanted:
             return self._read[1]
-        found = self._levelled(vectors_of(self.db, self.stamp, list(seqs)))
+        found = self._levelled(self.backend.vectors.read(self.stamp, list(seqs)))
         if self._told is not None:
             self._read = wanted, found
         return found
@@ -208,7 +208,7 @@ class Meaning:
                  tuning: Tuning = DEFAULTS,  # what a search may cost and miss
                  ) -> None:
         self.backend, self.namespace, self._tuning = backend, namespace, tuning
-        self.stamp: ModelStamp | None = None  # whose vectors they are; None: there are none
+        self.stamp: EmbeddingModelInfo | None = None  # whose vectors they are; None: there are none
         self.unkept = 0  # memories that were read since there was a file
         self._index: VectorIndex | None = None
         self._sampled, self._whole = Sampled(), Whole()
@@ -235,7 +235,7 @@ class Meaning:
         "False: the file of the index was overwritten, as an erasure does; `sync` makes it anew."
         return self._index is None or self._index.state.base.intact()
 
-    def _open(self, stamp: ModelStamp) -> None:
+    def _open(self, stamp: EmbeddingModelInfo) -> None:
         self.stamp, self._source = stamp, StoredVectors(self.backend, stamp, self.namespace)
         path = self._path()
         self._index, self.unkept = open_vectors(self._source, self.namespace, stamp.model, self._source.mean, path, self._tuning)
@@ -253,10 +253,10 @@ class Meaning:
              changed: frozenset[int] = frozenset(),  # memories that are different since, if that is known
              ) -> None:
         "Catch up with the store, after something has changed; in a snapshot."
-        stamp, here = read_stamp(self.backend.db), self.stamp
+        stamp, here = self.backend.vectors.model(), self.stamp
         if stamp is None:
             self.stamp = self._index = None
-        elif self._index is None or here is None or not stamp.same(here) or not self.intact:
+        elif self._index is None or here is None or not stamp.matches(here) or not self.intact:
             self._open(stamp)
         else:
             with self._source.told(after, changed):

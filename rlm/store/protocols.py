@@ -136,9 +136,6 @@ class Read(Protocol):
                    ) -> dict[str, Any]:
         "Return counts by kind, status and category, sizes and dates."
 
-    def namespaces(self) -> list[str]:
-        "Return the partitions that have a memory, in order."
-
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event: what derived data is stamped with."
 

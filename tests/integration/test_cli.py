@@ -24,7 +24,7 @@ from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
-from rlm.service.strategy_cli import strategies_of
+from rlm.service.cli.strategies import strategies_of
 from rlm.store.transfer.export import export_file, export_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -207,7 +207,7 @@ def test_two_stores_are_joined_by_a_pipe(home: Path) -> None:
     assert run(home, "memory", "show", "tea", "--db", "other.db").returncode == 0
 
 
-REFUSED = ("rlm db backup", "rlm db restore", "rlm db check", "rlm reembed")  # they are of the whole store
+REFUSED = ("rlm db backup", "rlm db restore", "rlm db check", "rlm namespaces", "rlm reembed")  # they are of the whole store
 ONE_SPACE = [line for ctx in LEAVES if any(p.name == "namespace" for p in ctx.command.params) and ctx.command.name != "serve"
              for line in examples(ctx) if not set("|>") & set(line)]
 
@@ -729,3 +729,19 @@ def test_an_import_with_refusals_ends_with_one(as_json: str, near: Path) -> None
     assert done.exit_code == 1 and gone in done.stdout
     for group in ("rules", "memory", "db"):
         assert "Exit code 1 if" in " ".join(call(f"{group} import --help").stdout.split()).replace("exit", "Exit")
+
+
+def test_a_namespace_is_listed_purged_and_erased(home: Path) -> None:
+    assert [n["name"] for n in json.loads(run(home, "namespaces", "list", "--json").stdout)] == ["agent-7", "default"]
+    run(home, "memory", "delete", "peanuts")
+    assert b"0 memories erased" in run(home, "namespaces", "purge", "default", "--days", "1").stdout
+    assert b"allergic" in (home / STORE).read_bytes()
+    assert json.loads(run(home, "namespaces", "purge", "default", "--days", "0", "--json").stdout)["erased"] == 1
+    assert b"allergic" not in (home / STORE).read_bytes()
+    done = run(home, "namespaces", "erase", "agent-7", stdin=b"n\n")
+    assert done.returncode == 1 and b"Erase the namespace agent-7 for good?" in done.stderr
+    assert b"1 memory erased" in run(home, "namespaces", "erase", "agent-7", "--yes").stdout
+    assert b"Only agent 7" not in (home / STORE).read_bytes()
+    assert [n["name"] for n in json.loads(run(home, "namespaces", "list", "--json").stdout)] == ["default"]
+    done = run(home, "namespaces", "erase", "agent-7", "--yes")
+    assert done.returncode == 1 and b"There is nothing in namespace 'agent-7'" in done.stderr

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from rlm import Memory
-from rlm.core.clock import SystemClock
-from rlm.core.errors import StoreBusy
+from rlm.core.clock import ManualClock, SystemClock
+from rlm.core.errors import StoreBusy, StoreError
 from rlm.core.text import tokens
 from rlm.store.sqlite.database import restore
 from rlm.store.sqlite.runs import RunRow, RunTable, TrajectoryRow
@@ -163,6 +164,128 @@ def test_a_reader_that_holds_the_log_is_named_and_the_rest_can_be_done_later(sto
     assert traces(folder_of(store), list(WORDS.values())), "nothing was left, so there was nothing to complain about"
     store.backend.repair()
     assert traces(folder_of(store), list(WORDS.values())) == [] and store.check() == []
+
+
+KILLED = """
+import os, sys
+from datetime import UTC, datetime
+from rlm.store import SQLiteDatabase, SQLiteStorage
+from rlm.store.sqlite import erasure
+path, id, step = sys.argv[1:]
+def die(*args, **kwargs): os._exit(9)
+real = erasure.scrub
+if step == "after": erasure.remove_logs = die
+else: setattr(*{"files": (erasure.DerivedFiles, "drop"), "bytes": (erasure, "scrub")}[step], die)
+SQLiteStorage(SQLiteDatabase(path)).erase([id], "default", datetime.now(UTC))
+"""
+
+
+@pytest.mark.parametrize("step", ["files", "bytes", "after"])
+def test_an_erasure_that_was_killed_is_finished_at_the_next_opening(tmp_path: Path, step: str) -> None:
+    path, log = tmp_path / "store" / "memory.db", tmp_path / "logs" / "rlm_x.jsonl"
+    log.parent.mkdir()
+    log.write_text(f'{{"kind": "start", "task": "{WORDS["text"]}"}}\n')
+    with Memory(path, embedder="none") as store:
+        fill(store, 2500)  # large enough for an index file
+        id = secret(store)
+        with store.backend.transaction():
+            RunTable(store.backend.db).put_run(RunRow("r", "default", "2026-01-01T00:00:00.000000Z"))
+            RunTable(store.backend.db).put_trajectory(TrajectoryRow("t-1", "r", "q", "a", 1, 1, "{}", str(log), None, None,
+                                                                    "2026-01-01T00:00:00.000000Z"))
+        store.update(id, provenance={"trajectory_id": "t-1"})
+        assert store.search(WORDS["text"])[0].id == id
+    with Memory(path, embedder="none"):
+        pass
+    assert traces(path.parent, [WORDS["text"]])
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), id, step], check=False)
+    assert killed.returncode == 9 and log.exists()
+    if step != "after":
+        assert traces(path.parent, [WORDS["text"]]), "the erasure was over before it was killed"
+    with Memory(path, embedder="none", read_only=True) as looking:
+        assert len(looking.check()) == 1 and "is not finished" in looking.check()[0]
+        assert not looking.search(WORDS["text"])
+    with Memory(path, embedder="none") as store:
+        assert traces(tmp_path, list(WORDS.values())) == [] and not log.exists() and store.check() == []
+        assert store.backend.db.query("SELECT * FROM pending_scrubs") == [] and len(store.recent(1000)) == 1000
+    assert traces(tmp_path, list(WORDS.values())) == []
+
+
+def test_erasing_again_finishes_what_could_not_be_finished(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = secret(store)
+
+    def refuse(*args: object) -> None:
+        raise StoreBusy("not now")
+    with monkeypatch.context() as patch:
+        patch.setattr("rlm.store.sqlite.erasure.scrub", refuse)
+        with pytest.raises(StoreBusy, match="traces of them are left"):
+            store.delete(id, erase=True)
+        with Memory(store.backend.db.path, embedder="none") as second:  # opens all the same
+            assert "is not finished" in second.check()[0]
+    assert traces(folder_of(store), [WORDS["text"]])
+    assert store.delete(id, erase=True) == 0
+    assert traces(folder_of(store), list(WORDS.values())) == [] and store.check() == []
+
+
+def test_a_log_that_can_not_be_removed_is_named_and_the_file_is_rewritten_once(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = secret(store)
+    with monkeypatch.context() as patch:
+        patch.setattr("rlm.store.sqlite.erasure.remove_logs", lambda paths: ["/logs/rlm_x.jsonl"])
+        with pytest.raises(StoreError, match=r"rlm_x\.jsonl"):
+            store.delete(id, erase=True)
+        patch.setattr("rlm.store.sqlite.erasure.scrub", lambda *args: pytest.fail("rewritten again"))
+        with Memory(store.backend.db.path, embedder="none") as second:
+            assert len(second.check()) == 1
+    assert traces(folder_of(store), list(WORDS.values())) == []
+    Memory(store.backend.db.path, embedder="none").close()
+    assert store.check() == []
+
+
+def test_what_was_deleted_before_a_moment_is_purged(tmp_path: Path) -> None:
+    clock = ManualClock("2026-01-01")
+    with Memory(tmp_path / "memory.db", embedder="none", clock=clock) as memory:
+        fill(memory)
+        old, kept = secret(memory), memory.write(WORDS["update"]).id
+        present = memory.write("It is present, and was changed.").id
+        memory.delete(old)
+        clock.advance(days=10)
+        memory.delete(kept)
+        memory.update(present, text="It is present, and was changed again.")
+        clock.advance(days=10)
+        assert memory.backend.purge("default", clock.now() - timedelta(days=15), clock.now()) == 1
+        assert traces(tmp_path, [w for name, w in WORDS.items() if name != "update"]) == []
+        assert memory.get(kept, as_of="2026-01-05T00:00:00Z").text == WORDS["update"]
+        assert len(memory.history(present).versions) == 2 and memory.check() == []
+        assert memory.backend.purge("default", clock.now() - timedelta(days=5), clock.now()) == 1
+        assert traces(tmp_path, [WORDS["update"]]) == [] and memory.backend.purge("default", clock.now(), clock.now()) == 0
+
+
+def test_a_namespace_is_erased_in_one_call(tmp_path: Path) -> None:
+    log = tmp_path / "rlm_x.jsonl"
+    log.write_text('{"kind": "start", "task": "eberesche"}\n')
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder="none") as mine, Memory(path, embedder="none", namespace="team") as team:
+        fill(mine)
+        kept = mine.write("Tea at six.", id="kept")
+        fill(team, 2500)
+        team.update(secret(team), text=WORDS["update"])
+        gone = team.write(WORDS["neighbour"], session="s").id
+        team.delete(gone)
+        team.anchors.set("A", team.recent(1)[0].id)
+        with team.backend.transaction():
+            RunTable(team.backend.db).put_run(RunRow("r", "team", "2026-01-01T00:00:00.000000Z", notes="eberesche"))
+            RunTable(team.backend.db).put_trajectory(TrajectoryRow("t-1", "r", "eberesche", "eberesche", 1, 1, "{}", str(log), None, None,
+                                                                   "2026-01-01T00:00:00.000000Z"))
+        assert team.search(WORDS["update"]) and mine.search("tea at six")[0].id == "kept"
+        with Memory(path, embedder="none", namespace="team") as elsewhere:
+            assert len(elsewhere.search("tea")) == 10
+            assert [(n.name, n.memories, n.deleted, n.runs) for n in mine.backend.namespaces()] == [
+                ("default", 201, 0, 0), ("team", 2501, 1, 1)]
+            assert mine.backend.erase_namespace("team", mine.clock.now()) == 2502
+            assert not elsewhere.search("tea") and not team.search("tea") and elsewhere.recent(1) == []
+            assert [e.kind for e in elsewhere.history(gone).events] == ["erase"]
+        assert [n.name for n in mine.backend.namespaces()] == ["default"]
+        assert mine.check() == [] and mine.get("kept") == kept and mine.search("tea at six")[0].id == "kept"
+    assert traces(tmp_path, [*WORDS.values(), "eberesche"]) == [] and not log.exists()
 
 
 def test_an_erased_memory_is_not_in_a_backup_made_afterwards(store: Memory, tmp_path: Path) -> None:

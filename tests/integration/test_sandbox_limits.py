@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from rlm.agent.sandbox import DIALECT, Broker, Limits, Refused, Sandbox, SandboxError, StepResult, open_sandbox
-from rlm.agent.sandbox_inprocess import Replayed, Session, answer
+from rlm.agent.sandbox import DIALECT, Limits, Sandbox, SandboxError, StepResult, open_sandbox
+from rlm.agent.sandbox.session import InterpreterSandbox, Session, answer_question
+from rlm.agent.sandbox.tool_bridge import ToolBridge, ToolError
 from rlm.core.errors import InvalidInput, NotFound
 
 pytest.importorskip("pydantic_monty", reason="the extra `agent` is not installed")
@@ -165,7 +166,7 @@ def test_behind_the_wall_there_is_nothing(walled: Sandbox) -> None:
             f"attempt(os['kill'], {os.getpid()}, 0)": "'ProcessLookupError'",
             "dict(os['environ']), os['environb']": "({}, environ({}))",
             "attempt(lambda: os['write'](os['memfd_create']('x'), b'x'))": "'OSError'",
-            "attempt(sys.modules['box.guest_walls'].resource.setrlimit, 9, (1 << 40, 1 << 40))": "'ValueError'",
+            "attempt(sys.modules['box.isolation'].resource.setrlimit, 9, (1 << 40, 1 << 40))": "'ValueError'",
             "attempt(__import__('time').sleep and sys.modules['_thread'].start_new_thread, print, ())": "'RuntimeError'",
             "len([n for n in range(64) if attempt(os['fstat'], n) != 'OSError']) < 6": "True",
         }
@@ -205,14 +206,13 @@ def test_what_could_harm_the_host_does_not_cross(steady: Sandbox, given: str) ->
 
 def test_a_forged_message_does_not_hold_the_host() -> None:
     "Without a limit, 20,000 numbers with one hash would take some seconds."
-    broker = Broker({"echo": lambda value: value}, {}, LIMITS)
-    broker.begin()
+    bridge = ToolBridge({"echo": lambda value: value}, {}, LIMITS)
     numbers = [{"int": hex(k * (2**61 - 1))} for k in range(20_000)]
     begun = time.perf_counter()
     for held in ({"set": numbers}, {"frozenset": numbers}, {"dict": [[n, 1] for n in numbers]}):
         forged = {"ask": "echo", "on": None, "read": False, "args": {"tuple": [held]}, "kwargs": {"dict": []}}
-        assert answer(broker, forged) == {"raise": ["ValueError", "this is no value: ValueError"]}
-    assert time.perf_counter() - begun < 2 and not broker.calls
+        assert answer_question(bridge, forged) == {"raise": ["ValueError", "this is no value: ValueError"]}
+    assert time.perf_counter() - begun < 2 and not bridge.calls
 
 
 def test_half_a_surrogate_pair_does_not_leave_a_sandbox(box: Sandbox, host: Host) -> None:
@@ -386,10 +386,10 @@ def test_a_sandbox_of_a_new_kind_says_what_it_lacks() -> None:
     class Half(Session):
         def close(self) -> None: ...
 
-    class Bare(Replayed): ...
-    for lacking, method in ((Half, "exchange"), (Bare, "_open")):
+    class Bare(InterpreterSandbox): ...
+    for lacking, method in ((Half, "exchange"), (Bare, "open_session")):
         with pytest.raises(TypeError, match=method):
-            lacking()  # type: ignore[abstract]
+            lacking()  # type: ignore[abstract, call-arg]
 
 
 class Odd(KeyError, OSError):
@@ -407,7 +407,7 @@ class Odd(KeyError, OSError):
     (ValueError("x" * 900), "ValueError", None)])
 def test_what_a_tool_raises_comes_in_as_one_of_pythons_own(error: Exception, kind: str, message: str | None) -> None:
     "The kinds that code inside may catch are few; what else there is comes as the nearest of them, and says what it was."
-    told = Refused.of(error, 500)
+    told = ToolError.from_exception(error, 500)
     assert told.kind == kind and (told.message == message if message is not None else "characters left out" in told.message)
     assert issubclass(getattr(builtins, told.kind), Exception)
 
@@ -486,7 +486,7 @@ def test_a_sandbox_says_what_it_is(box: Sandbox) -> None:
 
 
 def test_a_child_process_without_bubblewrap_is_refused_or_says_so() -> None:
-    from rlm.agent.sandbox_process import ProcessSandbox
+    from rlm.agent.sandbox.process import ProcessSandbox
     with pytest.raises(SandboxError, match=r"not isolated.*apt-get install bubblewrap"):
         ProcessSandbox(bwrap="no-such-program")
     with ProcessSandbox(unisolated=True) as open_one:
@@ -533,8 +533,8 @@ def test_monty_is_as_the_prompt_says() -> None:
 
 @pytest.mark.parametrize("late", [1, 2, 3])
 def test_a_worker_that_is_late_to_begin_is_replaced(host: Host, monkeypatch: pytest.MonkeyPatch, late: int) -> None:
-    from rlm.agent import sandbox_monty
-    feed, tried = sandbox_monty._Session.feed, list[str]()
+    from rlm.agent.sandbox import monty
+    feed, tried = monty.MontyWorker.feed, list[str]()
 
     class Killed(RuntimeError):
         "As Monty's own error, which nobody else can make."
@@ -544,8 +544,8 @@ def test_a_worker_that_is_late_to_begin_is_replaced(host: Host, monkeypatch: pyt
         if len(tried) <= late:
             raise Killed("monty worker killed after exceeding request timeout of 1s")
         return feed(self, code, *args, **inputs)
-    monkeypatch.setattr(sandbox_monty._Session, "feed", slow)
-    monkeypatch.setattr(sandbox_monty, "MontyCrashedError", Killed)
+    monkeypatch.setattr(monty.MontyWorker, "feed", slow)
+    monkeypatch.setattr(monty, "MontyCrashedError", Killed)
     with open_sandbox("monty") as sandbox:
         if late == 3:
             with pytest.raises(SandboxError, match="does not start"):

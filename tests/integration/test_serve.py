@@ -22,8 +22,8 @@ from serving import Running, problem, request, serving
 from rlm import Memory
 from rlm.core.errors import StoreCorrupt
 from rlm.recall.anchored_search import BEAM
-from rlm.service.rest import Service
-from rlm.service.tokens import TokenFile
+from rlm.service.http.routes import Service
+from rlm.service.http.tokens import TokenFile
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -107,7 +107,7 @@ def test_filters_do_what_they_do_everywhere(client: httpx.Client) -> None:
 def test_the_neighbourhood_of_a_memory(client: httpx.Client, open_server: Running) -> None:
     for n in range(6):
         write(client, f"memory {n}", id=f"m{n}")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     for a, b, weight in [("m0", "m1", .9), ("m0", "m2", .5), ("m2", "m3", .7), ("m3", "m4", .6), ("m4", "m0", .1)]:
         memory.link(a, b, "similar", weight)
     def around(radius: int, limit: int = 60) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def test_whatever_a_memory_is_called_it_is_read_back(client: httpx.Client, id: s
 def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, open_server: Running) -> None:
     for n, text in enumerate(["The boat is in the harbour.", "The harbour has a blue restaurant.", "Cats like salmon."]):
         write(client, text, id=f"m{n}")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     memory.link("m0", "m1", "similar", 0.8)
     free = client.get("/v1/anchors").json()["slots"]
     assert [(a["slot"], a["anchor_block_id"], a["pinned"]) for a in free] == [(s, None, False) for s in "ABC"]
@@ -173,7 +173,7 @@ def test_an_anchor_that_can_not_be_changed_stays(client: httpx.Client, slot: str
 def test_a_change_of_an_anchor_is_whole_or_not_at_all(client: httpx.Client, open_server: Running,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     write(client, "a memory", id="m")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     monkeypatch.setattr(memory.anchors, "pin", lambda slot: 1 / 0)
     assert client.patch("/v1/anchors/A", json={"anchor_block_id": "m", "pinned": True}).status_code == 500
     assert client.get("/v1/anchors").json()["slots"][0]["anchor_block_id"] is None
@@ -206,7 +206,7 @@ def test_the_contract_is_typed_and_names_its_errors(client: httpx.Client) -> Non
 
 def test_health_tells_whether_the_store_answers(client: httpx.Client, open_server: Running) -> None:
     assert client.get("/health").json() == {"live": True, "ready": True}
-    open_server.service.rooms.store().close()
+    open_server.service.pool.store().close()
     answer = client.get("/health")
     assert (answer.status_code, answer.json()) == (503, {"live": True, "ready": False})
     assert client.get("/health/live").json() == {"live": True}
@@ -219,7 +219,7 @@ def test_a_lack_of_open_files_is_said_to_pass(client: httpx.Client, open_server:
         if trouble == "system":
             raise OSError(errno.EMFILE, "Too many open files")
         sqlite3.connect(tmp_path / "no folder" / "m.db")
-    store = open_server.service.rooms.store()
+    store = open_server.service.pool.store()
     monkeypatch.setattr(store.backend, "position", failing)
     monkeypatch.setattr(store, "search", failing)
     answer = client.post("/v1/search", json={"q": "x"})
@@ -237,7 +237,7 @@ def test_what_went_wrong_inside_is_in_the_log(client: httpx.Client, open_server:
                                               caplog: pytest.LogCaptureFixture) -> None:
     def failing(*_args: Any, **_more: Any) -> Any:
         raise StoreCorrupt("The store '/home/user/m.db' is damaged.", "Restore a backup.")
-    monkeypatch.setattr(open_server.service.rooms.store(), "search", failing)
+    monkeypatch.setattr(open_server.service.pool.store(), "search", failing)
     answer = client.post("/v1/search", json={"q": "x"})
     assert answer.status_code == 500 and "m.db" not in answer.text and "m.db" in caplog.text
     caplog.clear()
@@ -279,12 +279,12 @@ WRONG: list[tuple[str, str, Any, int]] = [
                          ids=[f"{m} {p[:40]} {json.dumps(b)[:50]}" for m, p, b, _ in WRONG])
 def test_what_is_wrong_is_refused_plainly(client: httpx.Client, open_server: Running, place: str, method: str, body: Any,
                                           status: int) -> None:
-    before = open_server.service.rooms.store().backend.position()
+    before = open_server.service.pool.store().backend.position()
     answer = client.request(method, place, **({} if method == "GET" else {"json": body}))
     assert answer.status_code == status, answer.text
     said = json.dumps(problem(answer))
     assert "Traceback" not in said and ".py" not in said and "memory.db" not in said
-    assert open_server.service.rooms.store().backend.position() == before
+    assert open_server.service.pool.store().backend.position() == before
 
 
 @pytest.mark.parametrize("body",
@@ -460,7 +460,7 @@ def test_a_failure_inside_is_told_to_the_log_alone(open_server: Running, client:
                                                    caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("/etc/secret is not there")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     monkeypatch.setattr(memory, "search", fail)
     answer = client.post("/v1/search", json={"q": "x"})
     assert problem(answer) == {"title": "The server failed", "status": 500, "detail": "Its log says more."}
@@ -597,6 +597,6 @@ def test_stopping_closes_the_store(path: Path) -> None:
         with running.client() as client:
             write(client, "x")
         service: Service = running.service
-        assert service.rooms.all()
-    assert not service.rooms.all()
+        assert service.pool.open_memories()
+    assert not service.pool.open_memories()
     assert not [t for t in threading.enumerate() if t.name == "rlm-index"]

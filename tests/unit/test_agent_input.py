@@ -1,4 +1,4 @@
-"What others hand in: logs, scripts, replies of servers, files that can't be read, and guests that were tampered with."
+"What others hand in: logs, scripts, replies of servers, files that can't be read, and interpreters that were tampered with."
 
 import json
 import shutil
@@ -10,8 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from rlm.agent import rlm_run, run
-from rlm.agent.crossing import decode
-from rlm.agent.guest_session import Guest
 from rlm.agent.learning.curriculum import Curriculum, CurriculumTask, train
 from rlm.agent.learning.pipeline import AgentConfig
 from rlm.agent.memory.sqlite import SQLiteStrategyStore
@@ -21,13 +19,17 @@ from rlm.agent.models import Completion, ScriptedModel, open_model
 from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.ontology.rdf_source import OntologyError
-from rlm.agent.sandbox import Limits, open_sandbox
-from rlm.agent.sandbox_inprocess import InprocessSandbox, answer, sound
-from rlm.agent.sandbox_process import ProcessSandbox
+from rlm.agent.sandbox import Limits
+from rlm.agent.sandbox.inprocess import InprocessSandbox
+from rlm.agent.sandbox.interpreter import Interpreter
+from rlm.agent.sandbox.marshalling import decode, encode
+from rlm.agent.sandbox.process import ProcessSandbox
+from rlm.agent.sandbox.session import answer_question, is_reply
+from rlm.agent.sandbox.tool_bridge import ToolBridge
 from rlm.agent.tracing.logger import load_trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
-from rlm.service.agent_cli import main
+from rlm.service.cli.agent import main
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.storage import SQLiteStorage
 
@@ -84,10 +86,10 @@ def test_a_count_of_tokens_is_a_count(read: Callable[[Any], Completion]) -> None
     assert [read(json.loads(n)).usage.prompt_tokens for n in ("7", "7.0", '"7"', "null", "-3")] == [7, 7, 7, 0, 0]
 
 
-# ---------------------------------------------------------------- guests
+# ---------------------------------------------------------------- interpreters
 
-FORGED = """guest = next(c.cell_contents.__self__ for c in search.__closure__ if hasattr(c.cell_contents, "__self__"))
-type(guest).get = lambda self, name, most: {}
+FORGED = """forged = next(c.cell_contents.__self__ for c in search.__closure__ if hasattr(c.cell_contents, "__self__"))
+type(forged).get = lambda self, name, most: {}
 answer["ready"] = True"""
 DEEPLY = "__import__('functools').reduce(lambda a, _: [a], range(900), 1)"
 
@@ -97,16 +99,16 @@ BOXES = [pytest.param(InprocessSandbox, id="inprocess"),
 
 
 @pytest.fixture
-def guest(monkeypatch: pytest.MonkeyPatch) -> None:
-    "In this process the guest's class is this process's own: it is put right afterwards."
-    monkeypatch.setattr(Guest, "get", Guest.get)
+def own_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    "In this process the interpreter's class is this process's own: it is put right afterwards."
+    monkeypatch.setattr(Interpreter, "get", Interpreter.get)
 
 
-@pytest.mark.usefixtures("guest")
+@pytest.mark.usefixtures("own_class")
 @pytest.mark.parametrize("make", BOXES)
 @pytest.mark.parametrize("reply", ["{'size': 'x'}", "{'size': True}", "{'size': 1e999}", "{'error': [1]}", f"{{'error': {DEEPLY}}}",
                                    f"{{'value': {DEEPLY}}}", "{'value': {'dict': [[[1], 2]]}}", "{}", "{'missing': 1, 'size': None}"])
-def test_a_forged_answer_of_the_guest_is_an_error_of_ours(reply: str, make: Callable[[], Any]) -> None:
+def test_a_forged_answer_of_the_interpreter_is_an_error_of_ours(reply: str, make: Callable[[], Any]) -> None:
     with make() as box:
         box.start({"search": lambda word: []}, {}, Limits(seconds=5))
         box.run("answer = 1")
@@ -116,7 +118,7 @@ def test_a_forged_answer_of_the_guest_is_an_error_of_ours(reply: str, make: Call
         assert box.run("1 + 1").value == "2", "the sandbox goes on"
 
 
-@pytest.mark.usefixtures("guest")
+@pytest.mark.usefixtures("own_class")
 @pytest.mark.parametrize("kind", ["inprocess", "process"])
 def test_a_run_goes_on_after_a_forged_answer(kind: str) -> None:
     if kind == "process" and shutil.which("bwrap") is None:
@@ -128,17 +130,35 @@ def test_a_run_goes_on_after_a_forged_answer(kind: str) -> None:
 
 
 def test_what_is_no_question_gets_no_answer() -> None:
-    with open_sandbox("inprocess") as box:
-        assert isinstance(box, InprocessSandbox)
-        box.start({}, {}, Limits())
-        deep = json.loads("[" * 900 + "]" * 900)
-        question = {"ask": "f", "on": None, "args": {"tuple": []}, "kwargs": {"dict": []}}
-        for odd in ({"ask": deep}, {"args": deep}, {"args": {"tuple": [deep]}}, {"ask": 3}, {"on": True}):
-            assert answer(box._broker, question | odd)["raise"][0] == "ValueError"
+    bridge = ToolBridge({}, {}, Limits())
+    deep = json.loads("[" * 900 + "]" * 900)
+    question = {"ask": "f", "on": None, "args": {"tuple": []}, "kwargs": {"dict": []}}
+    for odd in ({"ask": deep}, {"args": deep}, {"args": {"tuple": [deep]}}, {"ask": 3}, {"on": True}):
+        assert answer_question(bridge, question | odd)["raise"][0] == "ValueError"
+    with pytest.raises(ValueError, match="this is no value"):
+        decode(deep)
+    assert is_reply({"run": ""}, {"stdout": "", "value": "", "error": ""}) and not is_reply({"run": ""}, {"value": []})
+    assert is_reply({"get": "x"}, {"value": [[1]]}) and not is_reply({"get": "x"}, {"size": True})
+
+
+ALIKE = [{"int": hex(n * (2**61 - 1))} for n in range(101)]  # numbers with one hash
+
+
+@pytest.mark.parametrize("odd", [
+    {"ref": ["x", "Rows", [], []]}, {"ref": [True, "Rows", [], []]}, {"ref": [1, 2, [], []]}, {"a": 1}, {}, {"a": 1, "b": 2}, {"int": []},
+    {"bytes": "ä"}, {"bytes": "x"}, {"set": [[1]]}, {"dict": [1]}, {"dict": [[[1], 2]]}, {"complex": "ab"}, {"datetime": 3}, {"date": "x"},
+    {"timedelta": [1e99]}, {"tuple": 3}, {"set": ALIKE}, {"frozenset": ALIKE}, {"dict": [[n, 1] for n in ALIKE]}], ids=str)
+def test_what_no_value_is_written_as_is_none(odd: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="this is no value"):
+        decode(odd)
+    for nested in ([odd], {"tuple": [odd]}, {"dict": [["x", odd]]}):
         with pytest.raises(ValueError, match="this is no value"):
-            decode(deep)
-    assert sound({"run": ""}, {"stdout": "", "value": "", "error": ""}) and not sound({"run": ""}, {"value": []})
-    assert sound({"get": "x"}, {"value": [[1]]}) and not sound({"get": "x"}, {"size": True})
+            decode(nested)
+
+
+@pytest.mark.parametrize("value", [b"", b"\0\xff" * 99, -2**2000, float("-inf"), "\ud800", {(1, b"x"): {frozenset({2})}}])
+def test_a_value_comes_back_from_a_line(value: Any) -> None:
+    assert decode(json.loads(json.dumps(encode(value)))) == value
 
 
 # ---------------------------------------------------------------- answers

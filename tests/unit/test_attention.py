@@ -31,14 +31,15 @@ from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
+from rlm.search.embedding.base import Kind, register_embedder
+from rlm.search.embedding.reembed import reembed
 from rlm.search.ranked_list import NONE
 from rlm.search.ranker import Example, Training, features, learn
 from rlm.search.ranker_training import save_ranker
 from rlm.search.score_weights import PARTS
 from rlm.service.cli.attention import attention_group, status_of
-from rlm.store.embedding import Kind, Vectors, register
+from rlm.store.embedding_model import Vectors
 from rlm.store.filters import Filters
-from rlm.store.reembed import reembed
 
 CLOCK = ManualClock("2026-01-01")
 SUBJECTS = ("boat at sea", "cat and kitten", "garden with tomato", "piano music", "bread of the bakery", "train at the station")
@@ -675,11 +676,11 @@ def test_a_question_waits_only_for_what_may_help_it(full: Memory) -> None:
 
 @pytest.mark.parametrize("dim", [16, 32])
 def test_nothing_is_learned_of_another_models_vectors(path: Path, dim: int) -> None:
-    register("wide", lambda rest, settings: Toy("wide", dim))
+    register_embedder("wide", lambda rest, settings: Toy("wide", dim))
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(60))
         memory.recall("boat at sea")
-        reembed(memory.backend.db, Toy("wide", dim))
+        reembed(memory.backend, Toy("wide", dim))
         with pytest.raises(ModelMismatch):
             memory.recall("cat and kitten word3")
     assert not in_store(path)[0]

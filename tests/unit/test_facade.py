@@ -124,7 +124,7 @@ def test_namespaces_share_a_file_and_a_model_and_nothing_else(clock: ManualClock
         first.write("The boat is in the harbour.", id="one", slot="A")
         second.write("The kitten sleeps.", id="two")
         assert first.namespaces() == ["default", "second"] == second.namespaces()
-        assert second.ctx.storage.db is first.ctx.storage.db and second.vectors is first.vectors and second.clock is clock
+        assert second.ctx.storage.db is first.ctx.storage.db and second.embeddings is first.embeddings and second.clock is clock
         assert [h.id for h in first.search("boat kitten")] == ["one"] and [h.id for h in second.search("boat kitten")] == ["two"]
         assert not second.graph.edge_count and second.anchors.state()[0].id is None and second.rules.namespace == "second"
         second.close()

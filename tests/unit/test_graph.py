@@ -31,8 +31,8 @@ from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
 from rlm.recall.graph import GraphIndex
 from rlm.recall.links import LinkWeights, calibrated_similarity
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
-from rlm.service.metrics import Attention, AttentionCollector
-from rlm.store.embedding import unit
+from rlm.service.http.metrics import AnchorCollector, AnchorCounters
+from rlm.store.embedding_model import unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event, MemoryRecord
 from rlm.store.sqlite.edges import SIM, TAG, TIME, Links, links
@@ -534,7 +534,7 @@ def test_hops_are_those_of_a_hit(memory: Memory) -> None:
     memory.search("boat number 3", 1, slot="A")
     c = memory.anchors.counts
     said = {m.name: m.samples[0].value for m in
-            AttentionCollector(lambda: Attention(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
+            AnchorCollector(lambda: AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
     assert said["rlm_avg_hops"] == pytest.approx((8 / 9 + 1) / 2) and c.local_hits == 2
 
 
@@ -689,7 +689,7 @@ def test_a_write_that_fails_at_any_step_leaves_nothing(memory: Memory, step: str
     harbour(memory)
     memory.anchors.set("A", "boat0")
     before, graph = state(memory), repr(memory.graph)
-    where: Any = {"insert": SQLiteWriter, "log": SQLiteWriter, "put": type(memory.vectors), "candidates": AnchoredWriter,
+    where: Any = {"insert": SQLiteWriter, "log": SQLiteWriter, "store": type(memory.embeddings), "candidates": AnchoredWriter,
                   "choose": AnchorManager, "record": AnchorManager}.get(step)
     target = "rlm.recall.anchored_write.add_links" if where is None else f"{where.__module__}.{where.__name__}.{step}"
     module = sys.modules["rlm.recall.anchored_write"]

@@ -35,7 +35,6 @@ from rlm.search.ranker import (
 from rlm.search.ranker_training import recorded
 from rlm.search.score_weights import PARTS
 from rlm.service.cli import main
-from rlm.store.vector_rows import check_model, missing_vectors
 
 pytestmark = pytest.mark.usefixtures("bare")
 MADE = Training("a test", 40, "2026-01-01", {"R@10": 0.5})
@@ -235,15 +234,16 @@ def test_two_models_are_told_apart_in_one_voice(path: Path, clock: ManualClock) 
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.write("my boat")
     with Memory(path, clock=clock, embedder=Toy("other")) as memory:
-        db, told = memory.backend.db, set()
-        for act in (lambda: memory.search("sea"), lambda: memory.write("a cat"), lambda: check_model(db, "other", 16)):
+        told = set()
+        check_model = memory.backend.vectors.check_model
+        for act in (lambda: memory.search("sea"), lambda: memory.write("a cat"), lambda: check_model("other", 16)):
             with pytest.raises(ModelMismatch) as e:
                 act()
             told.add(str(e.value))
         assert len(told) == 1 and "are of 'toy', but the model in use is 'other'" in (said := told.pop())
         assert "rlm reembed --embedder other" in said and "embedder: none" in said
         with pytest.raises(ModelMismatch, match=r"of 'toy' \(16 numbers\), but the model in use is 'toy' \(8 numbers\)"):
-            check_model(db, "toy", 8)
+            check_model("toy", 8)
 
 
 def test_an_imported_store_is_found_by_meaning_in_every_namespace(path: Path, tmp_path: Path, clock: ManualClock) -> None:
@@ -256,5 +256,5 @@ def test_an_imported_store_is_found_by_meaning_in_every_namespace(path: Path, tm
     assert done.exit_code == 0, done.output
     for name in ("default", "agent-7"):
         with Memory(copy, clock=clock, namespace=name, embedder=Toy()) as memory:
-            assert missing_vectors(memory.backend.db, "toy") == []
+            assert memory.backend.vectors.missing("toy") == []
             assert [h.id for h in memory.search("Who goes to sea?", k=1)] == ["boat"]

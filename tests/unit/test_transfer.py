@@ -18,12 +18,12 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.core.settings import load_settings
+from rlm.search.embedding.service import EmbeddingService
 from rlm.search.search_index import SearchIndex
 from rlm.service.cli import main
 from rlm.service.context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.sqlite.integrity import check
-from rlm.store.store_vectors import WritingVectors
 from rlm.store.transfer.export import TABLES, export_file, export_lines
 from rlm.store.transfer.importer import import_lines
 from rlm.store.transfer.row_validation import columns_of, read_row
@@ -118,8 +118,8 @@ def read_all(backend: SQLiteStorage) -> None:
 def over(backend: SQLiteStorage, namespace: str = "default") -> Memory:
     "A memory over a storage that is open already."
     chosen = load_settings(namespace=namespace, embedder="none")
-    vectors = WritingVectors(backend.db, chosen)
-    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, vectors, SearchIndex(backend, namespace)))
+    embeddings = EmbeddingService(backend, chosen)
+    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, embeddings, SearchIndex(backend, namespace)))
 
 
 def usable(backend: SQLiteStorage) -> None:

@@ -11,12 +11,13 @@ from rlm.service.cli.common import Group, example, json_option, print_json, prin
 
 
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
-    "memory": ("rlm.service.strategy_cli:memory_group", "Write, search and manage memories."),
+    "memory": ("rlm.service.cli.strategies:memory_group", "Write, search and manage memories."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
     "anchors": ("rlm.service.cli.anchors:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),
     "attention": ("rlm.service.cli.attention:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),
     "graph": ("rlm.service.cli.graph:graph_group", "Make the links between memories, count them and look at them."),
     "db": ("rlm.service.cli.db:db_group", "Back up, restore, check, export and import a store."),
+    "namespaces": ("rlm.service.cli.namespaces:namespaces_group", "List the namespaces of a store, and erase one."),
     "reembed": ("rlm.service.cli.reembed:reembed_command", "Make all vectors of the store anew, while the old ones serve."),
     "train-ranker": ("rlm.service.cli.ranker:train_ranker_command", "Learn how to rank from questions with known answers."),
     "export": ("rlm.service.cli.provenance:export_command", "Write where memories come from to the file TARGET, or - for standard output."),

@@ -8,7 +8,7 @@ import click
 from rlm.core.errors import MissingExtra
 from rlm.core.settings import load_settings
 from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, store_options
-from rlm.service.tokens import RIGHTS, Token, TokenFile
+from rlm.service.http.tokens import RIGHTS, Token, TokenFile
 
 
 @click.command("serve", epilog=example("rlm serve", "rlm serve --port 0 --db notes.db"))

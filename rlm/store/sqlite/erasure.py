@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['ERASED', 'GONE', 'INSTALL_PATIENCE', 'scrub', 'erase_rows', 'runs_of', 'forget_runs', 'is_run_log', 'remove_logs',
-           'refuse_logs', 'file_tag', 'DerivedFiles', 'erase']
+           'refuse_logs', 'file_tag', 'DerivedFiles', 'PendingScrub', 'record_scrub', 'pending_scrubs', 'finish_scrubs',
+           'erase', 'finish_erasure', 'refuse_within_transaction', 'deleted_before', 'purge', 'erase_namespace']
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #a03fae05
 import contextlib
@@ -13,29 +14,32 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from ...core.clock import from_iso, to_iso
 from ...core.errors import StoreBusy, StoreError
 from ...core.whole_file import discard
 from ..records import Event, MemoryRecord
 from .database import SQLiteDatabase
 from .events import EventLog
-from .fulltext import affected_seqs, merge_index, updating_index
+from .fulltext import affected_seqs, drop_documents, merge_index, updating_index
 from .memories import MemoryTable
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #a3c3cb59
-def scrub(db: SQLiteDatabase,  # the store, outside of any transaction
+def scrub(db: SQLiteDatabase,             # the store, outside of any transaction
+          patience: float | None = None,  # seconds to wait for other processes; None: the busy timeout
           ) -> None:
     "Leave no freed byte behind: merge the index, rewrite the file, empty the log. Raises `StoreBusy`."
-    with db.transaction():
+    with db.transaction(patience):
         merge_index(db)
     db.query("VACUUM")
-    deadline = time.monotonic() + db.busy_timeout_s
+    deadline = time.monotonic() + (db.busy_timeout_s if patience is None else patience)
     while not db.in_memory and db.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
         if time.monotonic() > deadline:
             raise StoreBusy(f"Another process still reads an older state of the store {db.path!r}, so its log can't be emptied.",
-                            "End its transaction, then run `rlm db check --repair`.")
+                            "End its transaction, then run `rlm db check --repair`, or open the store again.")
         time.sleep(0.05)
 
 
@@ -178,6 +182,54 @@ class DerivedFiles:
             with contextlib.suppress(OSError):  # it is missing, or files of other namespaces are left in it
                 folder.rmdir()
 
+# %% ../../../nbs/20_store/15_erasure.ipynb #4e66140c
+@dataclass(frozen=True, slots=True)
+class PendingScrub:
+    "What an erasure has still to do after its transaction."
+
+    id: int  # number of the row
+    namespace: str  # whose index files may hold the text
+    at: datetime  # recorded time of the erasure
+    scrubbed: bool  # whether the file is rewritten already, so that only logs of runs are left
+    logs: tuple[str, ...]  # paths of logs of runs that are to be removed
+
+
+def record_scrub(db: SQLiteDatabase,   # inside the transaction of the erasure
+                 namespace: str,       # the partition erased from
+                 at: datetime,         # recorded time
+                 logs: Sequence[str],  # paths of logs of runs that are to be removed
+                 ) -> None:
+    "Note what is to be done after the transaction."
+    db.query("INSERT INTO pending_scrubs (namespace, at, logs_json) VALUES (?, ?, ?)", (namespace, to_iso(at), json.dumps(list(logs))))
+
+
+def pending_scrubs(db: SQLiteDatabase,  # the store
+                   ) -> list[PendingScrub]:
+    "Return the erasures that are not finished, oldest first."
+    rows = db.query("SELECT id, namespace, at, scrubbed, logs_json FROM pending_scrubs ORDER BY id")
+    return [PendingScrub(id, namespace, from_iso(at), bool(done), tuple(json.loads(logs))) for id, namespace, at, done, logs in rows]
+
+
+def finish_scrubs(db: SQLiteDatabase,             # the store, outside of any transaction
+                  patience: float | None = None,  # seconds to wait for other processes; None: the busy timeout
+                  *,
+                  always: bool = False,           # rewrite the file even if no erasure is pending
+                  ) -> int:                       # how many erasures are finished
+    "Finish the erasures that were begun: index files, freed bytes, logs of runs. Raises `StoreError` for what can't be done now."
+    pending = pending_scrubs(db)
+    if always or any(not p.scrubbed for p in pending):
+        for namespace in sorted({p.namespace for p in pending}):
+            DerivedFiles(db).drop(namespace)
+        scrub(db, patience)
+        with db.transaction(patience):
+            db.executemany("UPDATE pending_scrubs SET scrubbed = 1 WHERE id = ?", [(p.id,) for p in pending])
+    left = {p.id: remove_logs(p.logs) for p in pending}
+    if done := [(id,) for id, logs in left.items() if not logs]:
+        with db.transaction(patience):
+            db.executemany("DELETE FROM pending_scrubs WHERE id = ?", done)
+    refuse_logs([log for logs in left.values() for log in logs])
+    return len(done)
+
 # %% ../../../nbs/20_store/15_erasure.ipynb #177a3eba
 def erase(db: SQLiteDatabase,         # the store, outside of any transaction
           memory_ids: Sequence[str],  # ids of memories, present or deleted
@@ -185,19 +237,70 @@ def erase(db: SQLiteDatabase,         # the store, outside of any transaction
           at: datetime,               # recorded time, for the event
           ) -> int:
     "Remove memories whole; return how many there were. Raises `StoreError`, saying so when traces are left."
-    if db.in_transaction:
-        raise StoreError("An erasure rewrites the whole file, so it can't be part of a transaction or snapshot.",
-                         "Erase after its end.")
+    refuse_within_transaction(db)
     with db.transaction():
         every = [version for i in memory_ids for version in MemoryTable(db).versions(i, namespace)]
         logs = forget_runs(db, every, namespace)
         count = erase_rows(db, memory_ids, namespace, at)
-    try:
         if count:
-            DerivedFiles(db).drop(namespace)
-            scrub(db)
-            refuse_logs(remove_logs(logs))
+            record_scrub(db, namespace, at, logs)
+    finish_erasure(db)
+    return count
+
+
+def finish_erasure(db: SQLiteDatabase,  # the store, whose rows are erased
+                   ) -> None:
+    "Do what is left to be done; say so when it can't be done."
+    try:
+        finish_scrubs(db)
     except StoreError as e:
         raise type(e)(f"The memories are deleted, but traces of them are left in the file or beside it: {e.message}",
-                      "When that is over, run `rlm db check --repair`.") from e
-    return count
+                      "When that is over, run `rlm db check --repair`, or open the store again.") from e
+
+
+def refuse_within_transaction(db: SQLiteDatabase,  # the store
+                              ) -> None:
+    "Raise `StoreError` when an erasure can't be finished, because a transaction or snapshot is open."
+    if db.in_transaction:
+        raise StoreError("An erasure rewrites the whole file, so it can't be part of a transaction or snapshot.",
+                         "Erase after its end.")
+
+# %% ../../../nbs/20_store/15_erasure.ipynb #ab3e07d4
+def deleted_before(db: SQLiteDatabase,  # the store
+                   namespace: str,      # the partition
+                   before: datetime,    # a moment
+                   ) -> list[str]:
+    "Return the ids of memories that were deleted before a moment, and whose text is still kept as history."
+    sql = ("SELECT id FROM memory_versions v WHERE namespace = ? AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.namespace = v.namespace "
+           "AND m.id = v.id) GROUP BY id HAVING max(replaced_at) < ? ORDER BY id")
+    return [id for (id,) in db.query(sql, (namespace, to_iso(before)))]
+
+
+def purge(db: SQLiteDatabase,  # the store, outside of any transaction
+          namespace: str,      # the partition
+          before: datetime,    # a moment
+          at: datetime,        # recorded time, for the events
+          ) -> int:            # how many memories
+    "Erase the memories that were deleted before a moment. Raises `StoreError`, saying so when traces are left."
+    refuse_within_transaction(db)
+    return erase(db, deleted_before(db, namespace, before), namespace, at)
+
+
+def erase_namespace(db: SQLiteDatabase,  # the store, outside of any transaction
+                    namespace: str,      # the partition
+                    at: datetime,        # recorded time, for the events
+                    ) -> int:            # how many memories it held, deleted ones with them
+    "Remove everything of a namespace. Raises `StoreError`, saying so when traces are left."
+    refuse_within_transaction(db)
+    with db.transaction():
+        logs = db.query("SELECT t.rlm_log_path FROM trajectories t JOIN runs r USING (run_id) "
+                        "WHERE r.namespace = ? AND t.rlm_log_path IS NOT NULL", (namespace,))
+        gone = db.query("SELECT id, max(version) FROM memory_history WHERE namespace = ? GROUP BY id ORDER BY id", (namespace,))
+        drop_documents(db, namespace)
+        for (table,) in db.query("SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name) c ON c.name = 'namespace' "
+                                 "WHERE t.type = 'table' AND t.name <> 'pending_scrubs' ORDER BY t.name"):
+            db.query(f"DELETE FROM {table} WHERE namespace = ?", (namespace,))
+        EventLog(db).append([Event(at, "erase", id, namespace, {"version": version}) for id, version in gone])
+        record_scrub(db, namespace, at, [path for (path,) in logs])
+    finish_erasure(db)
+    return len(gone)

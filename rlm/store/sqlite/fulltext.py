@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Document', 'CONTEXT_LIMIT', 'CONTEXT_REACH', 'MOST_LEVELS', 'K1', 'B', 'namespace_key', 'key_terms', 'read_tags_json',
            'documents', 'owned_documents', 'ids_by_namespace', 'adjacent', 'replies', 'affected_seqs',
-           'count_documents', 'updating_index', 'has_no_context', 'index_alone', 'all_docids', 'index_levels',
-           'empty_index', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts',
+           'count_documents', 'updating_index', 'drop_documents', 'has_no_context', 'index_alone', 'all_docids',
+           'index_levels', 'empty_index', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts',
            'document_lengths', 'bm25_scores', 'FullTextIndex']
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #c1fc2b36
@@ -197,6 +197,17 @@ def updating_index(db: SQLiteDatabase,             # inside a transaction
     if add := {docid: new for docid, new in after.items() if before.get(docid) != new}:
         db.executemany(_ADD, [(docid, *new) for docid, (_, new) in add.items()])
     count_documents(db, drop.values(), add.values())
+
+
+def drop_documents(db: SQLiteDatabase,  # inside a transaction that removes the rows afterwards
+                   namespace: str,      # the partition
+                   batch: int = 2000,   # documents in memory at once
+                   ) -> None:
+    "Take all documents of a namespace out of the index."
+    docids = [row[0] for row in db.query("SELECT seq FROM memories WHERE namespace = :n UNION ALL "
+                                         "SELECT -vid FROM memory_versions WHERE namespace = :n", {"n": namespace})]
+    for i in range(0, len(docids), batch):
+        db.executemany(_DROP, [(docid, *old) for docid, old in documents(db, docids[i:i + batch]).items()])
 
 
 def has_no_context(r: MemoryRecord,  # about to be stored

@@ -147,7 +147,8 @@ CREATE TABLE namespace_statistics (
 INSERT INTO namespace_statistics {COUNTED};
 CREATE VIRTUAL TABLE memories_instances USING fts5vocab (memories_fts, instance);
 CREATE TABLE pending_scrubs (
-  id INTEGER PRIMARY KEY, namespace TEXT NOT NULL, at TEXT NOT NULL, logs_json TEXT NOT NULL DEFAULT '[]') STRICT;
+  id INTEGER PRIMARY KEY, namespace TEXT NOT NULL, at TEXT NOT NULL, scrubbed INTEGER NOT NULL DEFAULT 0,
+  logs_json TEXT NOT NULL DEFAULT '[]') STRICT;
 """
 
 # %% ../../../nbs/20_store/03_schema.ipynb #bf9c0534
