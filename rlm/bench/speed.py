@@ -115,11 +115,11 @@ def asked_for(index: SearchIndex,  # in a `moment`
     else:
         index.lexical.search(plan, index.width(POOL), None if passing is None else passing.numbers)
     yield
-    asked = index.meaning.ask(query.vector)
+    asked = index.semantic.measure(query.vector)
     if index.few:
         index.searcher.candidates.standing(asked)
     else:
-        index.meaning.nearby(asked, index.width(POOL))
+        index.semantic.candidates(asked, index.width(POOL))
     yield
 
 # %% ../../nbs/95_bench/09_speed.ipynb #e42163e6

@@ -17,7 +17,7 @@ from .anchors import AnchorChoice, AnchorManager
 from .graph import GraphIndex
 from ..search.explainer import Answer, LazyShares
 from ..search.search_index import SearchIndex
-from ..store.asked import Asked
+from ..search.query_vector import MeasuredQuery
 from ..store.filters import Filters
 from ..store.embedding_model import Vectors
 from ..search.candidates import Query
@@ -139,26 +139,27 @@ class AnchoredSearcher:
             except (StoreBusy, StoreFull):
                 counts.unstored += 1
 
-    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool) -> tuple[QueryPlan, Asked | None, Sequence[Ranked]]:
+    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool,
+                   ) -> tuple[QueryPlan, MeasuredQuery | None, Sequence[Ranked]]:
         "Return the plan of a question's words, its measured vector, and the index's best if it is to be asked."
         if fallback:
             found, ranked = self.index.best(query, 4 * k if self.boost else k, filters)
             return found.plan, found.asked, ranked
-        stamp = self.index.meaning.stamp
-        asked = self.index.meaning.ask(query.vector) if stamp is not None and query.model == stamp.model else None
+        stamp = self.index.semantic.stamp
+        asked = self.index.semantic.measure(query.vector) if stamp is not None and query.model == stamp.model else None
         return self.index.lexical.plan(self.index.wanted(self.index.cues(query.text), query.terms)), asked, []
 
-    def _walk(self, asked: Asked | None, start: int, radius: int) -> Walk:
+    def _walk(self, asked: MeasuredQuery | None, start: int, radius: int) -> Walk:
         "Walk from the anchor, led by the question."
-        fit = None if asked is None else lambda seqs: np.float32(0.1) + self.index.meaning.deviations(asked, seqs)
+        fit = None if asked is None else lambda seqs: np.float32(0.1) + self.index.semantic.z_scores(asked, seqs)
         return self.graph.walk(start, radius, BEAM, fit)
 
-    def _near(self, asked: Asked | None, found: Sequence[Ranked]) -> set[int]:
+    def _near(self, asked: MeasuredQuery | None, found: Sequence[Ranked]) -> set[int]:
         "Return the numbers of the scored memories that are near to the question."
-        stamp = self.index.meaning.stamp
+        stamp = self.index.semantic.stamp
         if asked is None or stamp is None:
             return {r.seq for r in found if r.parts.get("words", 0.0) >= NEAR_SHARE * MIX.words}
-        above = self.index.meaning.deviations(asked, np.array([r.seq for r in found], np.int64))
+        above = self.index.semantic.z_scores(asked, np.array([r.seq for r in found], np.int64))
         passed = (above > 0) & (asked.mean + asked.spread * above >= self.anchors.topics.gate(stamp))
         return {r.seq for r, good in zip(found, passed.tolist(), strict=True) if good}
 

@@ -195,11 +195,11 @@ class AttentionState:
     @property
     def model(self) -> str | None:
         "Return the name of the model of the store's vectors, as far as the index knows."
-        return self.index.meaning.model
+        return self.index.semantic.model
 
     def fits(self) -> bool:
         "Tell whether the slots are of the vectors that the store has now."
-        model, dim = self.model, 0 if (stamp := self.index.meaning.stamp) is None else stamp.dim
+        model, dim = self.model, 0 if (stamp := self.index.semantic.stamp) is None else stamp.dim
         return all(s.model == model and (s.embedding is None or len(s.embedding) == dim) for s in self.working_memory.slots.values())
 
     def subject(self,

@@ -24,7 +24,7 @@ from .acceptance_bound import RELEVANCE, LocalAnswer
 from .checkpoints import CheckpointManager
 from .local_search import LocalizedSearchEngine
 from .neighbourhood import Ints
-from ..store.asked import Asked, comparable
+from ..search.query_vector import MeasuredQuery, check_query_vector
 from ..store.filters import Filters
 from ..search.search_index import SearchIndex
 from ..search.query_features import Cues
@@ -129,7 +129,7 @@ class RecallRequest:
     cues: Cues  # what the question names besides its words
     position: tuple[str, int]  # where the index stood when the cues were found
     wording: Wording  # what makes it the same as another
-    asked: Asked | None = None  # its vector, measured
+    asked: MeasuredQuery | None = None  # its vector, measured
 
     @property
     def query(self) -> Query:
@@ -185,7 +185,7 @@ class SearchCoordinator:
                 if self.watcher.has_moved():
                     self.keeper.sync()
                 now = self.clock.seconds() if filters.now is None else filters.now.timestamp()
-                key = cache_key(user_input, keywords, filters, top_k, model := self.index.meaning.model)
+                key = cache_key(user_input, keywords, filters, top_k, model := self.index.semantic.model)
                 if (found := self.state.cache.exact(key, self.watcher.generation, now)) is not None:
                     source, ranked, slot = "cache", found.ranked, found.slot
                 elif query_embedding is None and model not in (None, embedded_for):
@@ -208,8 +208,8 @@ class SearchCoordinator:
 
     def _checked(self, vector: Vectors | None) -> Vectors | None:
         "Return the vector of a question in the form the store's are. Raises `InvalidInput`."
-        stamp = self.index.meaning.stamp
-        return vector if vector is None or stamp is None else comparable(vector, stamp.dim)
+        stamp = self.index.semantic.stamp
+        return vector if vector is None or stamp is None else check_query_vector(vector, stamp.dim)
 
     def _answer(self, text: str, terms: tuple[str, ...], vector: Vectors | None, key: CacheKey, filters: Filters, now: float,
                 ) -> tuple[str, Sequence[Ranked], str]:
@@ -221,7 +221,7 @@ class SearchCoordinator:
                 return "working_memory", same.ranked, same.slot
             mode = self.checkpoints()
             if mode not in ("parallel", "full"):
-                q.asked, local = self.index.meaning.ask(vector), LocalAnswer(declined=mode)
+                q.asked, local = self.index.semantic.measure(vector), LocalAnswer(declined=mode)
             elif (local := self._search_locally(q)).declined:
                 local = self._search_locally(q) if self._learn_more(q) else local
                 if local.declined:
@@ -242,7 +242,7 @@ class SearchCoordinator:
         q.asked, answered = local.search(memory, q.terms, q.cues, q.vector, q.key.k, allowed)
         if answered is not None:
             return answered
-        q.asked = q.asked or self.index.meaning.ask(q.vector)
+        q.asked = q.asked or self.index.semantic.measure(q.vector)
         slot = local.slot_of(memory, q.asked)
         if local.neighbourhoods.is_made(slot):
             return local.search_slot(slot, q.query, q.cues, q.asked, q.key.k, allowed)
@@ -273,7 +273,7 @@ class SearchCoordinator:
     def _search_index(self, q: RecallRequest, local: LocalAnswer) -> Sequence[Ranked]:
         "Search everything, compare with a local answer that ran beside it, cache the answer, and put off learning from it."
         with self.index.moment():
-            k, known = q.key.k, self.index.position is q.position and q.key.model == self.index.meaning.model
+            k, known = q.key.k, self.index.position is q.position and q.key.model == self.index.semantic.model
             found, best = self.index.best(q.query._replace(cues=q.cues, asked=q.asked) if known else q.query, k, q.filters)
             ranked, c, seqs = self.cut(best, k), found.candidates, self.index.catalogue["seq"]
         if local.ranked:

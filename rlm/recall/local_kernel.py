@@ -15,7 +15,7 @@ from ..core.compiled import Table
 from .acceptance_bound import LocalAnswer, cue_bound, tail_bound
 from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHOLE, WORKSPACE
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
-from ..store.asked import DEVIATIONS, Asked
+from ..search.query_vector import TAIL_Z, MeasuredQuery
 from ..store.protocols import MAX_TERMS
 from ..search.query_features import Cues
 from ..search.search_index import SearchIndex
@@ -23,8 +23,8 @@ from ..search.lexical.postings import Segment
 from ..search.ranked_list import EQUAL, Best
 from ..search.fusion import FEW, NO_BOOLS, chance, named_in, other_script
 from ..search.score_weights import MIX, PARTS, Mix
-from ..store.vector_hits import State
-from ..store.vector_loops import CODED
+from ..search.vector.vector_segments import IndexState
+from ..search.vector.similarity_kernels import CODE_TABLE
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #46a96a88
 MISSING_UNITS = 1000  # units that are gone and are looked up one by one; of more, an array tells whether each is there
@@ -54,19 +54,19 @@ class KernelTables:
         self._segments: dict[int, tuple[Segment, Table]] = {}
         self._model: tuple[Any, Any] = None, _NO_PLACES
         self._vectors: Table | None = None  # None: kernels can't read them
-        self._state: State | None = None  # of the index of vectors, if not all are in memory
+        self._state: IndexState | None = None  # of the index of vectors, if not all are in memory
         self._gone: tuple[int, int, Any] = 0, 0, _NO_UNITS  # numbering, number of memories that are gone, and their units
 
     @property
     def intact(self) -> bool:
         "Return False if the file that vectors were read from was overwritten, as an erasure does."
-        return self.index.meaning.intact if self._state is None else self._state.base.intact()
+        return self.index.semantic.is_valid if self._state is None else self._state.base.is_valid()
 
     def are_current(self) -> bool:
         "Tell whether everything lies where it was written down that it does."
         index, (position, mix, segments), state = self.index, self._as_of, self._state
         return (position is index.position and mix is index.mix and segments is index.lexical.segments and position[0] != ""
-                and (state is None or index.meaning.state is state))
+                and (state is None or index.semantic.state is state))
 
     def places(self,
                size: int = 0,  # memories of a neighbourhood, at most
@@ -111,21 +111,21 @@ class KernelTables:
 
     def _measure_places(self) -> Any:
         "Return where what questions are measured against lies; nowhere, if nothing can be compared."
-        if (measure := self.index.meaning.measure()) is None:
+        if (measure := self.index.semantic.background()) is None:
             self._model, self.question_shape = (None, _NO_PLACES), None
         elif self._model[0] is None or self._model[0].arrays[2] is not measure[2].codes:
             axis, mean, sample, related = measure
-            table = Table(MODEL, (axis, mean, sample.codes, np.array([sample.step, related / DEVIATIONS])))
+            table = Table(MODEL, (axis, mean, sample.codes, np.array([sample.step, related / TAIL_Z])))
             self._model, self.question_shape = (table, table.places), mean.shape
         return self._model[1]
 
-    def _vector_table(self) -> tuple[Table | None, State | None]:
+    def _vector_table(self) -> tuple[Table | None, IndexState | None]:
         "Return a table of all vectors, or of their codes; and the state that these are of."
-        meaning = self.index.meaning
-        if (whole := meaning.whole) is not None:
+        semantic = self.index.semantic
+        if (whole := semantic.dense_arrays) is not None:
             return Table(WHOLE, whole), None
-        state, coded = meaning.state, meaning.coded
-        return (None, state) if coded is None else (Table(CODED, coded[1]), coded[0])
+        state, coded = semantic.state, semantic.code_arrays
+        return (None, state) if coded is None else (Table(CODE_TABLE, coded[1]), coded[0])
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #eb969222
 class SlotBuffers(NamedTuple):
@@ -177,7 +177,7 @@ class LocalKernel:
             passing: Any,            # by number in the index: which memories may be found; None: all
             relevance: float,        # standard deviations that a question must be nearer to a slot than to memories at large
             margin: float,           # how far the last hit must be above what others may reach
-            ) -> tuple[Asked | None, LocalAnswer | None]:
+            ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if it is left to numpy."
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)
         if run is None or cues.dates or rows.shape != around.shape or not 0 < k <= FEW or len(terms) > MAX_TERMS:
@@ -189,7 +189,7 @@ class LocalKernel:
         measured, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
         slot, mean, spread, n, steps, conclusive = run(
             table.places, self.index.lexical.term_ids(terms), may, rows, measured, *self._question_figures(cues, k, relevance, margin))
-        asked = Asked(measured[0], measured[1], mean, spread)
+        asked = MeasuredQuery(measured[0], measured[1], mean, spread)
         if conclusive and (steps < 2 or self.tables.intact):
             return asked, LocalAnswer(Best(PARTS, self.tables.output[1][:n].copy()), around.names[slot])
         asked.vector.flags.writeable = False  # what is computed from it now will be wanted again

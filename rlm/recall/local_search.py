@@ -17,16 +17,16 @@ from .kernels import CANDIDATES
 from .local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
 from .working_memory import Slot, WorkingMemory
-from ..store.asked import Asked
+from ..search.query_vector import MeasuredQuery
 from ..store.protocols import MAX_TERMS
 from ..search.query_features import Cues
 from ..search.candidates import Passing, Query
 from ..search.search_index import SearchIndex
-from ..store.meaning import StoredVectors
+from ..search.vector.stored_vectors import StoredVectors
 from ..search.ranked_list import Best
 from ..search.fusion import TRUE, Candidates
 from ..search.score_weights import MIX, Mix
-from ..store.vector_codes import centred_one
+from ..search.vector.quantizer import center_one
 
 SEARCHES = 2  # searches of everything whose candidates are remembered for a slot
 STEADY = 0.95  # cosine of a slot to where it lay, from which on what is nearest to it is taken to be what it was
@@ -55,7 +55,7 @@ class NeighbourhoodRanker:
              around: Neighbourhood,  # memories of the subject
              terms: list[str],       # words of the question, in a moment of the index
              cues: Cues,             # what it names besides
-             asked: Asked | None,    # its vector, measured
+             asked: MeasuredQuery | None,    # its vector, measured
              k: int,                 # number of memories wanted
              passing: Any = None,    # by number in the index: which memories may be found; None: all
              ) -> LocalRanking:
@@ -67,12 +67,13 @@ class NeighbourhoodRanker:
     def rank_with_matches(self,
                           first: LocalRanking,  # ranking of the neighbourhood
                           cues: Cues,           # what the question names besides its words
-                          asked: Asked | None,  # its vector, measured
+                          asked: MeasuredQuery | None,  # its vector, measured
                           k: int,               # number of memories wanted
                           ) -> LocalRanking:
         "Rank the same memories together with those elsewhere that hold the words best."
         found, here = self.lexical.best(first.postings, CANDIDATES), first.scored
-        meaning = self.index.meaning.among(asked, self.index.catalogue["seq"][found.numbers])
+        semantic = self.index.semantic
+        meaning = semantic.z_scores(asked, self.index.catalogue["seq"][found.numbers], exact=semantic.is_dense)
         numbers, words = np.concatenate((here.numbers, found.numbers)), np.concatenate((here.words, found.scores))
         every = Candidates(numbers, words, np.concatenate((here.meaning, meaning)), TRUE)
         return LocalRanking(self.index.rank(cues, every, k), found.left, len(numbers), first.postings, every)
@@ -100,11 +101,11 @@ class NeighbourhoodCache:
 
     def vectors(self) -> TrueVectors | None:
         "Return the true vectors of the namespace; None: it has none."
-        stamp = self.index.meaning.stamp
+        stamp = self.index.semantic.stamp
         if stamp is None:
             self._vectors = None
         elif self._vectors is None or self._vectors.source.stamp is not stamp:
-            self._vectors = TrueVectors(StoredVectors(self.index.backend, stamp, self.index.namespace), self.index.meaning)
+            self._vectors = TrueVectors(StoredVectors(self.index.backend, stamp, self.index.namespace), self.index.semantic)
         return self._vectors
 
     def get(self,
@@ -208,7 +209,7 @@ class NeighbourhoodCache:
         size, mean = self.index.catalogue["seq"].size, source.source.mean
         subject, where, then, near = self._nearest.get(slot.slot_id, ("", slot.embedding, 0, _NOTHING))
         if subject != slot.context_hash or where @ slot.embedding < STEADY or not then <= size < then + self.manager.limit:
-            near = self.index.meaning.nearest(Asked(mean + slot.embedding, slot.embedding, 0.0, 1.0), self.manager.limit)
+            near = self.index.semantic.nearest(MeasuredQuery(mean + slot.embedding, slot.embedding, 0.0, 1.0), self.manager.limit)
             self._nearest[slot.slot_id] = slot.context_hash, slot.embedding, size, near
         return near
 
@@ -252,7 +253,7 @@ class LocalizedSearchEngine:
                vector: Any,               # its vector by the store's model; None: it has none
                top_k: int,                # number of memories wanted
                passing: Passing | None,   # memories that may be found; None: all
-               ) -> tuple[Asked | None, LocalAnswer | None]:
+               ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if one compiled call can't give it."
         if vector is None:
             return None, None
@@ -263,7 +264,7 @@ class LocalizedSearchEngine:
 
     def search_with_checkpoints(self,
                                 query: Query,              # question, in a moment of the index
-                                asked: Asked | None,       # its vector, measured; None: it has none
+                                asked: MeasuredQuery | None,       # its vector, measured; None: it has none
                                 slots: WorkingMemory,      # slots that are in mind
                                 top_k: int = 10,           # number of memories wanted
                                 passing: Passing | None = None,  # memories that may be found; None: all
@@ -273,7 +274,7 @@ class LocalizedSearchEngine:
 
     def slot_of(self,
                 memory: WorkingMemory,  # slots that are in mind
-                asked: Asked | None,    # question, measured; None: it has no vector
+                asked: MeasuredQuery | None,    # question, measured; None: it has no vector
                 ) -> Slot | None:
         "Return the slot that a question belongs to, None: to none; without vectors, the one that was used last."
         if asked is None:
@@ -287,7 +288,7 @@ class LocalizedSearchEngine:
                     slot: Slot | None,         # slot that the question belongs to; None: to none
                     query: Query,              # question, in a moment of the index
                     cues: Cues,                # what it names besides its words
-                    asked: Asked | None,       # its vector, measured; None: it has none
+                    asked: MeasuredQuery | None,       # its vector, measured; None: it has none
                     top_k: int,                # number of memories wanted
                     passing: Passing | None,   # memories that may be found; None: all
                     ) -> LocalAnswer:
@@ -303,7 +304,7 @@ class LocalizedSearchEngine:
         if first.ranked and (first.size >= documents or is_conclusive(first.ranked, k, bound + MIX.words * first.left)):
             return LocalAnswer(first.ranked, name)
         second = self.ranker.rank_with_matches(first, cues, asked, k)
-        if not self.index.meaning.intact:
+        if not self.index.semantic.is_valid:
             return LocalAnswer(slot=name, declined="being erased")
         if is_conclusive(second.ranked, k, bound + MIX.words * second.left):
             return LocalAnswer(second.ranked, name)
@@ -312,9 +313,9 @@ class LocalizedSearchEngine:
     def unit_of(self,
                 vector: Any,  # vector of a question, by the store's model; None: it has none
                 ) -> Floats | None:
-        "Return where a question lies, centred, of length 1: `Asked.unit`, for less than it takes to measure a question."
+        "Return where a question lies, centred, of length 1: `MeasuredQuery.unit`, for less than it takes to measure a question."
         vectors = None if vector is None else self.neighbourhoods.vectors()
-        return None if vectors is None else centred_one(vectors.source.stamp.calibration.level(vector), vectors.source.mean)
+        return None if vectors is None else center_one(vectors.source.stamp.calibration.level(vector), vectors.source.mean)
 
     def centre_of(self,
                   seqs: Ints,  # memories

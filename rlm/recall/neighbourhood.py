@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
-from ..store.asked import Asked
+from ..search.query_vector import MeasuredQuery
 from ..search.metadata_table import Catalogue
 from ..search.search_index import SearchIndex
 from ..search.lexical.doc_table import best_passages
-from ..store.meaning import Meaning, StoredVectors
+from ..search.semantic_index import SemanticIndex
+from ..search.vector.stored_vectors import StoredVectors
 from ..search.lexical.query_plan import QueryPlan
 from ..search.fusion import TRUE, Candidates
-from ..store.vector_codes import centred
+from ..search.vector.quantizer import center
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -38,15 +39,15 @@ class TrueVectors:
 
     def __init__(self,
                  source: StoredVectors,  # vectors in the store
-                 meaning: Meaning,       # the index's, which has all of them in memory while they are few
+                 semantic: SemanticIndex,      # the index's, which has all of them in memory while they are few
                  ) -> None:
-        self.source, self.meaning, self._kept = source, meaning, dict[int, Floats]()
+        self.source, self.semantic, self._kept = source, semantic, dict[int, Floats]()
 
     def stacked(self,
                 seqs: Ints,  # memories, ascending
                 ) -> tuple[Floats, Units]:
         "Return the vectors of memories, (n, dim), and for each vector the position of its memory."
-        if (here := self.meaning.vectors(seqs)) is not None:
+        if (here := self.semantic.dense_vectors(seqs)) is not None:
             return here
         each = [np.zeros((0, len(self.source.mean)), np.float32), *self.of(seqs)]
         return np.concatenate(each), np.repeat(np.arange(len(seqs), dtype=np.int32), [len(rows) for rows in each[1:]])
@@ -59,7 +60,7 @@ class TrueVectors:
             if len(self._kept) > VECTOR_CACHE_SIZE:
                 self._kept, missing = {}, seqs.tolist()
             held, _, vectors = self.source.vectors_of(missing)
-            rows = centred(vectors, self.source.mean)
+            rows = center(vectors, self.source.mean)
             starts, ends = held.searchsorted(missing), held.searchsorted(missing, "right")
             self._kept |= {s: rows[a:b] for s, a, b in zip(missing, starts.tolist(), ends.tolist(), strict=True)}
         return [self._kept[s] for s in seqs.tolist()]
@@ -125,12 +126,12 @@ class Neighbourhood:
         return bool((self.index.catalogue.place.values[self.seqs] == self.numbers + 1).all())
 
     def z_scores(self,
-                 asked: Asked | None,  # question, measured; None: it has no vector
+                 asked: MeasuredQuery | None,  # question, measured; None: it has no vector
                  ) -> Floats:
         "Return the z-score of each memory's best vector, from 0; 0 for a memory without a vector."
         if asked is None or not len(self.rows):
             return np.zeros(len(self.numbers), np.float32)
-        found = asked.deviations(np.einsum("ij,j->i", self.rows, asked.unit, dtype=np.float64).astype(np.float32))
+        found = asked.z_scores(np.einsum("ij,j->i", self.rows, asked.unit, dtype=np.float64).astype(np.float32))
         if self._one_each:
             return found
         best = np.zeros(len(self.numbers), np.float32)
@@ -139,7 +140,7 @@ class Neighbourhood:
 
     def candidates(self,
                    words: Floats,        # BM25 over its ceiling, for each of `units`
-                   asked: Asked | None,  # question, measured; None: it has no vector
+                   asked: MeasuredQuery | None,  # question, measured; None: it has no vector
                    passing: Values | None = None,  # by number in the index: which memories may be found; None: all
                    ) -> Candidates:
         "Return words and meaning of each memory: the best of its units, the best of its vectors; 0 for one that may not be found."

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from ..core.compiled import loop
 from ..core.text import tokens
 from .namespace_index import NamespaceIndex
-from ..store.asked import Asked
+from .query_vector import MeasuredQuery
 from .metadata_table import Values
 from .query_features import Cues
 from ..store.embedding_model import Vectors
 from ..store.feed import allowed_seqs
 from ..store.filters import Filters, is_plain
-from ..store.meaning import WHOLE
+from .semantic_index import DENSE_LIMIT
 from .lexical.query_plan import QueryPlan
 from .fusion import HEADS, TRUE, Candidates, narrowed
 from .score_weights import Mix
@@ -41,7 +41,7 @@ class Query(NamedTuple):
     vector: Vectors | None = None  # None: search by words alone
     model: str | None = None  # name of the vector's model, as `NamespaceIndex.model` gave it
     cues: Cues | None = None  # what it says besides its words, by this index as it is now; None: it is looked for
-    asked: Asked | None = None  # its vector, measured by this index as it is now; None: it is measured
+    asked: MeasuredQuery | None = None  # its vector, measured by this index as it is now; None: it is measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class Retrieved:
 
     cues: Cues  # what it says besides its words
     plan: QueryPlan  # plan of its words
-    asked: Asked | None  # its vector, measured
+    asked: MeasuredQuery | None  # its vector, measured
     candidates: Candidates  # with words and meaning scored
 
 # %% ../../nbs/30_search/09_candidates.ipynb #26f75a9b
@@ -95,32 +95,32 @@ class CandidateGenerator:
 
     def parse(self,
               query: Query,  # a question
-              ) -> tuple[Cues, QueryPlan, Asked | None]:  # None: no vector
+              ) -> tuple[Cues, QueryPlan, MeasuredQuery | None]:  # None: no vector
         "Return a question's cues, the plan of its words, and its vector measured against memories at large."
         cues = query.cues or self.index.scorer.cues(query.text)
-        fits = query.model == self.index.meaning.model  # it may just have been changed
-        asked = query.asked or self.index.meaning.ask(query.vector if fits else None)
+        fits = query.model == self.index.semantic.model  # it may just have been changed
+        asked = query.asked or self.index.semantic.measure(query.vector if fits else None)
         return cues, self.index.lexical.plan(self.wanted(cues, query.terms)), asked
 
     @property
     def few(self) -> bool:
         "Whether a search scores every memory, instead of the candidates of words and of meaning."
-        return self.index.catalogue["seq"].size <= WHOLE and self.index.meaning.few
+        return self.index.catalogue["seq"].size <= DENSE_LIMIT and self.index.semantic.is_dense
 
     def standing(self,
-                 asked: Asked | None,  # a question, measured, while the index is small enough to compare everything; None: it has no vector
+                 asked: MeasuredQuery | None,  # a question, measured, in an index that is small enough; None: it has no vector
                  ) -> Values:          # by number: standard deviations, from 0
         "How much every memory stands out by its nearest vector."
-        c, (seqs, cosines) = self.index.catalogue, self.index.meaning.everywhere(asked)
+        c, (seqs, cosines) = self.index.catalogue, self.index.semantic.score_all(asked)
         if asked is None or (best := BEST_VECTORS.run) is None:
-            return c.best(seqs, cosines if asked is None else asked.deviations(cosines))
+            return c.best(seqs, cosines if asked is None else asked.z_scores(cosines))
         found = np.zeros(c["seq"].size, np.float32)
         best(found, c.place.values, seqs, cosines, asked.mean, asked.spread)
         return found
 
     def all_candidates(self,
                        plan: QueryPlan,                # plan of the question's words
-                       asked: Asked | None,       # its vector, measured
+                       asked: MeasuredQuery | None,       # its vector, measured
                        pool: int,                 # a quarter of how many are left for a learned ranking
                        allowed: Passing | None,   # memories that may be found; None: all
                        also: Collection[int],     # numbers of memories that are scored in any case
@@ -135,7 +135,7 @@ class CandidateGenerator:
         if barred is not None:
             barred[list(also)] = False
             words[barred] = meaning[barred] = 0
-        found = Candidates(numbers, words, meaning, TRUE if self.index.meaning.exact else HEADS, every=True)
+        found = Candidates(numbers, words, meaning, TRUE if self.index.semantic.is_exact else HEADS, every=True)
         return found if isinstance(self.index.scorer.mix, Mix) else narrowed(c, found, 4 * pool, also)
 
     def width(self,
@@ -155,10 +155,10 @@ class CandidateGenerator:
         if self.few:
             return Retrieved(cues, plan, asked, self.all_candidates(plan, asked, pool, allowed, also))
         wide = self.width(pool)
-        near = self.index.catalogue.numbers(self.index.meaning.nearby(asked, wide, None if allowed is None else allowed.seqs))
+        near = self.index.catalogue.numbers(self.index.semantic.candidates(asked, wide, None if allowed is None else allowed.seqs))
         others = np.append(near, np.asarray(list(also), np.int64))
         found = self.index.lexical.search(plan, wide, None if allowed is None else allowed.numbers, others)
-        meaning = self.index.meaning.deviations(asked, self.index.catalogue["seq"][found.docs])
+        meaning = self.index.semantic.z_scores(asked, self.index.catalogue["seq"][found.docs])
         kept = (found.scores > 0) | (meaning > 0)
         if also:
             kept |= np.isin(found.docs, list(also))

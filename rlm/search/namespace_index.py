@@ -20,7 +20,7 @@ from .scorer import Scorer
 from .metadata_table import Catalogue, catalogue_arrays, catalogue_from
 from ..store.feed import Changes, changed_seqs, entries
 from .lexical.lexical_index import LexicalIndex
-from ..store.meaning import Meaning
+from .semantic_index import SemanticIndex
 from .ranker import load_ranker
 from .score_weights import MIX, Weigher
 from ..store.sqlite.database import identity_of
@@ -42,7 +42,7 @@ class NamespaceIndex:
                  mix: Weigher | None = None,  # weights of the parts of a score; None: as learned here, else the usual `Mix`
                  ) -> None:
         self.backend, self.db, self.namespace = backend, backend.db, namespace
-        self.lexical, self.catalogue, self.meaning = LexicalIndex(), Catalogue(), Meaning(backend, namespace)
+        self.lexical, self.catalogue, self.semantic = LexicalIndex(), Catalogue(), SemanticIndex(backend, namespace)
         self.scorer = Scorer(mix or MIX, self.catalogue, self.lexical)
         self._fixed, self._snapshot = mix is not None, ""
         self.position = "", 0  # the store's identity and the last event known here: the same object while nothing changes here
@@ -75,7 +75,7 @@ class NamespaceIndex:
     def keep(self) -> None:
         "Put the index into its files, if much has been read since they were made."
         folder = self.backend.derived_files.folder
-        if folder is None or max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active:
+        if folder is None or max(self._unkept, self.semantic.unsaved) < KEPT or self.db.current().active:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             line, last = self.backend.position()
@@ -86,8 +86,8 @@ class NamespaceIndex:
                 self.lexical.compact()
                 arrays = self.lexical.to_arrays() | catalogue_arrays(self.catalogue)
                 write_index(self.backend.derived_files, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
-            if self.meaning.unkept >= KEPT:
-                self.meaning.keep()
+            if self.semantic.unsaved >= KEPT:
+                self.semantic.save()
 
     def _read(self, seqs: Sequence[int], batch: int = 5000) -> None:
         "Read these memories into the index."
@@ -123,7 +123,7 @@ class NamespaceIndex:
     @property
     def is_current(self) -> bool:
         "Whether it knows all that is in the store."
-        if not (self._whole and self.meaning.intact):
+        if not (self._whole and self.semantic.is_valid):
             return False
         connection, said = self.db.current(), self.db.change_token()
         if said is not None and self._seen.get(connection) == (said, self.position):
@@ -144,7 +144,7 @@ class NamespaceIndex:
         self.position, self._whole = ("", 0), False  # should this be interrupted, it begins anew
         changed = self._begin() if changes is None else changes.around
         self._read_again(changed)
-        self.meaning.sync(*(() if changes is None else (after, changes.own)))
+        self.semantic.refresh(*(() if changes is None else (after, changes.own)))
         self._take_ranker()
         self.position, self._whole, self._unkept = position, True, self._unkept + len(changed)
 
@@ -170,8 +170,8 @@ class NamespaceIndex:
         "Whose vectors a question must be embedded by; None when there are none."
         with self._lock:
             self.sync()
-            return self.meaning.model
+            return self.semantic.model
 
     def close(self) -> None:
         "Wait for work that is under way."
-        self.meaning.close()
+        self.semantic.close()

@@ -22,7 +22,7 @@ from .query_features import Cues
 from ..store.feed import Reader
 from ..store.filters import Filters
 from .lexical.lexical_index import LexicalIndex
-from ..store.meaning import Meaning
+from .semantic_index import SemanticIndex
 from .ranked_list import Best
 from .fusion import Candidates, Refine
 from .score_weights import Mix, Weigher
@@ -79,9 +79,9 @@ class SearchIndex:
         return self.index.lexical
 
     @property
-    def meaning(self) -> Meaning:
+    def semantic(self) -> SemanticIndex:
         "Return the vectors."
-        return self.index.meaning
+        return self.index.semantic
 
     @property
     def position(self) -> tuple[str, int]:
@@ -263,4 +263,4 @@ class SearchIndex:
         return self.explainer.scale_of(shares)
 
     def __repr__(self) -> str:
-        return f"<index of {self.namespace!r}: {self.lexical.documents:,} memories, {self.meaning!r}>"
+        return f"<index of {self.namespace!r}: {self.lexical.documents:,} memories, {self.semantic!r}>"

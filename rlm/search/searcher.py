@@ -30,8 +30,8 @@ class Searcher:
                k: int,              # how many
                ) -> Best:   # best first
         "The best `k` of the candidates, and whatever is equal to the last of them."
-        meaning = self.index.meaning
-        return self.index.scorer.rank(found.cues, found.candidates, k, lambda seqs: meaning.deviations(found.asked, seqs, true=True))
+        semantic = self.index.semantic
+        return self.index.scorer.rank(found.cues, found.candidates, k, lambda seqs: semantic.z_scores(found.asked, seqs, exact=True))
 
     def search(self,
                query: Query,                 # what is asked
@@ -54,7 +54,7 @@ class Searcher:
         while True:
             found = self.candidates.retrieve(query, max(POOL, 4 * k), self.filters.resolve(filters))
             ranked = self.ranked(found, k)
-            if self.index.meaning.intact:
+            if self.index.semantic.is_valid:
                 return found, ranked
             self.index.sync()
             query = query._replace(cues=None, asked=None)
@@ -71,6 +71,7 @@ class Searcher:
             numbers = numbers[passing.numbers[numbers]]
         cues, plan, asked = self.candidates.parse(query)
         words = self.index.lexical.score(plan, numbers) / np.float32(plan.idf_sum or 1.0)
-        meaning = self.index.meaning.among(asked, self.index.catalogue["seq"][numbers])
+        semantic = self.index.semantic
+        meaning = semantic.z_scores(asked, self.index.catalogue["seq"][numbers], exact=semantic.is_dense)
         found = np.flatnonzero((words > 0) | (meaning > 0))
         return self.index.scorer.rank(cues, Candidates(numbers[found], words[found], meaning[found], TRUE), k)

@@ -111,7 +111,7 @@ class MemorySearcher:
         "Return the best hits, first those that fit best."
         if request.filters.as_of is not None or not self.index.ready():
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
-        found = self.index.answers(self.embed(request, self.index.meaning.model).query, k, request.filters)
+        found = self.index.answers(self.embed(request, self.index.semantic.model).query, k, request.filters)
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.ranked_by())
 
@@ -127,7 +127,7 @@ class MemorySearcher:
             anchors = self.anchored.anchors
             anchors.radius(anchors.choose(None, slot), radius)  # refuses what there is not
             return self.search(request, k) if fallback else SearchResults(request.text, request.filters, (), source="building")
-        asked = self.embed(request, self.index.meaning.model)
+        asked = self.embed(request, self.index.semantic.model)
         found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)
                      for n, f in enumerate(found, start=1))

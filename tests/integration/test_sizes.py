@@ -7,9 +7,9 @@ import pytest
 
 from rlm import Memory
 from rlm.bench.stocked import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
+from rlm.search import semantic_index
 from rlm.search.candidates import POOL, Query
 from rlm.search.fusion import HEADS, TRUE
-from rlm.store import meaning
 
 SIZE = 6000  # memories: more than are compared in full, fewer than are left to an index
 
@@ -41,7 +41,7 @@ def test_heads_choose_what_vectors_would_have_chosen(memory: Memory, some: Stock
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_filter_holds_whatever_meaning_is_computed_from(memory: Memory, some: Stock, whole: bool,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "COMPARED", SIZE if whole else 0)
+    monkeypatch.setattr(semantic_index, "EXACT_LIMIT", SIZE if whole else 0)
     allowed = {m.id for m in memory.recent(300)}
     first = min(m.valid_from for m in memory.recent(300))
     with memory.index.moment():

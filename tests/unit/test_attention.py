@@ -161,7 +161,7 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
             right = index.best(query, 10, Filters())[1][:10]
             cues = index.cues(query.text)
             walked = full.attention.local.ranker.lexical.score(index.wanted(cues, query.terms), every.units)
-            heard = every.candidates(walked.inside, index.meaning.ask(query.vector))
+            heard = every.candidates(walked.inside, index.semantic.measure(query.vector))
             ours = index.rank(cues, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
@@ -178,7 +178,7 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
                 right = memory.index.best(query, 12, Filters())[1][:12]
                 cues = memory.index.cues(query.text)
                 walked = memory.attention.local.ranker.lexical.score(memory.index.wanted(cues, query.terms), every.units)
-                heard = every.candidates(walked.inside, memory.index.meaning.ask(query.vector))
+                heard = every.candidates(walked.inside, memory.index.semantic.measure(query.vector))
                 ours = memory.index.rank(cues, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
 
@@ -353,7 +353,7 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
 def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
     full.attention.state.process_pending()
-    engine, meaning, searched = full.attention.local, full.index.meaning, list[int]()
+    engine, meaning, searched = full.attention.local, full.index.semantic, list[int]()
     find, held = meaning.nearest, next(s for s in slots_of(full.attention).values() if s.embedding is not None)
     monkeypatch.setattr(meaning, "nearest", lambda *a: searched.append(1) or find(*a))
     where = held.embedding
@@ -387,7 +387,8 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
     for least in (-9.0, 1e9):
         attention.local.margin = least
         with attention.index.moment():
-            said = attention.local.search_with_checkpoints(query, attention.index.meaning.ask(query.vector), attention.state.working_memory)
+            asked = attention.index.semantic.measure(query.vector)
+            said = attention.local.search_with_checkpoints(query, asked, attention.state.working_memory)
         assert bool(said.ranked) == (least < 0) and (said.declined == "too weak") == (least > 0)
 
 

@@ -26,10 +26,10 @@ from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
 from rlm.search.fusion import FEW
 from rlm.search.query_features import Cues
 from rlm.search.score_weights import MIX
+from rlm.search.vector.stored_vectors import StoredVectors
+from rlm.search.vector.vector_segments import DEFAULT_CONFIG
 from rlm.store.filters import Filters
-from rlm.store.meaning import StoredVectors
 from rlm.store.protocols import MAX_TERMS
-from rlm.store.vector_fold import DEFAULTS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
 
@@ -47,7 +47,7 @@ def same(fast: LocalAnswer, plain: LocalRanking) -> None:
 
 
 def source_of(index: Any) -> TrueVectors:
-    return TrueVectors(StoredVectors(index.backend, index.meaning.stamp, index.namespace), index.meaning)
+    return TrueVectors(StoredVectors(index.backend, index.semantic.stamp, index.namespace), index.semantic)
 
 
 def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = None) -> tuple[LocalRanking, LocalRanking, int]:
@@ -56,7 +56,7 @@ def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = No
     with index.moment():
         around = Neighbourhood(index, source_of(index), np.asarray(seqs, np.int64))
         kernel, ranker = LocalKernel(index), NeighbourhoodRanker(index)
-        cues, asked = index.cues(question), index.meaning.ask(query.vector)
+        cues, asked = index.cues(question), index.semantic.measure(query.vector)
         terms, outside = index.wanted(cues, query.terms), index.lexical.documents - len(around.seqs)
         table = slot_buffers(["W1"], asked.unit[None], [around.buffers], index.numbering)
         with interpreted():
@@ -174,7 +174,7 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
     q, early = some.questions[-1], np.ones(500, bool)  # who may be found was noted when there were five hundred
     index, query = memory.index, memory.query(q.text)
     with index.moment():
-        asked = index.meaning.ask(query.vector)
+        asked = index.semantic.measure(query.vector)
         terms = index.wanted(index.cues(q.text), query.terms)
         for seqs in (np.arange(1, 701), np.arange(1, 9)):
             table = slot_buffers(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.numbering)
@@ -183,9 +183,9 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
             assert len(numbers) and numbers.max() < 500
         for vector in (query.vector[:100], np.append(query.vector, 1), query.vector[None]):
             with pytest.raises(InvalidInput, match="384 numbers"):
-                index.meaning.ask(vector)
+                index.semantic.measure(vector)
             with interpreted(), pytest.raises(InvalidInput, match="384 numbers"):
-                index.meaning.ask(vector)
+                index.semantic.measure(vector)
 
 
 def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> None:
@@ -200,7 +200,7 @@ def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> N
         many = np.arange(index.catalogue["seq"].size)
         for n, q in enumerate(some.questions):
             query, cues, passing = memory.query(q.text), index.cues(q.text), many % 7 > 0 if n % 3 == 0 else None
-            terms, asked, k, spare = index.wanted(cues, query.terms), index.meaning.ask(query.vector), 1 + n % 12, 0.5 - n % 2
+            terms, asked, k, spare = index.wanted(cues, query.terms), index.semantic.measure(query.vector), 1 + n % 12, 0.5 - n % 2
             measured, said = at_once.run(around, terms, cues, query.vector, k, passing, 1.5, spare)
             if measured is None:
                 assert cues.dates
@@ -228,7 +228,7 @@ def test_a_neighbourhood_of_everything_needs_no_bound(streamed: tuple[Memory, An
     index, q = memory.index, some.questions[3]
     with index.moment():
         all_ = Neighbourhood(index, source_of(index), np.arange(1, 701))
-        asked = index.meaning.ask(memory.query(q.text).vector)
+        asked = index.semantic.measure(memory.query(q.text).vector)
         around = slot_buffers(["W1"], asked.unit[None], [all_.buffers], index.numbering)
         given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector
         for k, spare in ((10, 1e9), (FEW, 1e9)):
@@ -241,14 +241,14 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mem
     "The same, but for vectors: there are too many of them to be in memory, and their codes have axes."
     some, path = stream(700, 4, 60), tmp_path / "memory.db"
     begun(path, some)
-    monkeypatch.setattr("rlm.store.meaning.WHOLE", 0)
+    monkeypatch.setattr("rlm.search.semantic_index.DENSE_LIMIT", 0)
     with Memory(path, embedder=model_of(some), checkpoints="full") as memory:
-        memory.index.meaning._tuning = replace(DEFAULTS, axes_from=256)
+        memory.index.semantic.config = replace(DEFAULT_CONFIG, axes_from=256)
         memory.index.model()
         for turn in list(some.turns())[some.live:some.live + 20]:
             memory.write(**turn)
             memory.index.model()
-        assert not memory.index.meaning.few and len(memory.index.meaning._index.state.recent)
+        assert not memory.index.semantic.is_dense and len(memory.index.semantic.index.state.recent)
         yield memory, some
 
 
@@ -266,7 +266,7 @@ def test_codes_are_compared_at_once_too(large: tuple[Memory, Any]) -> None:
         at_once, plain = LocalKernel(index), NeighbourhoodRanker(index)
         for q in some.questions:
             query, cues = memory.query(q.text), index.cues(q.text)
-            terms, asked = index.wanted(cues, query.terms), index.meaning.ask(query.vector)
+            terms, asked = index.wanted(cues, query.terms), index.semantic.measure(query.vector)
             said = at_once.run(around, terms, cues, query.vector, 10, None, -99.0, 0.5)[1]
             assert (said is None) == bool(cues.dates)
             with interpreted():
@@ -293,11 +293,11 @@ def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> No
         asked, said = look.run(around, *given_, 10, None, -99.0, -99.0)
         assert asked is not None and said.ranked
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
-        codes, state = index.meaning._index, index.meaning.state
-        codes.state = replace(state, base=replace(state.base, axes=None))
+        codes, base = index.semantic.index, index.semantic.state.base
+        codes.remap(base, replace(base, axes=None))
         asked, said = look.run(around, *given_, 10, None, -99.0, 99.0)
         assert asked is not None and said is None, "codes without axes"
-        codes.state = state
+        codes.remap(base, base)
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
 
 
@@ -307,12 +307,12 @@ def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
     given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None, -99.0
     with index.moment():
         look, around = LocalKernel(index), around_the_middle(index)[1]
-        right, before = look.run(around, *given_, 0.5)[1], ref(index.meaning.state.base.rows.head)
+        right, before = look.run(around, *given_, 0.5)[1], ref(index.semantic.state.base.codes.coarse)
         position = index.position
-        index.meaning._index.fold()
+        index.semantic.index.compact()
         assert look.run(around, *given_, 0.5)[1].ranked.seqs.tolist() == right.ranked.seqs.tolist() != []
         gc.collect()
-        assert before() is None and index.position is position, "a fold makes a new base, and what is asked next reads that"
+        assert before() is None and index.position is position, "a compaction makes a new base, and what is asked next reads that"
         segments = [ref(s.passage) for s in index.lexical.segments]
         index.lexical.compact()
         look.run(around, *given_, 0.5)
@@ -354,11 +354,11 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
         look, around = LocalKernel(index), around_the_middle(index)[1]
         for q in some.questions:
             given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None
-            codes, state = index.meaning._index, index.meaning.state  # after a question was embedded, the index is in step: made anew
+            codes, base = index.semantic.index, index.semantic.state.base  # after a question was embedded, the index is in step: made anew
             for spare in np.arange(-1, 3, 0.1):
-                codes.state = state
+                codes.remap(base, base)
                 before = look.run(around, *given_, -99.0, spare)[1]
-                codes.state = replace(state, base=replace(state.base, intact=lambda: False))  # the file was overwritten
+                codes.remap(base, replace(base, is_valid=lambda: False))  # the file was overwritten
                 after = look.run(around, *given_, -99.0, spare)[1]
                 said.add("" if after is None else after.declined)
                 assert before is None or list(after.ranked) == list(before.ranked) or after.declined == "being erased"

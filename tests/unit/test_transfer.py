@@ -40,6 +40,7 @@ INSERT INTO trajectories VALUES ('t1', 'r1', 'q', 'a', 3, 1, '[1]', NULL, 'c', '
 INSERT INTO judgments VALUES ('t1', NULL, 'cannot say', 'low', '[]');
 INSERT INTO memory_usage VALUES ('t1', 'tea', 1, 0.5);
 INSERT INTO snapshots VALUES ('s1', 'default', 'reranker', '2026-01-01T00:00:00.000000Z', '{"n":1}', x'deadbeef');
+INSERT INTO rejections VALUES ('default', '00ff', 'ab12', 'r1', '2026-01-01T00:00:00.000000Z', 'human', 'no', 'tea');
 """
 
 
@@ -151,7 +152,8 @@ def test_export_import_export_is_the_same(full: Memory) -> None:
 
 def test_every_table_of_the_schema_is_exported_or_derived() -> None:
     made = {name for (name,) in empty().db.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    derived = {"namespace_statistics", "pending_scrubs"}  # counts of the full-text index; what is left to be done in this very file
+    # counts of the full-text index; what is left to be done in this very file; what the texts of memories state
+    derived = {"namespace_statistics", "pending_scrubs", "facts"}
     assert made == {*TABLES, "meta", *derived} | {n for n in made if n.startswith(("memories_fts", "memories_terms", "memories_instances",
                                                                                    "sqlite_"))}
 
@@ -442,6 +444,59 @@ def test_every_column_of_the_header_replaced_by_nasty_ones(full: Memory) -> None
                 backend.close()
                 continue
             usable(backend)
+
+
+@pytest.mark.parametrize("number", [2**45, 20_000_000, 2**53])
+def test_a_number_that_is_far_too_high_is_not_taken_over(bare: Path, clock: ManualClock, number: int) -> None:
+    with Memory(":memory:", clock=clock) as memory:
+        first = memory.write("the first note, about tea", tags=["a"])
+        memory.write("the last note, about tea", id="last")
+        memory.link(first.id, "last", "next")
+        memory.update("last", text="the very last note, about tea")
+        lines = lines_of(memory.backend)
+    rows = list(map(json.loads, lines))
+    rows[0]["sequences"]["memories"] = number
+    for row in rows[1:-1]:
+        row |= {name: number for name in ("seq", "src", "dst") if row.get(name) == 2}
+    with Memory(":memory:", clock=clock) as memory:
+        report = import_lines(memory.backend, [json.dumps(row) for row in rows])
+        assert (report.added, memory.check()) == (2, [])
+        assert {h.id for h in memory.search("note about tea")} == {first.id, "last"}
+        assert memory.backend.memories.seqs("default") == [1, 2] and memory.write("another").seq == 3
+        assert [e.dst for e in memory.links(first.id)] == ["last"] and memory.search("very last note")[0].id == "last"
+        assert [m.version for m in memory.history("last").versions] == [1, 2]
+
+
+@pytest.mark.parametrize("bad", [{"chunk": 2**31}, {"dim": 2**40}, {"chunk": -1}])
+def test_numbers_that_arrays_are_made_of_are_bounded(full: Memory, bad: dict[str, int]) -> None:
+    lines = [json.dumps(row | bad) if row.get("table") == "vectors" else line for line, row in ((line, json.loads(line)) for line in
+                                                                                               lines_of(full.backend))]
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        import_lines(empty(), lines)
+
+
+def test_an_open_index_learns_of_what_an_import_brings_without_an_event(bare: Path, clock: ManualClock) -> None:
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        memory.write("a note about tea", id="tea")
+        plain = lines_of(memory.backend)
+        with memory.backend.transaction():
+            memory.backend.db.query("INSERT INTO vectors (seq, model, dim, vector) VALUES (1, 'm', 2, x'0000003c')")
+        with_vectors = lines_of(memory.backend)
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        import_lines(memory.backend, plain)
+        before = memory.backend.position()
+        assert import_lines(memory.backend, with_vectors).rows == {"vectors": 1}
+        assert [e.kind for e in memory.backend.events("default", after=before[1])] == ["embed"] and memory.check() == []
+        before = memory.backend.position()
+        import_lines(memory.backend, with_vectors)
+        assert memory.backend.position() == before, "the same again is no event"
+    rows = [row for row in map(json.loads, plain) if row.get("table") != "events"]
+    rows[-1]["lines"] = len(rows)
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        assert not memory.search("tea")
+        import_lines(memory.backend, map(json.dumps, rows))
+        assert memory.search("tea")[0].id == "tea" and [e.kind for e in memory.history("tea").events] == ["write"]
+        assert import_lines(memory.backend, map(json.dumps, rows)).unchanged == 1
 
 
 @pytest.mark.parametrize("numbers", [{"seq": -1}, {"seq": 0}, {"seq": 2**63 - 1}, {"seq": 2**60}, {"vid": -5},

@@ -22,6 +22,7 @@ from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge
 
 # %% ../../../nbs/20_store/25_row_validation.ipynb #155ced25
 LARGEST = 2**53  # bound of any whole number in a file: every JSON reader agrees up to here
+_MOST = {"chunk": 2**31 - 1, "dim": 2**20}  # bounds of what arrays are made of
 _NUMBERS = ("seq", "src", "dst", "anchor", "vid")  # they count from 1; all other whole numbers from 0
 _MOMENTS = ("at", "valid_from", "valid_to")  # and every column that ends in _at
 
@@ -43,7 +44,7 @@ def read_value(name: str,   # name of the column
                value: Any,  # from JSON, not None
                ) -> Any:    # as the database takes it
     "One value of a row. Raises `ValueError` or what comes from decoding it."
-    if not _FITS[kind](value) or (name in _NUMBERS and value < 1):
+    if not _FITS[kind](value) or (name in _NUMBERS and value < 1) or (name in _MOST and value > _MOST[name]):
         raise ValueError(f"the {name} is {str(value)[:40]!r}")
     if kind == "BLOB":
         return base64.b64decode(value["$base64"], validate=True)
