@@ -29,7 +29,7 @@ from ..store.embedding_model import Vectors
 from ..store.filters import Filters
 from ..search.lexical.postings import CONTEXT_FIELDS
 from ..store.protocols import TermStatistics, Weights, rarest
-from ..search.ranked_list import EQUAL
+from ..search.ranked_list import SCORE_EPSILON
 from ..store.records import STATUSES, MemoryRecord
 from ..store.sqlite.fulltext import bm25_parts
 
@@ -214,7 +214,7 @@ def recalled_hits(found: Sequence[RecalledMemory],      # what was recalled
                   layer: str,                           # layer that answered
                   ) -> tuple[Hit, ...]:
     "Return recalled memories as hits, those of equal score by id."
-    there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / EQUAL), records[r.seq].id))
+    there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id))
     return tuple(Hit(n, r.score, records[r.seq], part_shares(r.parts), layer) for n, r in enumerate(there, start=1))
 
 

@@ -664,13 +664,13 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
         monkeypatch.setattr(VectorTable, "fetch", fetch)
         monkeypatch.setattr(StoredVectors, "batches", lambda self: pytest.fail("the vectors were all read again"))
         monkeypatch.setattr(MemoryTable, "seqs", lambda *a, **k: pytest.fail("the memories were all read again"))
-        before, index = toy.texts, (memory.index.lexical, memory.index.catalogue, memory.index.semantic.index)
+        before, index = toy.texts, (memory.index.lexical, memory.index.metadata, memory.index.semantic.index)
         for n in range(20):
             memory.write(f"sail boat harbour sea {n}", id=f"new {n}")
             assert f"new {n}" in ids(memory.search(f"sea {n}", 100))
         assert toy.texts == before + 40, "a question is embedded once, and a memory once"
         assert read["entries"] == 20 and read["vectors"] <= 2 * 20
-        assert index == (memory.index.lexical, memory.index.catalogue, memory.index.semantic.index)
+        assert index == (memory.index.lexical, memory.index.metadata, memory.index.semantic.index)
 
 
 def test_a_write_costs_the_same_in_a_large_store(tmp_path: Path, clock: ManualClock) -> None:

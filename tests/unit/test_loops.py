@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
 from rlm.core.text import tokens
-from rlm.search.fusion import FEW, HEADS, TRUE, Candidates, Nearness
+from rlm.search.fusion import EXACT, HEAD_CODES, KERNEL_TOP_K, Candidates, RescorePolicy
 from rlm.search.lexical.lexical_index import LexicalIndex
-from rlm.search.metadata_table import Catalogue
+from rlm.search.metadata_table import MetadataTable
 from rlm.search.query_vector import quantize_sample
 from rlm.search.scorer import Scorer
 from rlm.search.vector.quantizer import VectorCodes, arg_lowest, binary_code, code_scores, encode, hamming_distances
@@ -162,9 +162,9 @@ def test_order_and_repetition_do_not_matter_to_a_late_term() -> None:
     assert fast == plain and any(fast)
 
 
-def facts(n: int, rng: np.random.Generator) -> Catalogue:
+def facts(n: int, rng: np.random.Generator) -> MetadataTable:
     "Memories in two scripts, of several conversations or none, by several speakers or nobody."
-    made, said = Catalogue(), ("When was the boat sold?", "지난주에 배를 샀어", "Thanks!", "I saw it yesterday in May", "배가 뭐야")
+    made, said = MetadataTable(), ("When was the boat sold?", "지난주에 배를 샀어", "Thanks!", "I saw it yesterday in May", "배가 뭐야")
     made.add([Entry(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
                     None if rng.random() < 0.2 else f"s{int(rng.integers(4))}", (None, "Mina", "Joon")[int(rng.integers(3))],
                     ("user", None)[int(rng.integers(2))]) for i in range(n)])
@@ -172,18 +172,18 @@ def facts(n: int, rng: np.random.Generator) -> Catalogue:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(1, 400), st.integers(0, 99), st.sampled_from([1, 3, 10, 60, FEW + 1, 500]),
-       st.sampled_from(["When did Mina buy the boat in May?", "배는 언제 샀어?", "boat"]), st.sampled_from([TRUE, HEADS]))
-def test_the_best_are_the_same_and_in_the_same_order(n: int, seed: int, k: int, question: str, by: Nearness) -> None:
+@given(st.integers(1, 400), st.integers(0, 99), st.sampled_from([1, 3, 10, 60, KERNEL_TOP_K + 1, 500]),
+       st.sampled_from(["When did Mina buy the boat in May?", "배는 언제 샀어?", "boat"]), st.sampled_from([EXACT, HEAD_CODES]))
+def test_the_best_are_the_same_and_in_the_same_order(n: int, seed: int, k: int, question: str, by: RescorePolicy) -> None:
     rng, ranking = np.random.default_rng(seed), Scorer()
-    ranking.catalogue = facts(n, rng)
-    cues = ranking.cues(question)
+    ranking.metadata = facts(n, rng)
+    features = ranking.query_features(question)
     numbers = np.sort(rng.permutation(n)[:rng.integers(1, n + 1)])
     words, meaning = ((rng.integers(0, 4, len(numbers)) / 4).astype(np.float32) for _ in range(2))  # many are equal, some are nothing
     true = (rng.integers(0, 4, n + 1) / 4).astype(np.float32)
     some = Candidates(numbers, words, meaning, by)
-    fast, plain = both(lambda: [(r.seq, r.score, dict(r.parts)) for r in ranking.rank(cues, some, k, lambda s: true[s])])
-    assert fast == plain and len(fast) >= min(k, np.count_nonzero((words > 0) | (meaning > 0))) * (by is TRUE)
+    fast, plain = both(lambda: [(r.seq, r.score, dict(r.parts)) for r in ranking.rank(features, some, k, lambda s: true[s])])
+    assert fast == plain and len(fast) >= min(k, np.count_nonzero((words > 0) | (meaning > 0))) * (by is EXACT)
     assert [score for _, score, _ in fast] == sorted((score for _, score, _ in fast), reverse=True)
 
 
