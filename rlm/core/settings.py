@@ -137,6 +137,9 @@ class Settings:
     secrets: str = setting(
         "redact", "Passwords, keys and card numbers in a memory's text: 'redact' them, 'refuse' the memory, or 'allow' them.",
         lambda v: _word(v, ("redact", "refuse", "allow")))
+    supersede: str = setting(
+        "on", "Whether a newer statement ends the older one about the same thing, as 'I moved to Busan' ends 'I live in Seoul'.",
+        lambda v: _word("on" if v is True else v, ("on", "off")))
     model: str = setting(
         "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
     openai_url: str = setting(
