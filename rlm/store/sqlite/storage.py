@@ -21,10 +21,12 @@ from .database import SQLiteDatabase, backup
 from .edges import EdgeTable
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
 from .events import EventLog, Generation
+from .facts import FactTable
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable, NamespaceSummary
 from .provenance import ProvenanceTables
+from .rejections import RejectionTable
 from .runs import RunTable
 from .slots import AttentionTable
 from .vectors import VectorTable
@@ -45,7 +47,7 @@ class SQLiteStorage:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance, self.vectors = AttentionTable(db), RunTable(db), ProvenanceTables(db), VectorTable(db)
-        self.derived_files = DerivedFiles(db)
+        self.derived_files, self.facts, self.rejections = DerivedFiles(db), FactTable(db), RejectionTable(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
         if owns_database and not db.read_only:
