@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text import composed
+from ..core.text import compose_hangul
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
 _MONTHS = ("january", "february", "march", "april", "may", "june",
@@ -143,7 +143,7 @@ def cues_in(question: str,                         # as it was asked
             known: Mapping[str, Collection[int]],  # a part of a name → the numbers of those who have it
             ) -> Cues:
     "What a question says besides its words."
-    text = question if question.isascii() else composed(question)
+    text = question if question.isascii() else compose_hangul(question)
     folded, which = text.casefold(), script(text)
     if len(known) <= FEW and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
         return _NOTHING_BUT[which]
