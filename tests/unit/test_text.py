@@ -190,10 +190,10 @@ PIECES = ["a", "'", "1,", "1.", "a-", "-", "가", "을", "東", "A", "aB", "\u03
 @pytest.mark.parametrize("piece", PIECES)
 def test_long_text_takes_linear_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    start = time.perf_counter()
+    start = time.process_time()
     assert tokens(text) or not text.strip()
     sentence_spans(text)
-    assert time.perf_counter() - start < 5  # measured: at most .4
+    assert time.process_time() - start < 5  # measured: at most .4
 
 
 ENGLISH = "Hey Caroline! I went to the LGBTQ support group yesterday and it was so powerful. " \
@@ -210,10 +210,10 @@ def test_a_chat_turn_takes_microseconds(turn: str) -> None:
 
 
 def _seconds(turn: str) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(1000):
         tokens(turn)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 @given(texts)
@@ -253,7 +253,8 @@ def test_forms_of_a_korean_word_have_one_stem(forms: str, stem: str) -> None:
 
 
 def test_a_korean_word_keeps_what_is_no_ending() -> None:
-    assert [split_ending(w)[0] for w in ["가을", "마을", "사이", "사과", "고양이", "있다"]] == ["가을", "마을", "사이", "사과", "고양이", "있"]
+    words = ["가을", "마을", "사이", "사과", "고양이", "있다"]
+    assert [split_ending(w)[0] for w in words] == ["가을", "마을", "사이", "사과", "고양이", "있"]
 
 
 @pytest.mark.parametrize(("words", "read"), [
