@@ -69,7 +69,7 @@ class AnchoredSearch(LinkedMemory):
         if chosen.as_of is None and not self.index.ready():
             self.anchors.radius(self.anchors.choose(None, slot), radius)  # refuses what there is not
             return super().search(query, k, **filters) if fallback else Hits(query, chosen, (), source="building")
-        asked = self._query(query, words, self.index.meaning.model)
+        asked = self._query(query, words, self.index.semantic.model)
         near = AnchoredSearcher(self.index, self.graph, self.anchors, self.settings.anchor_boost)
         found = near.search(asked, count, chosen, slot, radius, fallback)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)

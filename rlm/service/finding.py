@@ -223,7 +223,7 @@ class SearchingMemory(AskingMemory):
         words, chosen = self._asked(query, filters)
         if chosen.as_of is not None or not self.index.ready():
             return Hits(query, chosen, self._full_text(words, chosen, count), source="full text")
-        found = self.index.answers(self._query(query, words, self.index.meaning.model), count, chosen)
+        found = self.index.answers(self._query(query, words, self.index.semantic.model), count, chosen)
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
         return Hits(query, chosen, hits, ranked_by=self.index.ranked_by())
 

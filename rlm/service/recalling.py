@@ -19,7 +19,7 @@ from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from .anchored import AnchoredMemory
 from .finding import read_k
 from .results import Hit, Hits
-from ..search.ranked_list import EQUAL
+from ..search.ranked_list import SCORE_EPSILON
 from ..store.records import MemoryRecord
 
 LAYERS: Mapping[str, str] = {"working_memory": "working memory", "cache": "cache", "checkpoint": "checkpoint", "ltm_fallback": ""}
@@ -53,7 +53,7 @@ class AttendingMemory(AnchoredMemory):
 # %% ../../nbs/70_service/71b_recalling.ipynb #f3d13fae
 def _hits(found: Sequence[RecalledMemory], records: Mapping[int, MemoryRecord], layer: str) -> tuple[Hit, ...]:
     "As hits, those that are equal by id."
-    there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / EQUAL), records[r.seq].id))
+    there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id))
     return tuple(Hit(n, r.score, records[r.seq], _parts(r.parts), layer) for n, r in enumerate(there, start=1))
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rlm.search.query_features as cues
+import rlm.search.query_features as features
 from rlm import Memory
 
 WORDS = ("in", "of", "May", "MAY", "may", "Jan.", "\u017feptember", "SEPT", "march", "12", "3rd", "2023", "20231", "1999-05",
@@ -21,17 +21,18 @@ KNOWN = {"mina": {0}, "민아": {1, 2}, "joon": {3}, "준": {4}, "kim": {5}}
 
 @given(QUESTIONS)
 def test_nothing_is_hidden(question: str) -> None:
-    whole = cues.cues_in(question, KNOWN)
+    whole = features.extract_query_features(question, KNOWN)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cues, "_HINTS", re.compile(""))  # which is in every question
-        patch.setattr(cues, "FEW", -1)
-        assert whole == cues.cues_in(question, KNOWN) and whole.script == cues.script(unicodedata.normalize("NFC", question))
+        patch.setattr(features, "_HINTS", re.compile(""))  # which is in every question
+        patch.setattr(features, "FEW_NAMES", -1)
+        assert whole == features.extract_query_features(question, KNOWN)
+        assert whole.script == features.dominant_script(unicodedata.normalize("NFC", question))
 
 
 def test_there_is_something_to_hide() -> None:
-    assert cues.dates_in("in \u017feptember") == (cues.Date(None, 9),)  # which folds to an s, and which patterns take for one
-    assert cues.dates_in("11월") and cues.dates_in("1999-05") and cues.asks_when("WHEN") and cues.asks_when("몇시")
-    assert cues.speakers_in("\u212aim", KNOWN) == {5} and cues.speakers_in("민아가", KNOWN) == {1, 2}
+    assert features.dates_in("in \u017feptember") == (features.PartialDate(None, 9),)  # it folds to an s, and patterns take it for one
+    assert features.dates_in("11월") and features.dates_in("1999-05") and features.asks_when("WHEN") and features.asks_when("몇시")
+    assert features.named_speakers("\u212aim", KNOWN) == {5} and features.named_speakers("민아가", KNOWN) == {1, 2}
 
 
 def test_korean_in_letters_says_what_it_says_in_syllables() -> None:
@@ -48,5 +49,5 @@ def test_korean_in_letters_says_what_it_says_in_syllables() -> None:
 
 def test_marks_in_any_number_and_order_take_no_time() -> None:
     began = time.perf_counter()
-    assert cues.cues_in("When? a" + "\u0301\u0316" * 100_000, KNOWN) == cues.Cues(when=True, script=-1)
+    assert features.extract_query_features("When? a" + "\u0301\u0316" * 100_000, KNOWN) == features.QueryFeatures(when=True, script=-1)
     assert time.perf_counter() - began < 2  # to compose them takes seven seconds
