@@ -175,6 +175,7 @@ class SearchCoordinator:
                            keywords: Sequence[str] | None = None,    # words to search for; None: all its words
                            top_k: int = 10,                          # largest number of memories
                            filters: Filters = EVERYTHING,            # conditions about the present: without `as_of`
+                           terms: Sequence[str] | None = None,       # distinct tokens of the words to search for; None: they are cut here
                            ) -> dict[str, Any]:
         """Return the best memories as `results`, with `source`, the layer that knew them, `search_time_ms` without the model's
         time, and `result_count`. Raises `InvalidInput` for a vector that can't be compared."""
@@ -190,9 +191,10 @@ class SearchCoordinator:
                 elif query_embedding is None and model not in (None, embedded_for):
                     source = ""  # the lock is free while the question is embedded
                 else:
-                    terms = tuple(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
+                    if terms is None:
+                        terms = list(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
                     usable = vector if query_embedding is not None or embedded_for == model else None
-                    source, ranked, slot = self._answer(user_input, terms, self._checked(usable), key, filters, now)
+                    source, ranked, slot = self._answer(user_input, tuple(terms), self._checked(usable), key, filters, now)
                 if source:
                     took = time.perf_counter() - began
                     self.counts.add(source, took)
