@@ -109,17 +109,17 @@ def asked_for(index: SearchIndex,  # in a `moment`
               query: Query,        # what is asked
               ) -> Iterator[None]:
     "Ask words, then meaning, each on its own."
-    plan, passing = index.lexical.plan(index.wanted(index.cues(query.text), query.terms)), index.passing(EVERYTHING)
+    plan, passing = index.lexical.plan(index.wanted(index.query_features(query.text), query.terms)), index.passing(EVERYTHING)
     if index.few:
         index.lexical.score_all(plan)
     else:
-        index.lexical.search(plan, index.width(POOL), None if passing is None else passing.numbers)
+        index.lexical.search(plan, index.width(POOL), None if passing is None else passing.mask)
     yield
-    asked = index.meaning.ask(query.vector)
+    asked = index.semantic.measure(query.vector)
     if index.few:
         index.searcher.candidates.standing(asked)
     else:
-        index.meaning.nearby(asked, index.width(POOL))
+        index.semantic.candidates(asked, index.width(POOL))
     yield
 
 # %% ../../nbs/95_bench/09_speed.ipynb #e42163e6
@@ -164,7 +164,7 @@ def restricted(memory: Memory,  # open
     parts = {"one role": {"role": "user"}, "one speaker": {"speaker": SPEAKERS[0]}, "one conversation": {"session": "s7"}}
     rows = [timing(f"search within {part}, {n:,} memories", asking(memory, some.questions, **filters)) for part, filters in parts.items()]
     queries = [query_of(some, i) for i in range(20 if n > 100_000 else 60)]
-    share = recall_of(memory.index, queries, filters=Filters(role="user"), kept=memory.index.catalogue["user"])
+    share = recall_of(memory.index, queries, filters=Filters(role="user"), kept=memory.index.metadata["user"])
     return [*rows, Row(f"recall@10 of the exact fusion within one role, {n:,} memories", "", digits(float(np.mean(share))),
                        min=digits(min(share)), n=len(share), better="higher", target=0.95)]
 

@@ -21,9 +21,9 @@ from .links import add_links, calibrated_similarity
 from ..store.protocols import Write
 from ..store.embedding_model import unit
 from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
-from ..store.meaning import StoredVectors
+from ..search.vector.stored_vectors import StoredVectors
 from ..store.records import Event, MemoryRecord, read_confidence, read_count
-from ..store.vector_codes import centred
+from ..search.vector.quantizer import center
 
 # %% ../../nbs/40_recall/08_anchored_write.ipynb #4a081d52
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class AnchoredWriter:
             return np.zeros(len(others), np.float32)
         source = StoredVectors(self.graph.backend, stamp, self.graph.namespace)
         seqs, _, vectors = source.vectors_of([seq, *others.tolist()])
-        rows, places = centred(vectors, source.mean), np.unique(seqs, return_inverse=True)
+        rows, places = center(vectors, source.mean), np.unique(seqs, return_inverse=True)
         mean = np.zeros((len(places[0]), rows.shape[1]), np.float32)
         np.add.at(mean, places[1], rows)
         where = {int(s): v for s, v in zip(places[0], unit(mean), strict=True)} if len(rows) else {}

@@ -23,10 +23,10 @@ from ..core.errors import InvalidInput
 from ..core.text import clip
 from ..store.sqlite.slots import SLOTS, AnchorRow
 from ..store.embedding_model import Vectors, unit
-from ..store.meaning import StoredVectors
+from ..search.vector.stored_vectors import StoredVectors
 from ..store.records import Event, stored_id
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.vector_codes import centred
+from ..search.vector.quantizer import center
 from ..store.embedding_model import EmbeddingModelInfo
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #2febecd5
@@ -97,7 +97,7 @@ class TopicSpace:
         if vector is None or stamp is None or len(vector) != stamp.dim:
             return None
         source = StoredVectors(self.backend, stamp, self.namespace)
-        return np.asarray(centred(stamp.calibration.level(vector)[None], source.mean)[0], np.float32)
+        return np.asarray(center(stamp.calibration.level(vector)[None], source.mean)[0], np.float32)
 
     def topic_of(self,
                  seq: int,  # number of a memory
@@ -108,7 +108,7 @@ class TopicSpace:
             return None
         source = StoredVectors(self.backend, stamp, self.namespace)
         _, _, vectors = source.vectors_of([seq])
-        return unit(centred(vectors, source.mean).sum(axis=0)) if len(vectors) else None
+        return unit(center(vectors, source.mean).sum(axis=0)) if len(vectors) else None
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #f935f1fc
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from .neighbourhood import Floats, Ints
 from .working_memory import Slot, WorkingMemory, read_slots, write_slots
 from ..search.search_index import SearchIndex
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.feed import changed_seqs
-from ..search.ranked_list import Best, Ranked
+from ..search.ranked_list import RankedList, RankedMemory
 
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them
@@ -101,23 +100,23 @@ class StoreWatcher:
     def _look_at_index(self, event: int) -> tuple[frozenset[int] | None, bool]:
         "Return memories that are new or different since the last look, None for all; and whether any answer may be."
         index, before = self.index, self._mark
-        size, count = index.catalogue["seq"].size, index.lexical.documents
-        self._mark = index.catalogue, index.numbering, size, count, index.mix
-        if before is None or before[0] is not index.catalogue or before[1] != index.numbering:
-            changed = changed_seqs(self.db, index.namespace, event)
-            return None if changed is None else changed.around, True
-        new = frozenset(index.catalogue["seq"][before[2]:].tolist())
+        size, count = index.metadata["seq"].size, index.lexical.documents
+        self._mark = index.metadata, index.numbering, size, count, index.mix
+        if before is None or before[0] is not index.metadata or before[1] != index.numbering:
+            changed = index.backend.change_feed.changes(index.namespace, event)
+            return None if changed is None else changed.affected, True
+        new = frozenset(index.metadata["seq"][before[2]:].tolist())
         return new, bool(new) or count != before[3] or index.mix is not before[4]
 
     def span(self,
              now: float,  # the present, in seconds since 1970
              ) -> tuple[float, float]:
         "Return from when until when no memory expires, in seconds since 1970."
-        if self.index.catalogue.unlimited:
+        if self.index.metadata.all_recallable:
             return ALWAYS
         event, low, high = self._span[1:]
         if self._span[0] != self.position[0] or event != self.position[1] or not low <= now < high:
-            ends = self.index.catalogue["end"]
+            ends = self.index.metadata["end"]
             low, high = float(ends[ends <= now].max(initial=-np.inf)), float(ends[ends > now].min(initial=np.inf))
             self._span = (*self.position, low, high)
         return low, high
@@ -173,7 +172,7 @@ class FullAnswer(NamedTuple):
     text: str  # the question
     model: str | None  # name of the model of its vector
     unit: Floats | None  # place of the question: centred, of length 1; None: it has no vector
-    ranked: Sequence[Ranked]  # the answer, best first
+    ranked: Sequence[RankedMemory]  # the answer, best first
     compared: Callable[[], Ints]  # returns the memories it was compared with, best first
     at: datetime  # moment of the question
 
@@ -190,16 +189,16 @@ class AttentionState:
         self.index, self.clock, self.checkpoints, self.local = index, clock, checkpoints, local
         self.working_memory, self.cache, self.unsaved = WorkingMemory(), AnswerCache(), 0.0
         self.pending = list[FullAnswer]()  # answers that nothing was learned from yet
-        self.local_answers = list[tuple[str, Best, float]]()  # slots that led to answers, the answers, and when, in seconds since 1970
+        self.local_answers = list[tuple[str, RankedList, float]]()  # slots that led to answers, the answers, times in seconds since 1970
 
     @property
     def model(self) -> str | None:
         "Return the name of the model of the store's vectors, as far as the index knows."
-        return self.index.meaning.model
+        return self.index.semantic.model
 
     def fits(self) -> bool:
         "Tell whether the slots are of the vectors that the store has now."
-        model, dim = self.model, 0 if (stamp := self.index.meaning.stamp) is None else stamp.dim
+        model, dim = self.model, 0 if (stamp := self.index.semantic.stamp) is None else stamp.dim
         return all(s.model == model and (s.embedding is None or len(s.embedding) == dim) for s in self.working_memory.slots.values())
 
     def subject(self,
@@ -258,7 +257,7 @@ class AttentionState:
         "Make checkpoints of an answer, unless it is gone by now, or vectors are another model's."
         ranked = answer.ranked
         with self.index.held():
-            there = self.index.catalogue.numbers([r.seq for r in ranked]).size == len(ranked)
+            there = self.index.metadata.docs([r.seq for r in ranked]).size == len(ranked)
             if not (there and answer.model == self.model and self.fits()):
                 return
             unit, seqs = self.local.centre_of(np.array([r.seq for r in ranked[:SUBJECT_HITS]])), frozenset(r.seq for r in ranked)

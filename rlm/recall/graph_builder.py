@@ -20,7 +20,7 @@ from ..core.errors import InvalidInput
 from .knn import NearestNeighbors, NormalizedVectors, normalized_vectors, pair_cosines
 from .links import LinkWeights, calibrated_similarity, passes_threshold, prune
 from ..store.sqlite.edges import SIM, TAG, TIME, Floats, Ints, Links, Threads, links
-from ..store.meaning import StoredVectors
+from ..search.vector.stored_vectors import StoredVectors
 from ..store.records import Event
 from ..store.sqlite.storage import SQLiteStorage
 

@@ -17,12 +17,12 @@ from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION
 from .index_file import index_path, read_index, write_index
 from .scorer import Scorer
-from .metadata_table import Catalogue, catalogue_arrays, catalogue_from
-from ..store.feed import Changes, changed_seqs, entries
+from .metadata_table import MetadataTable, metadata_arrays, metadata_from_arrays
+from ..store.protocols import ChangeSet
 from .lexical.lexical_index import LexicalIndex
-from ..store.meaning import Meaning
+from .semantic_index import SemanticIndex
 from .ranker import load_ranker
-from .score_weights import MIX, Weigher
+from .score_weights import DEFAULT_WEIGHTS, Ranker
 from ..store.sqlite.database import identity_of
 from ..store.sqlite.storage import SQLiteStorage
 
@@ -39,19 +39,19 @@ class NamespaceIndex:
     def __init__(self,
                  backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition to index
-                 mix: Weigher | None = None,  # weights of the parts of a score; None: as learned here, else the usual `Mix`
+                 mix: Ranker | None = None,  # weights of the parts of a score; None: as learned here, else the usual `ScoreWeights`
                  ) -> None:
         self.backend, self.db, self.namespace = backend, backend.db, namespace
-        self.lexical, self.catalogue, self.meaning = LexicalIndex(), Catalogue(), Meaning(backend, namespace)
-        self.scorer = Scorer(mix or MIX, self.catalogue, self.lexical)
+        self.lexical, self.metadata, self.semantic = LexicalIndex(), MetadataTable(), SemanticIndex(backend, namespace)
+        self.scorer = Scorer(mix or DEFAULT_WEIGHTS, self.metadata, self.lexical)
         self._fixed, self._snapshot = mix is not None, ""
         self.position = "", 0  # the store's identity and the last event known here: the same object while nothing changes here
         self._whole, self._unkept, self._lock = False, 0, backend.db.shared_lock()
         self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int, int], tuple[str, int]]]()  # connection → current at that moment
 
-    def _replace(self, lexical: LexicalIndex, catalogue: Catalogue) -> None:
-        self.lexical, self.catalogue = lexical, catalogue
-        self.scorer.replace_index(catalogue, lexical)
+    def _replace(self, lexical: LexicalIndex, metadata: MetadataTable) -> None:
+        self.lexical, self.metadata = lexical, metadata
+        self.scorer.replace_index(metadata, lexical)
         self.numbering += 1
 
     def load(self,
@@ -61,12 +61,12 @@ class NamespaceIndex:
         folder = self.backend.derived_files.folder
         found = read_index(index_path(folder, "words", self.namespace), self._stamp(identity)) if folder else None
         if found:
-            self._replace(LexicalIndex.from_arrays(found[1]), catalogue_from(found[1]))
+            self._replace(LexicalIndex.from_arrays(found[1]), metadata_from_arrays(found[1]))
             self.position, self._whole = (identity, found[0]["position"]), False
 
     def _begin(self) -> frozenset[int]:
         "An index of nothing, and all that is to be read."
-        self._replace(LexicalIndex(), Catalogue())
+        self._replace(LexicalIndex(), MetadataTable())
         return frozenset(self.backend.memories.seqs(self.namespace))
 
     def _stamp(self, identity: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class NamespaceIndex:
     def keep(self) -> None:
         "Put the index into its files, if much has been read since they were made."
         folder = self.backend.derived_files.folder
-        if folder is None or max(self._unkept, self.meaning.unkept) < KEPT or self.db.current().active:
+        if folder is None or max(self._unkept, self.semantic.unsaved) < KEPT or self.db.current().active:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             line, last = self.backend.position()
@@ -84,18 +84,18 @@ class NamespaceIndex:
             if self._unkept >= KEPT:
                 self._unkept, (identity, last) = 0, self.position
                 self.lexical.compact()
-                arrays = self.lexical.to_arrays() | catalogue_arrays(self.catalogue)
+                arrays = self.lexical.to_arrays() | metadata_arrays(self.metadata)
                 write_index(self.backend.derived_files, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
-            if self.meaning.unkept >= KEPT:
-                self.meaning.keep()
+            if self.semantic.unsaved >= KEPT:
+                self.semantic.save()
 
     def _read(self, seqs: Sequence[int], batch: int = 5000) -> None:
         "Read these memories into the index."
         many, starts = len(seqs) > 4 * batch, range(0, len(seqs), batch)
         for start in tqdm(starts, "indexing", disable=None, leave=False) if many else starts:  # None: quiet where nobody watches a terminal
-            some = entries(self.db, seqs[start:start + batch])
+            some = self.backend.change_feed.documents(seqs[start:start + batch])
             if some:
-                self.catalogue.add(some)
+                self.metadata.add(some)
             for e in some:
                 self.lexical.add(e.columns.get("text", ()), {c: w for c, w in e.columns.items() if c != "text"})
             self.lexical.flush()
@@ -108,22 +108,22 @@ class NamespaceIndex:
             newest = self.db.query("SELECT id, parameters FROM snapshots WHERE namespace = ? AND learner = 'ranker' "
                                    "ORDER BY created_at DESC, rowid DESC LIMIT 1", (self.namespace,)) or [("", b"")]
             if newest[0][0] != self._snapshot:
-                self.scorer.mix = load_ranker(newest[0][1]) if newest[0][0] else MIX
+                self.scorer.ranker = load_ranker(newest[0][1]) if newest[0][0] else DEFAULT_WEIGHTS
                 self._snapshot = newest[0][0]
 
     def _read_again(self, changed: Collection[int]) -> None:
-        for number in self.catalogue.remove(changed).tolist():
+        for number in self.metadata.remove(changed).tolist():
             self.lexical.remove(number)
         self._read(sorted(changed))
-        if self.catalogue["seq"].size > 2 * self.lexical.documents + GAPS:
+        if self.metadata["seq"].size > 2 * self.lexical.documents + GAPS:
             self.lexical.renumber()
-            self.catalogue.renumber()
+            self.metadata.renumber()
             self.numbering += 1
 
     @property
     def is_current(self) -> bool:
         "Whether it knows all that is in the store."
-        if not (self._whole and self.meaning.intact):
+        if not (self._whole and self.semantic.is_valid):
             return False
         connection, said = self.db.current(), self.db.change_token()
         if said is not None and self._seen.get(connection) == (said, self.position):
@@ -142,18 +142,18 @@ class NamespaceIndex:
     def _follow(self, position: tuple[str, int]) -> None:
         changes, after = self._changed(position), self.position[1]
         self.position, self._whole = ("", 0), False  # should this be interrupted, it begins anew
-        changed = self._begin() if changes is None else changes.around
+        changed = self._begin() if changes is None else changes.affected
         self._read_again(changed)
-        self.meaning.sync(*(() if changes is None else (after, changes.own)))
+        self.semantic.refresh(*(() if changes is None else (after, changes.changed)))
         self._take_ranker()
         self.position, self._whole, self._unkept = position, True, self._unkept + len(changed)
 
-    def _changed(self, position: tuple[str, int]) -> Changes | None:
+    def _changed(self, position: tuple[str, int]) -> ChangeSet | None:
         "What is to be read again; None: everything, into a new index."
         if self.position[0] != position[0]:
             self.load(position[0])
         known = position[0] == self.position[0] and position[1] >= self.position[1]
-        return changed_seqs(self.db, self.namespace, self.position[1]) if known else None
+        return self.backend.change_feed.changes(self.namespace, self.position[1]) if known else None
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -170,8 +170,8 @@ class NamespaceIndex:
         "Whose vectors a question must be embedded by; None when there are none."
         with self._lock:
             self.sync()
-            return self.meaning.model
+            return self.semantic.model
 
     def close(self) -> None:
         "Wait for work that is under way."
-        self.meaning.close()
+        self.semantic.close()

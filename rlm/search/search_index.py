@@ -12,20 +12,20 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numpy.typing import NDArray
 
-from .candidates import EVERYTHING, Passing, Query, Retrieved
-from .explainer import Answer, Explainer, Shares
+from .candidates import EVERYTHING, AllowedDocs, Query, CandidateSet
+from .explainer import ExplainedHit, Explainer, Shares
 from .index_builder import SLOW, IndexBuilder
 from .namespace_index import NamespaceIndex
 from .searcher import Searcher
-from .metadata_table import Catalogue
-from .query_features import Cues
-from ..store.feed import Reader
+from .metadata_table import MetadataTable
+from .query_features import QueryFeatures
+from ..store.sqlite.memories import RecordCache
 from ..store.filters import Filters
 from .lexical.lexical_index import LexicalIndex
-from ..store.meaning import Meaning
-from .ranked_list import Best
+from .semantic_index import SemanticIndex
+from .ranked_list import RankedList
 from .fusion import Candidates, Refine
-from .score_weights import Mix, Weigher
+from .score_weights import ScoreWeights, Ranker
 from ..store.records import MemoryRecord
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.sqlite.storage import SQLiteStorage
@@ -37,7 +37,7 @@ class SearchIndex:
     def __init__(self,
                  backend: SQLiteStorage,      # the store
                  namespace: str,              # the partition to index
-                 mix: Weigher | None = None,  # weights of the parts of a score; None: as learned here, else the usual `Mix`
+                 mix: Ranker | None = None,  # weights of the parts of a score; None: as learned here, else the usual `ScoreWeights`
                  slow: int = SLOW,            # number of memories from which on a thread reads them
                  ) -> None:
         self.index = NamespaceIndex(backend, namespace, mix)
@@ -45,13 +45,13 @@ class SearchIndex:
         self.explainer, self.builder = Explainer(self.searcher), IndexBuilder(self.index, slow)
 
     @property
-    def mix(self) -> Weigher:
+    def mix(self) -> Ranker:
         "Return the weights of the parts of a score, or what learned them; it can be set."
-        return self.index.scorer.mix
+        return self.index.scorer.ranker
 
     @mix.setter
-    def mix(self, mix: Weigher) -> None:
-        self.index.scorer.mix = mix
+    def mix(self, mix: Ranker) -> None:
+        self.index.scorer.ranker = mix
 
     @property
     def backend(self) -> SQLiteStorage:
@@ -69,9 +69,9 @@ class SearchIndex:
         return self.index.namespace
 
     @property
-    def catalogue(self) -> Catalogue:
-        "Return the facts about memories."
-        return self.index.catalogue
+    def metadata(self) -> MetadataTable:
+        "Return the metadata of memories."
+        return self.index.metadata
 
     @property
     def lexical(self) -> LexicalIndex:
@@ -79,9 +79,9 @@ class SearchIndex:
         return self.index.lexical
 
     @property
-    def meaning(self) -> Meaning:
+    def semantic(self) -> SemanticIndex:
         "Return the vectors."
-        return self.index.meaning
+        return self.index.semantic
 
     @property
     def position(self) -> tuple[str, int]:
@@ -99,9 +99,9 @@ class SearchIndex:
         return self.index.is_current
 
     @property
-    def usual(self) -> Mix:
+    def usual(self) -> ScoreWeights:
         "Return the weights; the usual ones, where a learned ranker weighs."
-        return self.index.scorer.usual
+        return self.index.scorer.linear_weights
 
     @property
     def few(self) -> bool:
@@ -109,7 +109,7 @@ class SearchIndex:
         return self.searcher.candidates.few
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> RecordCache:
         "Return what reads records, nothing twice while the store stays as it is."
         return self.explainer.reader
 
@@ -146,45 +146,45 @@ class SearchIndex:
         self.builder.close()
 
     def ranked_by(self) -> str:
-        "Return what a learned ranker was trained on; empty for a `Mix`."
+        "Return what a learned ranker was trained on; empty for a `ScoreWeights`."
         return self.index.scorer.trained_on
 
-    def cues(self,
-             query: str,  # the question as it was asked
-             ) -> Cues:
+    def query_features(self,
+                       query: str,  # question as it was asked
+                       ) -> QueryFeatures:
         "Return what a question says besides its words."
-        return self.index.scorer.cues(query)
+        return self.index.scorer.query_features(query)
 
     def rank(self,
-             cues: Cues,  # what the question says besides its words
+             features: QueryFeatures,  # what the question says besides its words
              candidates: Candidates,  # memories with words and meaning scored
              k: int,  # how many
              refine: Refine | None = None,  # function from memories to their true deviations
-             ) -> Best:
+             ) -> RankedList:
         "Return the best `k` candidates, and all equal to the last of them."
-        return self.index.scorer.rank(cues, candidates, k, refine)
+        return self.index.scorer.rank(features, candidates, k, refine)
 
     def blank(self) -> NDArray[np.float32]:
         "Return zeros, at least one for each conversation; they are to be left blank."
-        return self.index.scorer.blank()
+        return self.index.scorer.session_buffer()
 
     def weights(self) -> NDArray[np.float64]:
         "Return the weight of each part here, in the order of `PARTS`."
         return self.index.scorer.weights()
 
     def wanted(self,
-               cues: Cues,  # what the question says besides its words
+               features: QueryFeatures,  # what the question says besides its words
                terms: Iterable[str],  # its tokens
                ) -> list[str]:
         "Return the terms to search for."
-        return self.searcher.candidates.wanted(cues, terms)
+        return self.searcher.candidates.wanted(features, terms)
 
     def retrieve(self,
                  query: Query,  # the question
                  pool: int,  # half as many as candidates of each kind
-                 allowed: Passing | None,  # memories that may be found; None: all
+                 allowed: AllowedDocs | None,  # memories that may be found; None: all
                  also: Collection[int] = (),  # numbers of memories that are scored in any case
-                 ) -> Retrieved:
+                 ) -> CandidateSet:
         "Return the candidates of a question; within a `moment`."
         return self.searcher.candidates.retrieve(query, pool, allowed, also)
 
@@ -196,7 +196,7 @@ class SearchIndex:
 
     def passing(self,
                 filters: Filters,  # filters about the present
-                ) -> Passing | None:
+                ) -> AllowedDocs | None:
         "Return the memories that pass filters; None: all."
         return self.searcher.filters.resolve(filters)
 
@@ -204,14 +204,14 @@ class SearchIndex:
                query: Query,  # the question
                k: int,  # how many at most
                filters: Filters = EVERYTHING,  # filters about the present
-               ) -> Best:
+               ) -> RankedList:
         "Search the namespace: the best `k`, and all equal to the last of them."
         return self.searcher.search(query, k, filters)
 
     def ranked(self,
-               found: Retrieved,  # candidates of a question
+               found: CandidateSet,  # candidates of a question
                k: int,  # how many
-               ) -> Best:
+               ) -> RankedList:
         "Return the best `k` of the candidates."
         return self.searcher.ranked(found, k)
 
@@ -219,7 +219,7 @@ class SearchIndex:
              query: Query,  # the question
              k: int,  # how many at most
              filters: Filters,  # filters about the present
-             ) -> tuple[Retrieved, Best]:
+             ) -> tuple[CandidateSet, RankedList]:
         "Return the candidates and the best of them; within a `moment`."
         return self.searcher.best(query, k, filters)
 
@@ -228,7 +228,7 @@ class SearchIndex:
               seqs: NDArray[np.int64],  # memories, each once
               k: int,  # how many at most
               filters: Filters = EVERYTHING,  # filters about the present
-              ) -> Best:
+              ) -> RankedList:
         "Return the best `k` of some memories, scored as `search` scores."
         return self.searcher.among(query, seqs, k, filters)
 
@@ -236,7 +236,7 @@ class SearchIndex:
                 query: Query,  # the question
                 k: int,  # how many at most
                 filters: Filters,  # filters about the present
-                ) -> list[Answer]:
+                ) -> list[ExplainedHit]:
         "Search the namespace: records with their scores taken apart, best first."
         return self.explainer.answers(query, k, filters)
 
@@ -263,4 +263,4 @@ class SearchIndex:
         return self.explainer.scale_of(shares)
 
     def __repr__(self) -> str:
-        return f"<index of {self.namespace!r}: {self.lexical.documents:,} memories, {self.meaning!r}>"
+        return f"<index of {self.namespace!r}: {self.lexical.documents:,} memories, {self.semantic!r}>"

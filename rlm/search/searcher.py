@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compiled import searched
-from .candidates import EVERYTHING, POOL, CandidateGenerator, FilterResolver, Query, Retrieved
+from .candidates import EVERYTHING, POOL, CandidateGenerator, FilterResolver, Query, CandidateSet
 from .namespace_index import NamespaceIndex
 from ..store.filters import Filters
-from .ranked_list import Best
-from .fusion import TRUE, Candidates
+from .ranked_list import RankedList
+from .fusion import EXACT, Candidates
 
 # %% ../../nbs/30_search/10_searcher.ipynb #975d4b33
 class Searcher:
@@ -26,18 +26,18 @@ class Searcher:
         self.index, self.candidates, self.filters = index, CandidateGenerator(index), FilterResolver(index)
 
     def ranked(self,
-               found: Retrieved,    # what came of a question
+               found: CandidateSet,    # what came of a question
                k: int,              # how many
-               ) -> Best:   # best first
+               ) -> RankedList:   # best first
         "The best `k` of the candidates, and whatever is equal to the last of them."
-        meaning = self.index.meaning
-        return self.index.scorer.rank(found.cues, found.candidates, k, lambda seqs: meaning.deviations(found.asked, seqs, true=True))
+        semantic = self.index.semantic
+        return self.index.scorer.rank(found.features, found.candidates, k, lambda seqs: semantic.z_scores(found.asked, seqs, exact=True))
 
     def search(self,
                query: Query,                 # what is asked
                k: int,                       # how many at most
                filters: Filters = EVERYTHING,  # about the present: without `as_of`
-               ) -> Best:            # best first
+               ) -> RankedList:            # best first
         "The best `k` of those that pass the filters, and whatever is equal to the last of them."
         with self.index.moment():
             _, ranked = self.best(query, k, filters)
@@ -48,29 +48,30 @@ class Searcher:
              query: Query,      # what is asked, in a `moment`
              k: int,            # how many at most
              filters: Filters,  # about the present
-             ) -> tuple[Retrieved, Best]:
+             ) -> tuple[CandidateSet, RankedList]:
         "The candidates and the best of them; once more, should the file of the vectors have been overwritten meanwhile."
         searched()
         while True:
             found = self.candidates.retrieve(query, max(POOL, 4 * k), self.filters.resolve(filters))
             ranked = self.ranked(found, k)
-            if self.index.meaning.intact:
+            if self.index.semantic.is_valid:
                 return found, ranked
             self.index.sync()
-            query = query._replace(cues=None, asked=None)
+            query = query._replace(features=None, asked=None)
 
     def among(self,
               query: Query,               # what is asked, in a `moment`
               seqs: NDArray[np.int64],    # memories, each once; those that are not in the index are passed over
               k: int,                     # how many at most
               filters: Filters = EVERYTHING,  # about the present
-              ) -> Best:          # best first
+              ) -> RankedList:          # best first
         "The best `k` of some memories, scored as `search` scores, and whatever is equal to the last of them."
-        numbers, passing = np.sort(self.index.catalogue.numbers(seqs)), self.filters.resolve(filters)
+        numbers, passing = np.sort(self.index.metadata.docs(seqs)), self.filters.resolve(filters)
         if passing is not None:
-            numbers = numbers[passing.numbers[numbers]]
-        cues, plan, asked = self.candidates.parse(query)
+            numbers = numbers[passing.mask[numbers]]
+        features, plan, asked = self.candidates.parse(query)
         words = self.index.lexical.score(plan, numbers) / np.float32(plan.idf_sum or 1.0)
-        meaning = self.index.meaning.among(asked, self.index.catalogue["seq"][numbers])
+        semantic = self.index.semantic
+        meaning = semantic.z_scores(asked, self.index.metadata["seq"][numbers], exact=semantic.is_dense)
         found = np.flatnonzero((words > 0) | (meaning > 0))
-        return self.index.scorer.rank(cues, Candidates(numbers[found], words[found], meaning[found], TRUE), k)
+        return self.index.scorer.rank(features, Candidates(numbers[found], words[found], meaning[found], EXACT), k)

@@ -7,9 +7,9 @@ import pytest
 
 from rlm import Memory
 from rlm.bench.stocked import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
+from rlm.search import semantic_index
 from rlm.search.candidates import POOL, Query
-from rlm.search.fusion import HEADS, TRUE
-from rlm.store import meaning
+from rlm.search.fusion import EXACT, HEAD_CODES
 
 SIZE = 6000  # memories: more than are compared in full, fewer than are left to an index
 
@@ -30,7 +30,7 @@ def memory(some: Stock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Me
 def test_heads_choose_what_vectors_would_have_chosen(memory: Memory, some: Stock) -> None:
     queries = [query_of(some, i) for i in range(len(some.questions))]
     with memory.index.moment():
-        assert memory.index.retrieve(queries[0], POOL, None).candidates.by is HEADS
+        assert memory.index.retrieve(queries[0], POOL, None).candidates.precision is HEAD_CODES
     assert np.mean(recall_of(memory.index, queries)) >= 0.99
     exact = Exact(memory.index)
     for query in queries[:10]:
@@ -41,11 +41,11 @@ def test_heads_choose_what_vectors_would_have_chosen(memory: Memory, some: Stock
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_filter_holds_whatever_meaning_is_computed_from(memory: Memory, some: Stock, whole: bool,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "COMPARED", SIZE if whole else 0)
+    monkeypatch.setattr(semantic_index, "EXACT_LIMIT", SIZE if whole else 0)
     allowed = {m.id for m in memory.recent(300)}
     first = min(m.valid_from for m in memory.recent(300))
     with memory.index.moment():
-        assert memory.index.retrieve(query_of(some, 0), POOL, None).candidates.by is (TRUE if whole else HEADS)
+        assert memory.index.retrieve(query_of(some, 0), POOL, None).candidates.precision is (EXACT if whole else HEAD_CODES)
     for text in some.questions[:10]:
         everywhere, hits = memory.search(text, 10), memory.search(text, 10, since=first)
         assert len(hits) == 10 and all(h.memory.valid_from >= first for h in hits)

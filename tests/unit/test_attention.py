@@ -33,8 +33,8 @@ from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
 from rlm.search.embedding.base import Kind, register_embedder
 from rlm.search.embedding.reembed import reembed
-from rlm.search.ranked_list import NONE
-from rlm.search.ranker import Example, Training, features, learn
+from rlm.search.ranked_list import EMPTY_RANKING
+from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
 from rlm.search.ranker_training import save_ranker
 from rlm.search.score_weights import PARTS
 from rlm.service.cli.attention import attention_group, status_of
@@ -155,14 +155,14 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
     index = full.index
     full.recall("boat at sea")
     with index.moment():
-        every = Neighbourhood(index, places(full.attention).vectors(), index.catalogue["seq"].astype(np.int64))
+        every = Neighbourhood(index, places(full.attention).vectors(), index.metadata["seq"].astype(np.int64))
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
             right = index.best(query, 10, Filters())[1][:10]
-            cues = index.cues(query.text)
-            walked = full.attention.local.ranker.lexical.score(index.wanted(cues, query.terms), every.units)
-            heard = every.candidates(walked.inside, index.meaning.ask(query.vector))
-            ours = index.rank(cues, heard, 10)[:10]
+            features = index.query_features(query.text)
+            walked = full.attention.local.ranker.lexical.score(index.wanted(features, query.terms), every.units)
+            heard = every.candidates(walked.inside, index.semantic.measure(query.vector))
+            ours = index.rank(features, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
 
@@ -172,14 +172,14 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
         memory.write_many([{"text": " ".join(f"{SUBJECTS[(i + j) % 6]} w{j * i}." for j in range(i * 15 + 1))} for i in range(12)])
         memory.recall("boat")
         with memory.index.moment():
-            every = Neighbourhood(memory.index, places(memory.attention).vectors(), memory.index.catalogue["seq"].astype(np.int64))
+            every = Neighbourhood(memory.index, places(memory.attention).vectors(), memory.index.metadata["seq"].astype(np.int64))
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
                 right = memory.index.best(query, 12, Filters())[1][:12]
-                cues = memory.index.cues(query.text)
-                walked = memory.attention.local.ranker.lexical.score(memory.index.wanted(cues, query.terms), every.units)
-                heard = every.candidates(walked.inside, memory.index.meaning.ask(query.vector))
-                ours = memory.index.rank(cues, heard, 12)[:12]
+                features = memory.index.query_features(query.text)
+                walked = memory.attention.local.ranker.lexical.score(memory.index.wanted(features, query.terms), every.units)
+                heard = every.candidates(walked.inside, memory.index.semantic.measure(query.vector))
+                ours = memory.index.rank(features, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
 
 
@@ -198,9 +198,9 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
             walked = lexical_candidates.score(terms, lexical.docs.passages(numbers).astype(np.int32))
             assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not lexical_candidates._sums.any()
             found, right[numbers] = lexical_candidates.best(walked, n), 0
-            assert np.allclose(found.scores, right[found.numbers], atol=1e-5) and not set(found.numbers) & set(numbers)
-            assert len(found.numbers) == min(n, np.count_nonzero(right)) and walked.left == pytest.approx(right.max(initial=0), abs=1e-5)
-            right[found.numbers] = 0
+            assert np.allclose(found.scores, right[found.docs], atol=1e-5) and not set(found.docs) & set(numbers)
+            assert len(found.docs) == min(n, np.count_nonzero(right)) and walked.left == pytest.approx(right.max(initial=0), abs=1e-5)
+            right[found.docs] = 0
             assert found.left == pytest.approx(right.max(initial=0), abs=1e-5)
 
 
@@ -297,7 +297,7 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     full.attention.local.margin = -9.0
     local = full.attention.local
     rank = local.ranker.rank
-    monkeypatch.setattr(local.ranker, "rank", lambda *given: rank(*given)._replace(ranked=NONE))
+    monkeypatch.setattr(local.ranker, "rank", lambda *given: rank(*given)._replace(ranked=EMPTY_RANKING))
     monkeypatch.setattr(local.kernel, "run", lambda *given: (None, None))  # which does the same at once
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
@@ -312,8 +312,8 @@ def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> Non
     assert full.recall(question)[0].layer == "cache"
     parts = {name: np.linspace(0, 3, 8) for name in PARTS}
     parts |= dict.fromkeys(("conversation", "before", "asks", "rarity"), np.zeros(8, int))
-    examples = [Example(features(parts), parts["words"] < 1, str(n % 2)) for n in range(8)]  # fewer words are better
-    save_ranker(full.backend, full.namespace, learn(examples, Training("a test", 8, "2026-01-01", {})), full.clock)
+    examples = [TrainingExample(feature_matrix(parts), parts["words"] < 1, str(n % 2)) for n in range(8)]  # fewer words are better
+    save_ranker(full.backend, full.ctx.namespace, train(examples, TrainingReport("a test", 8, "2026-01-01", {})), full.clock)
     hits = full.recall(question)
     assert hits[0].layer != "cache" and ids(hits) == ids(full.search(question))
     assert full.attention.counts.declined["learned ranking"] == 1
@@ -346,14 +346,14 @@ def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monke
     with index.moment():
         assert index.numbering, "there were enough gaps"
         after = engine.neighbourhoods.get(held)
-        assert (index.catalogue["seq"][after.numbers] == after.seqs).all()
+        assert (index.metadata["seq"][after.docs] == after.seqs).all()
         assert not before.current or after is before
 
 
 def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
     full.attention.state.process_pending()
-    engine, meaning, searched = full.attention.local, full.index.meaning, list[int]()
+    engine, meaning, searched = full.attention.local, full.index.semantic, list[int]()
     find, held = meaning.nearest, next(s for s in slots_of(full.attention).values() if s.embedding is not None)
     monkeypatch.setattr(meaning, "nearest", lambda *a: searched.append(1) or find(*a))
     where = held.embedding
@@ -387,7 +387,8 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
     for least in (-9.0, 1e9):
         attention.local.margin = least
         with attention.index.moment():
-            said = attention.local.search_with_checkpoints(query, attention.index.meaning.ask(query.vector), attention.state.working_memory)
+            asked = attention.index.semantic.measure(query.vector)
+            said = attention.local.search_with_checkpoints(query, asked, attention.state.working_memory)
         assert bool(said.ranked) == (least < 0) and (said.declined == "too weak") == (least > 0)
 
 
@@ -532,16 +533,16 @@ def test_an_erasure_leaves_no_question_behind(path: Path) -> None:
 def test_namespaces_are_walls(path: Path) -> None:
     with Memory(path, namespace="one", embedder=Toy()) as one, Memory(path, namespace="two", embedder=Toy()) as two:
         for memory in (one, two):
-            memory.write_many([{**t, "text": t["text"] + f" {memory.namespace}"} for t in turns(240)])
+            memory.write_many([{**t, "text": t["text"] + f" {memory.ctx.namespace}"} for t in turns(240)])
             memory.attention.local.margin = -9.0
         for n in range(6):
             for memory in (one, two):
-                assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.namespace}
+                assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.ctx.namespace}
             one.write(f"boat at sea word{n} fresh")
         for memory in (one, two):
             memory.attention.flush()
             spaces = "SELECT DISTINCT m.namespace FROM slot_refs r JOIN memories m ON m.seq = r.seq WHERE r.namespace = ?"
-            assert memory.backend.db.query(spaces, (memory.namespace,)) == [(memory.namespace,)]
+            assert memory.backend.db.query(spaces, (memory.ctx.namespace,)) == [(memory.ctx.namespace,)]
 
 
 STEPS = st.lists(st.one_of(
@@ -691,14 +692,14 @@ def test_what_is_known_of_a_question_is_forgotten_when_the_index_moves_on(path: 
     with Memory(path, embedder=Toy()) as memory, Memory(path, embedder=Toy()) as other:
         memory.write_many(said)
         memory.recall("bread")
-        cues, once = memory.index.cues, list[Any]()
+        features, once = memory.index.query_features, list[Any]()
 
         def heard_then_written(text: str) -> Any:
-            found = cues(text)
+            found = features(text)
             if not once:
                 once.append(other.delete(["m0"], erase=True))  # all is read anew, and speakers get other numbers
             return found
-        memory.index.cues = heard_then_written  # type: ignore[method-assign]
+        memory.index.query_features = heard_then_written  # type: ignore[method-assign]
         found = memory.attention.intelligent_search("What did Boris say of the piano music?", top_k=5)["results"]
         with memory.index.moment():
             right = memory.index.best(memory.query("What did Boris say of the piano music?"), 5, Filters())[1][:5]
@@ -731,13 +732,13 @@ def test_what_cant_be_learned_leaves_the_rest(full: Memory, monkeypatch: pytest.
     for n in range(4):
         full.recall(f"boat at sea word{n}")
     assert len(mind.state.pending) == mind.state.unsaved == 4
-    learn, asked = mind.state.learn, list[str]()
+    train, asked = mind.state.learn, list[str]()
 
     def fails(answer: Any) -> None:
         asked.append(answer.text)
         if len(asked) == 2:
             raise StoreError("no", "again")
-        learn(answer)
+        train(answer)
     monkeypatch.setattr(mind.state, "learn", fails)
     with pytest.raises(StoreError):
         mind.state.process_pending()
@@ -991,6 +992,6 @@ def test_slots_outlive_everything_that_they_led_to(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.delete([record.id for record in memory.recent(100)])
     with Memory(path, embedder="none") as memory:  # its index has no memory at all
-        assert not memory.recall("boat word3") and slots_of(memory.attention) and not len(memory.index.catalogue["seq"])
+        assert not memory.recall("boat word3") and slots_of(memory.attention) and not len(memory.index.metadata["seq"])
         memory.write("a new boat", id="new")
         assert ids(memory.recall("boat")) == ["new"]

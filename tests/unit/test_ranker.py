@@ -20,24 +20,24 @@ from rlm.search.ranker import (
     FEATURES,
     RAREST,
     REACH,
-    Example,
     LearnedRanker,
-    Training,
-    departures,
+    TrainingExample,
+    TrainingReport,
+    candidate_facts,
     dump_ranker,
-    facts,
-    features,
+    feature_matrix,
     fit,
-    learn,
     load_ranker,
     loss,
+    prior_penalty,
+    train,
 )
-from rlm.search.ranker_training import recorded
+from rlm.search.ranker_training import recorded_questions
 from rlm.search.score_weights import PARTS
 from rlm.service.cli import main
 
 pytestmark = pytest.mark.usefixtures("bare")
-MADE = Training("a test", 40, "2026-01-01", {"R@10": 0.5})
+MADE = TrainingReport("a test", 40, "2026-01-01", {"R@10": 0.5})
 
 
 def candidates(seed: int, count: int = 40) -> dict[str, np.ndarray]:
@@ -48,11 +48,11 @@ def candidates(seed: int, count: int = 40) -> dict[str, np.ndarray]:
                     "rarity": rng.random(count) * 5}
 
 
-def question(seed: int) -> Example:
+def question(seed: int) -> TrainingExample:
     "What answers it has middling words and much meaning: no weighted sum can say that."
     parts = candidates(seed)
     fit = -abs(parts["words"] - 1.5) + parts["meaning"] / 3
-    return Example(features(parts), fit >= np.sort(fit)[-3], str(seed % 4))
+    return TrainingExample(feature_matrix(parts), fit >= np.sort(fit)[-3], str(seed % 4))
 
 
 EXAMPLES = [question(n) for n in range(40)]
@@ -64,7 +64,7 @@ def scores(ranker: LearnedRanker, parts: Mapping[str, np.ndarray]) -> np.ndarray
 
 @pytest.fixture(scope="module")
 def ranker() -> LearnedRanker:
-    return learn(EXAMPLES, MADE)
+    return train(EXAMPLES, MADE)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30))
@@ -77,11 +77,11 @@ def test_a_stored_ranker_gives_the_same_scores(ranker: LearnedRanker, seed: int,
 
 
 def test_learning_is_the_same_each_time(ranker: LearnedRanker) -> None:
-    assert dump_ranker(learn(EXAMPLES, MADE)) == dump_ranker(ranker)
+    assert dump_ranker(train(EXAMPLES, MADE)) == dump_ranker(ranker)
 
 
 def test_a_ranker_with_trees_of_an_older_store_is_used_without_them() -> None:
-    plain = dump_ranker(learn(EXAMPLES, MADE))
+    plain = dump_ranker(train(EXAMPLES, MADE))
     older = json.dumps(json.loads(plain) | {"trees": "tree"}).encode()
     assert dump_ranker(load_ranker(older)) == plain
 
@@ -100,11 +100,11 @@ def test_learning_arrives_where_whole_steps_would_leap_to_and_fro(seed: int) -> 
     for _ in range(6):
         seen = abs(rng.normal(size=(2, 400))) ** 3
         answer = np.argsort(-seen.sum(axis=0))[rng.integers(4)] if rng.random() > 0.2 else rng.integers(400)
-        found.append(Example(seen, np.arange(400) == answer))
+        found.append(TrainingExample(seen, np.arange(400) == answer))
     usual = np.array([1.0, 0.0])
     spread = np.concatenate([e.features for e in found], axis=1).std(axis=1)
     pairs = [(e.features / spread[:, None], e.relevant / 1) for e in found]
-    penalty = 2 * 20 / len(found) * departures(usual * spread)
+    penalty = 2 * 20 / len(found) * prior_penalty(usual * spread)
     _, slope, _ = loss(fit(found, usual, 20) * spread, pairs, penalty)
     assert abs(slope).max() < 1e-4
 
@@ -115,8 +115,8 @@ def told(memory: Memory, ids: list[str]) -> dict[str, list[float]]:
     "The facts of some memories, in this order; `before` as ids."
     index = memory.index
     with index.moment():
-        numbers = index.catalogue.numbers([memory.get(i).seq for i in ids])
-        found = facts(index.catalogue, index.lexical, numbers)
+        numbers = index.metadata.docs([memory.get(i).seq for i in ids])
+        found = candidate_facts(index.metadata, index.lexical, numbers)
     return {name: values.tolist() for name, values in found.items()} | {"before": [ids[n] if n >= 0 else "" for n in found["before"]]}
 
 
@@ -208,7 +208,7 @@ def test_a_question_that_is_recorded_passes_the_guard(memory: Memory) -> None:
     key = "sk-" + "a1B2c3D4e5F6g7H8" * 2
     memory.write("My notes", id="a")
     memory.record_usage("a", query=f"what is {key} for?", success=1)
-    [kept] = recorded(memory.backend.db, memory.namespace)
+    [kept] = recorded_questions(memory.backend.db, memory.ctx.namespace)
     assert key not in kept.query and "redacted" in kept.query
     assert key not in str(memory.backend.db.query("SELECT detail_json FROM events"))
     with Memory(":memory:", clock=memory.clock, secrets="refuse") as strict:

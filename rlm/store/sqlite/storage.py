@@ -20,11 +20,13 @@ from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase, backup
 from .edges import EdgeTable
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
-from .events import EventLog, Generation
+from .events import ChangeFeed, EventLog, Generation
+from .facts import FactTable
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable, NamespaceSummary
 from .provenance import ProvenanceTables
+from .rejections import RejectionTable
 from .runs import RunTable
 from .slots import AttentionTable
 from .vectors import VectorTable
@@ -45,7 +47,8 @@ class SQLiteStorage:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance, self.vectors = AttentionTable(db), RunTable(db), ProvenanceTables(db), VectorTable(db)
-        self.derived_files = DerivedFiles(db)
+        self.derived_files, self.facts, self.rejections = DerivedFiles(db), FactTable(db), RejectionTable(db)
+        self.change_feed = ChangeFeed(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
         if owns_database and not db.read_only:
@@ -105,9 +108,10 @@ class SQLiteStorage:
              limit: int,                 # how many at most
              newest_first: bool = True,  # by position in the store, descending
              offset: int = 0,            # how many to skip first
+             below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
-        return self.memories.find(namespace, filters, limit, newest_first, offset)
+        return self.memories.find(namespace, filters, limit, newest_first, offset, below)
 
     def passes(self,
                memory_id: str,    # id of one memory

@@ -25,7 +25,7 @@ TABLES: Mapping[str, str] = {  # table → the order of its rows
     "triples": "seq, subject, predicate, object", "vectors": "seq, model, chunk", "slots": "namespace, slot",
     "slot_refs": "namespace, slot, seq",
     "runs": "created_at, run_id", "trajectories": "created_at, trajectory_id", "judgments": "trajectory_id",
-    "memory_usage": "trajectory_id, rank", "events": "id", "snapshots": "created_at, id",
+    "memory_usage": "trajectory_id, rank", "events": "id", "snapshots": "created_at, id", "rejections": "namespace, salt, digest",
 }
 _OF_MEMORY = "seq IN (SELECT seq FROM memories WHERE namespace = :n)"
 _OF_RUN = ("trajectory_id IN (SELECT t.trajectory_id FROM trajectories t JOIN runs r ON r.run_id = t.run_id "
