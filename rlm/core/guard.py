@@ -265,7 +265,7 @@ IDENTIFIERS = ("id", "reply_to")  # a name that others refer to can't be taken o
 MODES = ("redact", "refuse", "allow")
 
 
-class _Nested:
+class _ValueScreen:
     "A value with values in it, screened."
 
     def __init__(self, redact: bool) -> None:
@@ -310,7 +310,7 @@ def guarded_value(value: Any,           # value with values in it, such as a JSO
                   what: str = "value",  # its name, for the message
                   ) -> Any:
     "Return a value as it may be stored. Raises `InvalidInput` for credentials that are refused."
-    nested = _Nested(mode == "redact")
+    nested = _ValueScreen(mode == "redact")
     kept = nested.value(value)
     if mode == "refuse" and nested.secrets:
         raise InvalidInput(f"The {what} holds a {min(nested.secrets)}.", "Leave it out.")
@@ -372,7 +372,7 @@ def _screen_beside(fields: Mapping[str, Any], redact: bool) -> tuple[dict[str, A
     labels = {name: screen(fields[name], redact) for name in LABELS if isinstance(fields.get(name), str)}
     if "session" in labels:
         labels["session"] = _session(labels["session"], fields["session"])
-    nested = _Nested(redact)
+    nested = _ValueScreen(redact)
     values: dict[str, Any] = {name: s.text for name, s in labels.items() if s.text != fields[name]}
     for name in BESIDE:
         if (value := fields.get(name)) and isinstance(value, list | tuple | Mapping):
