@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from .statement import Statement, language_data, normal_value, relation_of, relation_patterns
 
@@ -36,8 +37,7 @@ def read_words(listed: str,       # words and patterns, divided by `|` and line 
                also: str = r"$.",  # one more pattern
                ) -> Words:
     "Return a list of words, those that are patterns compiled."
-    entries = [e for e in re.sub(r"\|\s+", "|", listed).split("|")] if "(" not in listed else re.split(r"\|(?![^(]*\))\s*", listed)
-    entries = [e.strip() for e in entries if e.strip()]
+    entries = [e.strip() for e in re.split(r"\|(?![^(]*\))", listed) if e.strip()]
     return Words(frozenset(e for e in entries if e.isalpha()),
                  re.compile(rf"\b(?:{'|'.join(e for e in entries if not e.isalpha())})\b|{also}"))
 
@@ -93,7 +93,7 @@ def grammar() -> Grammar:
         adverb=re.compile(rf"\b{adverb} (?=\w)", re.I), trailing_adverbs=re.compile(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
         opener=re.compile(rf"(?:(?:{alternatives('openers')})\b[\s,:;.!—–-]*)+", re.I),
         closer=re.compile(rf"(?:[\s,]+(?:{alternatives('closers')}))+$", re.I),
-        unsure=read_words(data["unsure"], r"^(?:If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably|Possibly)\b"),
+        unsure=read_words(data["unsure"], r"^(?:If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably)\b"),
         reported=read_words(data["reported"]),
         ended=re.compile(rf"\b(?:{alternatives('ended')})\b", re.I),
         pronoun=re.compile(rf"(?:{'|'.join(data['pronouns'].split())})", re.I),
@@ -127,7 +127,8 @@ def clauses(sentence: str,  # one sentence
         yield from filter(None, parts)
 
 # %% ../../nbs/85_companion/02_english.ipynb #bd120156
-_BEFORE_NOUN = frozenset(["the", "a", "an", "my", "our", "his", "her", "their", "its", "your", "of", "in", "at", "by", "for", "from", "to", "and", "or", "current", "new", "old", "first", "last", "favourite", "favorite"])
+_BEFORE_NOUN = frozenset({"the", "a", "an", "my", "our", "his", "her", "their", "its", "your", "of", "in", "at", "by", "for", "from", "to",
+                          "and", "or", "current", "new", "old", "first", "last", "favourite", "favorite"})
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|where|whose)\b", re.I)
 _COPULAS = frozenset({"is", "are", "was", "were", "am"})
 _BE = re.compile(r"(?:is|are|was|were)$")
@@ -154,7 +155,7 @@ def _verbs(clause: str) -> Iterator[tuple[int, int]]:
     "Where forms of verbs stand in a clause, its first word aside."
     known = grammar().verbs
     words = list(_WORD.finditer(clause))
-    for before, word in zip(words, words[1:], strict=False):
+    for before, word in pairwise(words):
         form = word[0]
         if form in known or (len(form) > 3 and form.endswith("ed") and form.islower()):
             noun = before[0].lower() in _BEFORE_NOUN or before[0].endswith("'s")

@@ -26,7 +26,8 @@ def texts(memory: Memory, query: str, **filters: object) -> list[str]:
 
 
 @pytest.mark.parametrize(("old", "new", "query"), [
-    ("I live in Seoul.", "We've moved to Busan.", "live moved Seoul Busan"), ("나는 삼성에서 일해.", "카카오로 이직했어.", "삼성 카카오 일해 이직"),
+    ("I live in Seoul.", "We've moved to Busan.", "live moved Seoul Busan"),
+    ("나는 삼성에서 일해.", "카카오로 이직했어.", "삼성 카카오 일해 이직"),
     ("My locker number is 41.", "My locker number is 52.", "locker number"),
     ("My favourite colour is blue.", "Actually, my favorite colour is green now.", "favourite colour"),
     ("I like coffee.", "I no longer like coffee.", "like coffee"), ("I work at Acme.", "I quit my job.", "Acme job work")])
@@ -47,9 +48,11 @@ def test_a_newer_statement_ends_the_older_one_which_stays_in_history_and_in_the_
 
 @pytest.mark.parametrize(("old", "new"), [
     ("I live in Seoul.", "My sister lives in Busan."), ("I like tea.", "I like coffee."), ("I live in Seoul.", "Do I live in Busan?"),
-    ("I live in Seoul.", "If I lived in Busan I'd swim."), ("I live in Seoul.", "Tom said he lives in Busan."), ("I met Tom.", "I met Ann."),
+    ("I live in Seoul.", "If I lived in Busan I'd swim."), ("I live in Seoul.", "Tom said he lives in Busan."),
+    ("I met Tom.", "I met Ann."),
     ("I live in Busan, Korea.", "I live in Busan."), ("The beach is lovely.", "The beach is crowded."), ("I have a dog.", "I have a cat."),
-    ("나는 서울에 살아.", "우리 누나는 부산에 살아."), ("나는 차를 좋아해.", "나는 커피를 좋아해."), ("Dear Ann, I loved the evening. I live in Seoul.", "I live in Busan.")])
+    ("나는 서울에 살아.", "우리 누나는 부산에 살아."), ("나는 차를 좋아해.", "나는 커피를 좋아해."),
+    ("Dear Ann, I loved the evening. I live in Seoul.", "I live in Busan.")])
 def test_what_does_not_contradict_ends_nothing(memory: Memory, clock: ManualClock, old: str, new: str) -> None:
     first = memory.write(old)
     clock.advance(days=1)
