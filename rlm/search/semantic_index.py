@@ -23,6 +23,7 @@ from .vector.vector_file import catch_up, open_index, save_index, vector_file_pa
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, IndexState, VectorIndexConfig
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
+from ..store.protocols import ChangeSet
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #cc0c5385
@@ -182,17 +183,20 @@ class SemanticIndex:
             self.index.close()
 
     def refresh(self,
-                after: int = -1,                        # number of an event
-                changed: frozenset[int] = frozenset(),  # memories that are different since, if that is known
+                after: int = -1,                            # number of the last event that is known
+                changes: ChangeSet | None = None,           # what is different since; None: that is not known
+                position: tuple[str, int] | None = None,    # position of the store; None: it is asked for
                 ) -> None:
-        "Catch up with the store, after something has changed; in a snapshot."
-        stamp, here = self.backend.vectors.model(), self.stamp
+        "Catch up with the store, after something has changed; in a snapshot. What the caller knows is not read again."
+        here, same = self.stamp, changes is not None and not changes.reembedded
+        stamp = here if here is not None and same else self.backend.vectors.model()
         if stamp is None:
             self.stamp = self.index = None
         elif self.index is None or here is None or not stamp.matches(here) or not self.is_valid:
             self._open(stamp)
         else:
-            with self._source.with_changes(after, changed):
+            changed = frozenset[int]() if changes is None else changes.changed
+            with self._source.with_changes(after, changed, position or self.backend.position()):
                 read = catch_up(self.index, self._source)
                 self.unsaved += len(self.index) if read is None else len(read)
                 self._sample.refresh(self.index, self._source, read)

@@ -28,7 +28,7 @@ class StoredVectors:
                  ) -> None:
         self.backend, self.stamp, self.namespace = backend, stamp, namespace
         self.mean = stamp.calibration.level(stamp.calibration.mean)
-        self._known: tuple[int, frozenset[int]] | None = None  # number of an event, and memories that changed since
+        self._known: tuple[int, frozenset[int], tuple[str, int]] | None = None  # an event, memories changed since, position of the store
         self._read: tuple[frozenset[int], Batch] | None = None  # memories that were read in this snapshot, and their vectors
 
     def _levelled(self, batch: Batch) -> Batch:
@@ -36,7 +36,7 @@ class StoredVectors:
 
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event."
-        return self.backend.position()
+        return self.backend.position() if self._known is None else self._known[2]
 
     def batches(self) -> Iterator[Batch]:
         "Return all vectors there are, in the order of memory and chunk."
@@ -53,9 +53,10 @@ class StoredVectors:
     def with_changes(self,
                      after: int,               # number of an event
                      changed: frozenset[int],  # memories that are different since
+                     position: tuple[str, int],  # position of the store
                      ) -> Iterator[None]:
         "Inside, in a snapshot, answer from what the caller knows, and read no vector twice."
-        self._known = after, changed
+        self._known = after, changed, position
         try:
             yield
         finally:
