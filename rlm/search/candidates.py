@@ -41,7 +41,7 @@ class Query(NamedTuple):
     vector: Vectors | None = None  # None: search by words alone
     model: str | None = None  # name of the vector's model, as `NamespaceIndex.model` gave it
     features: QueryFeatures | None = None  # what it says besides its words, by this index as it is now; None: it is looked for
-    asked: MeasuredQuery | None = None  # its vector, measured by this index as it is now; None: it is measured
+    measured: MeasuredQuery | None = None  # its vector, measured by this index as it is now; None: it is measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class CandidateSet:
 
     features: QueryFeatures  # what it says besides its words
     plan: QueryPlan  # plan of its words
-    asked: MeasuredQuery | None  # its vector, measured
+    measured: MeasuredQuery | None  # its vector, measured
     candidates: Candidates  # with words and meaning scored
 
 # %% ../../nbs/30_search/09_candidates.ipynb #26f75a9b
@@ -99,8 +99,8 @@ class CandidateGenerator:
         "Return a question's cues, the plan of its words, and its vector measured against memories at large."
         features = query.features or self.index.scorer.query_features(query.text)
         fits = query.model == self.index.semantic.model  # it may just have been changed
-        asked = query.asked or self.index.semantic.measure(query.vector if fits else None)
-        return features, self.index.lexical.plan(self.wanted(features, query.terms)), asked
+        measured = query.measured or self.index.semantic.measure(query.vector if fits else None)
+        return features, self.index.lexical.plan(self.wanted(features, query.terms)), measured
 
     @property
     def few(self) -> bool:
@@ -108,26 +108,26 @@ class CandidateGenerator:
         return self.index.metadata["seq"].size <= DENSE_LIMIT and self.index.semantic.is_dense
 
     def standing(self,
-                 asked: MeasuredQuery | None,  # a question, measured, in an index that is small enough; None: it has no vector
+                 measured: MeasuredQuery | None,  # a question, measured, in an index that is small enough; None: it has no vector
                  ) -> Values:          # by number: standard deviations, from 0
         "How much every memory stands out by its nearest vector."
-        c, (seqs, cosines) = self.index.metadata, self.index.semantic.score_all(asked)
-        if asked is None or (best := BEST_VECTORS.run) is None:
-            return c.max_per_doc(seqs, cosines if asked is None else asked.z_scores(cosines))
+        c, (seqs, cosines) = self.index.metadata, self.index.semantic.score_all(measured)
+        if measured is None or (best := BEST_VECTORS.run) is None:
+            return c.max_per_doc(seqs, cosines if measured is None else measured.z_scores(cosines))
         found = np.zeros(c["seq"].size, np.float32)
-        best(found, c.seq_to_doc.values, seqs, cosines, asked.mean, asked.spread)
+        best(found, c.seq_to_doc.values, seqs, cosines, measured.mean, measured.spread)
         return found
 
     def all_candidates(self,
                        plan: QueryPlan,                # plan of the question's words
-                       asked: MeasuredQuery | None,       # its vector, measured
+                       measured: MeasuredQuery | None,       # its vector, measured
                        pool: int,                 # a quarter of how many are left for a learned ranking
                        allowed: AllowedDocs | None,   # memories that may be found; None: all
                        also: Collection[int],     # numbers of memories that are scored in any case
                        ) -> Candidates:
         "Return every memory with its words and meaning scored."
         words, c = self.index.lexical.score_all(plan) / np.float32(plan.idf_sum or 1.0), self.index.metadata
-        meaning, numbers = self.standing(asked), np.arange(len(words))
+        meaning, numbers = self.standing(measured), np.arange(len(words))
         barred = None if allowed is None else ~allowed.mask
         if self.index.lexical.documents < len(words):
             gone = c.seq_to_doc.values[c["seq"]] != 1 + numbers
@@ -151,18 +151,19 @@ class CandidateGenerator:
                  also: Collection[int] = (),          # numbers of memories to be scored whether they are found or not
                  ) -> CandidateSet:
         "The candidates for a question; the index is in step."
-        features, plan, asked = self.parse(query)
+        features, plan, measured = self.parse(query)
         if self.few:
-            return CandidateSet(features, plan, asked, self.all_candidates(plan, asked, pool, allowed, also))
+            return CandidateSet(features, plan, measured, self.all_candidates(plan, measured, pool, allowed, also))
         wide = self.width(pool)
-        near = self.index.metadata.docs(self.index.semantic.candidates(asked, wide, None if allowed is None else allowed.seqs))
+        near = self.index.metadata.docs(self.index.semantic.candidates(measured, wide, None if allowed is None else allowed.seqs))
         others = np.append(near, np.asarray(list(also), np.int64))
         found = self.index.lexical.search(plan, wide, None if allowed is None else allowed.mask, others)
-        meaning = self.index.semantic.z_scores(asked, self.index.metadata["seq"][found.docs])
+        meaning = self.index.semantic.z_scores(measured, self.index.metadata["seq"][found.docs])
         kept = (found.scores > 0) | (meaning > 0)
         if also:
             kept |= np.isin(found.docs, list(also))
-        return CandidateSet(features, plan, asked, Candidates(found.docs[kept], found.scores[kept] / (plan.idf_sum or 1.0), meaning[kept]))
+        chosen = Candidates(found.docs[kept], found.scores[kept] / (plan.idf_sum or 1.0), meaning[kept])
+        return CandidateSet(features, plan, measured, chosen)
 
 # %% ../../nbs/30_search/09_candidates.ipynb #1b2d674f
 EVERYTHING = Filters()  # memories that are recalled

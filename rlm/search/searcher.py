@@ -31,7 +31,7 @@ class Searcher:
                ) -> RankedList:   # best first
         "The best `k` of the candidates, and whatever is equal to the last of them."
         semantic = self.index.semantic
-        return self.index.scorer.rank(found.features, found.candidates, k, lambda seqs: semantic.z_scores(found.asked, seqs, exact=True))
+        return self.index.scorer.rank(found.features, found.candidates, k, lambda seqs: semantic.z_scores(found.measured, seqs, exact=True))
 
     def search(self,
                query: Query,                 # what is asked
@@ -57,7 +57,7 @@ class Searcher:
             if self.index.semantic.is_valid:
                 return found, ranked
             self.index.sync()
-            query = query._replace(features=None, asked=None)
+            query = query._replace(features=None, measured=None)
 
     def among(self,
               query: Query,               # what is asked, in a `moment`
@@ -69,9 +69,9 @@ class Searcher:
         numbers, passing = np.sort(self.index.metadata.docs(seqs)), self.filters.resolve(filters)
         if passing is not None:
             numbers = numbers[passing.mask[numbers]]
-        features, plan, asked = self.candidates.parse(query)
+        features, plan, measured = self.candidates.parse(query)
         words = self.index.lexical.score(plan, numbers) / np.float32(plan.idf_sum or 1.0)
         semantic = self.index.semantic
-        meaning = semantic.z_scores(asked, self.index.metadata["seq"][numbers], exact=semantic.is_dense)
+        meaning = semantic.z_scores(measured, self.index.metadata["seq"][numbers], exact=semantic.is_dense)
         found = np.flatnonzero((words > 0) | (meaning > 0))
         return self.index.scorer.rank(features, Candidates(numbers[found], words[found], meaning[found], EXACT), k)

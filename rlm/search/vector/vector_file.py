@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAGIC', 'PutInPlace', 'VectorSource', 'StaleIndexFile', 'VectorFileStamp', 'vector_file_path', 'index_sections',
-           'save_index', 'load_index', 'catch_up', 'open_index']
+           'save_index', 'load_index', 'VectorChanges', 'catch_up', 'open_index']
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #e3d1f38a
 import contextlib
@@ -229,25 +229,37 @@ def load_index(path: Path,               # file to map; see `vector_file_path`
         raise StaleIndexFile(f"it can't be read ({type(e).__name__}: {e})") from e
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #48b7ee4c
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorChanges:
+    "What an index took over from its source."
+
+    seqs: frozenset[int]  # memories that were read again or forgotten
+    vectors: Batch  # all vectors that these have now
+
+
 def catch_up(index: VectorIndex,    # index of the same namespace and model
              source: VectorSource,  # true vectors
-             ) -> set[int] | None:  # memories that were read again or forgotten; None: all
+             after: int = -1,       # number of an event
+             changed: frozenset[int] | None = None,  # memories that are different since that event, if the caller knows
+             ) -> VectorChanges | None:  # None: everything was read
     "Take over what was written since, by this process or another. Cheap when there is nothing."
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, index.dim), np.float32)
     with index.refresh_lock:
         known, position = index.state.position, source.position()
         if known == position:
-            return set()
-        changed = source.changed(known[1]) if known[0] == position[0] else None
-        if changed is None:
+            return VectorChanges(frozenset(), nothing)
+        told = changed if after == known[1] else None
+        found = None if known[0] != position[0] else told if told is not None else source.changed(known[1])
+        if found is None:
             index.build(source.batches, position)
             return None
-        if changed:
-            seqs, chunks, vectors = source.vectors_of(changed)
-            if len(seqs):
-                index.put(seqs, chunks, vectors)
-            index.remove(sorted(set(changed) - set(seqs.tolist())))
+        vectors = source.vectors_of(found) if found else nothing
+        if len(vectors[0]):
+            index.put(*vectors)
+        if gone := set(found) - set(vectors[0].tolist()):
+            index.remove(gone)
         index.advance(position)
-        return set(changed)
+        return VectorChanges(frozenset(found), vectors)
 
 
 def open_index(source: VectorSource,       # true vectors
@@ -266,7 +278,7 @@ def open_index(source: VectorSource,       # true vectors
         base, recent, event = load_index(path, VectorFileStamp.of(position, namespace, model, mean))
         index.restore(base, recent, (position[0], event))
         changed = catch_up(index, source)
-        return index, len(index) if changed is None else len(changed)
+        return index, len(index) if changed is None else len(changed.seqs)
     except StaleIndexFile:
         index.build(source.batches, position)
         catch_up(index, source)
