@@ -185,9 +185,9 @@ class SemanticIndex:
             self.index.close()
 
     def refresh(self,
-                after: int = -1,                            # number of the last event that is known
-                changes: ChangeSet | None = None,           # what is different since; None: that is not known
-                position: tuple[str, int] | None = None,    # position of the store; None: it is asked for
+                after: int = -1,                          # number of an event
+                changes: ChangeSet | None = None,         # what is different since; None: that is not known
+                position: tuple[str, int] | None = None,  # position of the store; None: it is asked for
                 ) -> None:
         "Catch up with the store, after something has changed; in a snapshot. What the caller knows is not read again."
         here, same = self.stamp, changes is not None and not changes.reembedded
@@ -197,170 +197,10 @@ class SemanticIndex:
         elif self.index is None or here is None or not stamp.matches(here) or not self.is_valid:
             self._open(stamp)
         else:
-            changed = frozenset[int]() if changes is None else changes.changed
-            with self._source.with_changes(after, changed, position or self.backend.position()):
-                read = catch_up(self.index, self._source)
-                self.unsaved += len(self.index) if read is None else len(read)
-                self._sample.refresh(self.index, self._source, read)
-                self._dense.refresh(self.index, self._source, read)
-
-    def measure(self,
-                vector: Vectors | None,      # vector of a question, by the model that `stamp` names; None: there is none
-                ) -> MeasuredQuery | None:   # None: nothing can be compared
-        "Measure a question against the memories at large. Raises `InvalidInput` for a vector that does not fit."
-        background = None if vector is None else self.background()
-        return None if vector is None or background is None else measure_query(vector, *background)
-
-    def background(self) -> tuple[Floats, Floats, QuantizedSample, float] | None:  # None: nothing can be compared
-        "Return what a question is measured against, as `measure_query` wants it."
-        if self.stamp is None or not len(self._sample.seqs):
-            return None
-        calibration = self.stamp.calibration
-        return calibration.axis, self._source.mean, self._sample.sample, calibration.related
-
-    @property
-    def is_dense(self) -> bool:
-        "Return whether all true vectors are in memory."
-        return self.stamp is None or self._dense.in_use
-
-    @property
-    def is_exact(self) -> bool:
-        "Return whether `score_all` compares true vectors, not coarse codes."
-        return self.stamp is None or self._dense.seqs.size <= EXACT_LIMIT
-
-    def score_all(self,
-                  query: MeasuredQuery | None,  # a question, measured, while the index `is_dense`
-                  ) -> tuple[Ints, Floats]:  # memories, some several times, 0 for one that is gone; and their cosines
-        "Compare every vector with a question; approximately, if not `is_exact`."
-        if query is None or self.index is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if self.is_exact:
-            return self._dense.seqs.values, self._dense.rows(len(query.unit)) @ query.unit
-        return self.index.approximate_scores(query.vector)
-
-    def nearest(self,
-                query: MeasuredQuery | None,     # a question, measured
-                n: int,                          # memories
-                allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None: all
-                ) -> Ints:                       # the best first
-        "Return the memories that stand out most."
-        if query is None or self.index is None:
-            return np.zeros(0, np.int64)
-        seqs, cosines = self.index.search(query.vector, n, allowed, rescore=False)
-        return seqs[query.z_scores(cosines) > 0]
-
-    def candidates(self,
-                   query: MeasuredQuery | None,     # a question, measured
-                   n: int,                          # vectors
-                   allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None: all
-                   ) -> Ints:                       # in no order, some several times
-        "Return about those memories that stand out most."
-        return np.zeros(0, np.int64) if query is None or self.index is None else self.index.candidates(query.vector, n, allowed)
-
-    def z_scores(self,
-                 query: MeasuredQuery | None,  # a question, measured
-                 seqs: Ints,                   # memories, each once
-                 exact: bool = False,          # by their true vectors; else by codes, within .002 of the cosine
-                 ) -> Floats:                  # for each 0 and more: standard deviations above memories at large
-        "Return how much memories stand out."
-        if query is None or self.index is None:
-            return np.zeros(len(seqs), np.float32)
-        if exact and self._dense.in_use:
-            return self._dense.z_scores(query, seqs)
-        return query.z_scores(self.index.score(query.vector, seqs, exact))
-
-    def dense_vectors(self,
-                      seqs: Ints,  # memories, each once
-                      ) -> tuple[Floats, NDArray[np.int32]] | None:  # (n, dim) centred; and which of the memories each is of
-        "Return the true vectors of some memories, if all are in memory."
-        return self._dense.vectors(seqs, len(self._source.mean)) if self.index is not None and self._dense.in_use else None
-
-    @property
-    def dense_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats] | None:  # None: not all are in memory
-        "Return by memory where its vectors begin, from 1, 0 for none, and how many it has; and all of them, centred."
-        if self.index is None or not self._dense.in_use:
-            return None
-        return self._dense.first.values, self._dense.count.values, self._dense.rows(len(self._source.mean))
-
-    @property
-    def code_arrays(self) -> tuple[IndexState, tuple[NDArray[Any], ...]] | None:  # None: they are few, or have no axes yet
-        "Return the codes of all vectors, as `CODED_Z_SCORES` reads them; and the state of the index that these are of."
-        return None if self.index is None or self._dense.in_use else self.index.code_arrays()
-
-    @property
-    def state(self) -> IndexState | None:
-        "Return this moment of the vector index; None: there is none."
-        return None if self.index is None else self.index.state
-
-    def __repr__(self) -> str:
-        return f"<semantic index of {self.namespace!r}: {self.index!r} by {self.stamp!r}>"
-
-# %% ../../nbs/28_index/19_semantic_index.ipynb #51df29b2
-class SemanticIndex:
-    "The vectors of one namespace, in memory and in a file, in step with the store and compared with questions."
-
-    def __init__(self,
-                 backend: SQLiteStorage,  # the store
-                 namespace: str,          # the partition
-                 config: VectorIndexConfig = DEFAULT_CONFIG,  # what a search may cost and miss
-                 ) -> None:
-        self.backend, self.namespace, self.config = backend, namespace, config
-        self.stamp: EmbeddingModelInfo | None = None  # model of the vectors; None: there are none
-        self.unsaved = 0  # memories that were read since there was a file
-        self.index: VectorIndex | None = None
-        self._sample, self._dense = BackgroundSample(), DenseMatrix()
-
-    def _path(self) -> Path | None:
-        db = self.backend.db
-        return None if db.in_memory or self.stamp is None else vector_file_path(db.path, self.namespace, self.stamp.model)
-
-    def save(self) -> None:
-        "Write the vector index into its file, outside of any snapshot."
-        path = self._path()
-        self.unsaved = 0
-        if self.index is not None and self.stamp is not None and path is not None and not self.backend.db.read_only:
-            with contextlib.suppress(OSError):  # no room, no permission: then it is built when needed
-                save_index(self.index, path, self.namespace, self.stamp.model, self.backend.derived_files.install)
-
-    @property
-    def model(self) -> str | None:
-        "Return the name of the model of the vectors, as far as is known here; None: there are none."
-        return None if self.stamp is None else self.stamp.model
-
-    @property
-    def is_valid(self) -> bool:
-        "Return False if the file of the index was overwritten, as an erasure does; `refresh` makes it anew."
-        return self.index is None or self.index.state.base.is_valid()
-
-    def _open(self, stamp: EmbeddingModelInfo) -> None:
-        self.stamp, self._source = stamp, StoredVectors(self.backend, stamp, self.namespace)
-        path = self._path()
-        self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path, self.config)
-        self._sample, self._dense = BackgroundSample(), DenseMatrix()
-        self._sample.refresh(self.index, self._source, None)
-        self._dense.refresh(self.index, self._source, None)
-
-    def close(self) -> None:
-        "Wait for work that is under way."
-        if self.index is not None:
-            self.index.close()
-
-    def refresh(self,
-                after: int = -1,                        # number of an event
-                changed: frozenset[int] | None = None,  # memories that are different since, if that is known
-                ) -> None:
-        "Catch up with the store, after something has changed; in a snapshot. What the caller knows is not read again."
-        here, same = self.stamp, changes is not None and not changes.reembedded
-        stamp = here if here is not None and same else self.backend.vectors.model()
-        if stamp is None:
-            self.stamp = self.index = None
-        elif self.index is None or here is None or not stamp.matches(here) or not self.is_valid:
-            self._open(stamp)
-        else:
-            changes = catch_up(self.index, self._source, after, changed)
-            self.unsaved += len(self.index) if changes is None else len(changes.seqs)
-            self._sample.refresh(self.index, self._source, changes)
-            self._dense.refresh(self.index, self._source, changes)
+            found = catch_up(self.index, self._source, after, None if changes is None else changes.changed, position)
+            self.unsaved += len(self.index) if found is None else len(found.seqs)
+            self._sample.refresh(self.index, self._source, found)
+            self._dense.refresh(self.index, self._source, found)
 
     def measure(self,
                 vector: Vectors | None,      # vector of a question, by the model that `stamp` names; None: there is none

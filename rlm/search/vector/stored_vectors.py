@@ -27,71 +27,13 @@ class StoredVectors:
                  ) -> None:
         self.backend, self.stamp, self.namespace = backend, stamp, namespace
         self.mean = stamp.calibration.level(stamp.calibration.mean)
-        self._known: tuple[int, frozenset[int], tuple[str, int]] | None = None  # an event, memories changed since, position of the store
-        self._read: tuple[frozenset[int], Batch] | None = None  # memories that were read in this snapshot, and their vectors
 
     def _levelled(self, batch: Batch) -> Batch:
         return batch[0], batch[1], self.stamp.calibration.level(batch[2])
 
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event."
-        return self.backend.position() if self._known is None else self._known[2]
-
-    def batches(self) -> Iterator[Batch]:
-        "Return all vectors there are, in the order of memory and chunk."
-        return map(self._levelled, self.backend.vectors.batches(self.stamp, self.namespace))
-
-    def fetch(self,
-              seqs: Ints,                 # (n,) memories
-              chunks: NDArray[np.int32],  # (n,) which of their vectors
-              ) -> Floats:                # (n, dim)
-        "Return one vector for each row; NaN for those that are gone."
-        return self.stamp.calibration.level(self.backend.vectors.fetch(self.stamp, seqs, chunks))
-
-    @contextlib.contextmanager
-    def with_changes(self,
-                     after: int,               # number of an event
-                     changed: frozenset[int],  # memories that are different since
-                     position: tuple[str, int],  # position of the store
-                     ) -> Iterator[None]:
-        "Inside, in a snapshot, answer from what the caller knows, and read no vector twice."
-        self._known = after, changed, position
-        try:
-            yield
-        finally:
-            self._known = self._read = None
-
-    def changed(self,
-                after: int,  # number of an event
-                ) -> frozenset[int] | None:
-        "Return memories that may be different since an event; None: all. Neighbours of a changed memory keep their vectors."
-        changes = self.backend.change_feed.changes(self.namespace, after)
-        return None if changes is None else changes.changed
-
-    def vectors_of(self,
-                   seqs: Collection[int],  # memories
-                   ) -> Batch:
-        "Return all vectors of some memories; those without any are left out."
-        return self._levelled(self.backend.vectors.read(self.stamp, list(seqs)))
-
-# %% ../../../nbs/28_index/17_stored_vectors.ipynb #54f5da05
-class StoredVectors:
-    "The stored vectors of one namespace and one model, levelled: what a `VectorIndex` is made from."
-
-    def __init__(self,
-                 backend: SQLiteStorage,     # the store
-                 stamp: EmbeddingModelInfo,  # model of its vectors
-                 namespace: str,             # the partition
-                 ) -> None:
-        self.backend, self.stamp, self.namespace = backend, stamp, namespace
-        self.mean = stamp.calibration.level(stamp.calibration.mean)
-
-    def _levelled(self, batch: Batch) -> Batch:
-        return batch[0], batch[1], self.stamp.calibration.level(batch[2])
-
-    def position(self) -> tuple[str, int]:
-        "Return the store's identity and the number of its last event."
-        return self.backend.position() if self._known is None else self._known[2]
+        return self.backend.position()
 
     def batches(self) -> Iterator[Batch]:
         "Return all vectors there are, in the order of memory and chunk."

@@ -241,11 +241,12 @@ def catch_up(index: VectorIndex,    # index of the same namespace and model
              source: VectorSource,  # true vectors
              after: int = -1,       # number of an event
              changed: frozenset[int] | None = None,  # memories that are different since that event, if the caller knows
+             at: tuple[str, int] | None = None,      # position of the store, if the caller knows
              ) -> VectorChanges | None:  # None: everything was read
     "Take over what was written since, by this process or another. Cheap when there is nothing."
     nothing = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, index.dim), np.float32)
     with index.refresh_lock:
-        known, position = index.state.position, source.position()
+        known, position = index.state.position, source.position() if at is None else at
         if known == position:
             return VectorChanges(frozenset(), nothing)
         told = changed if after == known[1] else None
