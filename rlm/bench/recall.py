@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RankFunction', 'DEPTH', 'STEPS', 'LEARNED', 'MEASURES', 'WORDS', 'HYBRID', 'TARGETS', 'LEARNED_FROM',
-           'RecallQuestion', 'Conversation', 'read_date', 'read_locomo', 'read_beam', 'Embedded', 'stored',
+           'RecallQuestion', 'Conversation', 'read_date', 'read_locomo', 'read_beam', 'ConversationVectors', 'stored',
            'most_recent', 'by_words', 'by_vectors', 'full_text', 'hybrid', 'LeaveOneOut', 'arms', 'Score', 'score',
            'mean', 'interval', 'rows_of', 'asked', 'measured', 'ablation', 'all_missed', 'run']
 
@@ -23,7 +23,7 @@ from . import failures
 from .baselines import VECTORS as BY_VECTORS
 from .baselines import WORDS as BY_WORDS
 from .baselines import CachingEmbedder, VectorSearch, WordSearch, unusable
-from .failures import Missed
+from .failures import MissedEvidence
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import NotFound
@@ -108,7 +108,7 @@ DEPTH = 50  # how many are ranked
 STEPS = ("session", "speaker", "user", "date", "when", "length")  # parts of the mix, in the order they are added
 
 
-class Embedded:
+class ConversationVectors:
     "A model's vectors of conversations and questions, made once for all arms."
 
     def __init__(self,
@@ -128,7 +128,7 @@ class Embedded:
 
 
 def stored(c: Conversation,                    # the conversation
-           vectors: Embedded | None = None,    # vectors stored with it
+           vectors: ConversationVectors | None = None,    # vectors stored with it
            ) -> SQLiteStorage:
     "A conversation in a store of its own."
     backend, now = SQLiteStorage(SQLiteDatabase(":memory:")), SystemClock().now()
@@ -156,7 +156,7 @@ def by_words(build: Callable[[Sequence[str]], WordSearch],  # a baseline
 
 
 def by_vectors(build: Callable[[Vectors], VectorSearch],  # a baseline
-               vectors: Embedded,                         # the same for all
+               vectors: ConversationVectors,                         # the same for all
                ) -> Callable[[Conversation], RankFunction]:
     "A vector store: a turn is as near as its nearest part."
     def arm(c: Conversation) -> RankFunction:
@@ -182,7 +182,7 @@ def full_text(weights: Weights,  # weights of the columns
 
 
 def hybrid(mix: Ranker,                     # weights of the parts
-           vectors: Embedded | None = None,  # None: words and cues alone
+           vectors: ConversationVectors | None = None,  # None: words and cues alone
            ) -> Callable[[Conversation], RankFunction]:
     "The index in memory."
     def arm(c: Conversation) -> RankFunction:
@@ -200,7 +200,7 @@ class LeaveOneOut:
 
     def __init__(self,
                  conversations: Sequence[Conversation],  # all of a set
-                 vectors: Embedded,                      # vectors stored with them
+                 vectors: ConversationVectors,                      # vectors stored with them
                  ) -> None:
         self.conversations, self.vectors, self._known = conversations, vectors, dict[str, list[TrainingExample]]()
 
@@ -228,7 +228,7 @@ class LeaveOneOut:
         return build
 
 # %% ../../nbs/95_bench/10_recall.ipynb #d6e3c73d
-def arms(vectors: Embedded | None,         # None: without meaning
+def arms(vectors: ConversationVectors | None,         # None: without meaning
          conversations: Sequence[Conversation],  # all of a set
          skipped: Collection[str] = (),    # baselines that do not work here
          ) -> dict[str, Callable[[Conversation], RankFunction]]:
@@ -331,7 +331,7 @@ def asked(conversations: Sequence[Conversation],    # all of a set
 def measured(name: str,                              # the set's name
              conversations: Sequence[Conversation],  # all of it
              seed: int,                              # seed of the intervals
-             vectors: Embedded | None = None,        # None: without meaning
+             vectors: ConversationVectors | None = None,        # None: without meaning
              skipped: Collection[str] = (),          # baselines that do not work here
              ) -> Iterator[Row]:
     "All arms over one set."
@@ -345,7 +345,7 @@ LEARNED_FROM = [name for name in FEATURES if name not in PARTS]  # what a learne
 def ablation(name: str,                              # the set's name
            conversations: Sequence[Conversation],  # all of it, at least two
            seed: int,                              # seed of the intervals
-           vectors: Embedded,                      # vectors stored with them
+           vectors: ConversationVectors,                      # vectors stored with them
            ) -> Iterator[Row]:
     "What the learned ranking loses without one of its features, and without all that are no parts."
     others = LeaveOneOut(conversations, vectors)
@@ -361,8 +361,8 @@ def ablation(name: str,                              # the set's name
 
 # %% ../../nbs/95_bench/10_recall.ipynb #e47a541b
 def all_missed(conversations: Sequence[Conversation],  # conversations of one set
-               vectors: Embedded | None,               # None: without meaning
-               ) -> Iterator[Missed]:
+               vectors: ConversationVectors | None,               # None: without meaning
+               ) -> Iterator[MissedEvidence]:
     "What `Memory.search` does not bring, and why."
     for c in tqdm(conversations, "what was missed", disable=None, leave=False):
         with Memory(":memory:", embedder="none" if vectors is None else vectors.model) as memory:
@@ -383,7 +383,7 @@ def run(locomo: Path | None = None,  # a folder of conv-*.json
         raise NotFound("There are no conversations to measure recall on.",
                        "Name a folder of LoCoMo (conv-*.json) or BEAM (chat-*.json).")
     found = choose_embedder(model)
-    vectors, rows, shown = None if found is None else Embedded(CachingEmbedder(found)), list[Row](), dict[str, list[str]]()
+    vectors, rows, shown = None if found is None else ConversationVectors(CachingEmbedder(found)), list[Row](), dict[str, list[str]]()
     skipped = unusable()
     for name, some in ((name, some) for name, some in sets.items() if some):
         lost, evidence = list(all_missed(some, vectors)), sum(len(q.evidence) for c in some for q in c.questions)

@@ -11,7 +11,7 @@ from rlm.service.cli.memory import memory_group
 from rlm.service.memory import Memory
 
 if TYPE_CHECKING:
-    from rlm.agent.learning.curriculum import Training
+    from rlm.agent.learning.curriculum import CurriculumReport
     from rlm.agent.memory.sqlite import SQLiteStrategyStore
 
 
@@ -87,7 +87,7 @@ def report_command(memory: Memory, most: int, as_json: bool) -> None:
     print_json(report.as_dict()) if as_json else click.echo(repr(report))
 
 
-def show_training(done: "Training",  # result of a training
+def show_training(done: "CurriculumReport",  # result of a training
                   ) -> None:
     "Print a table of the passes, and which strategies the gate promoted."
     click.echo(repr(done) if done.results else "Nothing was left to be asked.")

@@ -30,7 +30,7 @@ from .row_validation import LARGEST, read_memory, read_rows
 # %% ../../../nbs/20_store/27_importer.ipynb #94cff16d
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    "What an import did."
+    "What one import added, left as it was, and refused."
 
     added: int = 0  # memories
     unchanged: int = 0  # memories that were here already, the same
