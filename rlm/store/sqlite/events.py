@@ -10,16 +10,14 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from ...core.clock import from_iso, to_iso
-from ..protocols import TEXT_COLUMNS, ChangeSet, IndexDocument
+from ..protocols import ChangeSet, IndexDocument
 from ..records import Event, dump_json
 from .connection import unreadable
 from .database import SQLiteDatabase, identity_of
-from .fulltext import affected_seqs, documents
-from .memories import source, to_record
+from .fulltext import CONTEXT_LIMIT, CONTEXT_REACH, PRESENT_TEXTS, MemoryKey, affected_seqs, column_tokens, row_texts
 
 # %% ../../../nbs/20_store/09_events.ipynb #ae2fef3e
 _LOG = "INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, ?, ?, ?)"
@@ -142,8 +140,9 @@ class EventLog:
 
 # %% ../../../nbs/20_store/09_events.ipynb #a7667583
 _UNCHANGED = "('use', 'ranker', 'link', 'graph', 'anchor')"  # SQL: kinds of events after which a memory has the same words as before
-_DOCUMENTS = ("SELECT seq, text, status IN ('hot', 'ltm'), valid_from, valid_to, session, speaker, role, status, kind, category "
-              "FROM memories WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq")
+_DOCUMENTS = (f"SELECT {PRESENT_TEXTS}, m.status IN ('hot', 'ltm'), m.valid_from, m.valid_to, m.session, m.speaker, m.role, "
+              "m.status, m.kind, m.category FROM memories m WHERE m.seq IN (SELECT value FROM json_each(:ids)) ORDER BY m.seq")
+_KEYS = "SELECT m.seq, m.id, m.namespace, m.session, m.turn FROM memory_history m WHERE m.namespace = ? AND m.id IN"
 
 
 class ChangeFeed:
@@ -158,9 +157,13 @@ class ChangeFeed:
                   seqs: Collection[int],  # numbers of memories; those that are gone are left out
                   ) -> list[IndexDocument]:
         "Return memories as an index wants them, in the order of their numbers."
-        found = documents(self.db, seqs)
-        return [IndexDocument(seq, _tokens(found[seq]), text, bool(recalled), from_iso(start), end and from_iso(end), *others)
-                for seq, text, recalled, start, end, *others in self.db.query(_DOCUMENTS, (json.dumps(list(seqs)),))]
+        found = list[IndexDocument]()
+        values = {"ids": json.dumps(list(seqs)), "limit": CONTEXT_LIMIT, "reach": CONTEXT_REACH}
+        for row in self.db.query(_DOCUMENTS, values):
+            texts, (recalled, start, end, *others) = row_texts(row[:8]), row[8:]
+            valid_from, valid_to = from_iso(start), end and from_iso(end)
+            found.append(IndexDocument(row[0], column_tokens(texts), row[3], bool(recalled), valid_from, valid_to, *others))
+        return found
 
     def changes(self,
                 namespace: str,  # the partition
@@ -171,14 +174,11 @@ class ChangeFeed:
                                f"WHERE +namespace = ? AND id > ? AND kind NOT IN {_UNCHANGED}", (namespace, after))
         if any(erased for erased, _ in events):
             return None
-        ids, (_, columns, _) = [subject for _, subject in events], source(datetime.min)
-        rows = list[Any]()
+        ids, keys = [subject for _, subject in events], list[MemoryKey]()
         for start in range(0, len(ids), 500):
             part = ids[start:start + 500]  # as parameters: SQLite would read the whole history to compare it with a list in JSON
-            sql = f"SELECT {columns} FROM memory_history m WHERE m.namespace = ? AND m.id IN ({', '.join('?' * len(part))})"
-            rows += self.db.query(sql, (namespace, *part))
-        records = [to_record(row) for row in rows]
-        return ChangeSet(frozenset(r.seq for r in records), frozenset(affected_seqs(self.db, records) if records else ()))
+            keys += map(MemoryKey._make, self.db.query(f"{_KEYS} ({', '.join('?' * len(part))})", (namespace, *part)))
+        return ChangeSet(frozenset(k.seq for k in keys), frozenset(affected_seqs(self.db, keys) if keys else ()))
 
     def count(self,
               namespace: str,  # the partition
@@ -188,8 +188,3 @@ class ChangeFeed:
         "Return how many events since one changed the words of a memory, or the limit if there are more."
         sql = f"SELECT count(*) FROM (SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN {_UNCHANGED} LIMIT ?)"
         return int(self.db.query(sql, (namespace, after, limit))[0][0])
-
-
-def _tokens(document: Sequence[str]) -> dict[str, list[str]]:
-    "The tokens by column of a full-text document, in which each token stands behind its namespace's key."
-    return {c: [t.partition(":")[2] for t in words.split()] for c, words in zip(TEXT_COLUMNS, document, strict=True) if words}
