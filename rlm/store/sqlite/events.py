@@ -17,7 +17,7 @@ from ..protocols import ChangeSet, IndexDocument
 from ..records import Event, dump_json
 from .connection import unreadable
 from .database import SQLiteDatabase, identity_of
-from .fulltext import CONTEXT_LIMIT, CONTEXT_REACH, PRESENT_TEXTS, MemoryKey, affected_seqs, column_tokens, row_texts
+from .fulltext import adjacent_turns, tokens_with
 
 # %% ../../../nbs/20_store/09_events.ipynb #ae2fef3e
 _LOG = "INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, ?, ?, ?)"
@@ -140,9 +140,9 @@ class EventLog:
 
 # %% ../../../nbs/20_store/09_events.ipynb #a7667583
 _UNCHANGED = "('use', 'ranker', 'link', 'graph', 'anchor')"  # SQL: kinds of events after which a memory has the same words as before
-_DOCUMENTS = (f"SELECT {PRESENT_TEXTS}, m.status IN ('hot', 'ltm'), m.valid_from, m.valid_to, m.session, m.speaker, m.role, "
-              "m.status, m.kind, m.category FROM memories m WHERE m.seq IN (SELECT value FROM json_each(:ids)) ORDER BY m.seq")
-_KEYS = "SELECT m.seq, m.id, m.namespace, m.session, m.turn FROM memory_history m WHERE m.namespace = ? AND m.id IN"
+_DOCUMENTS = ("m.text, m.status IN ('hot', 'ltm'), m.valid_from, m.valid_to, m.session, m.speaker, m.role, m.status, m.kind, m.category")
+_CHANGES = ("SELECT DISTINCT CASE WHEN kind IN ('erase', 'ranker', 'reembed') THEN kind END, subject FROM events "
+            "WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'link', 'graph', 'anchor')")
 
 
 class ChangeFeed:
@@ -157,28 +157,30 @@ class ChangeFeed:
                   seqs: Collection[int],  # numbers of memories; those that are gone are left out
                   ) -> list[IndexDocument]:
         "Return memories as an index wants them, in the order of their numbers."
-        found = list[IndexDocument]()
-        values = {"ids": json.dumps(list(seqs)), "limit": CONTEXT_LIMIT, "reach": CONTEXT_REACH}
-        for row in self.db.query(_DOCUMENTS, values):
-            texts, (recalled, start, end, *others) = row_texts(row[:8]), row[8:]
-            valid_from, valid_to = from_iso(start), end and from_iso(end)
-            found.append(IndexDocument(row[0], column_tokens(texts), row[3], bool(recalled), valid_from, valid_to, *others))
-        return found
+        return [IndexDocument(seq, columns, text, bool(recalled), from_iso(start), end and from_iso(end), *others)
+                for seq, columns, (text, recalled, start, end, *others) in tokens_with(self.db, seqs, _DOCUMENTS)]
 
     def changes(self,
                 namespace: str,  # the partition
                 after: int,      # number of the last event that is known
                 ) -> ChangeSet | None:
         "Return the memories that may be different since an event; None if a memory was erased, so that everything is to be read anew."
-        events = self.db.query("SELECT DISTINCT kind = 'erase', subject FROM events "
-                               f"WHERE +namespace = ? AND id > ? AND kind NOT IN {_UNCHANGED}", (namespace, after))
-        if any(erased for erased, _ in events):
+        events = self.db.query(_CHANGES, (namespace, after))
+        kinds, ids = {kind for kind, _ in events}, sorted({subject for kind, subject in events if kind is None})
+        if "erase" in kinds:
             return None
-        ids, keys = [subject for _, subject in events], list[MemoryKey]()
+        changed, replies, turns = set[int](), set[int](), set[tuple[str, str | None, int | None]]()
         for start in range(0, len(ids), 500):
             part = ids[start:start + 500]  # as parameters: SQLite would read the whole history to compare it with a list in JSON
-            keys += map(MemoryKey._make, self.db.query(f"{_KEYS} ({', '.join('?' * len(part))})", (namespace, *part)))
-        return ChangeSet(frozenset(k.seq for k in keys), frozenset(affected_seqs(self.db, keys) if keys else ()))
+            these = f"IN ({', '.join('?' * len(part))})"
+            rows = self.db.query(f"SELECT 0, seq, session, turn FROM memory_history WHERE namespace = ? AND id {these} UNION ALL "
+                                 f"SELECT 1, seq, NULL, NULL FROM memories WHERE namespace = ? AND reply_to {these}",
+                                 (namespace, *part, namespace, *part))
+            changed |= {seq for answers, seq, _, _ in rows if not answers}
+            replies |= {seq for answers, seq, _, _ in rows if answers}
+            turns |= {(namespace, session, turn) for _, _, session, turn in rows if session is not None}
+        affected = changed | replies | adjacent_turns(self.db, turns)
+        return ChangeSet(frozenset(changed), frozenset(affected), "ranker" in kinds, "reembed" in kinds)
 
     def count(self,
               namespace: str,  # the partition
