@@ -145,8 +145,9 @@ class NamespaceIndex:
         self.position, self._whole = ("", 0), False  # should this be interrupted, it begins anew
         changed = self._begin() if changes is None else changes.affected
         self._read_again(changed)
-        self.semantic.refresh(*(() if changes is None else (after, changes.changed)))
-        self._take_ranker()
+        self.semantic.refresh(-1 if changes is None else after, changes, position)
+        if changes is None or changes.ranker:
+            self._take_ranker()
         self.position, self._whole, self._unkept = position, True, self._unkept + len(changed)
 
     def _changed(self, position: tuple[str, int]) -> ChangeSet | None:

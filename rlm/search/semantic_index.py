@@ -23,6 +23,7 @@ from .vector.vector_file import VectorChanges, catch_up, open_index, save_index,
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, IndexState, VectorIndexConfig
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
+from ..store.protocols import ChangeSet
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #cc0c5385
@@ -185,20 +186,22 @@ class SemanticIndex:
             self.index.close()
 
     def refresh(self,
-                after: int = -1,                        # number of an event
-                changed: frozenset[int] | None = None,  # memories that are different since, if that is known
+                after: int = -1,                          # number of an event
+                changes: ChangeSet | None = None,         # what is different since; None: that is not known
+                position: tuple[str, int] | None = None,  # position of the store; None: it is asked for
                 ) -> None:
-        "Catch up with the store, after something has changed; in a snapshot."
-        stamp, here = self.backend.vectors.model(), self.stamp
+        "Catch up with the store, after something has changed; in a snapshot. What the caller knows is not read again."
+        here, same = self.stamp, changes is not None and not changes.reembedded
+        stamp = here if here is not None and same else self.backend.vectors.model()
         if stamp is None:
             self.stamp = self.index = None
         elif self.index is None or here is None or not stamp.matches(here) or not self.is_valid:
             self._open(stamp)
         else:
-            changes = catch_up(self.index, self._source, after, changed)
-            self.unsaved += len(self.index) if changes is None else len(changes.seqs)
-            self._sample.refresh(self.index, self._source, changes)
-            self._dense.refresh(self.index, self._source, changes)
+            found = catch_up(self.index, self._source, after, None if changes is None else changes.changed, position)
+            self.unsaved += len(self.index) if found is None else len(found.seqs)
+            self._sample.refresh(self.index, self._source, found)
+            self._dense.refresh(self.index, self._source, found)
 
     def measure(self,
                 vector: Vectors | None,      # vector of a question, by the model that `stamp` names; None: there is none

@@ -139,7 +139,7 @@ def _rename(part: Path, path: Path, event: int) -> bool:
 
 
 def _write(path: Path, header: bytes, sections: dict[str, NDArray[Any]], place: PutInPlace, event: int) -> bool:
-    "Write beside the place, sync, and put there."
+    "Write beside the place, sync, and let `place` put it there."
     path.parent.mkdir(mode=0o700, exist_ok=True)
     with written(path) as part:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as f:
@@ -159,20 +159,20 @@ def save_index(index: VectorIndex,   # index to write, in use or not
                model: str,           # name of the model, as vectors are stamped with it
                place: PutInPlace | None = None,  # puts the complete file in its place, or refuses; None: it is renamed
                digest: Callable[[int], str] = lambda event: "",  # digest of an event of the store
-               ) -> bool:            # whether it is there
+               ) -> bool:            # whether it is in place
     "Write an index, and go on with the mapped file instead of the copy in memory."
     with _saving:
         state = index.state
         stamp, sections = VectorFileStamp.of(state.position, namespace, model, index.mean), index_sections(state)
         header = _header(stamp, digest(stamp.event), state.base.trained_rows, sections)
-        there = _write(path, header, sections, place or _rename, stamp.event)
-        if there and not state.base.is_valid():  # what was written had just been overwritten
+        installed = _write(path, header, sections, place or _rename, stamp.event)
+        if installed and not state.base.is_valid():  # what was written had just been overwritten
             discard(path)
             return False
-        if there:
+        if installed:
             with contextlib.suppress(StaleIndexFile):
                 index.remap(state.base, load_index(path, stamp, verify=False)[0])
-        return there
+        return installed
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #e13685e7
 def _read_header(data: Any, wanted: VectorFileStamp) -> tuple[dict[str, Any], int]:
@@ -201,9 +201,9 @@ def _segments_of(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tup
     like = encode(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, header["dim"]), np.float32))
     for part in (base, recent):
         for name in CODE_FIELDS:
-            mine, model = getattr(part, name), getattr(like, name)
+            column, model = getattr(part, name), getattr(like, name)
             shape = (len(like.bit_planes), len(part)) if name == "bit_planes" else (len(part), *model.shape[1:])
-            if mine.dtype != model.dtype or mine.shape != shape:
+            if column.dtype != model.dtype or column.shape != shape:
                 raise StaleIndexFile(f"its rows are not of this version ({_STORED_NAMES[name]})")
     axes = arrays.get("axes")
     if axes is not None and axes.shape != (header["dim"], header["dim"]):
@@ -247,15 +247,17 @@ def catch_up(index: VectorIndex,    # index of the same namespace and model
              source: VectorSource,  # true vectors
              after: int = -1,       # number of an event
              changed: frozenset[int] | None = None,  # memories that are different since that event, if the caller knows
+             at: tuple[str, int] | None = None,      # position of the store, if the caller knows
              ) -> VectorChanges | None:  # None: everything was read
     "Take over what was written since, by this process or another. Cheap when there is nothing."
     nothing = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, index.dim), np.float32)
     with index.refresh_lock:
-        known, position = index.state.position, source.position()
+        known, position = index.state.position, source.position() if at is None else at
         if known == position:
             return VectorChanges(frozenset(), nothing)
-        told = changed if after == known[1] else None
-        found = None if known[0] != position[0] else told if told is not None else source.changed(known[1])
+        found: Collection[int] | None = None  # everything
+        if known[0] == position[0]:
+            found = changed if changed is not None and after == known[1] else source.changed(known[1])
         if found is None:
             index.build(source.batches, position)
             return None
