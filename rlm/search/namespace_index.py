@@ -60,9 +60,10 @@ class NamespaceIndex:
         "Take the index out of its file, if there is one that fits this store."
         folder = self.backend.derived_files.folder
         found = read_index(index_path(folder, "words", self.namespace), self._stamp(identity)) if folder else None
-        if found:
+        stamp = found[0] if found else {}
+        if found and self.backend.derived_files.is_known(stamp["store"], int(stamp["position"]), str(stamp.get("digest"))):
             self._replace(LexicalIndex.from_arrays(found[1]), metadata_from_arrays(found[1]))
-            self.position, self._whole = (identity, found[0]["position"]), False
+            self.position, self._whole = (identity, stamp["position"]), False
 
     def _begin(self) -> frozenset[int]:
         "An index of nothing, and all that is to be read."
