@@ -23,7 +23,6 @@ from .neighbourhood import Floats, Ints
 from .working_memory import Slot, WorkingMemory, read_slots, write_slots
 from ..search.search_index import SearchIndex
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.feed import changed_seqs
 from ..search.ranked_list import RankedList, RankedMemory
 
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
@@ -104,8 +103,8 @@ class StoreWatcher:
         size, count = index.metadata["seq"].size, index.lexical.documents
         self._mark = index.metadata, index.numbering, size, count, index.mix
         if before is None or before[0] is not index.metadata or before[1] != index.numbering:
-            changed = changed_seqs(self.db, index.namespace, event)
-            return None if changed is None else changed.around, True
+            changed = index.backend.change_feed.changes(index.namespace, event)
+            return None if changed is None else changed.affected, True
         new = frozenset(index.metadata["seq"][before[2]:].tolist())
         return new, bool(new) or count != before[3] or index.mix is not before[4]
 

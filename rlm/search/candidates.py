@@ -21,7 +21,6 @@ from .query_vector import MeasuredQuery
 from .metadata_table import Values
 from .query_features import QueryFeatures
 from ..store.embedding_model import Vectors
-from ..store.feed import allowed_seqs
 from ..store.filters import Filters, is_plain
 from .semantic_index import DENSE_LIMIT
 from .lexical.query_plan import QueryPlan
@@ -184,7 +183,8 @@ class FilterResolver:
         "What passes filters of any kind."
         if (found := self.index.metadata.filter_mask(filters, now)) is not None:
             return self._passing(found)
-        seqs, numbers = allowed_seqs(self.index.db, self.index.namespace, filters), np.zeros(self.index.metadata["seq"].size, bool)
+        seqs = self.index.backend.memories.matching(self.index.namespace, filters)
+        numbers = np.zeros(self.index.metadata["seq"].size, bool)
         numbers[self.index.metadata.docs(seqs)] = True
         return AllowedDocs(numbers, seqs)
 

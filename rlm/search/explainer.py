@@ -19,7 +19,7 @@ from ..core.text import tokens
 from ..store.filters import Filters
 from .candidates import POOL, Query, CandidateSet
 from .searcher import Searcher
-from ..store.feed import Reader
+from ..store.sqlite.memories import RecordCache
 from .lexical.query_plan import QueryPlan
 from .lexical.postings import LONG_TEXT, PASSAGE_LENGTH, impact
 from .ranked_list import SCORE_EPSILON, RankedMemory
@@ -144,9 +144,9 @@ class Explainer:
         self.searcher, self.index = searcher, searcher.index
 
     @cached_property
-    def reader(self) -> Reader:
+    def reader(self) -> RecordCache:
         "Reads records; nothing twice while nobody writes."
-        return Reader(self.index.db)
+        return RecordCache(self.index.backend.memories)
 
     def answers(self,
                 query: Query,      # what is asked

@@ -9,13 +9,9 @@ __all__ = ['SLOW', 'IndexBuilder']
 import threading
 
 from .namespace_index import NamespaceIndex
-from ..store.feed import ASIDE
 
 # %% ../../nbs/30_search/12_index_builder.ipynb #506c4a99
 SLOW = 50_000  # memories that are not read in the caller's path
-_ERASED = "SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind = 'erase' LIMIT 1"
-_NEW = f"SELECT count(*) FROM (SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN {ASIDE} LIMIT ?)"
-_ALL = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE namespace = ? LIMIT ?)"
 
 # %% ../../nbs/30_search/12_index_builder.ipynb #751f6cac
 class IndexBuilder:
@@ -29,14 +25,16 @@ class IndexBuilder:
 
     def behind(self) -> int:
         "How many memories are to be read before it can answer, about; what is in its file is taken from there."
-        with self.index.held(), self.index.backend.snapshot():
-            position = self.index.backend.position()
+        storage, namespace = self.index.backend, self.index.namespace
+        with self.index.held(), storage.snapshot():
+            position = storage.position()
             if self.index.position[0] != position[0]:
                 self.index.load(position[0])
-            new, values = position[1] - self.index.position[1], (self.index.namespace, self.index.position[1], self.slow + 1)
-            if position[0] == self.index.position[0] and new >= 0 and not (new and self.index.db.query(_ERASED, values[:2])):
-                return new if new <= self.slow else int(self.index.db.query(_NEW, values)[0][0])
-            return int(self.index.db.query(_ALL, values[::2])[0][0])
+            known = self.index.position[1]
+            new = position[1] - known
+            if position[0] == self.index.position[0] and new >= 0 and not (new and storage.event_log.erased_since(namespace, known)):
+                return new if new <= self.slow else storage.change_feed.count(namespace, known, self.slow + 1)
+            return storage.memories.count(namespace, self.slow + 1)
     _thread: threading.Thread | None = None
     _failure: Exception | None = None
 

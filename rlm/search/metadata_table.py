@@ -20,7 +20,7 @@ from .growable_array import GrowableArray
 from .index_file import Arrays, pack_texts, unpack_texts
 from ..store.filters import Filters
 from .query_features import dominant_script, name_parts, question_form, tells_time
-from ..store.feed import Entry
+from ..store.protocols import IndexDocument
 
 Values = NDArray[Any]  # a value for each memory
 LENGTH_CAP = math.log(25)  # logarithm of the number of words beyond which length no longer adds to a score
@@ -103,7 +103,7 @@ class MetadataTable:
         return found[found > 0].astype(np.int64) - 1
 
     def add(self,
-            some: Sequence[Entry],  # new memories, at least one, by ascending seq
+            some: Sequence[IndexDocument],  # new memories, at least one, by ascending seq
             ) -> None:
         "Append memories; they get the next document ids."
         first = self.columns["seq"].size
@@ -120,14 +120,14 @@ class MetadataTable:
     def _limit(self, first: int) -> None:
         self.all_recallable = self.all_recallable and bool((self["recalled"][first:] & np.isposinf(self["end"][first:])).all())
 
-    def _row(self, e: Entry) -> tuple[Any, ...]:
+    def _row(self, e: IndexDocument) -> tuple[Any, ...]:
         words, text = len(e.columns.get("text", ())), composed(e.text)  # composed as questions are
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker_id(e.speaker),
                 (e.role or "user").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LENGTH_CAP),
                 tells_time(text), question_form(text), dominant_script(text), *self._names(e))
 
-    def _names(self, e: Entry) -> list[int]:
+    def _names(self, e: IndexDocument) -> list[int]:
         named = zip(self.labels.values(), (e.status, e.kind, e.category, e.role, e.speaker), strict=True)
         return [-1 if name is None else known.setdefault(name, len(known)) for known, name in named]
 

@@ -18,7 +18,7 @@ from ..core.text import TOKENISER_VERSION
 from .index_file import index_path, read_index, write_index
 from .scorer import Scorer
 from .metadata_table import MetadataTable, metadata_arrays, metadata_from_arrays
-from ..store.feed import Changes, changed_seqs, entries
+from ..store.protocols import ChangeSet
 from .lexical.lexical_index import LexicalIndex
 from .semantic_index import SemanticIndex
 from .ranker import load_ranker
@@ -93,7 +93,7 @@ class NamespaceIndex:
         "Read these memories into the index."
         many, starts = len(seqs) > 4 * batch, range(0, len(seqs), batch)
         for start in tqdm(starts, "indexing", disable=None, leave=False) if many else starts:  # None: quiet where nobody watches a terminal
-            some = entries(self.db, seqs[start:start + batch])
+            some = self.backend.change_feed.documents(seqs[start:start + batch])
             if some:
                 self.metadata.add(some)
             for e in some:
@@ -142,18 +142,18 @@ class NamespaceIndex:
     def _follow(self, position: tuple[str, int]) -> None:
         changes, after = self._changed(position), self.position[1]
         self.position, self._whole = ("", 0), False  # should this be interrupted, it begins anew
-        changed = self._begin() if changes is None else changes.around
+        changed = self._begin() if changes is None else changes.affected
         self._read_again(changed)
-        self.semantic.refresh(*(() if changes is None else (after, changes.own)))
+        self.semantic.refresh(*(() if changes is None else (after, changes.changed)))
         self._take_ranker()
         self.position, self._whole, self._unkept = position, True, self._unkept + len(changed)
 
-    def _changed(self, position: tuple[str, int]) -> Changes | None:
+    def _changed(self, position: tuple[str, int]) -> ChangeSet | None:
         "What is to be read again; None: everything, into a new index."
         if self.position[0] != position[0]:
             self.load(position[0])
         known = position[0] == self.position[0] and position[1] >= self.position[1]
-        return changed_seqs(self.db, self.namespace, self.position[1]) if known else None
+        return self.backend.change_feed.changes(self.namespace, self.position[1]) if known else None
 
     @contextmanager
     def moment(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from .namespace_index import NamespaceIndex
 from .searcher import Searcher
 from .metadata_table import MetadataTable
 from .query_features import QueryFeatures
-from ..store.feed import Reader
+from ..store.sqlite.memories import RecordCache
 from ..store.filters import Filters
 from .lexical.lexical_index import LexicalIndex
 from .semantic_index import SemanticIndex
@@ -109,7 +109,7 @@ class SearchIndex:
         return self.searcher.candidates.few
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> RecordCache:
         "Return what reads records, nothing twice while the store stays as it is."
         return self.explainer.reader
 

@@ -39,6 +39,7 @@ from rlm.service import finding
 from rlm.service.cli import main
 from rlm.service.results import Hits
 from rlm.store.sqlite.erasure import DerivedFiles
+from rlm.store.sqlite.events import ChangeFeed
 from rlm.store.sqlite.memories import MemoryTable
 from rlm.store.sqlite.vectors import VectorTable
 
@@ -641,13 +642,13 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
     with Memory(path, embedder=toy, clock=clock) as memory:
         memory.write_many(f"memory number {n} about {WORDS[n % len(WORDS)]}" for n in range(3000))
         memory.search(SEA)
-        read = {"entries": 0, "batches": 0, "vectors": 0, "statements": 0}
-        real_entries, real_vectors = hybrid.entries, VectorTable.read
+        read = {"documents": 0, "batches": 0, "vectors": 0, "statements": 0}
+        real_documents, real_vectors = ChangeFeed.documents, VectorTable.read
         real_fetch = VectorTable.fetch
 
-        def entries(db: Any, seqs: Any) -> Any:
-            read["entries"] += len(seqs)
-            return real_entries(db, seqs)
+        def documents(feed: ChangeFeed, seqs: Any) -> Any:
+            read["documents"] += len(seqs)
+            return real_documents(feed, seqs)
 
         def vectors(table: VectorTable, info: Any, seqs: Any) -> Any:
             read["vectors"] += len(seqs)
@@ -659,7 +660,7 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
             read["vectors"] = before
             return out
 
-        monkeypatch.setattr(hybrid, "entries", entries)
+        monkeypatch.setattr(ChangeFeed, "documents", documents)
         monkeypatch.setattr(VectorTable, "read", vectors)
         monkeypatch.setattr(VectorTable, "fetch", fetch)
         monkeypatch.setattr(StoredVectors, "batches", lambda self: pytest.fail("the vectors were all read again"))
@@ -669,7 +670,7 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
             memory.write(f"sail boat harbour sea {n}", id=f"new {n}")
             assert f"new {n}" in ids(memory.search(f"sea {n}", 100))
         assert toy.texts == before + 40, "a question is embedded once, and a memory once"
-        assert read["entries"] == 20 and read["vectors"] <= 2 * 20
+        assert read["documents"] == 20 and read["vectors"] <= 2 * 20
         assert index == (memory.index.lexical, memory.index.metadata, memory.index.semantic.index)
 
 
@@ -712,13 +713,13 @@ def opened(path: Path, clock: ManualClock) -> Memory:
 
 
 def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    go, real = threading.Event(), hybrid.entries
+    go, real = threading.Event(), ChangeFeed.documents
 
-    def slow(db: Any, seqs: Any) -> Any:
+    def slow(feed: ChangeFeed, seqs: Any) -> Any:
         assert go.wait(30)
-        return real(db, seqs)
+        return real(feed, seqs)
 
-    monkeypatch.setattr(hybrid, "entries", slow)
+    monkeypatch.setattr(ChangeFeed, "documents", slow)
     with opened(large, clock) as memory:
         first = memory.search("old boat")
         assert (ids(first), first.source) == (["boat"], "full text") and "from full text" in first._repr_html_()
@@ -753,7 +754,7 @@ def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, 
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(large, clock) as memory:
         with monkeypatch.context() as patch:
-            patch.setattr(hybrid, "entries", lambda db, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
+            patch.setattr(ChangeFeed, "documents", lambda feed, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
             assert memory.search("old boat").source == "full text"
             memory.index.builder._thread.join()
         with pytest.raises(StoreBusy, match="no luck"):

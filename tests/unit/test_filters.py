@@ -10,7 +10,6 @@ import pytest
 from rlm.search.metadata_table import whole_second_span
 from rlm.search.namespace_index import KEPT
 from rlm.service.memory import Memory
-from rlm.store.feed import allowed_seqs
 from rlm.store.filters import Filters
 from rlm.store.records import MemoryRecord
 from rlm.store.sqlite.memories import MemoryTable
@@ -74,7 +73,7 @@ def told(memory: Memory, filters: Filters) -> list[int]:
 @pytest.mark.parametrize(("since", "until"), SPANS)
 def test_a_span_of_time_is_what_it_is_for_sql(memory: Memory, since: datetime | None, until: datetime | None) -> None:
     filters = Filters(since=since, until=until, now=START + timedelta(days=5))
-    assert told(memory, filters) == right(memory, filters) == allowed_seqs(memory.backend.db, "default", filters).tolist()
+    assert told(memory, filters) == right(memory, filters) == memory.backend.memories.matching("default", filters).tolist()
 
 
 def test_the_index_answers_for_whole_seconds_and_nothing_else() -> None:
@@ -137,7 +136,7 @@ def plans(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(("given", "index"), [
     ({"tags": ("tea",)}, "memory_tags_tag"), ({"session": "s1"}, "memories_turn"), ({"kind": "rule"}, "memories_kind")])
 def test_a_few_are_found_without_a_walk_through_all(memory: Memory, plans: list[str], given: dict[str, Any], index: str) -> None:
-    allowed_seqs(memory.backend.db, "default", Filters(**given))
+    memory.backend.memories.matching("default", Filters(**given))
     assert any(index in step for step in plans)
     assert not any(step.endswith("(namespace=?)") or step.startswith("SCAN m") for step in plans), plans
 

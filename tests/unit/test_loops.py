@@ -20,7 +20,7 @@ from rlm.search.vector.scan import ONE_BY_ONE
 from rlm.search.vector.similarity_kernels import FIND_ROWS
 from rlm.search.vector.vector_index import VectorIndex
 from rlm.search.vector.vector_segments import BaseSegment, IndexState
-from rlm.store.feed import Entry
+from rlm.store.protocols import IndexDocument
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
 
@@ -165,7 +165,7 @@ def test_order_and_repetition_do_not_matter_to_a_late_term() -> None:
 def facts(n: int, rng: np.random.Generator) -> MetadataTable:
     "Memories in two scripts, of several conversations or none, by several speakers or nobody."
     made, said = MetadataTable(), ("When was the boat sold?", "지난주에 배를 샀어", "Thanks!", "I saw it yesterday in May", "배가 뭐야")
-    made.add([Entry(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
+    made.add([IndexDocument(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
                     None if rng.random() < 0.2 else f"s{int(rng.integers(4))}", (None, "Mina", "Joon")[int(rng.integers(3))],
                     ("user", None)[int(rng.integers(2))]) for i in range(n)])
     return made

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from .quantizer import Floats, Ints
 from .vector_segments import Batch
 from ...store.embedding_model import EmbeddingModelInfo
-from ...store.feed import changed_seqs
 from ...store.sqlite.storage import SQLiteStorage
 
 # %% ../../../nbs/28_index/17_stored_vectors.ipynb #54f5da05
@@ -68,8 +67,8 @@ class StoredVectors:
         "Return memories that may be different since an event; None: all. Neighbours of a changed memory keep their vectors."
         if self._known is not None and self._known[0] == after:
             return self._known[1]
-        changes = changed_seqs(self.backend.db, self.namespace, after)
-        return None if changes is None else changes.own
+        changes = self.backend.change_feed.changes(self.namespace, after)
+        return None if changes is None else changes.changed
 
     def vectors_of(self,
                    seqs: Collection[int],  # memories

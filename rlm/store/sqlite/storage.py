@@ -20,7 +20,7 @@ from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase, backup
 from .edges import EdgeTable
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
-from .events import EventLog, Generation
+from .events import ChangeFeed, EventLog, Generation
 from .facts import FactTable
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
