@@ -49,7 +49,7 @@ class SQLiteStorage:
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance, self.vectors = AttentionTable(db), RunTable(db), ProvenanceTables(db), VectorTable(db)
         self.derived_files, self.facts, self.rejections = DerivedFiles(db), FactTable(db), RejectionTable(db)
-        self.learned = LearnedParameterTable(db)
+        self.change_feed, self.learned = ChangeFeed(db), LearnedParameterTable(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
         if owns_database and not db.read_only:
