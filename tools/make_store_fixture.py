@@ -52,8 +52,8 @@ def fill(path: Path,  # of a store that does not exist yet
         memory.update("dentist", status="archived")
         memory.update("dentist", status="hot")
         with memory.backend.transaction() as tx:  # as the first version linked and counted: without a word in the diary
-            tx.link([Edge("tea", "cat", "similar", 0.25)], memory.namespace, clock.now())
-            tx.count("tea", memory.namespace, clock.now(), access=1, success=1, failure=0)
+            tx.link([Edge("tea", "cat", "similar", 0.25)], memory.ctx.namespace, clock.now())
+            tx.count("tea", memory.ctx.namespace, clock.now(), access=1, success=1, failure=0)
         memory.delete("gone")
         memory.delete("erased", erase=True)
         with memory.backend.db.transaction():

@@ -28,7 +28,6 @@ from .stream import Stream, begun, model_of, stream
 from ..core.clock import SystemClock
 from ..recall.graph_builder import build_graph
 from ..recall.anchored_search import AnchoredSearcher
-from ..service.finding import SurveyingMemory
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
@@ -147,9 +146,9 @@ def thin_rows(n: int,      # memories
         with Memory(path, embedder="none") as memory:
             asked = [" ".join(text.split()[:4]) for text in some.texts[:times]]
             arms = {"a search with the layer": lambda i: memory.search(asked[i % len(asked)]),
-                    "a search below the layer": lambda i: SurveyingMemory.search(memory, asked[i % len(asked)]),
+                    "a search below the layer": lambda i: memory.searcher.search(memory.searcher.parse(asked[i % len(asked)], {}), 10),
                     "a write with the layer": lambda i: memory.write(f"{some.texts[i % n]} a{i}"),
-                    "a write below the layer": lambda i: SurveyingMemory.write(memory, f"{some.texts[i % n]} b{i}")}
+                    "a write below the layer": lambda i: memory.writer.insert(memory.writer.prepare_many([f"{some.texts[i % n]} b{i}"]), 1)}
             for what in ("search", "write"):
                 pair = {name: arm for name, arm in arms.items() if what in name}
                 found = timed(pair, times, warm_up=min(50, times), block=20)

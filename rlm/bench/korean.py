@@ -20,6 +20,7 @@ from .baselines import WORDS, CachingEmbedder, in_numpy, caching_embedder, unusa
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
+from ..service.context import MemoryContext
 from ..service.memory import Memory
 from ..search.search_index import SearchIndex
 from ..search.embedding.base import Embedder
@@ -115,8 +116,8 @@ def by_memory(model: "Embedder | str",  # 'none': words alone
               ) -> Arm:
     "`Memory.search`, as anyone calls it."
     def arm(stored: Mapping[str, str]) -> Finder:
-        memory = Memory(":memory:", embedder=model)
-        memory.index = SearchIndex(memory.backend, memory.namespace, mix)
+        context = MemoryContext.open(":memory:", embedder=model)
+        memory = Memory(context=replace(context, index=SearchIndex(context.storage, context.namespace, mix)))
         memory.write_many({"id": number, "text": text} for number, text in stored.items())
         return lambda question: [hit.id for hit in memory.search(question, FIRST)]
     return arm

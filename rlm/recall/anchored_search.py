@@ -107,12 +107,12 @@ class AnchoredSearcher:
         hops = self.anchors.radius(choice, radius, rows)
         forced = fallback and radius is None and self.anchors.profile(choice.slot, rows).forced
         start = None if choice.starts_new_topic or forced else rows[choice.slot].seq
-        plan, asked, ranked = self._ask_index(query, k, filters, fallback)
-        walk = None if start is None else self._walk(asked, start, hops)
+        plan, measured, ranked = self._ask_index(query, k, filters, fallback)
+        walk = None if start is None else self._walk(measured, start, hops)
         if walk is not None:
             ranked = ranked if fallback else self.index.among(query, walk.seqs, len(walk), filters)
             ranked = add_path_boost(ranked, walk, self.boost) if self.boost else list(ranked)
-        near = self._near(asked, ranked)
+        near = self._near(measured, ranked)
         reached = set() if walk is None else near & set(walk.seqs.tolist())
         shown = ranked if fallback else [r for r in ranked if r.seq in reached]
         hits = self._hits(plan, shown, walk, reached, choice.slot)[:k]
@@ -144,23 +144,23 @@ class AnchoredSearcher:
         "Return the plan of a question's words, its measured vector, and the index's best if it is to be asked."
         if fallback:
             found, ranked = self.index.best(query, 4 * k if self.boost else k, filters)
-            return found.plan, found.asked, ranked
+            return found.plan, found.measured, ranked
         stamp = self.index.semantic.stamp
-        asked = self.index.semantic.measure(query.vector) if stamp is not None and query.model == stamp.model else None
-        return self.index.lexical.plan(self.index.wanted(self.index.query_features(query.text), query.terms)), asked, []
+        measured = self.index.semantic.measure(query.vector) if stamp is not None and query.model == stamp.model else None
+        return self.index.lexical.plan(self.index.wanted(self.index.query_features(query.text), query.terms)), measured, []
 
-    def _walk(self, asked: MeasuredQuery | None, start: int, radius: int) -> Walk:
+    def _walk(self, measured: MeasuredQuery | None, start: int, radius: int) -> Walk:
         "Walk from the anchor, led by the question."
-        fit = None if asked is None else lambda seqs: np.float32(0.1) + self.index.semantic.z_scores(asked, seqs)
+        fit = None if measured is None else lambda seqs: np.float32(0.1) + self.index.semantic.z_scores(measured, seqs)
         return self.graph.walk(start, radius, BEAM, fit)
 
-    def _near(self, asked: MeasuredQuery | None, found: Sequence[RankedMemory]) -> set[int]:
+    def _near(self, measured: MeasuredQuery | None, found: Sequence[RankedMemory]) -> set[int]:
         "Return the numbers of the scored memories that are near to the question."
         stamp = self.index.semantic.stamp
-        if asked is None or stamp is None:
+        if measured is None or stamp is None:
             return {r.seq for r in found if r.parts.get("words", 0.0) >= NEAR_SHARE * DEFAULT_WEIGHTS.words}
-        above = self.index.semantic.z_scores(asked, np.array([r.seq for r in found], np.int64))
-        passed = (above > 0) & (asked.mean + asked.spread * above >= self.anchors.topics.gate(stamp))
+        above = self.index.semantic.z_scores(measured, np.array([r.seq for r in found], np.int64))
+        passed = (above > 0) & (measured.mean + measured.spread * above >= self.anchors.topics.gate(stamp))
         return {r.seq for r, good in zip(found, passed.tolist(), strict=True) if good}
 
     def _hits(self, plan: QueryPlan, ranked: Sequence[RankedMemory], walk: Walk | None, near: Collection[int],

@@ -129,7 +129,7 @@ class RecallRequest:
     features: QueryFeatures  # what the question names besides its words
     position: tuple[str, int]  # where the index stood when the cues were found
     wording: Wording  # what makes it the same as another
-    asked: MeasuredQuery | None = None  # its vector, measured
+    measured: MeasuredQuery | None = None  # its vector, measured
 
     @property
     def query(self) -> Query:
@@ -175,6 +175,7 @@ class SearchCoordinator:
                            keywords: Sequence[str] | None = None,    # words to search for; None: all its words
                            top_k: int = 10,                          # largest number of memories
                            filters: Filters = EVERYTHING,            # conditions about the present: without `as_of`
+                           terms: Sequence[str] | None = None,       # distinct tokens of the words to search for; None: they are cut here
                            ) -> dict[str, Any]:
         """Return the best memories as `results`, with `source`, the layer that knew them, `search_time_ms` without the model's
         time, and `result_count`. Raises `InvalidInput` for a vector that can't be compared."""
@@ -190,9 +191,10 @@ class SearchCoordinator:
                 elif query_embedding is None and model not in (None, embedded_for):
                     source = ""  # the lock is free while the question is embedded
                 else:
-                    terms = tuple(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
+                    if terms is None:
+                        terms = list(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
                     usable = vector if query_embedding is not None or embedded_for == model else None
-                    source, ranked, slot = self._answer(user_input, terms, self._checked(usable), key, filters, now)
+                    source, ranked, slot = self._answer(user_input, tuple(terms), self._checked(usable), key, filters, now)
                 if source:
                     took = time.perf_counter() - began
                     self.counts.add(source, took)
@@ -219,7 +221,7 @@ class SearchCoordinator:
                 return "working_memory", same.ranked, same.slot
             mode = self.checkpoints()
             if mode not in ("parallel", "full"):
-                q.asked, local = self.index.semantic.measure(vector), LocalAnswer(declined=mode)
+                q.measured, local = self.index.semantic.measure(vector), LocalAnswer(declined=mode)
             elif (local := self._search_locally(q)).declined:
                 local = self._search_locally(q) if self._learn_more(q) else local
                 if local.declined:
@@ -237,22 +239,22 @@ class SearchCoordinator:
         "Search the neighbourhood of the question's subject; measures the question."
         memory, local = self.state.working_memory, self.local
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
-        q.asked, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
+        q.measured, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
         if answered is not None:
             return answered
-        q.asked = q.asked or self.index.semantic.measure(q.vector)
-        slot = local.slot_of(memory, q.asked)
+        q.measured = q.measured or self.index.semantic.measure(q.vector)
+        slot = local.slot_of(memory, q.measured)
         if local.neighbourhoods.is_made(slot):
-            return local.search_slot(slot, q.query, q.features, q.asked, q.key.k, allowed)
+            return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed)
         with self.index.moment():
-            return local.search_slot(slot, q.query, q.features, q.asked, q.key.k, self._allowed_memories(q))
+            return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, self._allowed_memories(q))
 
     def _learn_more(self, q: RecallRequest) -> bool:
         "Do what was put off, if it may be about the same subject; returns whether local search may say something else now."
-        unit = None if q.asked is None else q.asked.unit
+        unit = None if q.measured is None else q.measured.unit
         if more := any(f.model == q.key.model and _may_be_akin(unit, f.unit) for f in self.state.pending):
             self.state.process_pending()
-        slot = self.local.slot_of(self.state.working_memory, q.asked)
+        slot = self.local.slot_of(self.state.working_memory, q.measured)
         if slot is None or not self.local.neighbourhoods.is_stale(slot):
             return more
         with self.index.moment():
@@ -262,7 +264,7 @@ class SearchCoordinator:
     def _take_local_answer(self, q: RecallRequest, local: LocalAnswer) -> Sequence[RankedMemory]:
         "Note that a slot led to an answer, and cache it."
         self.state.local_answers.append((local.slot, local.ranked, q.now))
-        if q.asked is None or len(self.state.local_answers) >= LOCAL_ANSWERS_PER_CHANGE:
+        if q.measured is None or len(self.state.local_answers) >= LOCAL_ANSWERS_PER_CHANGE:
             self.state.note_local_answers()
         ranked = local.ranked if len(local.ranked) <= q.key.k else self.cut(local.ranked, q.key.k)
         self._cache(q, ranked, local.slot)
@@ -272,14 +274,14 @@ class SearchCoordinator:
         "Search everything, compare with a local answer that ran beside it, cache the answer, and put off learning from it."
         with self.index.moment():
             k, known = q.key.k, self.index.position is q.position and q.key.model == self.index.semantic.model
-            found, best = self.index.best(q.query._replace(features=q.features, asked=q.asked) if known else q.query, k, q.filters)
+            found, best = self.index.best(q.query._replace(features=q.features, measured=q.measured) if known else q.query, k, q.filters)
             ranked, c, seqs = self.cut(best, k), found.candidates, self.index.metadata["seq"]
         if local.ranked:
             right = {r.seq for r in ranked}
             self.counts.compared += 1
             self.counts.agreed += len(right & {r.seq for r in self.cut(local.ranked, k)}) / max(1, len(right))
         if self.checkpoints() != "off" and len(ranked) > 1:
-            limit, unit = self.state.checkpoints.limit, None if q.asked is None else q.asked.unit
+            limit, unit = self.state.checkpoints.limit, None if q.measured is None else q.measured.unit
             self.state.pending.append(FullAnswer(
                 q.text, q.key.model, unit, ranked, lambda: seqs[c.docs[highest(base_score(c.words, c.meaning), limit)]], self.clock.now()))
             self.state.unsaved += 1
@@ -297,7 +299,7 @@ class SearchCoordinator:
 
     def _cache(self, q: RecallRequest, ranked: Sequence[RankedMemory], slot: str) -> None:
         "Keep an answer for when the question is asked again."
-        unit = None if q.asked is None else q.asked.unit
+        unit = None if q.measured is None else q.measured.unit
         span = ALWAYS if self.index.metadata.all_recallable else self.watcher.span(q.now)
         answer = CachedAnswer(q.wording, unit, (q.key.filters, q.key.k), ranked, span, slot, self.watcher.generation)
         self.state.cache.put(q.key, answer)

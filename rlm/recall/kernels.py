@@ -160,7 +160,7 @@ CANDIDATES = 50  # memories that hold the words of a question best, besides thos
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #e366cf84
 @loop("i8** i8** i8** i8** i8 i4+ ?* f4* f8 f8")
-def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passing, asked, mean, spread):  # type: ignore[no-untyped-def]
+def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passing, unit, mean, spread):  # type: ignore[no-untyped-def]
     "Score a neighbourhood by words and meaning; returns known terms, touched units, the highest sum elsewhere, and that of all terms."
     words, meaning, numbers = F4(buffer, WORDS), F4(buffer, MEANING), I8(buffer, NUMBERS)
     where, member = I4(buffer, WHERE), I4(buffer, MEMBER)
@@ -178,7 +178,7 @@ def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passi
     meaning[:] = 0
     for u in range(len(where)):
         words[member[u]] = max(words[member[u]], heard[u] / whole)
-    COMPARE_VECTORS(meaning, F44(buffer, ROWS), I4(buffer, OWNER), asked, mean, spread)
+    COMPARE_VECTORS(meaning, F44(buffer, ROWS), I4(buffer, OWNER), unit, mean, spread)
     for j in range(len(words) if len(passing) else 0):
         if numbers[j] >= len(passing) or not passing[numbers[j]]:
             words[j] = meaning[j] = 0
@@ -304,14 +304,14 @@ def ADD_CANDIDATES(buffer, place, index, segments, wanted, n, most, touched, cei
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #9a045490
 @loop("i8** i8** i8** i8** i8** i4* i8 i8 f8 f4* f8 f8 i4* f8*")
-def RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, wanted, n, touched, ceiling, asked, mean, spread, named, told):  # type: ignore[no-untyped-def]
+def RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, wanted, n, touched, ceiling, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
     "Add candidates, compare their vectors, and rank all; returns how many there are, the highest sum left, and how many are the best."
     end, left = ADD_CANDIDATES(buffer, place, index, segments, wanted, n, CANDIDATES, touched, ceiling)
     new, seqs = F4(buffer, MEANING)[n:end], I8(buffer, SEQ)[n:end]
     if len(vectors) > 3:  # their codes
-        CODED_Z_SCORES(new, seqs, vectors, asked, mean, spread)
+        CODED_Z_SCORES(new, seqs, vectors, unit, mean, spread)
     else:
-        Z_SCORES(new, seqs, I4(vectors, FIRST), I4(vectors, COUNT), F44(vectors, VECTORS), asked, mean, spread)
+        Z_SCORES(new, seqs, I4(vectors, FIRST), I4(vectors, COUNT), F44(vectors, VECTORS), unit, mean, spread)
     return end, left, RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, end)
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #4074ec75

@@ -186,17 +186,17 @@ class LocalKernel:
         table = joined[3] if joined[2] == k and self._is_joined(around) else self._join(around, k)
         if table is None:
             return None, None
-        measured, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
+        vectors, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
         slot, mean, spread, n, steps, conclusive = run(
-            table.places, self.index.lexical.term_ids(terms), may, rows, measured, *self._question_figures(features, k, relevance, margin))
-        asked = MeasuredQuery(measured[0], measured[1], mean, spread)
+            table.places, self.index.lexical.term_ids(terms), may, rows, vectors, *self._question_figures(features, k, relevance, margin))
+        measured = MeasuredQuery(vectors[0], vectors[1], mean, spread)
         if conclusive and (steps < 2 or self.tables.intact):
-            return asked, LocalAnswer(RankedList(PARTS, self.tables.output[1][:n].copy()), around.names[slot])
-        asked.vector.flags.writeable = False  # what is computed from it now will be wanted again
+            return measured, LocalAnswer(RankedList(PARTS, self.tables.output[1][:n].copy()), around.names[slot])
+        measured.vector.flags.writeable = False  # what is computed from it now will be wanted again
         if slot < 0:
-            return asked, LocalAnswer(declined="no subject fits")
+            return measured, LocalAnswer(declined="no subject fits")
         why = "being erased" if conclusive else "too few" if n < k else "too weak"
-        return asked, LocalAnswer(slot=around.names[slot], declined=why) if steps > 1 else None
+        return measured, LocalAnswer(slot=around.names[slot], declined=why) if steps > 1 else None
 
     def _is_joined(self, around: SlotBuffers) -> bool:
         return self._joined[0] is around and self._joined[1] is self.tables._places and self.tables.are_current()

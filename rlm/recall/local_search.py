@@ -55,25 +55,25 @@ class NeighbourhoodRanker:
              around: Neighbourhood,  # memories of the subject
              terms: list[str],       # words of the question, in a moment of the index
              features: QueryFeatures,             # what it names besides
-             asked: MeasuredQuery | None,    # its vector, measured
+             measured: MeasuredQuery | None,    # its vector, measured
              k: int,                 # number of memories wanted
              passing: Any = None,    # by number in the index: which memories may be found; None: all
              ) -> LocalRanking:
         "Rank the memories of a neighbourhood."
         postings = self.lexical.score(terms, around.units, passing)
-        scored = around.candidates(postings.inside, asked, passing)
+        scored = around.candidates(postings.inside, measured, passing)
         return LocalRanking(self.index.rank(features, scored, k), postings.left, len(scored.docs), postings, scored)
 
     def rank_with_matches(self,
                           first: LocalRanking,  # ranking of the neighbourhood
                           features: QueryFeatures,           # what the question names besides its words
-                          asked: MeasuredQuery | None,  # its vector, measured
+                          measured: MeasuredQuery | None,  # its vector, measured
                           k: int,               # number of memories wanted
                           ) -> LocalRanking:
         "Rank the same memories together with those elsewhere that hold the words best."
         found, here = self.lexical.best(first.postings, CANDIDATES), first.scored
         semantic = self.index.semantic
-        meaning = semantic.z_scores(asked, self.index.metadata["seq"][found.docs], exact=semantic.is_dense)
+        meaning = semantic.z_scores(measured, self.index.metadata["seq"][found.docs], exact=semantic.is_dense)
         numbers, words = np.concatenate((here.docs, found.docs)), np.concatenate((here.words, found.scores))
         every = Candidates(numbers, words, np.concatenate((here.meaning, meaning)), EXACT)
         return LocalRanking(self.index.rank(features, every, k), found.left, len(numbers), first.postings, every)
@@ -264,23 +264,23 @@ class LocalizedSearchEngine:
 
     def search_with_checkpoints(self,
                                 query: Query,              # question, in a moment of the index
-                                asked: MeasuredQuery | None,       # its vector, measured; None: it has none
+                                measured: MeasuredQuery | None,       # its vector, measured; None: it has none
                                 slots: WorkingMemory,      # slots that are in mind
                                 top_k: int = 10,           # number of memories wanted
                                 passing: AllowedDocs | None = None,  # memories that may be found; None: all
                                 ) -> LocalAnswer:
         "Return the best of a neighbourhood and of those who hold the words, if they are conclusive; never of anything else."
-        return self.search_slot(self.slot_of(slots, asked), query, self.index.query_features(query.text), asked, top_k, passing)
+        return self.search_slot(self.slot_of(slots, measured), query, self.index.query_features(query.text), measured, top_k, passing)
 
     def slot_of(self,
                 memory: WorkingMemory,  # slots that are in mind
-                asked: MeasuredQuery | None,    # question, measured; None: it has no vector
+                measured: MeasuredQuery | None,    # question, measured; None: it has no vector
                 ) -> Slot | None:
         "Return the slot that a question belongs to, None: to none; without vectors, the one that was used last."
-        if asked is None:
+        if measured is None:
             return max(memory.slots.values(), key=lambda s: (s.last_used_at, s.uses, s.slot_id), default=None)
-        nearest = memory.nearest(asked.unit)
-        if nearest is None or (nearest[1] - asked.mean) / asked.spread < self.relevance:
+        nearest = memory.nearest(measured.unit)
+        if nearest is None or (nearest[1] - measured.mean) / measured.spread < self.relevance:
             return None
         return memory.slots[nearest[0]]
 
@@ -288,7 +288,7 @@ class LocalizedSearchEngine:
                     slot: Slot | None,         # slot that the question belongs to; None: to none
                     query: Query,              # question, in a moment of the index
                     features: QueryFeatures,                # what it names besides its words
-                    asked: MeasuredQuery | None,       # its vector, measured; None: it has none
+                    measured: MeasuredQuery | None,       # its vector, measured; None: it has none
                     top_k: int,                # number of memories wanted
                     passing: AllowedDocs | None,   # memories that may be found; None: all
                     ) -> LocalAnswer:
@@ -299,11 +299,11 @@ class LocalizedSearchEngine:
             return LocalAnswer(slot=slot.slot_id, declined="learned ranking")
         terms, numbers = self.index.wanted(features, query.terms), None if passing is None else passing.mask
         around, name, k = self.neighbourhoods.get_possibly_stale(slot), slot.slot_id, top_k
-        first, documents = self.ranker.rank(around, terms, features, asked, k, numbers), self.index.lexical.documents
+        first, documents = self.ranker.rank(around, terms, features, measured, k, numbers), self.index.lexical.documents
         bound = self.margin + cue_bound(features) + tail_bound(k, documents - first.size)
         if first.ranked and (first.size >= documents or is_conclusive(first.ranked, k, bound + DEFAULT_WEIGHTS.words * first.left)):
             return LocalAnswer(first.ranked, name)
-        second = self.ranker.rank_with_matches(first, features, asked, k)
+        second = self.ranker.rank_with_matches(first, features, measured, k)
         if not self.index.semantic.is_valid:
             return LocalAnswer(slot=name, declined="being erased")
         if is_conclusive(second.ranked, k, bound + DEFAULT_WEIGHTS.words * second.left):

@@ -126,12 +126,12 @@ class Neighbourhood:
         return bool((self.index.metadata.seq_to_doc.values[self.seqs] == self.docs + 1).all())
 
     def z_scores(self,
-                 asked: MeasuredQuery | None,  # question, measured; None: it has no vector
+                 measured: MeasuredQuery | None,  # question, measured; None: it has no vector
                  ) -> Floats:
         "Return the z-score of each memory's best vector, from 0; 0 for a memory without a vector."
-        if asked is None or not len(self.rows):
+        if measured is None or not len(self.rows):
             return np.zeros(len(self.docs), np.float32)
-        found = asked.z_scores(np.einsum("ij,j->i", self.rows, asked.unit, dtype=np.float64).astype(np.float32))
+        found = measured.z_scores(np.einsum("ij,j->i", self.rows, measured.unit, dtype=np.float64).astype(np.float32))
         if self._one_each:
             return found
         best = np.zeros(len(self.docs), np.float32)
@@ -140,12 +140,12 @@ class Neighbourhood:
 
     def candidates(self,
                    words: Floats,        # BM25 over its ceiling, for each of `units`
-                   asked: MeasuredQuery | None,  # question, measured; None: it has no vector
+                   measured: MeasuredQuery | None,  # question, measured; None: it has no vector
                    passing: Values | None = None,  # by number in the index: which memories may be found; None: all
                    ) -> Candidates:
         "Return words and meaning of each memory: the best of its units, the best of its vectors; 0 for one that may not be found."
         best = words if self._starts is None else np.maximum.reduceat(words, self._starts)
-        meaning = self.z_scores(asked)
+        meaning = self.z_scores(measured)
         if passing is not None and not (kept := passing[self.docs]).all():
             best, meaning = best * kept, meaning * kept
         return Candidates(self.docs, best, meaning, EXACT)

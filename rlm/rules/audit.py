@@ -21,7 +21,8 @@ from rlm.rules.expressions import (
     TRUE, Constant, Expression, FormalRule, Value, assignments, canonical_claims, constant, format_constant, format_outcome, json_value,
 )
 from .intervals import Region, bounding_region, is_empty_region, overlap
-from .model import Rule, html_table
+from ..core.html import html_table
+from .model import Rule
 from .parser import FormalError, parse
 from .reasoner import Reasoner
 from .rule_store import RuleStore

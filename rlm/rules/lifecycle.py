@@ -23,7 +23,8 @@ from ..core.guard import guarded
 from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge, must_hold
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
-from .model import Rule, find_rule_record, html_table
+from ..core.html import html_table
+from .model import Rule, find_rule_record
 from ..store.filters import Filters
 from ..store.protocols import Write
 from ..store.records import Event, MemoryRecord, read_count, read_label

@@ -41,7 +41,7 @@ class Query(NamedTuple):
     vector: Vectors | None = None  # None: search by words alone
     model: str | None = None  # name of the model of the vector
     features: QueryFeatures | None = None  # its features by the present index; None: they are extracted
-    asked: MeasuredQuery | None = None  # its vector, measured by the present index; None: it is measured
+    measured: MeasuredQuery | None = None  # its vector, measured by the present index; None: it is measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class CandidateSet:
 
     features: QueryFeatures  # features of the question
     plan: QueryPlan  # postings of its words
-    asked: MeasuredQuery | None  # its vector, measured; None: it has none
+    measured: MeasuredQuery | None  # its vector, measured; None: it has none
     candidates: Candidates  # candidates with words and meaning scored
 
 # %% ../../nbs/30_search/09_candidates.ipynb #26f75a9b
@@ -104,30 +104,30 @@ class CandidateGenerator:
         "Return a question's features, the plan of its words, and its vector measured against the store."
         features = query.features or self.index.scorer.query_features(query.text)
         fits = query.model == self.index.semantic.model  # it may just have been changed
-        asked = query.asked or self.index.semantic.measure(query.vector if fits else None)
+        measured = query.measured or self.index.semantic.measure(query.vector if fits else None)
         return features, self.index.lexical.plan(self.search_terms(features, query.terms)), asked
 
     def z_scores(self,
-                 asked: MeasuredQuery | None,  # question, measured; None: it has no vector
+                 measured: MeasuredQuery | None,  # question, measured; None: it has no vector
                  ) -> Values:  # by document id: standard deviations, from 0
         "Return the z-score of every memory\'s nearest vector, in a namespace small enough to compare all."
-        c, (seqs, cosines) = self.index.metadata, self.index.semantic.score_all(asked)
-        if asked is None or (best := BEST_VECTORS.run) is None:
-            return c.max_per_doc(seqs, cosines if asked is None else asked.z_scores(cosines))
+        c, (seqs, cosines) = self.index.metadata, self.index.semantic.score_all(measured)
+        if measured is None or (best := BEST_VECTORS.run) is None:
+            return c.max_per_doc(seqs, cosines if measured is None else measured.z_scores(cosines))
         found = np.zeros(c["seq"].size, np.float32)
-        best(found, c.seq_to_doc.values, seqs, cosines, asked.mean, asked.spread)
+        best(found, c.seq_to_doc.values, seqs, cosines, measured.mean, measured.spread)
         return found
 
     def all_candidates(self,
                        plan: QueryPlan,  # postings of the question's words
-                       asked: MeasuredQuery | None,  # its vector, measured; None: it has none
+                       measured: MeasuredQuery | None,  # its vector, measured; None: it has none
                        pool: int,  # a quarter of the number of candidates that are left for a learned ranker
                        allowed: AllowedDocs | None,  # memories that may be found; None: all
                        also: Collection[int],  # document ids that are scored in any case
                        ) -> Candidates:
         "Return every memory with its words and meaning scored."
         words, c = self.index.lexical.score_all(plan) / np.float32(plan.idf_sum or 1.0), self.index.metadata
-        meaning, docs = self.z_scores(asked), np.arange(len(words))
+        meaning, docs = self.z_scores(measured), np.arange(len(words))
         barred = None if allowed is None else ~allowed.mask
         if self.index.lexical.documents < len(words):
             gone = c.seq_to_doc.values[c["seq"]] != 1 + docs
@@ -151,18 +151,19 @@ class CandidateGenerator:
                  also: Collection[int] = (),  # document ids that are scored in any case
                  ) -> CandidateSet:
         "Return the candidates of a question."
-        features, plan, asked = self.parse(query)
+        features, plan, measured = self.parse(query)
         if self.scores_all:
-            return CandidateSet(features, plan, asked, self.all_candidates(plan, asked, pool, allowed, also))
+            return CandidateSet(features, plan, measured, self.all_candidates(plan, measured, pool, allowed, also))
         wide = self.width(pool)
-        near = self.index.metadata.docs(self.index.semantic.candidates(asked, wide, None if allowed is None else allowed.seqs))
+        near = self.index.metadata.docs(self.index.semantic.candidates(measured, wide, None if allowed is None else allowed.seqs))
         others = np.append(near, np.asarray(list(also), np.int64))
         found = self.index.lexical.search(plan, wide, None if allowed is None else allowed.mask, others)
-        meaning = self.index.semantic.z_scores(asked, self.index.metadata["seq"][found.docs])
+        meaning = self.index.semantic.z_scores(measured, self.index.metadata["seq"][found.docs])
         kept = (found.scores > 0) | (meaning > 0)
         if also:
             kept |= np.isin(found.docs, list(also))
-        return CandidateSet(features, plan, asked, Candidates(found.docs[kept], found.scores[kept] / (plan.idf_sum or 1.0), meaning[kept]))
+        chosen = Candidates(found.docs[kept], found.scores[kept] / (plan.idf_sum or 1.0), meaning[kept])
+        return CandidateSet(features, plan, measured, chosen)
 
 # %% ../../nbs/30_search/09_candidates.ipynb #1b2d674f
 EVERYTHING = Filters()  # every memory that a search may return

@@ -69,8 +69,8 @@ class Searcher:
         docs, allowed = np.sort(self.index.metadata.docs(seqs)), self.filters.resolve(filters)
         if allowed is not None:
             docs = docs[allowed.mask[docs]]
-        features, plan, asked = self.candidates.parse(query)
+        features, plan, measured = self.candidates.parse(query)
         words = self.index.lexical.score(plan, docs) / np.float32(plan.idf_sum or 1.0)
-        meaning = self.index.semantic.z_scores(asked, self.index.metadata["seq"][docs], exact=self.index.semantic.is_dense)
+        meaning = self.index.semantic.z_scores(measured, self.index.metadata["seq"][docs], exact=self.index.semantic.is_dense)
         found = np.flatnonzero((words > 0) | (meaning > 0))
         return self.index.scorer.rank(features, Candidates(docs[found], words[found], meaning[found], EXACT), k)

@@ -106,6 +106,7 @@ class Read(Protocol):
              limit: int,                 # how many at most
              newest_first: bool = True,  # by position in the store, descending
              offset: int = 0,            # how many to skip first
+             below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
 
@@ -171,6 +172,7 @@ class Write(Protocol):
 
     def insert(self,
                records: Sequence[MemoryRecord],  # checked ones, as `new_record` makes them
+               detail: Mapping[str, Any] | None = None,  # what the event log says of each write; None: nothing more
                ) -> list[MemoryRecord]:
         "Store new memories; return them with `seq` and `turn` assigned. A taken id or foreign `reply_to` is refused."
 
@@ -204,6 +206,14 @@ class Write(Protocol):
              at: datetime,           # recorded time
              ) -> None:
         "Add edges or set their weight. Both ends must be memories of this namespace."
+
+    def unlink(self,
+               src: str,        # id of the memory a link starts from
+               dst: str,        # id of the memory it leads to
+               namespace: str,  # partition of both ends
+               relation: str | None = None,  # type of the link; None: all types
+               ) -> list[Edge]:
+        "Remove edges and return them; those that the graph made, in either direction."
 
     def log(self,
             events: Sequence[Event],  # their numbers are assigned here

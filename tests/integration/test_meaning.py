@@ -35,9 +35,9 @@ from rlm.search.embedding.reembed import reembed
 from rlm.search.index_file import index_path
 from rlm.search.vector.stored_vectors import StoredVectors
 from rlm.search.vector.vector_file import vector_file_path
-from rlm.service import finding
+from rlm.service import searcher
 from rlm.service.cli import main
-from rlm.service.results import Hits
+from rlm.service.results import SearchResults
 from rlm.store.sqlite.erasure import DerivedFiles
 from rlm.store.sqlite.events import ChangeFeed
 from rlm.store.sqlite.memories import MemoryTable
@@ -50,20 +50,20 @@ TEXTS = {"boat": "my old boat", "배": "배를 샀다", "cat": "the kitten sleep
          "bread": "warm bakery"}
 
 
-def ids(hits: Hits) -> list[str]:
+def ids(hits: SearchResults) -> list[str]:
     return [h.id for h in hits]
 
 
-def near(hits: Hits) -> list[str]:
+def near(hits: SearchResults) -> list[str]:
     "Those that were found by what they mean."
     return [h.id for h in hits if "(meaning)" in h.parts]
 
 
-def told(hits: Hits) -> list[tuple[str, float]]:
+def told(hits: SearchResults) -> list[tuple[str, float]]:
     return [(h.id, round(h.score, 5)) for h in hits]
 
 
-def same(one: Hits, other: Hits) -> bool:
+def same(one: SearchResults, other: SearchResults) -> bool:
     "The same memories in the same order, with the same scores."
     return ids(one) == ids(other) and all(abs(a.score - b.score) < 1e-5 for a, b in zip(one, other, strict=True))
 
@@ -97,14 +97,14 @@ def store(path: Path, clock: ManualClock) -> Iterator[Memory]:
 def anew(memory: Memory, tmp_path: Path) -> Memory:
     "The same store without any index file, opened by somebody who knows nothing of it yet."
     copy = memory.backup(tmp_path / f"copy-{time.monotonic_ns()}.db")
-    return Memory(copy, embedder=Toy(memory.embeddings.model().name), clock=memory.clock, namespace=memory.namespace)
+    return Memory(copy, embedder=Toy(memory.embeddings.model().name), clock=memory.clock, namespace=memory.ctx.namespace)
 
 
 def files(memory: Memory) -> dict[str, Path]:
     "The index files, by what is in them."
     db, folder = memory.backend.db, Path(f"{memory.backend.db.path}.index")
     model = memory.backend.vectors.model().model
-    return {"words": index_path(folder, "words", memory.namespace), "vectors": vector_file_path(db.path, memory.namespace, model)}
+    return {"words": index_path(folder, "words", memory.ctx.namespace), "vectors": vector_file_path(db.path, memory.ctx.namespace, model)}
 
 
 # ---------------------------------------------------------------- found by meaning, shown, explained
@@ -765,7 +765,7 @@ def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, 
 
 
 def test_common_words_are_left_out_while_there_are_rare_ones(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding.affordable, "__defaults__", (20,))
+    monkeypatch.setattr(searcher.limit_terms, "__defaults__", (20,))
     with opened(large, clock) as memory:
         hits = memory.search("an ordinary note about a boat")
         assert hits.source == "full text" and ids(hits) == ["boat"]

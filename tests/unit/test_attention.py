@@ -313,7 +313,7 @@ def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> Non
     parts = {name: np.linspace(0, 3, 8) for name in PARTS}
     parts |= dict.fromkeys(("conversation", "before", "asks", "rarity"), np.zeros(8, int))
     examples = [TrainingExample(feature_matrix(parts), parts["words"] < 1, str(n % 2)) for n in range(8)]  # fewer words are better
-    save_ranker(full.backend, full.namespace, train(examples, TrainingReport("a test", 8, "2026-01-01", {})), full.clock)
+    save_ranker(full.backend, full.ctx.namespace, train(examples, TrainingReport("a test", 8, "2026-01-01", {})), full.clock)
     hits = full.recall(question)
     assert hits[0].layer != "cache" and ids(hits) == ids(full.search(question))
     assert full.attention.counts.declined["learned ranking"] == 1
@@ -533,16 +533,16 @@ def test_an_erasure_leaves_no_question_behind(path: Path) -> None:
 def test_namespaces_are_walls(path: Path) -> None:
     with Memory(path, namespace="one", embedder=Toy()) as one, Memory(path, namespace="two", embedder=Toy()) as two:
         for memory in (one, two):
-            memory.write_many([{**t, "text": t["text"] + f" {memory.namespace}"} for t in turns(240)])
+            memory.write_many([{**t, "text": t["text"] + f" {memory.ctx.namespace}"} for t in turns(240)])
             memory.attention.local.margin = -9.0
         for n in range(6):
             for memory in (one, two):
-                assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.namespace}
+                assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.ctx.namespace}
             one.write(f"boat at sea word{n} fresh")
         for memory in (one, two):
             memory.attention.flush()
             spaces = "SELECT DISTINCT m.namespace FROM slot_refs r JOIN memories m ON m.seq = r.seq WHERE r.namespace = ?"
-            assert memory.backend.db.query(spaces, (memory.namespace,)) == [(memory.namespace,)]
+            assert memory.backend.db.query(spaces, (memory.ctx.namespace,)) == [(memory.ctx.namespace,)]
 
 
 STEPS = st.lists(st.one_of(

@@ -364,8 +364,8 @@ def test_what_an_update_embeds(bare: Path, tmp_path: Path, monkeypatch: pytest.M
         assert model.asked == [], "nothing that was said has changed"
         memory.update("a", title="green tea", status="hot")
         assert model.asked == ["green tea. tea at noon"]
-        plan = memory._embedded
-        monkeypatch.setattr(memory, "_embedded", lambda *given: (plan(*given), others.update("a", text="coffee"))[0])
+        plan = memory.writer._embed_changes
+        monkeypatch.setattr(memory.writer, "_embed_changes", lambda *given: (plan(*given), others.update("a", text="coffee"))[0])
         with Memory(tmp_path / "m.db", embedder=model) as others:  # another says something else between plan and transaction
             memory.update("a", text="tea at noon")
         assert memory.get("a").text == "tea at noon" and memory.backend.db.query("SELECT count(*) FROM vectors") == [(1,)]
@@ -568,7 +568,7 @@ def test_vectors_come_and_go_with_their_memory(memory: Memory) -> None:
         vectors.put(stamp, {seqs[0]: model.embed(["x", "y"], "passage")})
         1 / 0  # noqa: B018
     assert len(vectors.read(stamp, seqs[:1])[0]) == 1
-    ids = [r.id for r in memory.backend.find(memory.namespace, Filters(), 10, newest_first=False)]
+    ids = [r.id for r in memory.backend.find(memory.ctx.namespace, Filters(), 10, newest_first=False)]
     memory.delete(ids[0])
     memory.delete(ids[1], erase=True)
     assert vectors.read(stamp, seqs)[0].tolist() == [seqs[2]]
@@ -599,10 +599,10 @@ def test_reembed_serves_the_old_vectors_until_it_is_done(memory: Memory) -> None
             seen.append((stamp.model, len(vectors.read(stamp, seqs)[0])))
             if len(seen) == 2:  # somebody writes and changes memories meanwhile, with the old model
                 put(memory, old, ["written meanwhile"])
-                record = memory.backend.find(memory.namespace, Filters(), 100, newest_first=False)[0]
+                record = memory.backend.find(memory.ctx.namespace, Filters(), 100, newest_first=False)[0]
                 changed = record.changed(text="changed meanwhile", version=record.version + 1, updated_at=memory.clock.now())
                 with memory.backend.transaction() as tx:
-                    tx.replace(record, changed, Event(memory.clock.now(), "update", record.id, memory.namespace))
+                    tx.replace(record, changed, Event(memory.clock.now(), "update", record.id, memory.ctx.namespace))
                     vectors.put(stamp, {record.seq: old.embed([changed.text], "passage")})
             return super().embed(texts, kind)
 
@@ -616,7 +616,7 @@ def test_reembed_serves_the_old_vectors_until_it_is_done(memory: Memory) -> None
     assert db.query("SELECT DISTINCT model, dim FROM vectors") == [("new", 5)]
     first = vectors.read(stamp, [seqs[0]])[2][0].astype(np.float32)
     assert np.allclose(first, new.embed(["changed meanwhile"], "passage")[0], atol=1e-3)
-    assert [e.kind for e in memory.backend.events(memory.namespace) if e.kind == "reembed"] == ["reembed"]
+    assert [e.kind for e in memory.backend.events(memory.ctx.namespace) if e.kind == "reembed"] == ["reembed"]
 
 
 def test_reembed_makes_up_for_what_is_missing_and_tells_the_indexes(memory: Memory) -> None:
@@ -626,7 +626,7 @@ def test_reembed_makes_up_for_what_is_missing_and_tells_the_indexes(memory: Memo
     assert memory.backend.vectors.missing("one") == [later.seq]
     report = reembed(memory.backend, model, memory.clock)
     assert (report.embedded, report.removed) == (1, 0)
-    assert [e.kind for e in memory.backend.events(memory.namespace, later.id)] == ["write", "embed"]
+    assert [e.kind for e in memory.backend.events(memory.ctx.namespace, later.id)] == ["write", "embed"]
     assert reembed(memory.backend, model, memory.clock).embedded == 0
 
 

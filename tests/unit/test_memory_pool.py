@@ -17,7 +17,7 @@ from rlm.core.settings import load_settings
 from rlm.service.cli.attention import status_of
 from rlm.service.http.errors import HttpProblem
 from rlm.service.http.limits import THREADS, namespace_limit
-from rlm.service.http.pool import MemoryPool, Room
+from rlm.service.http.pool import MemoryPool
 from rlm.service.memory import Memory as Facade
 
 FILES = Path("/proc/self/fd")
@@ -41,14 +41,15 @@ def make(path: Path) -> Iterator[Callable[..., MemoryPool]]:
 
 
 def names(pool: MemoryPool) -> list[str]:
-    return [m.namespace for m in pool.open_memories()]
+    return [m.ctx.namespace for m in pool.open_memories()]
 
 
-def test_a_room_is_a_memory_in_all_that_it_does(path: Path) -> None:
+def test_another_namespace_is_a_memory_in_all_that_it_does(path: Path) -> None:
     with Memory(path, namespace="plain", embedder="none") as plain, Memory(path, embedder="none") as store:
-        room = Room(store, "room")
-        assert vars(room).keys() == set(vars(plain)) - {"graph", "anchors", "attention"}, "all that opening one sets"
-        assert (room.namespace, room.settings.namespace, store.namespace) == ("room", "room", "default")
+        room = store.namespace("room")
+        assert vars(room).keys() == vars(plain).keys() and type(room) is type(plain)
+        assert (room.ctx.namespace, room.settings.namespace, store.ctx.namespace) == ("room", "room", "default")
+        assert room.ctx.storage.db is store.ctx.storage.db and room.ctx.embeddings is store.ctx.embeddings
         for m in (plain, room):
             m.write("The boat is in the harbour.", id="boat", slot="A")
             m.write("Cats like salmon.", id="cats")
@@ -56,7 +57,7 @@ def test_a_room_is_a_memory_in_all_that_it_does(path: Path) -> None:
             assert [h.id for h in m.search("boat", slot="A")] == ["boat"] and m.recall("boat")[0].id == "boat"
             assert m.stats()["memories"] == 2
         room.close()
-        assert store.recent() == [] and Room(store, "room").anchors.state()[0].id == "boat", "the store is still open"
+        assert store.recent() == [] and store.namespace("room").anchors.state()[0].id == "boat", "the store is still open"
 
 
 def test_the_ones_asked_last_stay_open(make: Callable[..., MemoryPool]) -> None:
@@ -74,7 +75,7 @@ def test_the_ones_asked_last_stay_open(make: Callable[..., MemoryPool]) -> None:
 def test_one_in_use_is_never_closed(make: Callable[..., MemoryPool], monkeypatch: pytest.MonkeyPatch) -> None:
     pool, closed = make(2), list[str]()
     close = Facade.close
-    monkeypatch.setattr(Facade, "close", lambda self: (closed.append(self.namespace), close(self))[1])
+    monkeypatch.setattr(Facade, "close", lambda self: (closed.append(self.ctx.namespace), close(self))[1])
     with pool.use("a") as a:
         for name in "bcdb":
             with pool.use(name), pool.use("a") as again:
@@ -95,7 +96,7 @@ def test_closing_one_keeps_nobody_else_waiting(make: Callable[..., MemoryPool], 
     close = Facade.close
 
     def slowly(self: Memory) -> None:
-        if self.namespace == "a":
+        if self.ctx.namespace == "a":
             begun.set()
             assert go.wait(20)
         close(self)
@@ -124,7 +125,7 @@ def test_closing_one_keeps_nobody_else_waiting(make: Callable[..., MemoryPool], 
 def test_a_namespace_that_cannot_be_opened_leaves_no_place_behind(make: Callable[..., MemoryPool], monkeypatch: pytest.MonkeyPatch) -> None:
     pool = make(2)
     with monkeypatch.context() as patch:
-        patch.setattr(Room, "__init__", lambda *_: (_ for _ in ()).throw(OSError(24, "Too many open files")))
+        patch.setattr(Facade, "namespace", lambda *_: (_ for _ in ()).throw(OSError(24, "Too many open files")))
         for name in "abcde":
             with pytest.raises(OSError, match="Too many"), pool.use(name):
                 pass

@@ -213,7 +213,7 @@ def test_the_settings_do_what_they_say(here: Path) -> None:
     with Memory(here / "m.db", namespace="team", synchronous="full", busy_timeout_s=1.5, max_text_chars=20, search_k=2) as memory:
         for n in range(4):
             memory.write(f"note {n}")
-        assert memory.namespace == "team" and len(memory.search("note")) == 2 and len(memory.search("note", k=3)) == 3
+        assert memory.ctx.namespace == "team" and len(memory.search("note")) == 2 and len(memory.search("note", k=3)) == 3
         with pytest.raises(ValueError, match="20 are allowed"):
             memory.write("x" * 21)
         assert memory.backend.db.query("PRAGMA synchronous") == [(2,)]

@@ -13,12 +13,15 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rlm.search.search_index import SearchIndex
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
-from rlm.search.search_index import SearchIndex
+from rlm.core.settings import load_settings
+from rlm.search.embedding.service import EmbeddingService
 from rlm.service.cli import main
+from rlm.service.context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.sqlite.integrity import check
 from rlm.store.transfer.export import TABLES, export_file, export_lines
@@ -113,10 +116,16 @@ def read_all(backend: SQLiteStorage) -> None:
     backend.db.query("SELECT * FROM memory_items")
 
 
+def over(backend: SQLiteStorage, namespace: str = "default") -> Memory:
+    "A memory over a storage that is open already."
+    chosen = load_settings(namespace=namespace, embedder="none")
+    embeddings = EmbeddingService(backend, chosen)
+    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, embeddings, SearchIndex(backend, namespace)))
+
+
 def usable(backend: SQLiteStorage) -> None:
     "New memories still get numbers of their own."
-    made = Memory(":memory:")
-    made.backend, made.index = backend, SearchIndex(backend, "default")
+    made = over(backend)
     try:
         one = made.write("afterwards", session="s")
         assert made.search("afterwards")[0].id == one.id and made.check() == []
@@ -153,8 +162,7 @@ def test_numbers_of_erased_memories_are_not_used_again_after_an_import(full: Mem
     for namespace in (None, "default"):
         lines, copy = lines_of(full.backend, namespace), empty()
         import_lines(copy, lines)
-        made = Memory(":memory:")
-        made.backend = copy
+        made = over(copy)
         new = made.write("new")
         if namespace is None:
             assert new.seq == full.write("new here too").seq
@@ -254,8 +262,7 @@ def test_exports_of_each_namespace_together_are_the_whole(full: Memory) -> None:
     for namespace in ("default", "other"):
         assert not import_lines(copy, lines_of(full.backend, namespace)).refused
     for namespace in ("default", "other"):
-        mine, theirs = (Memory(":memory:", namespace=namespace) for _ in range(2))
-        mine.backend, theirs.backend = copy, full.backend
+        mine, theirs = over(copy, namespace), over(full.backend, namespace)
         assert [without_seq(m) for m in mine.recent(99, status="any", as_of="2030-01-01")] == [
             without_seq(m) for m in theirs.recent(99, status="any", as_of="2030-01-01")]
 
@@ -313,17 +320,17 @@ def test_imported_turns_and_turns_that_were_there_become_neighbours(bare: Path, 
 
 
 def test_an_imported_question_is_found_again_by_the_answer_it_left_here(bare: Path, clock: ManualClock) -> None:
-    with Memory(":memory:", clock=clock) as here, Memory(":memory:", clock=clock) as there:
+    with Memory(":memory:", clock=clock) as here:
         here.write("zebra question", id="q")
         here.write("indeed", id="a", reply_to="q")
         lines = [line for line in lines_of(here.backend) if '"id":"q"' not in line and '"subject":"q"' not in line]
         there_without = empty()
         import_lines(there_without, resealed(lines))
-        there.backend.close()
-        there.backend, there.index = there_without, SearchIndex(there_without, "default")
+        there = over(there_without)
         assert len(there.search("zebra")) == 0
         import_lines(there.backend, lines_of(here.backend))
         assert {h.id for h in there.search("zebra")} == {"q", "a"} and there.check() == []
+        there.close()
 
 
 def test_a_merge_gives_numbers_of_this_store_to_the_deleted_too(full: Memory, clock: ManualClock) -> None:

@@ -39,18 +39,18 @@ def collect(memory: Memory,                # the store
 def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, as_json: bool) -> None:
     "Learn how to rank from questions with known answers. Kept only if it does better than the usual mix on questions held out."
     if forget:
-        count = forget_rankers(memory.backend, memory.namespace, memory.clock)
+        count = forget_rankers(memory.backend, memory.ctx.namespace, memory.clock)
         print_json({"forgotten": count}) if as_json else click.echo(f"{count} forgotten; searches use the usual mix.")
         return
     source = questions.name if questions else "recorded use"
-    labelled = read_labelled(questions) if questions else recorded_questions(memory.backend.db, memory.namespace)
+    labelled = read_labelled(questions) if questions else recorded_questions(memory.backend.db, memory.ctx.namespace)
     found = collect(memory, labelled, source)
     unseen = len(labelled) - len(found)
     figures = cross_validate(found)
     better = figures["R@10"] + figures["MRR"] > figures["R@10 of the mix"] + figures["MRR of the mix"]
     training = TrainingReport(source, len(found), f"{memory.clock.now():%Y-%m-%d}", figures)
     if better:
-        save_ranker(memory.backend, memory.namespace, train(found, training), memory.clock)
+        save_ranker(memory.backend, memory.ctx.namespace, train(found, training), memory.clock)
     if as_json:
         print_json({"kept": better, "questions": len(found), "left_out": unseen, "held_out": figures, "training": str(training)})
     else:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def strategies_of(memory: Memory,  # an opened store
                   ) -> "SQLiteStrategyStore":
     "Return the strategies of a store, in its namespace."
-    from rlm.agent.memory.sqlite import SQLiteStrategyStore
-    return SQLiteStrategyStore(memory.backend, memory.namespace, memory.clock, memory.settings.secrets)
+    return memory.strategies
 
 
 @memory_group.command("import", epilog=example("rlm memory import core_v1", "rlm memory import prov_v1 --json"))

@@ -9,31 +9,17 @@ a closed namespace has counted is kept: a counter never falls.
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.core.settings import Settings
 from rlm.recall.anchored_search import BEAM
-from rlm.search.search_index import SearchIndex
 from rlm.service.memory import Memory
 from rlm.search.embedding.base import Embedder, choose_embedder
-from rlm.store.sqlite.storage import SQLiteStorage
 
 from .errors import HttpProblem
 from .limits import file_limit, namespace_limit
 from .metrics import AnchorCounters
-
-
-class Room(Memory):
-    "A namespace of a store that is already open."
-
-    def __init__(self,
-                 store: Memory,   # memory of another namespace; it is closed after this one
-                 namespace: str,  # the partition
-                 ) -> None:
-        self.settings, self.namespace, self.clock = replace(store.settings, namespace=namespace), namespace, store.clock
-        self.backend, self.embeddings = SQLiteStorage(store.backend.db, owns_database=False), store.embeddings
-        self.index = SearchIndex(self.backend, namespace)
 
 
 @dataclass
@@ -52,13 +38,6 @@ def anchor_counters(memory: Memory,  # an open namespace
     c = memory.anchors.counts
     return AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops, c.moves, c.switches, c.unstored + memory.attention.unstored,
                           0, memory.graph.added, BEAM)
-
-
-def with_collaborators(memory: Memory,  # a memory that was just opened
-                       ) -> Memory:
-    "Return the same with graph, anchors and attention, made before another thread could make them a second time; .3 ms."
-    _ = memory.graph, memory.anchors, memory.attention
-    return memory
 
 
 class MemoryPool:
@@ -84,8 +63,7 @@ class MemoryPool:
             if self._store is None:
                 if self._model is None:
                     self._model = choose_embedder(settings=self.settings) or "none"
-                given = self._given | {"namespace": self.settings.namespace, "embedder": self._model}
-                self._store = with_collaborators(Memory(**given))
+                self._store = Memory(**self._given | {"namespace": self.settings.namespace, "embedder": self._model})
             return self._store
 
     @contextmanager
@@ -104,7 +82,7 @@ class MemoryPool:
                     closing.callback(self._evict, idle)
             with entry.lock:
                 if entry.memory is None:
-                    entry.memory = with_collaborators(Room(store, namespace))
+                    entry.memory = store.namespace(namespace)
                 memory = entry.memory
             yield memory
         finally:

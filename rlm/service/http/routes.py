@@ -20,7 +20,7 @@ from rlm.core.errors import RlmError
 from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.service.memory import Memory
-from rlm.service.results import Hits, memory_dict
+from rlm.service.results import SearchResults, memory_dict
 
 from .auth import MetricsCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem, is_out_of_files
@@ -71,13 +71,13 @@ def json_response(value: Mapping[str, Any],  # contents, as the contract has the
     return Response(json.dumps(value, ensure_ascii=False), status, media_type="application/json")
 
 
-def hit_dicts(hits: Hits,  # result of a search
+def hit_dicts(hits: SearchResults,  # result of a search
               ) -> list[dict[str, Any]]:
     "Return the hits as `HitOut`."
     return [{"layer": "index", "path": []} | h.as_dict() for h in hits]
 
 
-def search_response(hits: Hits,         # result of a search
+def search_response(hits: SearchResults,  # result of a search
                     namespace: str,     # the partition that was searched
                     seconds: float,     # duration of the search
                     ) -> dict[str, Any]:
@@ -90,11 +90,11 @@ def recall_response(recalled: Mapping[str, Any],  # result of `Memory.intelligen
                     namespace: str,               # the partition that was searched
                     ) -> dict[str, Any]:
     "Return the result of a recall as `RecallOut`."
-    hits: Hits = recalled["results"]
+    hits: SearchResults = recalled["results"]
     return {"query": hits.query, "namespace": namespace, "ranked_by": hits.ranked_by, **recalled, "results": hit_dicts(hits)}
 
 
-def layer_of(hits: Hits,  # result of a search
+def layer_of(hits: SearchResults,  # result of a search
              ) -> str:
     "Return what answered: the layer of the first hit, or the source of all."
     return (hits[0].layer if len(hits) else "") or hits.source
@@ -168,13 +168,13 @@ def neighbourhood(memory: Memory,  # open namespace
     reached = memory.graph.explore(middle, radius, MAX_NODES + 1)
     hops = {hit.id: hit.hops for hit in reached[:limit]}
     links, cut = dict[tuple[str, str], LinkOut](), len(reached) > limit
-    for edge in memory.backend.edges([i for i, h in hops.items() if h < radius], memory.namespace):  # the strongest first
+    for edge in memory.backend.edges([i for i, h in hops.items() if h < radius], memory.ctx.namespace):  # the strongest first
         if edge.src in hops and edge.dst in hops:
             pair = (min(edge.src, edge.dst), max(edge.src, edge.dst))
             links.setdefault(pair, LinkOut(source=edge.src, target=edge.dst, weight=edge.weight, origin=edge.origin))
         else:
             cut = True
-    records = memory.backend.get(list(hops), memory.namespace)
+    records = memory.backend.get(list(hops), memory.ctx.namespace)
     nodes = [NodeOut(id=r.id, text=clip(r.text, SNIPPET), kind=r.kind, valid_from=to_iso(r.valid_from), hops=hops[r.id]) for r in records]
     return NeighboursOut(center=middle, nodes=nodes, links=list(links.values()), cut=cut)
 

@@ -140,12 +140,15 @@ class MemoryTable:
              limit: int,                 # how many at most
              newest_first: bool = True,  # by position in the store, descending
              offset: int = 0,            # how many to skip first
+             below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
         table, columns, _ = source(filters.as_of)
         where, values = conditions(filters, namespace)
         place = "+m.seq" if filters.session else "m.seq"  # +: find the session and sort it, don't walk all to find its turns
         order = f"{place} {'DESC' if newest_first else 'ASC'}"
+        if below is not None:
+            where, values = f"{where} AND {place} < :below", values | {"below": below}
         sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset"
         return [to_record(row) for row in self.db.query(sql, values | {"limit": limit, "offset": offset})]
 
@@ -188,8 +191,11 @@ class MemoryTable:
         return {record.seq: record for record in map(to_record, rows)}
 
     def namespaces(self) -> list[str]:
-        "Return every namespace that has a memory, in order."
-        return [n for (n,) in self.db.query("SELECT DISTINCT namespace FROM memories ORDER BY 1")]
+        "Return every namespace that has a memory, in order; the index is asked once for each."
+        sql = ("WITH RECURSIVE found(name) AS (SELECT min(namespace) FROM memories UNION ALL "
+               "SELECT (SELECT min(namespace) FROM memories WHERE namespace > name) FROM found WHERE name IS NOT NULL) "
+               "SELECT name FROM found WHERE name IS NOT NULL")
+        return [n for (n,) in self.db.query(sql)]
 
     def seqs(self,
              namespace: str,  # the partition

@@ -109,9 +109,10 @@ class SQLiteStorage:
              limit: int,                 # how many at most
              newest_first: bool = True,  # by position in the store, descending
              offset: int = 0,            # how many to skip first
+             below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
-        return self.memories.find(namespace, filters, limit, newest_first, offset)
+        return self.memories.find(namespace, filters, limit, newest_first, offset, below)
 
     def passes(self,
                memory_id: str,    # id of one memory
