@@ -105,7 +105,7 @@ class CandidateGenerator:
         features = query.features or self.index.scorer.query_features(query.text)
         fits = query.model == self.index.semantic.model  # it may just have been changed
         measured = query.measured or self.index.semantic.measure(query.vector if fits else None)
-        return features, self.index.lexical.plan(self.search_terms(features, query.terms)), asked
+        return features, self.index.lexical.plan(self.search_terms(features, query.terms)), measured
 
     def z_scores(self,
                  measured: MeasuredQuery | None,  # question, measured; None: it has no vector

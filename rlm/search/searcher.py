@@ -49,7 +49,7 @@ class Searcher:
             if self.index.semantic.is_valid:
                 return found, ranked
             self.index.refresh()
-            query = query._replace(features=None, asked=None)
+            query = query._replace(features=None, measured=None)
 
     def rank(self,
              found: CandidateSet,  # candidates of a question
@@ -57,7 +57,8 @@ class Searcher:
              ) -> RankedList:      # best first
         "Return the best `k` candidates, and all that are equal to the last of them."
         semantic = self.index.semantic
-        return self.index.scorer.rank(found.features, found.candidates, k, lambda seqs: semantic.z_scores(found.asked, seqs, exact=True))
+        return self.index.scorer.rank(found.features, found.candidates, k,
+                                      lambda seqs: semantic.z_scores(found.measured, seqs, exact=True))
 
     def search_within(self,
                       query: Query,                   # question with its tokens and vector

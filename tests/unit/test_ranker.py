@@ -114,7 +114,7 @@ def test_learning_arrives_where_whole_steps_would_leap_to_and_fro(seed: int) -> 
 def told(memory: Memory, ids: list[str]) -> dict[str, list[float]]:
     "The facts of some memories, in this order; `before` as ids."
     index = memory.index
-    with index.moment():
+    with index.snapshot():
         numbers = index.metadata.docs([memory.get(i).seq for i in ids])
         found = candidate_facts(index.metadata, index.lexical, numbers)
     return {name: values.tolist() for name, values in found.items()} | {"before": [ids[n] if n >= 0 else "" for n in found["before"]]}
