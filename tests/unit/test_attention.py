@@ -21,7 +21,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import Toy
 
-import rlm.search.namespace_index as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
@@ -31,6 +30,7 @@ from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
+from rlm.search import namespace_index
 from rlm.search.embedding.base import Kind, register_embedder
 from rlm.search.embedding.reembed import reembed
 from rlm.search.ranked_list import EMPTY_RANKING
@@ -336,7 +336,7 @@ def test_other_vectors_make_slots_meaningless(path: Path) -> None:
 
 
 def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "GAPS", 0)
+    monkeypatch.setattr(namespace_index, "MAX_GAPS", 0)
     engine, index = full.attention.local, full.index
     full.recall("Who has a boat at sea?", 3)
     full.attention.state.process_pending()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rlm.search.metadata_table import whole_second_span
-from rlm.search.namespace_index import KEPT
+from rlm.search.namespace_index import SAVE_AFTER
 from rlm.service.memory import Memory
 from rlm.store.filters import Filters
 from rlm.store.records import MemoryRecord
@@ -114,7 +114,7 @@ def test_what_the_index_knows_follows_what_is_stored(tmp_path: Path) -> None:
         memory.update("m0", status="hot")
         memory.delete("m9")
         agree(memory)
-        memory.index._unkept = other.index._unkept = KEPT  # as after many writes
+        memory.index._unsaved = other.index._unsaved = SAVE_AFTER  # as after many writes
         memory.search("note")
     with Memory(tmp_path / "memory.db", embedder="none") as memory:
         agree(memory)
