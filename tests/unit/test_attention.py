@@ -386,7 +386,7 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
     attention = full.attention
     attention.state.process_pending()
     query = full.query("boat at sea word2")
-    monkeypatch.setattr(attention.index, "best", lambda *a: pytest.fail("it searched everything"))
+    monkeypatch.setattr(attention.searcher, "retrieve_and_rank", lambda *a: pytest.fail("it searched everything"))
     for least in (-9.0, 1e9):
         attention.local.margin = least
         with attention.index.snapshot():

@@ -332,10 +332,10 @@ def test_what_was_interrupted_begins_anew(large: tuple[Memory, Any], monkeypatch
     tables = LocalKernel(memory.index).tables
     places = tables.places(10)
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "_measure_places", lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr(tables, "_measure_places", lambda view: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             tables.places(1000)
-    assert tables._as_of[0] == ("", 0) and tables.places(1000) is not places and tables.places(1000) is tables.places(1000)
+    assert not tables.are_current() and tables.places(1000) is not places and tables.places(1000) is tables.places(1000)
 
 
 def test_a_date_raises_no_other_bound(streamed: tuple[Memory, Any]) -> None:

@@ -183,7 +183,7 @@ def test_what_is_not_stored_is_kept_in_no_file(tmp_path: Path, monkeypatch: pyte
         def ghost() -> None:
             m.write("secret coffee", id="ghost")
             m.search("coffee")
-            thread = threading.Thread(target=m.index.keep)
+            thread = threading.Thread(target=m.index.save)
             with monkeypatch.context() as patch:
                 patch.setattr(namespace_index, "SAVE_AFTER", 1)
                 thread.start()
