@@ -43,7 +43,7 @@ class Running:
 def serving(db: Path, tokens: TokenFile | None = None, more: dict[str, Any] | None = None, patience_s: float = PATIENCE_S,
             connections: int | None = None, **settings: Any) -> Iterator[Running]:
     "Serve a store."
-    service = Service(load_settings(db_path=db, **settings), **{"embedder": "none"} | (more or {}))
+    service = Service(load_settings(db_path=db, **settings), **{"embedder": "none", "ready_age_s": 0.0} | (more or {}))
     server = uvicorn.Server(http_config(guarded_application(service, tokens), patience_s, connections))
     with listening("127.0.0.1", 0) as here:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [here]})

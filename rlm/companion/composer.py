@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from .statements import text_facts
 from ..core.errors import InvalidInput
-from ..core.sentences import split_sentences
+from ..core.text import split_sentences
 from ..core.text import clip, tokens
 from ..store.records import MemoryRecord
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from ..core.normal_form import normal_form
+from ..core.text.normal_form import normal_form
 
 # %% ../../nbs/85_companion/01_statement.ipynb #d2e1e2a2
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .english import english_statements
 from .korean import korean_statements
 from .statement import Statement
-from ..core.sentences import split_sentences
+from ..core.text import split_sentences
 
 # %% ../../nbs/85_companion/04_statements.ipynb #a9a4df45
 MOST_CHARACTERS = 2_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one

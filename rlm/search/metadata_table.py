@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text import composed
+from ..core.text import compose_hangul
 from .growable_array import GrowableArray
 from .index_file import Arrays, pack_texts, unpack_texts
 from ..store.filters import Filters
@@ -121,7 +121,7 @@ class MetadataTable:
         self.all_recallable = self.all_recallable and bool((self["recalled"][first:] & np.isposinf(self["end"][first:])).all())
 
     def _row(self, e: IndexDocument) -> tuple[Any, ...]:
-        words, text = len(e.columns.get("text", ())), composed(e.text)  # composed as questions are
+        words, text = len(e.columns.get("text", ())), compose_hangul(e.text)  # composed as questions are
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker_id(e.speaker),
                 (e.role or "user").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LENGTH_CAP),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text import composed
+from ..core.text import compose_hangul
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
 _MONTHS = ("january", "february", "march", "april", "may", "june",
@@ -143,7 +143,7 @@ def extract_query_features(question: str,                         # question as 
                            known: Mapping[str, Collection[int]],  # part of a name → ids of the speakers who have it
                            ) -> QueryFeatures:
     "Return the features of a question; the speakers that it may name are those of an index."
-    text = question if question.isascii() else composed(question)
+    text = question if question.isascii() else compose_hangul(question)
     folded, which = text.casefold(), dominant_script(text)
     if len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
         return _SCRIPT_ONLY[which]

@@ -19,7 +19,7 @@ from .vector.quantizer import Floats, Ints, center
 from .vector.scan import Allowed
 from .vector.similarity_kernels import Z_SCORES
 from .vector.stored_vectors import StoredVectors
-from .vector.vector_file import catch_up, open_index, save_index, vector_file_path
+from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, IndexState, VectorIndexConfig
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
@@ -36,16 +36,16 @@ class BackgroundSample:
     def refresh(self,
                 index: VectorIndex,         # index of the namespace
                 source: StoredVectors,      # its true vectors
-                changed: set[int] | None,   # memories that are different, new or gone; None: all
+                changes: VectorChanges | None,  # what the index took over; None: everything
                 ) -> None:
         "Draw anew, if any of the changed memories has to do with the sample."
-        if changed is not None and len(self.seqs) == SAMPLE_SIZE:
-            touched = np.fromiter(changed, np.int64, len(changed))
+        if changes is not None and len(self.seqs) == SAMPLE_SIZE:
+            touched = np.fromiter(changes.seqs, np.int64, len(changes.seqs))
             if not (hash_rank(touched) <= hash_rank(self.seqs).max()).any():
                 return
         self.seqs = hash_sample(index.seqs())
         wanted = set(self.seqs.tolist())
-        self.rows = {s: v for s, v in self.rows.items() if s in wanted and changed is not None and s not in changed}
+        self.rows = {s: v for s, v in self.rows.items() if changes is not None and s in wanted and s not in changes.seqs}
         seqs, chunks, vectors = source.vectors_of(wanted - self.rows.keys())
         first = chunks == 0
         self.rows |= zip(seqs[first].tolist(), center(vectors[first], source.mean), strict=True)
@@ -80,18 +80,20 @@ class DenseMatrix:
     def refresh(self,
                 index: VectorIndex,        # index of the namespace
                 source: StoredVectors,     # its true vectors
-                changed: set[int] | None,  # memories that are different, new or gone; None: all
+                changes: VectorChanges | None,  # what the index took over; None: everything
                 ) -> None:
         "Take over what is different."
-        anew = changed is None or not self.in_use or self.seqs.size > 2 * len(index) + 1000
+        anew = changes is None or not self.in_use or self.seqs.size > 2 * len(index) + 1000
         self.in_use = len(index) <= DENSE_LIMIT
         if anew or not self.in_use:
             self._clear()
-        old = np.array([s for s in changed or () if s < self.first.size], np.int64)
-        if self.in_use and len(old):
+        if not self.in_use:
+            return
+        old = np.array([s for s in ([] if anew or changes is None else changes.seqs) if s < self.first.size], np.int64)
+        if len(old):
             self.first.values[old] = 0
             self.seqs.values[np.isin(self.seqs.values, old)] = 0
-        for seqs, _, vectors in () if not self.in_use else source.batches() if anew else [source.vectors_of(changed or ())]:
+        for seqs, _, vectors in source.batches() if anew or changes is None else [changes.vectors]:
             self._place(seqs)
             self.seqs.extend(seqs)
             self._flat.extend(center(vectors, source.mean).ravel())
@@ -183,7 +185,7 @@ class SemanticIndex:
 
     def refresh(self,
                 after: int = -1,                        # number of an event
-                changed: frozenset[int] = frozenset(),  # memories that are different since, if that is known
+                changed: frozenset[int] | None = None,  # memories that are different since, if that is known
                 ) -> None:
         "Catch up with the store, after something has changed; in a snapshot."
         stamp, here = self.backend.vectors.model(), self.stamp
@@ -192,11 +194,10 @@ class SemanticIndex:
         elif self.index is None or here is None or not stamp.matches(here) or not self.is_valid:
             self._open(stamp)
         else:
-            with self._source.with_changes(after, changed):
-                read = catch_up(self.index, self._source)
-                self.unsaved += len(self.index) if read is None else len(read)
-                self._sample.refresh(self.index, self._source, read)
-                self._dense.refresh(self.index, self._source, read)
+            changes = catch_up(self.index, self._source, after, changed)
+            self.unsaved += len(self.index) if changes is None else len(changes.seqs)
+            self._sample.refresh(self.index, self._source, changes)
+            self._dense.refresh(self.index, self._source, changes)
 
     def measure(self,
                 vector: Vectors | None,      # vector of a question, by the model that `stamp` names; None: there is none

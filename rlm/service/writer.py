@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from ..core.errors import InvalidInput, NotFound
-from ..core.guard import SCREENED, guarded
+from ..core.guard import BESIDE, LABELS, SCREENED, guarded, guarded_label
 from ..core.ids import canonical_json, new_id
 from ..core.text import valid_text
 from ..recall.anchored_write import AnchoredWriter, LinkPolicy, read_policy
@@ -212,9 +212,11 @@ class MemoryWriter:
                 ) -> MemoryRecord:
         "Bring back a deleted memory as its next version, and return it. Raises `NotFound`, `InvalidInput`."
         old = self._deleted(stored_id(id))
-        kept = guarded({name: value for name in SCREENED if isinstance(value := getattr(old, name), str)}, self.secrets,
-                       lambda: old.provenance)
-        record = old.changed(**check_formal(kept, old.kind, self.limit), updated_at=self.ctx.clock.now())
+        given = {name: value for name in (*SCREENED, *LABELS, *BESIDE) if (value := getattr(old, name))}
+        kept = {name: value for name, value in guarded(given, self.secrets).items() if value != given.get(name)}
+        text = kept.pop("text", old.text)
+        checked = check_formal({"formal": old.formal, "extra": old.extra} | kept, old.kind, self.limit)
+        record = old.changed(text=text, **read_fields({name: checked[name] for name in kept}), updated_at=self.ctx.clock.now())
         embedded = self.embeddings.embed_records([record])
         with self.storage.transaction() as tx:
             if self._deleted(old.id).version != old.version:
@@ -265,7 +267,7 @@ class MemoryWriter:
              weight: float,  # in [0, 1]
              ) -> None:
         "Link two memories, or set a link's weight. Raises `NotFound`, `InvalidInput`."
-        edge = Edge(stored_id(src), stored_id(dst), read_label(relation, "relation"), weight)
+        edge = Edge(stored_id(src), stored_id(dst), guarded_label(read_label(relation, "relation"), self.secrets, "relation"), weight)
         with self.storage.transaction() as tx:
             tx.link([edge], self.namespace, now := self.ctx.clock.now())
             tx.log([link_event(edge, self.namespace, now)])

@@ -23,7 +23,7 @@ from rlm import Memory
 from rlm.core.errors import StoreCorrupt
 from rlm.recall.anchored_search import BEAM
 from rlm.service.http.routes import Service
-from rlm.service.http.tokens import TokenFile
+from rlm.service.http.tokens import TokenFile, TokenUses
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -212,6 +212,15 @@ def test_health_tells_whether_the_store_answers(client: httpx.Client, open_serve
     assert client.get("/health/live").json() == {"live": True}
 
 
+def test_health_reads_the_store_once_a_second_at_most(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(path, more={"ready_age_s": 60.0}) as running, running.client() as client:
+        store, reads = running.service.pool.store(), list[int]()
+        position = store.backend.position
+        monkeypatch.setattr(store.backend, "position", lambda: (reads.append(1), position())[1])
+        assert [client.get("/health").json()["ready"] for _ in range(20)] == [True] * 20 and reads == [1]
+        assert [client.get("/health/live").status_code for _ in range(3)] == [200] * 3 and reads == [1]
+
+
 @pytest.mark.parametrize("trouble", ["sqlite", "system"])
 def test_a_lack_of_open_files_is_said_to_pass(client: httpx.Client, open_server: Running, trouble: str, tmp_path: Path,
                                               monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -246,6 +255,10 @@ def test_what_went_wrong_inside_is_in_the_log(client: httpx.Client, open_server:
 
 # ---------------------------------------------------------------- what it refuses
 
+def nested(depth: int) -> dict[str, Any]:
+    return {"x": nested(depth - 1)} if depth else {}
+
+
 WRONG: list[tuple[str, str, Any, int]] = [
     ("POST", "/v1/search", {}, 422), ("POST", "/v1/search", {"q": ""}, 422), ("POST", "/v1/search", {"q": " "}, 422),
     ("POST", "/v1/search", {"q": 5}, 422), ("POST", "/v1/search", {"q": "x" * 10_001}, 422), ("POST", "/v1/search", [], 422),
@@ -263,6 +276,9 @@ WRONG: list[tuple[str, str, Any, int]] = [
     ("POST", "/v1/write", {"text": "x", "provenance": {}}, 422), ("POST", "/v1/write", {"text": "x", "kind": "strategy"}, 422),
     ("POST", "/v1/write", {"text": "x", "valid_from": "yesterday"}, 422),
     ("POST", "/v1/write", {"text": "x", "reply_to": "nobody"}, 422),
+    ("POST", "/v1/write", {"text": "x", "extra": {"x": "y" * 70_000}}, 422),
+    ("POST", "/v1/write", {"text": "x", "extra": {f"key {n}": [] for n in range(6000)}}, 422),
+    ("POST", "/v1/write", {"text": "x", "extra": nested(40)}, 422),
     ("POST", "/v1/write", {"text": "x", "policy": {"link_k": 3}}, 422), ("POST", "/v1/write", {"text": "x", "tags": ["x"] * 101}, 422),
     ("GET", "/v1/memories/nobody", None, 404), ("GET", "/v1/memories/" + "x" * 600, None, 404),
     ("GET", "/v1/memories/" + "x" * 9000, None, 414), ("GET", "/v1/memories/a/b", None, 404),
@@ -406,6 +422,37 @@ def test_a_revoked_token_is_refused_from_the_next_request_on(path: Path, book: T
         assert problem(answer)["status"] == 500 and str(book.path) not in answer.text
         book.path.unlink()
         assert client.get("/v1/timeline", headers={"Authorization": f"Bearer {again}"}).status_code == 401
+
+
+def test_a_server_without_tokens_needs_one_once_there_is_one(path: Path, book: TokenFile) -> None:
+    with serving(path, book) as running, running.client() as anyone:
+        write(anyone, "before", id="before")
+        token = TokenFile(book.path).add("default")[0]
+        assert anyone.get("/v1/memories/before").status_code == 401 and anyone.get("/health").status_code == 200
+        with running.client(token) as client:
+            assert client.get("/v1/memories/before").status_code == 200
+
+
+def test_a_token_of_two_namespaces_is_used_in_the_one_that_is_named(path: Path, book: TokenFile) -> None:
+    token, made = book.add(["ours", "shared"])
+    with serving(path, book) as running, running.client(token) as client:
+        write(client, "in ours", id="x")
+        shared = {"Rlm-Namespace": "shared"}
+        assert client.get("/v1/memories/x", headers=shared).status_code == 404
+        assert client.post("/v1/write", json={"text": "in shared", "id": "x"}, headers=shared).status_code == 201
+        assert client.get("/v1/memories/x").json()["text"] == "in ours"
+        assert client.get("/v1/memories/x", headers={"Rlm-Namespace": "theirs"}).status_code == 403
+    assert TokenUses(book.path).read().keys() == {made.id}
+
+
+def test_a_request_that_can_be_read_in_two_ways_is_refused(path: Path, book: TokenFile) -> None:
+    token = book.add("default")[0]
+    with serving(path, book) as running:
+        head = request("GET", "/v1/timeline", Authorization=f"Bearer {token}")
+        assert running.raw(head)[0] == 200
+        assert running.raw(head.replace(b"\r\n\r\n", b"\r\nAuthorization: Bearer other\r\n\r\n"))[0] == 400
+        body = request("POST", "/v1/search", b'{"q": "x"}', Authorization=f"Bearer {token}", Transfer_Encoding="chunked")
+        assert running.raw(body)[0] == 400
 
 
 def test_figures_need_a_right_of_their_own(path: Path, book: TokenFile) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.guard import screen
-from rlm.core.sentences import split_sentences
-from rlm.core.text import composed, normalise, tokens
+from rlm.core.text import compose_hangul, normalise, split_sentences, tokens
 from rlm.search.query_features import asks_when, dates_in, extract_query_features, question_form, tells_time
 
 TEXT = ["a", "A", "7", "1,", "1.1", "a.", "a'", "a-", "aB", "A1", ".", "-", "_", " ", "\n", "가", "봐도 ", "나라는", "가는", "7th ",
@@ -40,7 +39,7 @@ def seconds(read: Callable[[str], Any], piece: str, size: int) -> float:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("reads", "pieces", "size"), [
-    ((tokens, normalise, composed), TEXT, 20_000),
+    ((tokens, normalise, compose_hangul), TEXT, 20_000),
     ((screen,), GUARD + TEXT, 20_000),
     ((split_sentences,), SENTENCES, 20_000),
     ((question_form, tells_time, dates_in, asks_when, lambda text: extract_query_features(text, {"mina": [1]})), CUES, 20_000)],

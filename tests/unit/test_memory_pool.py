@@ -14,6 +14,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.settings import load_settings
+from rlm.recall.graph import GraphIndex
 from rlm.service.cli.attention import status_of
 from rlm.service.http.errors import HttpProblem
 from rlm.service.http.limits import THREADS, namespace_limit
@@ -143,7 +144,22 @@ def test_what_was_counted_in_closed_rooms_remains_counted(make: Callable[..., Me
         now = pool.counters()
         assert now.searches == n + 1 and now.added >= before
         before = now.added
-    assert before > 0 and pool.counters().edges == pool.open_memories()[-1].graph.edge_count
+    assert before > 0
+    with pool.use("a") as a, pytest.raises(HttpProblem), pool.use("b"):
+        pass
+    with pool.use("b") as b:
+        links = b.graph.edge_count
+    assert pool.counters().edges == links + a.graph.edge_count > links > 0, "links are counted whether their namespace is open or not"
+
+
+def test_a_scrape_loads_no_graph(make: Callable[..., MemoryPool], monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = make()
+    with pool.use("a") as memory:
+        for n in range(3):
+            memory.write(f"The boat {n}", slot="A", policy="min_w=0")
+    monkeypatch.setattr(GraphIndex, "sync", lambda _: 1 / 0)
+    found = pool.counters()
+    assert found.edges == len(memory.backend.edge_table.links("a")) > 0
 
 
 def test_attention_survives_being_closed(make: Callable[..., MemoryPool]) -> None:

@@ -1,4 +1,5 @@
 "The vector index finds what is nearest, whatever is written meanwhile, and its file is believed only when it fits."
+import gzip
 import json
 import os
 import struct
@@ -570,6 +571,21 @@ def test_what_is_saved_is_what_is_loaded(side: Path) -> None:
     assert side.stat().st_mode & 0o77 == 0 and side.parent.stat().st_mode & 0o77 == 0
 
 
+def test_a_file_of_the_first_version_is_read_and_written_alike(side: Path) -> None:
+    "Forty vectors of 24 dimensions; then memories 2 and 41 were written with the vectors of 6 and 7, and 9 was removed."
+    rng, data = np.random.default_rng(0), gzip.decompress((Path(__file__).parents[1] / "data" / "vectors_v1.vectors.gz").read_bytes())
+    vectors, mean = rng.standard_normal((40, 24)).astype(np.float16), np.full(24, 0.1, np.float32)
+    side.parent.mkdir()
+    side.write_bytes(data)
+    base, recent, event = load_index(side, VectorFileStamp.of(("a store", 40), "default", "toy", mean))
+    index = VectorIndex(24, mean, None, SMALL, background=False)
+    index.restore(base, recent, ("a store", event))
+    assert len(index) == 40 and event == 40 and index.seqs().tolist() == [s for s in range(1, 42) if s != 9]
+    for seq, row in ((1, 0), (2, 5), (6, 5), (40, 39), (41, 6)):
+        assert index.score(vectors[row].astype(np.float32), [seq])[0] > 0.99
+    assert save_index(index, side, "default", "toy") and side.read_bytes() == data
+
+
 def test_recent_rows_and_gone_ones_are_saved_too(side: Path) -> None:
     truth, queries = filled(700)
     index = opened(truth, side, replace(SMALL, compact_from=10**6))
@@ -596,14 +612,14 @@ def test_a_file_that_is_behind_catches_up(side: Path) -> None:
     index = opened(truth, side)
     assert truth.asked == 2 and index.state.position == truth.position()
     agree(index, truth, queries, exact=True)
-    assert catch_up(index, truth) == set()
+    assert catch_up(index, truth).seqs == frozenset()
 
 
 def test_two_indexes_on_one_store_see_each_others_writes(side: Path) -> None:
     truth, queries = filled(300)
     one, two = opened(truth, side), opened(truth, side)
     truth.write(9000, queries[0])
-    assert len(catch_up(one, truth)) == 1 and len(catch_up(two, truth)) == 1
+    assert catch_up(one, truth).seqs == catch_up(two, truth).seqs == {9000}
     for index in (one, two):
         assert index.search(queries[0], 1)[0].tolist() == [9000]
     save_index(one, side, "default", "e5")

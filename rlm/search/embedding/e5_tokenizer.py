@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...core.normal_form import normal_form
+from ...core.text.normal_form import normal_form
 from .e5_file import E5File
 
 # %% ../../../nbs/25_embedding/05_e5_tokenizer.ipynb #3415b132

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ...core.sentences import sentence_spans
+from ...core.text import sentence_spans
 from ...store.records import MemoryRecord
 
 # %% ../../../nbs/25_embedding/02_passages.ipynb #86991e92

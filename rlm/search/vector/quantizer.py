@@ -185,9 +185,9 @@ def _fill_dots(codes: NDArray[np.int8], scale: NDArray[Any], query: Floats, out:
     step = max(1, BLOCK_CELLS // max(1, codes.shape[1]))
     buffer = np.empty((min(len(codes), step), codes.shape[1]), np.float32)
     for start in range(0, len(codes), step):
-        some = codes[start:start + step]
-        floats, result = buffer[:len(some)], out[start:start + step]
-        np.copyto(floats, some)
+        block = codes[start:start + step]
+        floats, result = buffer[:len(block)], out[start:start + step]
+        np.copyto(floats, block)
         np.dot(floats, query, out=result)
     out *= scale
 
@@ -199,16 +199,16 @@ def code_scores(codes: VectorCodes,                    # coded vectors
                 ) -> Floats:                           # one for each position; coarse and residual scores add up to the cosine
     "Score coded vectors by their coarse codes, or compute what their residual codes add."
     size = codes.coarse.shape[1]
-    bytes_, scale, mine = ((codes.coarse, codes.scale[:, 0], query[:size]) if part == "coarse"
+    values, scale, part_query = ((codes.coarse, codes.scale[:, 0], query[:size]) if part == "coarse"
                            else (codes.residual, codes.scale[:, 1], query[size:]))
     out = np.empty(len(codes) if where is None else len(where), np.float32)
     if where is None:
-        _fill_dots(bytes_, scale, mine, out)
+        _fill_dots(values, scale, part_query, out)
         return out
-    step = max(1, BLOCK_CELLS // max(1, bytes_.shape[1]))
+    step = max(1, BLOCK_CELLS // max(1, values.shape[1]))
     for i in range(0, len(where), step):
-        some = where[i:i + step]
-        _fill_dots(np.take(bytes_, some, axis=0), scale[some], mine, out[i:i + step])
+        rows = where[i:i + step]
+        _fill_dots(np.take(values, rows, axis=0), scale[rows], part_query, out[i:i + step])
     return out
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #6f1e365b
@@ -216,19 +216,19 @@ BLOCK_ROWS = 131072  # rows whose binary codes are compared at a time: 1 MB of o
 
 
 def hamming_distances(bit_planes: NDArray[np.uint64],  # (words, n) binary codes
-                      mine: NDArray[np.uint64],        # (words,) binary code of the query
+                      query_code: NDArray[np.uint64],        # (words,) binary code of the query
                       ) -> NDArray[np.uint8]:          # (n,)
     "Count the bits in which each binary code differs from one; 256 is given as 0, which only makes a candidate of an opposite."
     out = np.empty(bit_planes.shape[1], np.uint8)
     if (run := HAMMING_DISTANCES.run) is not None and len(bit_planes) == 4:
-        run(out, *bit_planes, np.ascontiguousarray(mine))
+        run(out, *bit_planes, np.ascontiguousarray(query_code))
         return out
     words, counts = np.empty(min(BLOCK_ROWS, len(out)), np.uint64), np.empty(min(BLOCK_ROWS, len(out)), np.uint8)
     for start in range(0, len(out), BLOCK_ROWS):
         part = out[start:start + BLOCK_ROWS]
         xor, count = words[:len(part)], counts[:len(part)]
-        np.bitwise_count(np.bitwise_xor(bit_planes[0, start:start + BLOCK_ROWS], mine[0], out=xor), out=part)
-        for plane, word in zip(bit_planes[1:], mine[1:], strict=True):
+        np.bitwise_count(np.bitwise_xor(bit_planes[0, start:start + BLOCK_ROWS], query_code[0], out=xor), out=part)
+        for plane, word in zip(bit_planes[1:], query_code[1:], strict=True):
             np.bitwise_count(np.bitwise_xor(plane[start:start + BLOCK_ROWS], word, out=xor), out=count)
             np.add(part, count, out=part)
     return out

@@ -15,9 +15,9 @@ from ...core.compiled import F4, F44, I8, I11, YES, loop
 
 # %% ../../../nbs/28_index/10_similarity_kernels.ipynb #41188555
 @loop("u1+ u8* u8* u8* u8* u8*")
-def HAMMING_DISTANCES(counts, first, second, third, fourth, mine):  # type: ignore[no-untyped-def]
-    "Fill `counts` with the number of bits in which each code differs from `mine`, modulo 256: a code that differs in all bits counts as 0."
-    a, b, c, d = mine[0], mine[1], mine[2], mine[3]
+def HAMMING_DISTANCES(counts, first, second, third, fourth, query_code):  # type: ignore[no-untyped-def]
+    "Fill `counts` with the number of bits in which each code differs from `query_code`, modulo 256: all bits count as 0."
+    a, b, c, d = query_code[0], query_code[1], query_code[2], query_code[3]
     ones, twos, fours = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
     all_bytes, one, two, four, top = np.uint64(0x0101010101010101), np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
     for i in range(len(counts)):
@@ -66,11 +66,11 @@ def COSINE_SUMS(codes, unit):  # type: ignore[no-untyped-def]
     for d in range(len(unit)):
         peak = max(peak, abs(unit[d]))
     if peak > 0:
-        mine = np.rint(unit * (np.float32(127) / peak)).astype(np.int8)
+        rounded = np.rint(unit * (np.float32(127) / peak)).astype(np.int8)
         for i in range(len(codes)):
             dot = np.int32(0)
             for d in range(len(unit)):
-                dot = np.int32(dot + np.int32(np.int32(codes[i, d]) * np.int32(mine[d])))
+                dot = np.int32(dot + np.int32(np.int32(codes[i, d]) * np.int32(rounded[d])))
             total += int(dot)
             squares += int(dot) * int(dot)
     return total, squares, peak

@@ -6,7 +6,6 @@
 __all__ = ['StoredVectors']
 
 # %% ../../../nbs/28_index/17_stored_vectors.ipynb #6aa20bd1
-import contextlib
 from collections.abc import Collection, Iterator
 
 import numpy as np
@@ -28,8 +27,6 @@ class StoredVectors:
                  ) -> None:
         self.backend, self.stamp, self.namespace = backend, stamp, namespace
         self.mean = stamp.calibration.level(stamp.calibration.mean)
-        self._known: tuple[int, frozenset[int]] | None = None  # number of an event, and memories that changed since
-        self._read: tuple[frozenset[int], Batch] | None = None  # memories that were read in this snapshot, and their vectors
 
     def _levelled(self, batch: Batch) -> Batch:
         return batch[0], batch[1], self.stamp.calibration.level(batch[2])
@@ -49,24 +46,10 @@ class StoredVectors:
         "Return one vector for each row; NaN for those that are gone."
         return self.stamp.calibration.level(self.backend.vectors.fetch(self.stamp, seqs, chunks))
 
-    @contextlib.contextmanager
-    def with_changes(self,
-                     after: int,               # number of an event
-                     changed: frozenset[int],  # memories that are different since
-                     ) -> Iterator[None]:
-        "Inside, in a snapshot, answer from what the caller knows, and read no vector twice."
-        self._known = after, changed
-        try:
-            yield
-        finally:
-            self._known = self._read = None
-
     def changed(self,
                 after: int,  # number of an event
                 ) -> frozenset[int] | None:
         "Return memories that may be different since an event; None: all. Neighbours of a changed memory keep their vectors."
-        if self._known is not None and self._known[0] == after:
-            return self._known[1]
         changes = self.backend.change_feed.changes(self.namespace, after)
         return None if changes is None else changes.changed
 
@@ -74,10 +57,4 @@ class StoredVectors:
                    seqs: Collection[int],  # memories
                    ) -> Batch:
         "Return all vectors of some memories; those without any are left out."
-        wanted = frozenset(seqs)
-        if self._read is not None and self._read[0] == wanted:
-            return self._read[1]
-        found = self._levelled(self.backend.vectors.read(self.stamp, list(seqs)))
-        if self._known is not None:
-            self._read = wanted, found
-        return found
+        return self._levelled(self.backend.vectors.read(self.stamp, list(seqs)))

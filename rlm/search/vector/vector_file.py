@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAGIC', 'PutInPlace', 'VectorSource', 'StaleIndexFile', 'VectorFileStamp', 'vector_file_path', 'index_sections',
-           'save_index', 'load_index', 'catch_up', 'open_index']
+           'save_index', 'load_index', 'VectorChanges', 'catch_up', 'open_index']
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #e3d1f38a
 import contextlib
@@ -137,7 +137,7 @@ def _rename(part: Path, path: Path, event: int) -> bool:
 
 
 def _write(path: Path, header: bytes, sections: dict[str, NDArray[Any]], place: PutInPlace, event: int) -> bool:
-    "Write beside the place, sync, and put there."
+    "Write beside the place, sync, and let `place` put it there."
     path.parent.mkdir(mode=0o700, exist_ok=True)
     with written(path) as part:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as f:
@@ -156,20 +156,20 @@ def save_index(index: VectorIndex,   # index to write, in use or not
                namespace: str,       # the partition
                model: str,           # name of the model, as vectors are stamped with it
                place: PutInPlace | None = None,  # puts the complete file in its place, or refuses; None: it is renamed
-               ) -> bool:            # whether it is there
+               ) -> bool:            # whether it is in place
     "Write an index, and go on with the mapped file instead of the copy in memory."
     with _saving:
         state = index.state
         stamp, sections = VectorFileStamp.of(state.position, namespace, model, index.mean), index_sections(state)
         header = _header(stamp, state.base.trained_rows, sections)
-        there = _write(path, header, sections, place or _rename, stamp.event)
-        if there and not state.base.is_valid():  # what was written had just been overwritten
+        installed = _write(path, header, sections, place or _rename, stamp.event)
+        if installed and not state.base.is_valid():  # what was written had just been overwritten
             discard(path)
             return False
-        if there:
+        if installed:
             with contextlib.suppress(StaleIndexFile):
                 index.remap(state.base, load_index(path, stamp, verify=False)[0])
-        return there
+        return installed
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #e13685e7
 def _read_header(data: Any, wanted: VectorFileStamp) -> tuple[dict[str, Any], int]:
@@ -198,9 +198,9 @@ def _segments_of(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tup
     like = encode(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, header["dim"]), np.float32))
     for part in (base, recent):
         for name in CODE_FIELDS:
-            mine, model = getattr(part, name), getattr(like, name)
+            column, model = getattr(part, name), getattr(like, name)
             shape = (len(like.bit_planes), len(part)) if name == "bit_planes" else (len(part), *model.shape[1:])
-            if mine.dtype != model.dtype or mine.shape != shape:
+            if column.dtype != model.dtype or column.shape != shape:
                 raise StaleIndexFile(f"its rows are not of this version ({_STORED_NAMES[name]})")
     axes = arrays.get("axes")
     if axes is not None and axes.shape != (header["dim"], header["dim"]):
@@ -229,25 +229,38 @@ def load_index(path: Path,               # file to map; see `vector_file_path`
         raise StaleIndexFile(f"it can't be read ({type(e).__name__}: {e})") from e
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #48b7ee4c
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorChanges:
+    "What an index took over from its source."
+
+    seqs: frozenset[int]  # memories that were read again or forgotten
+    vectors: Batch  # all vectors that these have now
+
+
 def catch_up(index: VectorIndex,    # index of the same namespace and model
              source: VectorSource,  # true vectors
-             ) -> set[int] | None:  # memories that were read again or forgotten; None: all
+             after: int = -1,       # number of an event
+             changed: frozenset[int] | None = None,  # memories that are different since that event, if the caller knows
+             ) -> VectorChanges | None:  # None: everything was read
     "Take over what was written since, by this process or another. Cheap when there is nothing."
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, index.dim), np.float32)
     with index.refresh_lock:
         known, position = index.state.position, source.position()
         if known == position:
-            return set()
-        changed = source.changed(known[1]) if known[0] == position[0] else None
-        if changed is None:
+            return VectorChanges(frozenset(), nothing)
+        found: Collection[int] | None = None  # everything
+        if known[0] == position[0]:
+            found = changed if changed is not None and after == known[1] else source.changed(known[1])
+        if found is None:
             index.build(source.batches, position)
             return None
-        if changed:
-            seqs, chunks, vectors = source.vectors_of(changed)
-            if len(seqs):
-                index.put(seqs, chunks, vectors)
-            index.remove(sorted(set(changed) - set(seqs.tolist())))
+        vectors = source.vectors_of(found) if found else nothing
+        if len(vectors[0]):
+            index.put(*vectors)
+        if gone := set(found) - set(vectors[0].tolist()):
+            index.remove(gone)
         index.advance(position)
-        return set(changed)
+        return VectorChanges(frozenset(found), vectors)
 
 
 def open_index(source: VectorSource,       # true vectors
@@ -266,7 +279,7 @@ def open_index(source: VectorSource,       # true vectors
         base, recent, event = load_index(path, VectorFileStamp.of(position, namespace, model, mean))
         index.restore(base, recent, (position[0], event))
         changed = catch_up(index, source)
-        return index, len(index) if changed is None else len(changed)
+        return index, len(index) if changed is None else len(changed.seqs)
     except StaleIndexFile:
         index.build(source.batches, position)
         catch_up(index, source)

@@ -107,15 +107,15 @@ class VectorIndex:
         "Return the nearest memories: `k` of them whenever that many pass the filter. Ties by number. Raises `InvalidInput`."
         if k < 1:
             raise InvalidInput(f"The number of memories wanted is {k}.", "Ask for at least one.")
-        state, only, config = self.state, None if allowed is None else read_filter(allowed), self.config
+        state, passing, config = self.state, None if allowed is None else read_filter(allowed), self.config
         (unit, rotated), rescore = self._transform.apply(query, state.base), rescore and self.cache is not None
         wanted = max(config.rescored, 2 * k) if rescore else k
         total, residual = len(state), max(config.residual, 4 * wanted)
         sizes = max(config.coarse, int(config.coarse_share * total), 2 * residual), residual, 4 * wanted
-        if exact or is_lookup(only) or state.base.axes is None:
-            sizes = total, total, total if only is not None and len(only) <= wanted else 4 * wanted
+        if exact or is_lookup(passing) or state.base.axes is None:
+            sizes = total, total, total if passing is not None and len(passing) <= wanted else 4 * wanted
         while True:
-            seq, chunk, scores = shortlist(state, rotated, only, sizes, config)
+            seq, chunk, scores = shortlist(state, rotated, passing, sizes, config)
             few = complete = min(sizes) >= total
             if rescore and len(seq):
                 seq, scores, few = self._rescored(unit, (seq, chunk, scores), wanted)
@@ -146,14 +146,14 @@ class VectorIndex:
                    allowed: Allowed | None = None,  # numbers of memories, or a mask by number; None: all
                    ) -> Ints:                       # in no order, a memory as often as it has such rows
         "Return the memories of about the `n` nearest rows, by binary and coarse codes alone."
-        state, only, found = self.state, None if allowed is None else read_filter(allowed), [np.zeros(0, np.int64)]
+        state, passing, found = self.state, None if allowed is None else read_filter(allowed), [np.zeros(0, np.int64)]
         rotated, total = self._transform.apply(query, state.base)[1], len(state)
         if state.base.axes is None:
             n = total
         read = max(max(self.config.coarse, int(self.config.coarse_share * total)) // 2, 2 * n)  # half of what `search` reads
         for part in state.parts:
             if len(part):
-                where, coarse = coarse_scores(state, part, rotated, only, read, self.config)
+                where, coarse = coarse_scores(state, part, rotated, passing, read, self.config)
                 top = arg_highest(coarse, n)
                 found.append(part.seq[top if where is None else where[top]])
         return np.concatenate(found)
@@ -196,8 +196,8 @@ class VectorIndex:
         if known is not axes or rounded is None:
             rounded = quantize(np.ascontiguousarray(axes.T))
             self._axes = axes, rounded
-        some = (state.base.codes, (state.base.codes.seq, np.zeros(0, np.int64))), (state.recent, _in_order(state.recent.seq))
-        parts = ((*seqs, part.deleted, part.coarse, part.residual, part.scale) for part, seqs in some)
+        columns = (state.base.codes, (state.base.codes.seq, np.zeros(0, np.int64))), (state.recent, _in_order(state.recent.seq))
+        parts = ((*seqs, part.deleted, part.coarse, part.residual, part.scale) for part, seqs in columns)
         return state, (*rounded, *(array for part in parts for array in part))
 
     def seqs(self) -> Ints:

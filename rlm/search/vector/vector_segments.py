@@ -118,9 +118,9 @@ def compact_codes(parts: list[VectorCodes],   # codes in the axes of `old`
 
 def _decoded_sample(parts: list[VectorCodes], kept: Ints, size: int) -> Floats:
     "Decode evenly spaced rows."
-    some, out, at = kept[:: len(kept) // size + 1], [], 0
+    sampled, out, at = kept[:: len(kept) // size + 1], [], 0
     for p in parts:
-        out.append(decode(p.take(some[(some >= at) & (some < at + len(p))] - at)))
+        out.append(decode(p.take(sampled[(sampled >= at) & (sampled < at + len(p))] - at)))
         at += len(p)
     return np.concatenate(out)
 

@@ -90,11 +90,11 @@ def application(service: Service,  # memories, metrics and spans
 
 
 def guarded_application(service: Service,                 # memories, metrics and spans
-                        tokens: TokenFile | None = None,  # None: callers need no token
+                        tokens: TokenFile | None = None,  # None, or a file that does not exist: callers need no token
                         ) -> TracingMiddleware:
     "Return the routes behind the gateway, with a span around each request."
     settings = service.settings
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
-    guest = Token("guest", settings.namespace, ("write", "metrics"))
+    guest = Token("guest", settings.namespace, ("admin",))
     config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
     return TracingMiddleware(Gateway(application(service), config, [service.metrics.count_request]), service.tracer)

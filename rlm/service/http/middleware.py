@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .errors import HttpProblem, log_problem
-from .tokens import Token, TokenFile
+from .tokens import Token, TokenFile, TokenUses
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,9 +31,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 BODY_METHODS = ("POST", "PUT", "PATCH")  # methods of requests that bring a body
 PATIENCE_S = 30.0  # seconds that a caller may let the server wait
+SINGLE_HEADERS = (b"authorization", b"content-length", b"content-type", b"host", b"origin", b"rlm-namespace", b"transfer-encoding")
 OPEN_PATHS = ("/", "/health", "/health/live", "/openapi.json")  # need no token: they tell nothing about a memory
 MAX_TARGET = 8192  # bytes of path and query together: room for the longest id, twelve bytes to a letter
 BURST_S = 10.0  # seconds' worth of requests that may come at once
+MAX_CALLERS = 10_000  # buckets that are kept; beyond it, those that are full again are dropped
 SECURITY_HEADERS = {  # keep a browser from doing anything with an answer but show it
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
     "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
@@ -44,11 +46,11 @@ SECURITY_HEADERS = {  # keep a browser from doing anything with an answer but sh
 class GatewayConfig:
     "The rules that a gateway holds requests to."
 
-    tokens: TokenFile | None  # None: callers need no token
+    tokens: TokenFile | None  # None, or a file that does not exist: callers need no token
     guest: Token  # what a caller without a token may do, where none is needed
     names: frozenset[str] | None = None  # names the server goes by, beside addresses of loopback; None: any
     max_body: int = 8_000_000  # bytes
-    rate: float = 0.0  # requests a second of one caller; 0: any number
+    rate: float = 0.0  # requests a second of one token, and of one address without a token; 0: any number
     patience_s: float = PATIENCE_S  # seconds that a body may take to arrive; how long its head may, the connection knows
 
 
@@ -68,6 +70,8 @@ class RateLimiter:
         if not self.rate:
             return 0.0
         most, now = max(1.0, self.rate * BURST_S), self.now()
+        if len(self._left) > MAX_CALLERS:
+            self._left = {name: (left, at) for name, (left, at) in self._left.items() if left + (now - at) * self.rate < most}
         left, at = self._left.get(caller, (most, now))
         left = min(most, left + (now - at) * self.rate)
         self._left[caller] = (left - (left >= 1), now)
@@ -110,22 +114,50 @@ def check_origin(scope: Scope,           # connection scope of ASGI
         raise HttpProblem(415, "A body must be JSON, and say so.", "Send the header Content-Type: application/json.")
 
 
+def check_framing(scope: Scope,  # connection scope of ASGI
+                  ) -> None:
+    "Refuse a request that two readers could understand in two ways. Raises `HttpProblem`."
+    names = [key for key, _ in scope["headers"]]
+    if twice := next((n for n in SINGLE_HEADERS if names.count(n) > 1), None):
+        raise HttpProblem(400, f"The header {twice.decode()} is there more than once.", "Send it once.", {"Connection": "close"})
+    if b"transfer-encoding" in names and b"content-length" in names:
+        raise HttpProblem(400, "The length of the body is given in two ways.", "Send Content-Length or Transfer-Encoding, not both.",
+                          {"Connection": "close"})
+
+
 def authenticate(scope: Scope,           # connection scope of ASGI
                  config: GatewayConfig,  # tokens of the server
                  ) -> Token:
-    "Return the token of the caller. Raises `HttpProblem`."
-    if config.tokens is None:
+    "Return the token of the caller, in the namespace that the request names. Raises `HttpProblem`."
+    if config.tokens is None or not config.tokens.required():
         found: Token | None = config.guest
     else:
         kind, _, secret = header(scope, b"authorization").partition(" ")
         found = config.tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
     if found is None:
-        raise HttpProblem(401, "There is no token, or it is none of ours.", "Send the header Authorization: Bearer, and the token.",
-                          {"WWW-Authenticate": "Bearer"})
+        raise HttpProblem(401, "There is no token, it is none of ours, or it has expired.",
+                          "Send the header Authorization: Bearer, and the token.", {"WWW-Authenticate": "Bearer"})
     wanted = header(scope, b"rlm-namespace").encode("latin-1").decode("utf-8", "replace")
-    if wanted and wanted != found.namespace:
+    if not wanted:
+        return found
+    if wanted not in found.namespaces:
         raise HttpProblem(403, "The token is for another namespace.", "Leave out Rlm-Namespace, or use that namespace's token.")
-    return found
+    return found.within(wanted)
+
+
+def limit_rate(limiter: RateLimiter,  # rate of each caller
+               caller: str,           # name of the caller
+               ) -> None:
+    "Count a request. Raises `HttpProblem` for one that comes too soon."
+    if (left := limiter.wait(caller)) > 0:
+        raise HttpProblem(429, hint="Wait, then go on more slowly.", headers={"Retry-After": str(math.ceil(left))})
+
+
+def address_of(scope: Scope,  # connection scope of ASGI
+               ) -> str:
+    "Return the address that a request comes from; empty where the server does not know it."
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 async def read_body(scope: Scope,           # connection scope of ASGI
@@ -206,11 +238,18 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
     scope["path"] = scope["raw_path"].decode("latin-1")
     if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_TARGET:
         raise HttpProblem(414)
+    check_framing(scope)
     check_origin(scope, config)
-    if scope["path"] not in OPEN_PATHS:
-        caller = authenticate(scope, config)
-        if (left := limiter.wait(caller.digest)) > 0:
-            raise HttpProblem(429, hint="Wait, then go on more slowly.", headers={"Retry-After": str(math.ceil(left))})
+    if scope["path"] in OPEN_PATHS:
+        limit_rate(limiter, f"open {address_of(scope)}")
+    else:
+        try:
+            caller = authenticate(scope, config)
+        except HttpProblem as problem:
+            if problem.status == 401:
+                limit_rate(limiter, f"unknown {address_of(scope)}")
+            raise
+        limit_rate(limiter, caller.digest)
         scope["rlm.caller"] = caller
     return await read_body(scope, receive, config)
 
@@ -228,6 +267,7 @@ class Gateway:
                  now: Callable[[], float] = time.monotonic,  # clock, in seconds
                  ) -> None:
         self.app, self.config, self.observers, self.limiter = app, config, tuple(observers), RateLimiter(config.rate, now)
+        self.uses = None if config.tokens is None else TokenUses(config.tokens.path, config.tokens.clock)
 
     async def __call__(self,
                        scope: Scope,      # connection scope of ASGI
@@ -236,12 +276,18 @@ class Gateway:
                        ) -> None:
         "Serve one request; the start and end of the server go through."
         if scope["type"] == "lifespan":
-            return await self.app(scope, receive, send)
+            await self.app(scope, receive, send)
+            if self.uses is not None:
+                self.uses.save()
+            return
         if scope["type"] != "http":
             raise RuntimeError(f"a {scope['type']} is not served here")
         context = RequestContext(scope, send)
         try:
-            if (body := await authenticate_and_read(scope, receive, self.config, self.limiter)) is not None:
+            body = await authenticate_and_read(scope, receive, self.config, self.limiter)
+            if self.uses is not None and (caller := scope.get("rlm.caller")) not in (None, self.config.guest):
+                self.uses.note(caller)
+            if body is not None:
                 await self.app(scope, replay_body(body, receive), context.answer)
         except Exception as error:
             await context.refuse(log_problem(error))

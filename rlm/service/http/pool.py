@@ -94,10 +94,11 @@ class MemoryPool:
             return self._open()
 
     def counters(self) -> AnchorCounters:
-        "Return what anchors and graphs have counted in all namespaces since the server began; and the links in those that are open."
+        "Return what anchors and graphs have counted since the server began, and the links in the store. It loads no graph."
         with self._lock:
-            past, memories = self._past, self._open()
-        return sum((anchor_counters(m) + AnchorCounters(edges=m.graph.edge_count) for m in memories), past)
+            past, memories, store = self._past, self._open(), self._store
+        links = 0 if store is None else store.backend.edge_table.count()
+        return sum((anchor_counters(m) for m in memories), past + AnchorCounters(edges=links))
 
     def close(self) -> None:
         "Close all namespaces, and the store."

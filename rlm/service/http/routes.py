@@ -6,6 +6,7 @@ be shown every conversation and take it for one.
 """
 
 import json
+import math
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -34,6 +35,7 @@ from .tracing import SpanTracer
 
 MAX_NODES = 120  # memories in a picture of a neighbourhood
 SNIPPET = 160  # characters of a text that a picture or a list shows
+READY_AGE_S = 1.0  # seconds for which the answer of /health is kept: anyone may ask, so the store is read once a second at most
 Name = Annotated[str, Query(min_length=1, max_length=512)]
 QuotedId = Annotated[str, AfterValidator(unquote)]
 
@@ -42,14 +44,22 @@ class Service:
     "What the routes work with: the memories of a server, its metrics and its spans."
 
     def __init__(self,
-                 settings: Settings,  # settings of the server
-                 **more: Any,         # arguments of `Memory`
+                 settings: Settings,                # settings of the server
+                 ready_age_s: float = READY_AGE_S,  # seconds for which it is known whether the store answers
+                 **more: Any,                       # arguments of `Memory`
                  ) -> None:
         self.settings, self.pool, self.tracer = settings, MemoryPool(settings, **more), SpanTracer(settings.traces)
         self.metrics = Metrics(self.pool.counters, settings.metrics_prefix)
+        self._ready_age_s, self._ready, self._asked = ready_age_s, False, -math.inf
 
     def ready(self) -> bool:
-        "Whether the store answers."
+        "Whether the store answers, or did a moment ago."
+        if time.monotonic() - self._asked >= self._ready_age_s:
+            self._ready, self._asked = self._answers(), time.monotonic()
+        return self._ready
+
+    def _answers(self) -> bool:
+        "Whether the store answers now."
         try:
             self.pool.store().backend.position()
         except Exception as e:

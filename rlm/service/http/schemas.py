@@ -6,12 +6,31 @@ not validated at each request, which would take longer than the search; the test
 from the contract.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 MAX_QUESTION = 10_000  # characters: longer is a document, not a question
+MAX_EXTRA = 65_536  # characters of a memory's `extra`, as JSON: it is stored in the row and sent with each hit
+MAX_DEPTH = 20  # levels of objects and lists in `extra`
+
+
+def bounded_extra(value: dict[str, Any],  # JSON object that a caller keeps with a memory
+                  ) -> dict[str, Any]:
+    "Return the same object. Raises `ValueError` when it is too large or too deep."
+    level: list[Any] = [value]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"it is more than {MAX_DEPTH} levels deep")
+        level = [x for v in level for x in (v.values() if isinstance(v, dict) else v) if isinstance(x, dict | list)]
+    if len(json.dumps(value, ensure_ascii=False)) > MAX_EXTRA:
+        raise ValueError(f"it is longer than {MAX_EXTRA:,} characters of JSON")
+    return value
+
 
 Label = Annotated[str, Field(min_length=1, max_length=512)]
 Slot = Literal["A", "B", "C"]
@@ -19,6 +38,9 @@ Time = Annotated[str, Field(description="ISO 8601: 2026-01-31, or 2026-01-31T09:
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="In any language, as a person would ask it")]
 Count = Annotated[int | None, Field(ge=1, le=1000, description="How many memories at most")]
 CountAlias = Annotated[int | None, Field(ge=1, le=1000, description="Another name of k")]
+
+
+Extra = Annotated[dict[str, Any], AfterValidator(bounded_extra)]
 
 
 class RequestModel(BaseModel):
@@ -124,7 +146,7 @@ class WriteBody(RequestModel):
     valid_from: Time | None = None  # when it was said or became true
     valid_to: Time | None = None  # when it stops being true
     pinned: bool = False  # never forgotten
-    extra: dict[str, Any] = {}  # anything else the caller keeps with it
+    extra: Extra = {}  # anything else the caller keeps with it
 
     @model_validator(mode="after")
     def _policy_has_slot(self) -> "WriteBody":

@@ -198,8 +198,8 @@ def http_config(app: App,                        # what to serve
 
 # %% ../../../nbs/90_service/17_server.ipynb #6c19b76e
 def load_token_store(settings: Settings,    # settings of the server
-                     ) -> TokenFile | None:  # None: whoever reaches it may call
-    "Open the file of tokens that the server goes by, and check that a server beyond this machine has one. Raises `SettingsError`."
+                     ) -> TokenFile:
+    "Return the token file that the server goes by; a server beyond this machine has a token in it. Raises `SettingsError`."
     book = TokenFile(settings.token_file)
     known = book.tokens()
     if not book.path.exists() and "token_file" in settings.sources:
@@ -207,7 +207,7 @@ def load_token_store(settings: Settings,    # settings of the server
     if not known and not is_loopback(settings.serve_host):
         raise SettingsError(f"Whoever reaches {settings.serve_host} could read and write everything: there is no token.",
                             "Make one with: rlm tokens add, or serve this machine only, with --host 127.0.0.1.")
-    return book if book.path.exists() else None
+    return book
 
 # %% ../../../nbs/90_service/17_server.ipynb #712da439
 class AnnouncedServer(UvicornServer):
@@ -248,6 +248,6 @@ def serve(settings: Settings,          # where, what, for whom
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         host, port = here.getsockname()[:2]
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        who = "who has a token" if app.app.config.tokens else "anyone on this machine"  # type: ignore[attr-defined]
+        who = "who has a token" if app.app.config.tokens.required() else "anyone on this machine"  # type: ignore[attr-defined]
         notice = f"Serving {read_path(settings.db_path)} for {who} at http://{place}/"
         AnnouncedServer(http_config(app), notice).run(sockets=[here])

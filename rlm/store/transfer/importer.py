@@ -9,14 +9,14 @@ __all__ = ['DELETED', 'FREE_NUMBERS', 'NUMBERS_EACH', 'Check', 'ImportReport', '
 # %% ../../../nbs/20_store/27_importer.ipynb #243673ef
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
-from ...core.guard import guarded
+from ...core.guard import guarded, guarded_value
 from ..records import COLUMNS, MemoryRecord, dump_json
 from ..sqlite.database import SQLiteDatabase
 from ..sqlite.fulltext import adjacent, replies, updating_index
@@ -117,7 +117,9 @@ def _compare(db: SQLiteDatabase, row: dict[str, Any], tags: list[str], secrets: 
     found = db.query(f"SELECT seq, {', '.join(fields)} FROM memories WHERE namespace = ? AND id = ?", key)
     if found:
         ours = [t for (t,) in db.query("SELECT tag FROM memory_tags WHERE seq = ? ORDER BY tag", (found[0][0],))]
-        same = tags == ours and any(tuple(r(row).get(c) for c in fields) == found[0][1:] for r in (dict, lambda r: _guarded(r, secrets)))
+        same = (ours == tags and tuple(row.get(c) for c in fields) == found[0][1:]) or (
+            ours == sorted(set(guarded_value(tags, secrets))) and
+            tuple(_guarded(row, secrets, tags).get(c) for c in fields) == found[0][1:])
         return found[0][0], "" if same else "differs from the memory here"
     if EventLog(db).deleted(row["namespace"], [row["id"]]):
         return None, DELETED
@@ -139,6 +141,7 @@ class _Plan:
     refused: Mapping[str, str]  # id → why
     ids: set[tuple[str, str]]  # namespace and id of what is new here, deleted ones included
     empty: bool  # nothing is stored here yet
+    tags: Mapping[int, list[str]]  # tags of memories, by number there
     most: int  # highest number that a memory may have; 0: they are all numbered anew
 
 
@@ -165,7 +168,7 @@ def _decide(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], secr
     ids = {(r["namespace"], r["id"]) for r in tables["memories"] if r["seq"] in added} | _gone(db, tables)
     past = {r["seq"] for r in tables["memory_versions"] if (r["namespace"], r["id"]) in ids} - numbers.keys()
     numbers |= {seq: seq if keep else n for n, seq in enumerate(sorted(past), start=last + len(added) + 1)}
-    return _Plan(numbers, added, unchanged, refused, ids, empty, most if keep else 0)
+    return _Plan(numbers, added, unchanged, refused, ids, empty, theirs, most if keep else 0)
 
 # %% ../../../nbs/20_store/27_importer.ipynb #6456bd78
 def _last_number(db: SQLiteDatabase) -> int:
@@ -201,14 +204,32 @@ def _carried(table: str,                  # its name
     return kept
 
 # %% ../../../nbs/20_store/27_importer.ipynb #8b529467
-def _guarded(row: dict[str, Any], secrets: str) -> dict[str, Any]:
-    "A row of memories or of their versions, as it may be stored."
-    given = row | {"provenance": json.loads(row["provenance_json"])} if "provenance_json" in row else row
+_WORDS: Mapping[str, tuple[str, ...]] = {  # table → columns with somebody's words, beside memories and their versions
+    "memory_tags": ("tag",), "edges": ("relation",), "triples": ("subject", "predicate", "object"), "events": ("detail_json",),
+    "slots": ("context", "summary", "extra_json"), "runs": ("notes",), "trajectories": ("task_query", "final_answer", "artifact_json"),
+    "judgments": ("reason", "missing_json"), "rejections": ("reason",)}
+
+
+def _guarded(row: dict[str, Any], secrets: str, tags: Sequence[str] = ()) -> dict[str, Any]:
+    "A row of memories or of their versions, as it may be stored; what its tags hold is noted, too."
+    nested = {name: json.loads(row[f"{name}_json"]) for name in ("extra", "scope", "provenance", "tags") if f"{name}_json" in row}
+    given = row | {"tags": list(tags)} | nested
     found = guarded(given, secrets)
     if found is given:
         return row
-    noted = {"provenance_json": dump_json(found["provenance"])}
-    return {name: value for name, value in found.items() if name != "provenance"} | noted
+    noted = {f"{name}_json": dump_json(sorted(found[name]) if name == "tags" else found[name]) for name in {*nested, "provenance"}}
+    return {name: found[name] for name in row} | noted
+
+
+def _guarded_words(table: str, row: dict[str, Any], secrets: str) -> dict[str, Any]:
+    "A row of another table, as it may be stored."
+    changed: dict[str, Any] = {}
+    for name in _WORDS.get(table, ()):
+        if row.get(name):
+            value = json.loads(row[name]) if name.endswith("_json") else row[name]
+            if (kept := guarded_value(value, secrets, name.removesuffix("_json"))) != value:
+                changed[name] = dump_json(kept) if name.endswith("_json") else kept
+    return row | changed
 
 # %% ../../../nbs/20_store/27_importer.ipynb #e86c2ba9
 def rows_of(tables: Mapping[str, list[dict[str, Any]]],  # rows of an export, by table
@@ -268,7 +289,10 @@ def import_lines(storage: SQLiteStorage,         # a live store
     with db.transaction():
         before, plan = set(contradictions(db)), _decide(db, tables, secrets)
         for table in ("memories", "memory_versions"):
-            tables[table] = [_guarded(row, secrets) if (row["namespace"], row["id"]) in plan.ids else row for row in tables[table]]
+            tables[table] = [_guarded(row, secrets, plan.tags.get(row["seq"], ())) if (row["namespace"], row["id"]) in plan.ids else row
+                             for row in tables[table]]
+        for table in _WORDS:
+            tables[table] = [_guarded_words(table, row, secrets) for row in tables[table]]
         if check is not None:
             _check_each(tables["memories"], [n for n, row in enumerate(rows, start=2) if row.get("table") == "memories"
                                               and only in (None, row["namespace"])], check)
