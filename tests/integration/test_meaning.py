@@ -502,7 +502,7 @@ import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm.search import namespace_index
 from rlm import Memory
-rlm.search.namespace_index.SAVE_AFTER = 1
+namespace_index.SAVE_AFTER = 1
 memory = Memory({path!r}, embedder=Toy())
 for n in range(10_000):
     made = memory.write(["old boat today", "small kitten sleeps", "loud piano music"][n % 3], id=f"{start}-{{n}}")
@@ -708,7 +708,7 @@ def large(path: Path, clock: ManualClock, kept: None) -> Path:
 
 def opened(path: Path, clock: ManualClock) -> Memory:
     memory = Memory(path, embedder=Toy(), clock=clock)
-    memory.index.builder.slow = 20
+    memory.ctx.search.builder.threshold = 20
     return memory
 
 
@@ -731,7 +731,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
         assert ids(memory.search("old boat")) == ["new"] and ids(memory.search("부산")) == ["배"]
         assert memory.search("boat").source == "full text"
         go.set()
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         hits = memory.search("old boat")
         assert (ids(hits)[0], hits.source) == ("new", "index") and "boat" not in ids(hits)
         assert "배" in ids(memory.search("부산의 배"))
@@ -756,11 +756,11 @@ def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, 
         with monkeypatch.context() as patch:
             patch.setattr(ChangeFeed, "documents", lambda feed, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
             assert memory.search("old boat").source == "full text"
-            memory.index.builder._thread.join()
+            memory.ctx.search.builder._thread.join()
         with pytest.raises(StoreBusy, match="no luck"):
             memory.search("old boat")
         assert memory.search("old boat").source == "full text"
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         assert memory.search("old boat").source == "index"
 
 
@@ -774,7 +774,7 @@ def test_common_words_are_left_out_while_there_are_rare_ones(large: Path, clock:
 def test_small_steps_do_not_wait(large: Path, clock: ManualClock) -> None:
     with opened(large, clock) as memory, opened(large, clock) as other:
         memory.search("boat")
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         for n in range(15):
             other.write(f"a small boat {n}", id=f"small{n}")
         hits = memory.search("small boat", 20)
