@@ -15,7 +15,7 @@ from .statement import Statement
 from ..core.text import split_sentences
 
 # %% ../../nbs/85_companion/04_statements.ipynb #a9a4df45
-MOST_CHARACTERS = 2_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
+MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
 _HANGUL = re.compile("[가-힣]")
 
 
@@ -30,7 +30,7 @@ class TextFacts:
 def text_facts(text: str,              # words of a memory
                speaker: str = "user",  # who says it: whom *I*, *my*, `나` and `내` mean
                ) -> TextFacts:
-    "Return the facts that a text states. Texts of more than 2,000 characters are not read."
+    "Return the facts that a text states. Texts of more than 1,000 characters are not read."
     if len(text) > MOST_CHARACTERS:
         return TextFacts((), False)
     out: list[Statement] = []

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .statement import Statement, normal_value
+from .statement import Statement, language_data, normal_value
 from .statements import text_facts
 from ..store.protocols import Write
 from ..store.records import Event, MemoryRecord
@@ -34,16 +34,18 @@ def speaker_of(record: MemoryRecord,  # a memory, stored or not
 
 def facts_of(record: MemoryRecord,  # a memory, stored or not
              ) -> MemoryFacts:
-    "Return the facts that a block states. Rules and strategies state none; an assistant's or tool's turn is nobody's statement of fact."
+    """Return the facts of a block that can end others or be ended: those with one value at a time, those that deny or end something, and
+    those of a known relation. Rules and strategies state none; an assistant's or tool's turn is nobody's statement of fact."""
     if record.kind != "block" or record.role not in (None, "user"):
         return MemoryFacts((), ())
     found = text_facts(record.text, speaker_of(record))
     alone = found.nothing_else and record.session is None
+    kept = [s for s in found.statements if s.single or s.negated or s.ended or s.instead_of or s.relation in language_data("relations")]
 
     def fact(s: Statement) -> Fact:
         return Fact(record.seq, 0, s.subject, s.relation, s.value, *s.key, normal_value(s.value), s.single, s.negated, s.ended, alone,
                     record.valid_from, record.valid_to)
-    return MemoryFacts(tuple(map(fact, found.statements)), tuple(tuple(map(normal_value, s.instead_of)) for s in found.statements))
+    return MemoryFacts(tuple(map(fact, kept)), tuple(tuple(map(normal_value, s.instead_of)) for s in kept))
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #23566fb5
 def same_value(a: str,  # a value in normal form
@@ -109,7 +111,7 @@ class FactKeeper:
             for other in self._related(record, fact, instead):
                 if other.valid_from <= fact.valid_from:
                     if ends(fact, other, instead):
-                        self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT))
+                        self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         touched[other.seq] = _reason(other, fact)
                 elif ends(other, fact):
                     end = min(end or other.valid_from, other.valid_from)
@@ -142,6 +144,26 @@ class FactKeeper:
             old = record.changed(valid_to=max(over[seq], record.valid_from + _MOMENT), version=record.version + 1, updated_at=at)
             detail = {"version": old.version, "changed": ["valid_to"], "reason": "superseded"} | ({"by": new.id} if seq != new.seq else {})
             out.append(Retirement(tx.replace(record, old, Event(at, "update", record.id, record.namespace, detail)), touched[seq]))
+        return out
+
+
+    def release(self,
+                tx: Write,                        # the transaction in which the memories go
+                records: Sequence[MemoryRecord],  # memories that are about to be deleted
+                now: datetime,                    # recorded time
+                ) -> list[MemoryRecord]:          # their new versions
+        "Make current again what these memories had ended: a mistake that is deleted leaves no gap."
+        numbers = [r.seq for r in records]
+        ends_of = {seq: {f.valid_to for f in facts} for seq, facts in self.facts.ended_by(numbers).items()}
+        out = []
+        for seq in self.facts.release(numbers) if ends_of else ():
+            record = self.memories.records([seq]).get(seq)
+            if record is None or record.valid_to not in ends_of.get(seq, set()):
+                continue  # its end was set by somebody else
+            at = max(now, record.updated_at)
+            new = record.changed(valid_to=None, version=record.version + 1, updated_at=at)
+            detail = {"version": new.version, "changed": ["valid_to"], "reason": "current again"}
+            out.append(tx.replace(record, new, Event(at, "update", record.id, record.namespace, detail)))
         return out
 
 

@@ -13,9 +13,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-from tabulate import tabulate
-
 from .errors import InvalidInput, SettingsError, suggest
 from .files import read_path
 from .text import valid_label
@@ -137,6 +134,9 @@ class Settings:
     secrets: str = setting(
         "redact", "Passwords, keys and card numbers in a memory's text: 'redact' them, 'refuse' the memory, or 'allow' them.",
         lambda v: _word(v, ("redact", "refuse", "allow")))
+    supersede: str = setting(
+        "on", "Whether a newer statement ends the older one about the same thing, as 'I moved to Busan' ends 'I live in Seoul'.",
+        lambda v: _word("on" if v is True else v, ("on", "off")))
     model: str = setting(
         "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
     openai_url: str = setting(
@@ -203,6 +203,7 @@ class Settings:
                 for f in fields(self) if f.metadata]
 
     def __repr__(self) -> str:
+        from tabulate import tabulate  # as long to import as all of `rlm.core`: loaded when a table is shown
         return tabulate([row[:3] for row in self.table()], headers=["setting", "value", "from"])
 
 # %% ../../nbs/10_core/11_settings.ipynb #4f3a5360
@@ -219,7 +220,14 @@ def find_file(named: "str | Path | None",      # from an argument
     return next((p for p in (Path(f).expanduser() for f in FILES) if os.path.isfile(p)), None)
 
 
-_NO_YAML = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)  # 2026-02-30, !!int x …
+def _parse_yaml(text: str) -> tuple[Any, list[str]]:
+    """What a YAML text holds, and its outermost keys, repeats kept: a dictionary would hold the last one only. Raises `ValueError`."""
+    import yaml  # loaded when there is a file to read
+    try:
+        found, top = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as e:  # !!int x …
+        raise ValueError(str(e)) from e
+    return found, [str(key.value).lower() for key, _ in top.value] if isinstance(top, yaml.MappingNode) else []
 
 
 def from_file(path: Path,           # a YAML file
@@ -228,8 +236,8 @@ def from_file(path: Path,           # a YAML file
     where, write = f"The settings file {str(path)!r}", "Write one 'key: value' a line."
     try:
         text = path.read_text(encoding="utf-8")
-        found, keys = yaml.safe_load(text), _keys(text)
-    except _NO_YAML as e:
+        found, keys = _parse_yaml(text)
+    except ValueError as e:  # 2026-02-30 too
         raise SettingsError(f"{where} is not YAML ({' '.join(str(e).split())}).", write) from None
     except OSError as e:
         raise SettingsError(f"{where} can't be read ({e.strerror}).", "Check the path given by --config or RLM_CONFIG.") from None
@@ -243,10 +251,6 @@ def from_file(path: Path,           # a YAML file
     return {key.lower(): value for key, value in (found or {}).items()}
 
 # %% ../../nbs/10_core/11_settings.ipynb #05870b66
-def _keys(text: str) -> list[str]:
-    "The outermost keys of a YAML text, repeats kept: a dictionary would hold the last one only."
-    top = yaml.compose(text, Loader=yaml.SafeLoader)
-    return [str(key.value).lower() for key, _ in top.value] if isinstance(top, yaml.MappingNode) else []
 def from_environment(environment: Mapping[str, str],   # variable → text
                      ) -> dict[str, tuple[str, str]]:  # setting → text, and the variable it came from
     "Settings in environment variables. A near miss such as RLM_DB_PAHT is an error."

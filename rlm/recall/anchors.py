@@ -16,10 +16,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from tabulate import tabulate
-
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput
+from ..core.tables import text_table
 from ..core.text import clip
 from ..store.sqlite.slots import SLOTS, AnchorRow
 from ..store.embedding_model import Vectors, unit
@@ -438,7 +437,7 @@ class AnchorManager:
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        return tabulate(rows, headers=headers, disable_numparse=True)
+        return text_table(headers, rows)
 
     def _repr_html_(self) -> str:
         headers, rows = self.table()

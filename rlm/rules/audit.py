@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from tabulate import tabulate
 from tqdm import tqdm
 
 from rlm.rules.expressions import (
     TRUE, Constant, Expression, FormalRule, Value, assignments, canonical_claims, constant, format_constant, format_outcome, json_value,
 )
 from .intervals import Region, bounding_region, is_empty_region, overlap
-from ..core.html import html_table
+from ..core.tables import html_table, text_table
 from .model import Rule
 from .parser import FormalError, parse
 from .reasoner import Reasoner
@@ -78,7 +77,7 @@ class AuditReport:
         text = f"{self.rules:,} rules, {self.pairs:,} pairs compared, {self.asked:,} questions to the solver: "
         text += ", ".join(f"{n:,} {kind}" for kind, n in self.counts.items()) or "nothing found"
         more = f"\n… and {len(self.findings) - 40:,} more" if len(self.findings) > 40 else ""
-        return f"{text}\n{tabulate(_rows(self.findings[:40]), headers=_HEADERS, disable_numparse=True)}{more}" if self.findings else text
+        return f"{text}\n{text_table(_HEADERS, _rows(self.findings[:40]))}{more}" if self.findings else text
 
     def _repr_html_(self) -> str:
         return html_table(_HEADERS, _rows(self.findings[:200]))

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tabulate import tabulate
-
 from ..core.clock import from_iso, parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound, suggest
 from ..core.guard import guarded
-from ..core.html import html_table
+from ..core.tables import html_table, text_table
 from ..core.promotion import Evidence, confidence
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
@@ -93,7 +91,7 @@ class RuleList(Sequence[Rule]):
         return len(self.rules)
 
     def __repr__(self) -> str:
-        return tabulate(self._rows(), headers=_RULE_HEADERS, disable_numparse=True) if self.rules else "no rules"
+        return text_table(_RULE_HEADERS, self._rows()) if self.rules else "no rules"
 
     def _repr_html_(self) -> str:
         return html_table(_RULE_HEADERS, self._rows())
@@ -216,7 +214,7 @@ class MatchResult:
                            "effects": {k: json_value(v) for k, v in f.effects.items()}, "claims": list(f.claims)} for f in self.fired]}
 
     def __repr__(self) -> str:
-        return tabulate(self._rows(), headers=_MATCH_HEADERS, disable_numparse=True) if self.fired else "no rule fires"
+        return text_table(_MATCH_HEADERS, self._rows()) if self.fired else "no rule fires"
 
     def _repr_html_(self) -> str:
         return html_table(_MATCH_HEADERS, self._rows())

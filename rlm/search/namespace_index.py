@@ -135,9 +135,10 @@ class NamespaceIndex:
         "Load the index from its file, if there is one of this store."
         folder = self.storage.derived_files.folder
         found = read_index(index_path(folder, "words", self.namespace), self._stamp(identity)) if folder else None
-        if found:
+        stamp = found[0] if found else {}
+        if found and self.storage.derived_files.is_known(stamp["store"], int(stamp["position"]), str(stamp.get("digest"))):
             self._replace(LexicalIndex.from_arrays(found[1]), metadata_from_arrays(found[1]))
-            self.position, self._complete = (identity, found[0]["position"]), False
+            self.position, self._complete = (identity, stamp["position"]), False
 
     def _begin(self) -> frozenset[int]:
         "Start an empty index; return the numbers of all memories."
@@ -198,8 +199,9 @@ class NamespaceIndex:
         self.position, self._complete = ("", 0), False  # if this is interrupted, the next refresh starts anew
         changed = self._begin() if changes is None else changes.affected
         self._read_again(changed)
-        self.semantic.refresh(*(() if changes is None else (after, changes.changed)))
-        self._take_ranker()
+        self.semantic.refresh(-1 if changes is None else after, changes, position)
+        if changes is None or changes.ranker:
+            self._take_ranker()
         self.position, self._complete, self._unsaved = position, True, self._unsaved + len(changed)
 
     def _changed(self, position: tuple[str, int]) -> ChangeSet | None:

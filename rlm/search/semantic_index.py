@@ -23,6 +23,7 @@ from .vector.vector_file import VectorChanges, catch_up, open_index, save_index,
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, IndexState, VectorIndexConfig
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
+from ..store.protocols import ChangeSet
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #cc0c5385
@@ -155,10 +156,10 @@ class SemanticIndex:
     def save(self) -> None:
         "Write the vector index into its file, outside of any snapshot."
         path = self._path()
-        self.unsaved = 0
+        self.unsaved, files = 0, self.backend.derived_files
         if self.index is not None and self.stamp is not None and path is not None and not self.backend.db.read_only:
             with contextlib.suppress(OSError):  # no room, no permission: then it is built when needed
-                save_index(self.index, path, self.namespace, self.stamp.model, self.backend.derived_files.install)
+                save_index(self.index, path, self.namespace, self.stamp.model, files.install, files.digest)
 
     @property
     def model(self) -> str | None:
@@ -173,7 +174,8 @@ class SemanticIndex:
     def _open(self, stamp: EmbeddingModelInfo) -> None:
         self.stamp, self._source = stamp, StoredVectors(self.backend, stamp, self.namespace)
         path = self._path()
-        self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path, self.config)
+        self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path, self.config,
+                                              is_known=self.backend.derived_files.is_known)
         self._sample, self._dense = BackgroundSample(), DenseMatrix()
         self._sample.refresh(self.index, self._source, None)
         self._dense.refresh(self.index, self._source, None)
@@ -184,20 +186,22 @@ class SemanticIndex:
             self.index.close()
 
     def refresh(self,
-                after: int = -1,                        # number of an event
-                changed: frozenset[int] | None = None,  # memories that are different since, if that is known
+                after: int = -1,                          # number of an event
+                changes: ChangeSet | None = None,         # what is different since; None: that is not known
+                position: tuple[str, int] | None = None,  # position of the store; None: it is asked for
                 ) -> None:
-        "Catch up with the store, after something has changed; in a snapshot."
-        stamp, here = self.backend.vectors.model(), self.stamp
+        "Catch up with the store, after something has changed; in a snapshot. What the caller knows is not read again."
+        here, same = self.stamp, changes is not None and not changes.reembedded
+        stamp = here if here is not None and same else self.backend.vectors.model()
         if stamp is None:
             self.stamp = self.index = None
         elif self.index is None or here is None or not stamp.matches(here) or not self.is_valid:
             self._open(stamp)
         else:
-            changes = catch_up(self.index, self._source, after, changed)
-            self.unsaved += len(self.index) if changes is None else len(changes.seqs)
-            self._sample.refresh(self.index, self._source, changes)
-            self._dense.refresh(self.index, self._source, changes)
+            found = catch_up(self.index, self._source, after, None if changes is None else changes.changed, position)
+            self.unsaved += len(self.index) if found is None else len(found.seqs)
+            self._sample.refresh(self.index, self._source, found)
+            self._dense.refresh(self.index, self._source, found)
 
     def measure(self,
                 vector: Vectors | None,      # vector of a question, by the model that `stamp` names; None: there is none

@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
-from tabulate import tabulate
-
-from ..core.html import html_table
+from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..search.explainer import NEARBY
 from ..store.filters import Filters
@@ -114,7 +112,7 @@ class SearchResults(Sequence[Hit]):
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        shown = tabulate(rows, headers=headers, disable_numparse=True) if rows else f"{_NOTHING[self.source]} for {clip(self.query)!r}"
+        shown = text_table(headers, rows) if rows else f"{_NOTHING[self.source]} for {clip(self.query)!r}"
         return f"{shown}\nranker {self.ranked_by}" if self.ranked_by else shown
 
     def _repr_html_(self) -> str:
@@ -157,7 +155,7 @@ class Trace:
     def __repr__(self) -> str:
         headers, rows = self.table()
         said = ", ".join(f"{n} from {layer}" for layer, n in self.by_layer().items()) or _NOTHING[self.source]
-        return f"{said}\n{tabulate(rows, headers=headers, disable_numparse=True)}" if rows else said
+        return f"{said}\n{text_table(headers, rows)}" if rows else said
 
     def _repr_html_(self) -> str:
         said = ", ".join(f"{n} from {layer}" for layer, n in self.by_layer().items()) or _NOTHING[self.source]
@@ -204,7 +202,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        return f"{self.verdict}\n{clip(self.memory.text, 100)}\n\n{tabulate(rows, headers=headers, disable_numparse=True)}"
+        return f"{self.verdict}\n{clip(self.memory.text, 100)}\n\n{text_table(headers, rows)}"
 
     def _repr_html_(self) -> str:
         return html_table(*self.table(), caption=f"{self.verdict} “{clip(self.memory.text, 100)}”")
@@ -232,7 +230,7 @@ class History:
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        return tabulate(rows, headers=headers, disable_numparse=True)
+        return text_table(headers, rows)
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
@@ -268,7 +266,7 @@ class MemoryPage(Sequence[MemoryRecord]):
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        shown = tabulate(rows, headers=headers, disable_numparse=True) if rows else "no memories"
+        shown = text_table(headers, rows) if rows else "no memories"
         return f"{shown}\nnext: {self.next_cursor}" if self.next_cursor else shown
 
     def _repr_html_(self) -> str:

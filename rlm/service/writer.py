@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..companion.rejection import refuse_rejected
+from ..companion.supersession import FactKeeper, MemoryFacts, facts_of
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import BESIDE, LABELS, SCREENED, guarded, guarded_label
 from ..core.ids import canonical_json, new_id
@@ -21,6 +23,7 @@ from .context import MemoryContext
 from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_turn
 from .reader import MemoryReader
 from ..store.filters import Filters
+from ..store.protocols import Write
 from ..store.records import Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id
 from ..search.embedding.passages import embedding_fields
 from ..search.embedding.service import RecordVectors
@@ -76,6 +79,7 @@ class MemoryWriter:
         self.ctx, self.reader, self.graph, self.anchors = ctx, reader, graph, anchors
         self.storage, self.embeddings, self.namespace = ctx.storage, ctx.embeddings, ctx.namespace
         self.secrets, self.limit = ctx.settings.secrets, ctx.settings.max_text_chars
+        self.facts = FactKeeper(ctx.storage.facts, ctx.storage.memories)
 
     def prepare(self,
                 item: Any,      # text or mapping of fields, as a caller gave it
@@ -123,12 +127,27 @@ class MemoryWriter:
         stored = list[MemoryRecord]()
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
-            embedded = self.embeddings.embed_records(part)
+            embedded, found = self.embeddings.embed_records(part), self._read_facts(part)
             with self.storage.transaction() as tx:
+                refuse_rejected(part, self.storage.rejections)
                 new = tx.insert(part)
                 self.embeddings.store(embedded, new)
-            stored += new
+                stored += self._keep_facts(tx, new, found)
         return stored
+
+    def _read_facts(self, records: Sequence[MemoryRecord]) -> list[MemoryFacts]:
+        "Return what memories state, one of each; of a conversation's turns nothing, since they are read when there is time."
+        on = self.ctx.settings.supersede == "on"
+        return [facts_of(r) if on and r.session is None else MemoryFacts((), ()) for r in records]
+
+    def _keep_facts(self, tx: Write, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
+        "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."
+        now, latest = self.ctx.clock.now(), {r.seq: r for r in records}
+        for record, stated in zip(records, found, strict=True):
+            for over in self.facts.keep(tx, record, stated, now) if stated.facts else ():
+                if over.record.seq in latest:
+                    latest[over.record.seq] = over.record
+        return list(latest.values())
 
     def insert_near(self,
                     records: Sequence[MemoryRecord],  # prepared memories
@@ -137,12 +156,14 @@ class MemoryWriter:
                     ) -> list[MemoryRecord]:
         "Store memories one after the other, each linked near an anchor before the next, in one transaction."
         embedded, near = self.embeddings.embed_records(records), AnchoredWriter(self.graph, self.anchors, policy)
-        stored, added = list[MemoryRecord](), 0
+        stored, added, found = list[MemoryRecord](), 0, self._read_facts(records)
         with self.storage.transaction() as tx:
+            refuse_rejected(records, self.storage.rejections)
             for n, record in enumerate(records):
                 stored += tx.insert([record])
                 self.embeddings.store(embedded and embedded.only(n), stored[-1:])
                 added += near.attach(tx, stored[-1], slot, self.ctx.clock.now()).added
+            stored = self._keep_facts(tx, stored, found)
         self.graph.count_added(added)
         return stored
 
@@ -168,7 +189,12 @@ class MemoryWriter:
             detail = {"version": new.version, "changed": sorted(changed.keys() - {"archived_at"})}
             if "status" in changed:
                 detail["status"] = [old.status, new.status]
+            refuse_rejected([new] if "text" in changed else [], self.storage.rejections)
             stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
+            if changed.keys() & {"text", "speaker", "role", "valid_from", "valid_to"}:
+                found = self._read_facts([new])
+                self.storage.facts.put(new.seq, self.namespace, found[0].facts)
+                [stored] = self._keep_facts(tx, [stored], found)
             if embedding_fields(new) != embedding_fields(old):
                 if embedded is None or embedding_fields(new) != embedding_fields(planned):
                     embedded = self.embeddings.embed_records([new])
@@ -203,6 +229,7 @@ class MemoryWriter:
                 if record.immutable and not force:
                     raise InvalidInput(f"The memory {record.id!r} is immutable.",
                                        "Pass force=True to delete it all the same.")
+            self.facts.release(tx, [r for found in records for r in found], now)
             if not erase:
                 tx.remove([r for (r,) in records], now)
         return self.storage.erase(known, self.namespace, now) if erase else len(known)
@@ -224,8 +251,10 @@ class MemoryWriter:
             session = Filters.read(status="any", session=record.session) if record.session is not None else None
             if session and any(r.turn == record.turn for r in self.storage.find(self.namespace, session, 2**53)):
                 record = record.changed(turn=None)  # its place was given away: it is the last turn now
-            [stored] = tx.insert([record], {"restored": old.version})
-            self.embeddings.store(embedded, [stored])
+            refuse_rejected([record], self.storage.rejections)
+            new = tx.insert([record], {"restored": old.version})
+            self.embeddings.store(embedded, new)
+            [stored] = self._keep_facts(tx, new, self._read_facts(new))
         return stored
 
     def _deleted(self, id: str) -> MemoryRecord:

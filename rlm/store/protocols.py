@@ -73,6 +73,8 @@ class ChangeSet(NamedTuple):
 
     changed: frozenset[int]  # new, different or deleted
     affected: frozenset[int]  # these, and the memories beside them, whose documents hold their words
+    ranker: bool = False  # whether a ranker was learned or forgotten
+    reembedded: bool = False  # whether the vectors of the store are of another model
 
 # %% ../../nbs/20_store/02_protocols.ipynb #1596989d
 MAX_TERMS = 64  # distinct terms of a query that are searched for

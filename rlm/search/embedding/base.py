@@ -11,7 +11,6 @@ import importlib.util
 import logging
 import os
 from collections.abc import Callable, Sequence
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
@@ -67,6 +66,7 @@ def register_embedder(family: str,       # the part of a name before the colon
 
 def embedder_families() -> dict[str, Callable[[], Factory]]:
     "Return every family that is known, those of other packages included, with the function that loads its factory."
+    from importlib.metadata import EntryPoint, entry_points
     points = {e.name: e for e in entry_points(group=ENTRY_POINT_GROUP)}
     points |= {name: EntryPoint(name, where, ENTRY_POINT_GROUP) for name, where in _BUILT_IN.items()}
     return {name: point.load for name, point in points.items()} | {name: (lambda f=f: f) for name, f in _registered.items()}

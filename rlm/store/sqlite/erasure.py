@@ -23,7 +23,7 @@ from ...core.errors import StoreBusy, StoreError
 from ...core.whole_file import discard
 from ..records import Event, MemoryRecord
 from .database import SQLiteDatabase
-from .events import EventLog
+from .events import EventLog, Generation
 from .fulltext import affected_seqs, drop_documents, merge_index, updating_index
 from .memories import MemoryTable
 
@@ -157,6 +157,20 @@ class DerivedFiles:
     def read_only(self) -> bool:
         "Return whether files are only read, because the store is."
         return self.db.read_only
+
+    def digest(self,
+               event: int,  # number of the last event that a file knows
+               ) -> str:
+        "Return the digest of an event, to be written into the file beside its number."
+        return EventLog(self.db).generation(event).digest
+
+    def is_known(self,
+                 store: str,   # identity of the store, as a file says
+                 event: int,   # number of the last event that it knows
+                 digest: str,  # digest of that event, as the file says
+                 ) -> bool:
+        "Return whether that very event is in this store: a store that lost its tail, or a copy, has another one of the number."
+        return EventLog(self.db).holds(Generation(store, event, digest))
 
     def install(self,
                 part: Path,     # the complete file, under another name

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from ...core.clock import from_iso, to_iso
@@ -18,8 +17,8 @@ from ..protocols import TEXT_COLUMNS, ChangeSet, IndexDocument
 from ..records import Event, dump_json
 from .connection import unreadable
 from .database import SQLiteDatabase, identity_of
-from .fulltext import affected_seqs, documents
-from .memories import source, to_record
+from .fulltext import adjacent_turns, documents_with
+
 
 # %% ../../../nbs/20_store/09_events.ipynb #ae2fef3e
 _LOG = "INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, ?, ?, ?)"
@@ -151,8 +150,9 @@ class EventLog:
 
 # %% ../../../nbs/20_store/09_events.ipynb #a7667583
 _UNCHANGED = "('use', 'ranker', 'link', 'graph', 'anchor')"  # SQL: kinds of events after which a memory has the same words as before
-_DOCUMENTS = ("SELECT seq, text, status IN ('hot', 'ltm'), valid_from, valid_to, session, speaker, role, status, kind, category "
-              "FROM memories WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq")
+_DOCUMENTS = ("m.text, m.status IN ('hot', 'ltm'), m.valid_from, m.valid_to, m.session, m.speaker, m.role, m.status, m.kind, m.category")
+_CHANGES = ("SELECT DISTINCT CASE WHEN kind IN ('erase', 'ranker', 'reembed') THEN kind END, subject FROM events "
+            "WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'link', 'graph', 'anchor')")
 
 
 class ChangeFeed:
@@ -167,27 +167,30 @@ class ChangeFeed:
                   seqs: Collection[int],  # numbers of memories; those that are gone are left out
                   ) -> list[IndexDocument]:
         "Return memories as an index wants them, in the order of their numbers."
-        found = documents(self.db, seqs)
-        return [IndexDocument(seq, _tokens(found[seq]), text, bool(recalled), from_iso(start), end and from_iso(end), *others)
-                for seq, text, recalled, start, end, *others in self.db.query(_DOCUMENTS, (json.dumps(list(seqs)),))]
+        return [IndexDocument(seq, _tokens(document), text, bool(recalled), from_iso(start), end and from_iso(end), *others)
+                for seq, document, (text, recalled, start, end, *others) in documents_with(self.db, seqs, _DOCUMENTS)]
 
     def changes(self,
                 namespace: str,  # the partition
                 after: int,      # number of the last event that is known
                 ) -> ChangeSet | None:
         "Return the memories that may be different since an event; None if a memory was erased, so that everything is to be read anew."
-        events = self.db.query("SELECT DISTINCT kind = 'erase', subject FROM events "
-                               f"WHERE +namespace = ? AND id > ? AND kind NOT IN {_UNCHANGED}", (namespace, after))
-        if any(erased for erased, _ in events):
+        events = self.db.query(_CHANGES, (namespace, after))
+        kinds, ids = {kind for kind, _ in events}, sorted({subject for kind, subject in events if kind is None})
+        if "erase" in kinds:
             return None
-        ids, (_, columns, _) = [subject for _, subject in events], source(datetime.min)
-        rows = list[Any]()
+        changed, replies, turns = set[int](), set[int](), set[tuple[str, str | None, int | None]]()
         for start in range(0, len(ids), 500):
             part = ids[start:start + 500]  # as parameters: SQLite would read the whole history to compare it with a list in JSON
-            sql = f"SELECT {columns} FROM memory_history m WHERE m.namespace = ? AND m.id IN ({', '.join('?' * len(part))})"
-            rows += self.db.query(sql, (namespace, *part))
-        records = [to_record(row) for row in rows]
-        return ChangeSet(frozenset(r.seq for r in records), frozenset(affected_seqs(self.db, records) if records else ()))
+            these = f"IN ({', '.join('?' * len(part))})"
+            rows = self.db.query(f"SELECT 0, seq, session, turn FROM memory_history WHERE namespace = ? AND id {these} UNION ALL "
+                                 f"SELECT 1, seq, NULL, NULL FROM memories WHERE namespace = ? AND reply_to {these}",
+                                 (namespace, *part, namespace, *part))
+            changed |= {seq for answers, seq, _, _ in rows if not answers}
+            replies |= {seq for answers, seq, _, _ in rows if answers}
+            turns |= {(namespace, session, turn) for _, _, session, turn in rows if session is not None}
+        affected = changed | replies | adjacent_turns(self.db, turns)
+        return ChangeSet(frozenset(changed), frozenset(affected), "ranker" in kinds, "reembed" in kinds)
 
     def count(self,
               namespace: str,  # the partition

@@ -114,9 +114,32 @@ class FactTable:
     def end(self,
             facts: Iterable[Fact],  # stored ones
             at: datetime,           # since when they are not true any longer
+            by: int,                # number of the memory that says so
             ) -> None:
         "Set until when facts were true. Called in a transaction."
-        self.db.executemany("UPDATE facts SET valid_to = ? WHERE seq = ? AND place = ?", [(to_iso(at), f.seq, f.place) for f in facts])
+        self.db.executemany("UPDATE facts SET valid_to = ?, ended_by = ? WHERE seq = ? AND place = ?",
+                            [(to_iso(at), by, f.seq, f.place) for f in facts])
+
+    def ended_by(self,
+                 by: Sequence[int],           # numbers of memories
+                 ) -> dict[int, list[Fact]]:  # number of a memory → those of its facts that they ended
+        "Return the facts that these memories ended."
+        found: dict[int, list[Fact]] = {}
+        for row in self.db.query(f"{_SELECT} WHERE f.ended_by IN (SELECT value FROM json_each(?)) ORDER BY f.seq, f.place",
+                                 (json.dumps(list(map(int, by))),)):
+            found.setdefault(row[0], []).append(_fact(row))
+        return found
+
+    def release(self,
+                by: Sequence[int],   # numbers of memories that are about to go
+                ) -> list[int]:      # numbers of the memories whose facts are current again
+        "Make the facts current again that these memories ended. Called in a transaction."
+        which = "ended_by IN (SELECT value FROM json_each(?))"
+        values = (json.dumps(list(map(int, by))),)
+        seqs = [seq for (seq,) in self.db.query(f"SELECT DISTINCT seq FROM facts WHERE {which} ORDER BY seq", values)]
+        if seqs:
+            self.db.query(f"UPDATE facts SET valid_to = NULL, ended_by = NULL WHERE {which}", values)
+        return seqs
 
     def count(self,
               namespace: str,  # the partition

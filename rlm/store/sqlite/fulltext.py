@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['Document', 'CONTEXT_LIMIT', 'CONTEXT_REACH', 'MOST_LEVELS', 'K1', 'B', 'namespace_key', 'key_terms', 'read_tags_json',
-           'documents', 'owned_documents', 'ids_by_namespace', 'adjacent', 'replies', 'affected_seqs',
-           'count_documents', 'updating_index', 'drop_documents', 'has_no_context', 'index_alone', 'all_docids',
-           'index_levels', 'empty_index', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts',
-           'document_lengths', 'bm25_scores', 'FullTextIndex']
+           'documents', 'owned_documents', 'documents_with', 'ids_by_namespace', 'adjacent', 'adjacent_turns',
+           'replies', 'affected_seqs', 'count_documents', 'updating_index', 'drop_documents', 'has_no_context',
+           'index_alone', 'all_docids', 'index_levels', 'empty_index', 'merge_index', 'rebuild', 'is_stale',
+           'term_statistics', 'idf', 'bm25_parts', 'document_lengths', 'bm25_scores', 'FullTextIndex']
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #c1fc2b36
 import base64
@@ -37,7 +37,7 @@ from ..protocols import TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
 Document = tuple[str, str, str, str, str, str]  # token strings, in the order of TEXT_COLUMNS
 CONTEXT_LIMIT = 1000  # characters; longer texts are indexed without their neighbours
 CONTEXT_REACH = 200  # characters of a neighbour that are indexed with a text
-_PRESENT = """
+_TEXTS = """
 SELECT m.seq, m.namespace, m.title, m.text, m.summary,
   (SELECT json_group_array(t.tag) FROM memory_tags t WHERE t.seq = m.seq),
   CASE WHEN length(m.text) > :limit THEN NULL
@@ -46,8 +46,9 @@ SELECT m.seq, m.namespace, m.title, m.text, m.summary,
     WHEN m.session IS NOT NULL THEN (SELECT substr(p.text, -:reach) FROM memories p WHERE p.namespace = m.namespace
       AND p.session = m.session AND p.turn < m.turn ORDER BY p.turn DESC LIMIT 1) END,
   CASE WHEN length(m.text) <= :limit AND m.session IS NOT NULL THEN (SELECT substr(n.text, 1, :reach) FROM memories n
-    WHERE n.namespace = m.namespace AND n.session = m.session AND n.turn > m.turn ORDER BY n.turn LIMIT 1) END
-FROM memories m WHERE m.seq IN (SELECT value FROM json_each(:ids))"""
+    WHERE n.namespace = m.namespace AND n.session = m.session AND n.turn > m.turn ORDER BY n.turn LIMIT 1) END"""
+_STORED = " FROM memories m WHERE m.seq IN (SELECT value FROM json_each(:ids))"
+_PRESENT = _TEXTS + _STORED
 _PAST = """
 SELECT -v.vid, v.namespace, v.title, v.text, v.summary, v.tags_json, NULL, NULL
 FROM memory_versions v WHERE v.vid IN (SELECT value FROM json_each(:ids))"""
@@ -110,10 +111,26 @@ def owned_documents(db: SQLiteDatabase,       # the store
     for sql, ids in ((_PRESENT, [d for d in docids if d > 0]), (_PAST, [-d for d in docids if d < 0])):
         if ids:
             rows = db.query(sql, {"ids": json.dumps(ids), "limit": CONTEXT_LIMIT, "reach": CONTEXT_REACH})
-            for docid, namespace, title, text, summary, tags, before, after in rows:
-                labels = "" if tags == "[]" else " ".join(read_tags_json(tags))
-                found[docid] = namespace, _document(namespace, (title, text, summary, labels, before, after), memo)
+            found |= {row[0]: (row[1], _row_document(row, memo)) for row in rows}
     return found
+
+
+def _row_document(row: Sequence[Any], memo: dict[str, list[str]]) -> Document:
+    "The document of a row that begins with the columns of `_TEXTS`."
+    _, namespace, title, text, summary, tags, before, after = row[:8]
+    labels = "" if tags == "[]" else " ".join(read_tags_json(tags))
+    return _document(namespace, (title, text, summary, labels, before, after), memo)
+
+
+def documents_with(db: SQLiteDatabase,     # the store
+                   seqs: Collection[int],  # numbers of memories; those that are gone are left out
+                   columns: str,           # SQL of further columns of `memories m`
+                   ) -> list[tuple[int, Document, tuple[Any, ...]]]:
+    "Return for each memory, in the order of their numbers, its number, its document and the further columns; by one statement."
+    memo: dict[str, list[str]] = {}
+    values = {"ids": json.dumps(list(seqs)), "limit": CONTEXT_LIMIT, "reach": CONTEXT_REACH}
+    rows = db.query(f"{_TEXTS}, {columns}{_STORED} ORDER BY m.seq", values)
+    return [(row[0], _row_document(row, memo), row[8:]) for row in rows]
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #14e003ff
 _ADJACENT = """
@@ -136,10 +153,17 @@ def adjacent(db: SQLiteDatabase,                     # the store
              records: Iterable[MemoryRecord],  # turns, stored or about to be
              ) -> set[int]:
     "The `seq` of stored turns beside or between these, in their sessions."
+    return adjacent_turns(db, [(r.namespace, r.session, r.turn) for r in records])
+
+
+def adjacent_turns(db: SQLiteDatabase,                                      # the store
+                   places: Iterable[tuple[str, str | None, int | None]],  # namespace, session and turn of memories; None: in no session
+                   ) -> set[int]:
+    "Return the `seq` of stored turns beside or between these places, in their sessions."
     turns: dict[tuple[str, str], list[int]] = {}
-    for r in records:
-        if r.session is not None and r.turn is not None:
-            turns.setdefault((r.namespace, r.session), []).append(r.turn)
+    for namespace, session, turn in places:
+        if session is not None and turn is not None:
+            turns.setdefault((namespace, session), []).append(turn)
     spans = [{"n": n, "s": s, "first": min(at), "last": max(at)} for (n, s), at in turns.items()]
     return {row[0] for span in spans for row in db.query(_ADJACENT, span)}
 

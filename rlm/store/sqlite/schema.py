@@ -158,7 +158,8 @@ CREATE TABLE facts (
   subject TEXT NOT NULL, relation TEXT NOT NULL, value TEXT NOT NULL,
   subject_key TEXT NOT NULL, relation_key TEXT NOT NULL, value_key TEXT NOT NULL,
   single INTEGER NOT NULL, negated INTEGER NOT NULL, ended INTEGER NOT NULL, alone INTEGER NOT NULL,
-  valid_from TEXT NOT NULL, valid_to TEXT, PRIMARY KEY (seq, place)) STRICT, WITHOUT ROWID;
+  valid_from TEXT NOT NULL, valid_to TEXT, ended_by INTEGER, PRIMARY KEY (seq, place)) STRICT, WITHOUT ROWID;
+CREATE INDEX facts_ended ON facts (ended_by) WHERE ended_by IS NOT NULL;
 CREATE INDEX facts_about ON facts (namespace, subject_key, relation_key);
 CREATE INDEX facts_value ON facts (namespace, value_key);
 CREATE TABLE rejections (
