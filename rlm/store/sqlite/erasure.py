@@ -24,7 +24,7 @@ from ...core.whole_file import discard
 from ..records import Event, MemoryRecord
 from .database import SQLiteDatabase
 from .events import EventLog, Generation
-from .fulltext import affected_seqs, drop_documents, merge_index, updating_index
+from .fulltext import affected_seqs, drop_documents, forget_tokens, merge_index, updating_index
 from .memories import MemoryTable
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #a3c3cb59
@@ -265,6 +265,7 @@ def erase(db: SQLiteDatabase,         # the store, outside of any transaction
 def finish_erasure(db: SQLiteDatabase,  # the store, whose rows are erased
                    ) -> None:
     "Do what is left to be done; say so when it can't be done."
+    forget_tokens()
     try:
         finish_scrubs(db)
     except StoreError as e:
