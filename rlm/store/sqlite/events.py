@@ -85,6 +85,15 @@ class EventLog:
                "AND subject IN (SELECT value FROM json_each(?))")
         return {subject for (subject,) in self.db.query(sql, (namespace, json.dumps(list(ids))))} if ids else set()
 
+    def usage_balance(self,
+                      namespace: str,  # the partition
+                      ) -> list[tuple[str, str, int]]:
+        "Return question, memory id and successes less failures, of recorded uses with a question, in the order of the first use."
+        rows = self.db.query("SELECT json_extract(detail_json, '$.query'), subject, "
+                             "sum(json_extract(detail_json, '$.success') - json_extract(detail_json, '$.failure')), min(id) "
+                             "FROM events WHERE namespace = ? AND kind = 'use' GROUP BY 1, 2 ORDER BY 4", (namespace,))
+        return [(query, subject, balance) for query, subject, balance, _ in rows if query is not None]
+
     def changed_ids(self,
                     namespace: str,  # the partition
                     after: int,      # the number of the last event that is known
