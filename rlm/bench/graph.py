@@ -87,7 +87,7 @@ def replay(memory: Memory,   # holds what was there before the first question, l
            ) -> ReplayResult:
     "Write and ask in order."
     turns, at, out, counts = list(some.turns()), some.live, ReplayResult([], [], [], []), memory.anchors.counts
-    with memory.index.moment():  # a large index would be built in the background, and full text would answer meanwhile
+    with memory.index.snapshot():  # a large index would be built in the background, and full text would answer meanwhile
         pass
     for q in tqdm(some.questions, "stream", disable=None, leave=False):
         for turn in turns[at:q.at]:
@@ -192,7 +192,7 @@ class ConversationArms:
         anchors, found = self.memory.anchors, list[tuple[float, float]]()
         for slot in "ABC":
             anchors.set(slot, None)
-        near = AnchoredSearcher(self.memory.index, self.memory.graph, anchors, boost)
+        near = AnchoredSearcher(self.memory.ctx.search.searcher, self.memory.graph, anchors, boost)
         for q in self.c.questions:
             sessions = sorted(self.where[e] for e in q.evidence if e in self.where)
             if warm and sessions:

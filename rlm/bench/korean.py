@@ -22,7 +22,7 @@ from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..service.context import MemoryContext
 from ..service.memory import Memory
-from ..search.search_index import SearchIndex
+from ..search.namespace_search import NamespaceSearch
 from ..search.embedding.base import Embedder
 from ..store.embedding_model import Vectors, unit
 from ..search.score_weights import DEFAULT_WEIGHTS, ScoreWeights
@@ -117,7 +117,7 @@ def by_memory(model: "Embedder | str",  # 'none': words alone
     "`Memory.search`, as anyone calls it."
     def arm(stored: Mapping[str, str]) -> Finder:
         context = MemoryContext.open(":memory:", embedder=model)
-        memory = Memory(context=replace(context, index=SearchIndex(context.storage, context.namespace, mix)))
+        memory = Memory(context=replace(context, search=NamespaceSearch.open(context.storage, context.namespace, mix)))
         memory.write_many({"id": number, "text": text} for number, text in stored.items())
         return lambda question: [hit.id for hit in memory.search(question, FIRST)]
     return arm

@@ -76,8 +76,8 @@ def _local(attention: Any, q: StreamQuestion, vector: Any) -> ReplayedAnswer:
 def _full(memory: Memory, model: str, q: StreamQuestion, vector: Any) -> ReplayedAnswer:
     def search() -> Any:
         query = Query(q.text, tuple(tokens(q.text)), vector, model)
-        with memory.index.moment():
-            return memory.index.best(query, 10, EVERYTHING)[1]
+        with memory.index.snapshot():
+            return memory.ctx.search.searcher.retrieve_and_rank(query, 10, EVERYTHING)[1]
     said, seconds = _timed(search)
     return ReplayedAnswer("ltm_fallback", seconds, frozenset(r.seq for r in said))
 

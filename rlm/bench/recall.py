@@ -36,7 +36,8 @@ from ..search.embedding.base import Embedder, choose_embedder
 from ..search.embedding.service import QueryVectorCache
 from ..store.embedding_model import Vectors
 from ..search.candidates import Query
-from ..search.search_index import SearchIndex
+from ..search.namespace_index import NamespaceIndex
+from ..search.searcher import Searcher
 from ..search.ranker_training import LabelledQuestion, training_examples
 from ..search.ranker import FEATURES, TrainingExample, TrainingReport, train
 from ..search.score_weights import DEFAULT_WEIGHTS, PARTS, Ranker, ScoreWeights
@@ -186,11 +187,11 @@ def hybrid(mix: Ranker,                     # weights of the parts
            ) -> Callable[[Conversation], RankFunction]:
     "The index in memory."
     def arm(c: Conversation) -> RankFunction:
-        index, ids = SearchIndex(stored(c, vectors), "default", mix), [t["id"] for t in c.turns]
+        searcher, ids = Searcher(NamespaceIndex(stored(c, vectors), "default", mix)), [t["id"] for t in c.turns]
 
         def rank(question: str) -> list[str]:
             vector, model = (vectors.questions.get(vectors.model, question), vectors.model.name) if vectors else (None, None)
-            return [ids[r.seq - 1] for r in index.search(Query(question, tuple(tokens(question)), vector, model), DEPTH)]
+            return [ids[r.seq - 1] for r in searcher.search(Query(question, tuple(tokens(question)), vector, model), DEPTH)]
         return rank
     return arm
 
@@ -209,10 +210,10 @@ class LeaveOneOut:
               ) -> list[TrainingExample]:
         "What its questions teach."
         if c.name not in self._known:
-            model, index = self.vectors.model, SearchIndex(stored(c, self.vectors), "default", DEFAULT_WEIGHTS)
+            model, searcher = self.vectors.model, Searcher(NamespaceIndex(stored(c, self.vectors), "default", DEFAULT_WEIGHTS))
             asked = ((Query(q.text, tuple(tokens(q.text)), self.vectors.questions.get(model, q.text), model.name),
                       LabelledQuestion(q.text, q.evidence, c.name)) for q in c.questions)
-            self._known[c.name] = list(training_examples(index, asked))
+            self._known[c.name] = list(training_examples(searcher, asked))
         return self._known[c.name]
 
     def arm(self,

@@ -16,7 +16,7 @@ from .adjacency import Walk
 from .anchors import AnchorChoice, AnchorManager
 from .graph import GraphIndex
 from ..search.explainer import ExplainedHit, LazyExplanation
-from ..search.search_index import SearchIndex
+from ..search.searcher import Searcher
 from ..search.query_vector import MeasuredQuery
 from ..store.filters import Filters
 from ..store.embedding_model import Vectors
@@ -66,12 +66,13 @@ class AnchoredSearcher:
     "Search from an anchor: mark the hits near it, and move it."
 
     def __init__(self,
-                 index: SearchIndex,    # the namespace's index
+                 searcher: Searcher,       # the namespace's search
                  graph: GraphIndex,        # the namespace's links
                  anchors: AnchorManager,   # the namespace's anchors
                  boost: float = 0.0,       # added to a score for a path of weight 1
                  ) -> None:
-        self.index, self.graph, self.anchors, self.boost = index, graph, anchors, boost
+        self.searcher, self.index = searcher, searcher.index
+        self.graph, self.anchors, self.boost = graph, anchors, boost
 
     def search(self,
                query: Query,          # the question
@@ -84,11 +85,11 @@ class AnchoredSearcher:
         "Search, say what is near an anchor, and move it; best first, ties by id. Raises `InvalidInput`."
         if filters.as_of is not None:
             raise InvalidInput("Attention is of the present: a search with a slot can't look into the past.", "Leave out slot, or as_of.")
-        with self.index.moment():
+        with self.index.snapshot():
             self.graph.sync()
             topic = self.anchors.topics.topic(query.vector)
             result = self.find(query, k, filters, topic, slot, radius, fallback)
-        self.index.keep()
+        self.index.save()
         self.record(result, topic, fallback and (slot == "auto" or result.forced or result.choice.starts_new_topic))
         return result.hits
 
@@ -101,7 +102,7 @@ class AnchoredSearcher:
              radius: int | None,     # links to walk; None: by the anchor's profile
              fallback: bool,         # ask the index; False: only what is near is found
              ) -> AnchoredResult:
-        "Search without moving anything; in a `moment` of the index."
+        "Search without moving anything; within a `snapshot` of the index."
         rows = self.anchors.rows()
         choice = self.anchors.choose(topic, slot, rows)
         hops = self.anchors.radius(choice, radius, rows)
@@ -110,7 +111,7 @@ class AnchoredSearcher:
         plan, measured, ranked = self._ask_index(query, k, filters, fallback)
         walk = None if start is None else self._walk(measured, start, hops)
         if walk is not None:
-            ranked = ranked if fallback else self.index.among(query, walk.seqs, len(walk), filters)
+            ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk), filters)
             ranked = add_path_boost(ranked, walk, self.boost) if self.boost else list(ranked)
         near = self._near(measured, ranked)
         reached = set() if walk is None else near & set(walk.seqs.tolist())
@@ -131,10 +132,10 @@ class AnchoredSearcher:
         counts.fallbacks += not local
         counts.hops += sum(h.hops or 0 for h in local) / max(1, len(local))
         target = result.target if local or free else None
-        if not self.index.backend.read_only and not (result.choice.starts_new_topic and target is None):
+        if not self.index.storage.read_only and not (result.choice.starts_new_topic and target is None):
             new_topic, hit = not result.walked and target is not None, bool(local) if result.walked else None
             try:
-                with self.index.backend.transaction(PATIENCE_S):
+                with self.index.storage.transaction(PATIENCE_S):
                     self.anchors.record(result.choice.slot, target, topic, new_topic, hit)
             except (StoreBusy, StoreFull):
                 counts.unstored += 1
@@ -143,11 +144,12 @@ class AnchoredSearcher:
                    ) -> tuple[QueryPlan, MeasuredQuery | None, Sequence[RankedMemory]]:
         "Return the plan of a question's words, its measured vector, and the index's best if it is to be asked."
         if fallback:
-            found, ranked = self.index.best(query, 4 * k if self.boost else k, filters)
+            found, ranked = self.searcher.retrieve_and_rank(query, 4 * k if self.boost else k, filters)
             return found.plan, found.measured, ranked
         stamp = self.index.semantic.stamp
         measured = self.index.semantic.measure(query.vector) if stamp is not None and query.model == stamp.model else None
-        return self.index.lexical.plan(self.index.wanted(self.index.query_features(query.text), query.terms)), measured, []
+        features = self.index.scorer.query_features(query.text)
+        return self.index.lexical.plan(self.searcher.candidates.search_terms(features, query.terms)), measured, []
 
     def _walk(self, measured: MeasuredQuery | None, start: int, radius: int) -> Walk:
         "Walk from the anchor, led by the question."
@@ -167,7 +169,7 @@ class AnchoredSearcher:
               slot: str) -> list[AnchoredHit]:
         "Return memories with their scores and their places in the graph, best first, ties by id."
         seqs = [r.seq for r in ranked]
-        records = self.index.backend.memories.records(seqs)
+        records = self.index.storage.memories.records(seqs)
         place = {} if walk is None else {s: n for n, s in enumerate(walk.seqs.tolist())}
         paths = {s: walk.path(place[s]) for s in seqs if walk is not None and s in place}
         ids = self.graph.backend.memories.ids(self.graph.namespace, {s for path in paths.values() for s in path})

@@ -26,7 +26,7 @@ from .local_search import LocalizedSearchEngine
 from .neighbourhood import Ints
 from ..search.query_vector import MeasuredQuery, check_query_vector
 from ..store.filters import Filters
-from ..search.search_index import SearchIndex
+from ..search.namespace_search import NamespaceSearch
 from ..search.query_features import QueryFeatures
 from ..store.embedding_model import Vectors
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
@@ -154,19 +154,20 @@ class SearchCoordinator:
     "Answer questions of one namespace from the nearest layer that can: cache, working memory, checkpoints, everything."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 search: NamespaceSearch,  # parts of the namespace's search
                  clock: Clock,            # source of the present
                  question: Callable[[str, str | None], Vectors | None],  # embeds a question for the model of that name
                  checkpoints: Callable[[], str] = lambda: "full",  # returns one of `CHECKPOINTS`, asked at each call
                  manager: CheckpointManager | None = None,  # checkpoints of the slots; None: one with the usual figures
                  relevance: float = RELEVANCE,              # standard deviations a question must be nearer to a slot than to memories
                  ) -> None:
-        self.index, self.clock, self.question, self.checkpoints = index, clock, question, checkpoints
+        self.index, self.searcher, self.clock, self.question, self.checkpoints = search.index, search.searcher, clock, question, checkpoints
+        self._records = search.explainer.records
         manager = manager or CheckpointManager()
-        self.local, self.watcher = LocalizedSearchEngine(index, manager, relevance), StoreWatcher(index)
-        self.state = AttentionState(index, clock, manager, self.local)
-        self.keeper = AttentionKeeper(index, self.watcher, self.state, lambda: checkpoints() != "off")
-        self.counts, self.lock, self._index_lock = LayerCounts(), self.keeper.lock, index.held()
+        self.local, self.watcher = LocalizedSearchEngine(search.searcher, manager, relevance), StoreWatcher(search.index)
+        self.state = AttentionState(search.searcher, clock, manager, self.local)
+        self.keeper = AttentionKeeper(search.builder, self.watcher, self.state, lambda: checkpoints() != "off")
+        self.counts, self.lock, self._index_lock = LayerCounts(), self.keeper.lock, search.index.locked()
         self._allowed: tuple[tuple[str, int], tuple[float, float], AllowedDocs | None] = (("", -1), (0.0, 0.0), None)
 
     def intelligent_search(self,
@@ -215,7 +216,7 @@ class SearchCoordinator:
                 ) -> tuple[str, Sequence[RankedMemory], str]:
         "Ask working memory, checkpoints and the index; returns the first layer that answers, the answer, and the slot."
         with self._index_lock:  # the numbers of speakers in `cues` are those of the index as it is now
-            features, position = self.index.query_features(text), self.index.position
+            features, position = self.index.scorer.query_features(text), self.index.position
             q = RecallRequest(text, terms, vector, key, filters, now, features, position, (frozenset(terms), features))
             if (same := self._check_working_memory(q)) is not None:
                 return "working_memory", same.ranked, same.slot
@@ -246,7 +247,7 @@ class SearchCoordinator:
         slot = local.slot_of(memory, q.measured)
         if local.neighbourhoods.is_made(slot):
             return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed)
-        with self.index.moment():
+        with self.index.snapshot():
             return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, self._allowed_memories(q))
 
     def _learn_more(self, q: RecallRequest) -> bool:
@@ -257,7 +258,7 @@ class SearchCoordinator:
         slot = self.local.slot_of(self.state.working_memory, q.measured)
         if slot is None or not self.local.neighbourhoods.is_stale(slot):
             return more
-        with self.index.moment():
+        with self.index.snapshot():
             self.local.neighbourhoods.get(slot)
         return True
 
@@ -272,9 +273,10 @@ class SearchCoordinator:
 
     def _search_index(self, q: RecallRequest, local: LocalAnswer) -> Sequence[RankedMemory]:
         "Search everything, compare with a local answer that ran beside it, cache the answer, and put off learning from it."
-        with self.index.moment():
+        with self.index.snapshot():
             k, known = q.key.k, self.index.position is q.position and q.key.model == self.index.semantic.model
-            found, best = self.index.best(q.query._replace(features=q.features, measured=q.measured) if known else q.query, k, q.filters)
+            query = q.query._replace(features=q.features, measured=q.measured) if known else q.query
+            found, best = self.searcher.retrieve_and_rank(query, k, q.filters)
             ranked, c, seqs = self.cut(best, k), found.candidates, self.index.metadata["seq"]
         if local.ranked:
             right = {r.seq for r in ranked}
@@ -291,10 +293,10 @@ class SearchCoordinator:
     def _allowed_memories(self, q: RecallRequest) -> AllowedDocs | None:
         "Return which memories may be found; without filters, asked of the index only when something has changed or expired."
         if q.key.filters is not None or self.index.metadata.all_recallable:
-            return self.index.passing(q.filters)
+            return self.searcher.filters.resolve(q.filters)
         span = self.watcher.span(q.now)
         if self._allowed[:2] != (self.watcher.position, span):
-            self._allowed = self.watcher.position, span, self.index.passing(q.filters)
+            self._allowed = self.watcher.position, span, self.searcher.filters.resolve(q.filters)
         return self._allowed[2]
 
     def _cache(self, q: RecallRequest, ranked: Sequence[RankedMemory], slot: str) -> None:
@@ -323,7 +325,7 @@ class SearchCoordinator:
                 seqs: Sequence[int],  # numbers of memories
                 ) -> dict[int, MemoryRecord]:
         "Return memories as they are now, those that are there."
-        return self.index.reader.records(seqs)
+        return self._records.records(seqs)
 
     def record(self,
                seq: int,  # number of a memory

@@ -18,7 +18,7 @@ from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
 from ..search.query_vector import TAIL_Z, MeasuredQuery
 from ..store.protocols import MAX_TERMS
 from ..search.query_features import QueryFeatures
-from ..search.search_index import SearchIndex
+from ..search.namespace_index import IndexView, NamespaceIndex
 from ..search.lexical.postings import Segment
 from ..search.ranked_list import SCORE_EPSILON, RankedList
 from ..search.fusion import KERNEL_TOP_K, NO_BOOLS, chance_z_score, named_speaker_ids, foreign_script
@@ -41,14 +41,14 @@ class KernelTables:
     "Hold the tables of what the kernels read: workspace, index, segments, measure and vectors, as long as they are where they were."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         sizes = (POSTINGS, "i4"), (POSTINGS, "f4"), (1 << (2 * POSTINGS + 64).bit_length(), "i2"), (MAX_TERMS, "f4"), (MAX_TERMS, "?")
         self.index = index
         self.workspace = tuple(np.zeros(n, kind) for n, kind in sizes)  # whole numbers of two bytes count the units that are touched
         self.output = _output_arrays(0)
         self.question_shape: tuple[int, ...] | None = None  # of a question's vector; None: nothing can be compared
-        self._as_of: tuple[Any, ...] = ("", 0), None, None  # where the index stood, what each part was worth, and its segments
+        self._view: IndexView | None = None  # view of the index that was written down; None: nothing, or not all of it
         self._places: tuple[Any, ...] = ()
         self._tables, self._arrays = tuple[Table, ...](), tuple[Any, ...]()
         self._segments: dict[int, tuple[Segment, Table]] = {}
@@ -63,55 +63,53 @@ class KernelTables:
         return self.index.semantic.is_valid if self._state is None else self._state.base.is_valid()
 
     def are_current(self) -> bool:
-        "Tell whether everything lies where it was written down that it does."
-        index, (position, mix, segments), state = self.index, self._as_of, self._state
-        return (position is index.position and mix is index.mix and segments is index.lexical.segments and position[0] != ""
-                and (state is None or index.semantic.state is state))
+        "Tell whether the index holds what was written down."
+        return self._view is not None and self._view is self.index.view()
 
     def places(self,
                size: int = 0,  # memories of a neighbourhood, at most
                ) -> tuple[Any, ...]:
         "Return workspace, index, segments, measure and vectors, with room for as many answers; written anew if need be."
         if len(self.output[0]) < size + CANDIDATES or not self.are_current():
-            now = self.index.position, self.index.mix, self.index.lexical.segments
-            self._as_of = ("", 0), None, None  # should this be interrupted, it begins anew
-            self._write_down(size + CANDIDATES)
-            self._as_of = now
+            self._view = None  # should this be interrupted, it begins anew
+            view = self.index.view()
+            self._write_down(view, size + CANDIDATES)
+            self._view = view
         return self._places
 
-    def _write_down(self, room: int) -> None:
+    def _write_down(self, view: IndexView, room: int) -> None:
         if len(self.output[0]) < room:
             self.output = _output_arrays(room)
-        self._tables = *self._index_tables(), *self._segment_tables()  # the index knows where it stands, and it is not where it was
+        self._tables = *self._index_tables(view), *self._segment_tables(view)  # the index knows where it stands, and it is not where it was
         segments = np.concatenate([t.places for t in self._tables[2:]] or [_NO_PLACES])
-        self._vectors, self._state = self._vector_table()
+        self._vectors, self._state = self._vector_table(view)
         vectors = _NO_PLACES if self._vectors is None else self._vectors.places
-        self._places = self._tables[0].places, self._tables[1].places, segments, self._measure_places(), vectors
+        self._places = self._tables[0].places, self._tables[1].places, segments, self._measure_places(view), vectors
 
-    def _index_tables(self) -> tuple[Table, ...]:
+    def _index_tables(self, view: IndexView) -> tuple[Table, ...]:
         "Return tables of the workspace and the index: its arrays with the room that they have to grow, so that they seldom lie elsewhere."
-        lexical, columns = self.index.lexical, self.index.metadata.columns
-        now = self.index.numbering, lexical.docs.size - lexical.docs.live
+        docs, columns = view.docs, view.metadata.columns
+        now = view.doc_id_epoch, docs.size - docs.live
         if self._gone[:2] != now:
-            self._gone = *now, np.flatnonzero(~lexical.docs.alive.values).astype(np.int32)
+            self._gone = *now, np.flatnonzero(~docs.alive.values).astype(np.int32)
         few = len(gone := self._gone[2]) <= MISSING_UNITS
-        arrays = (self.index.blank(), *self.workspace[3:], self.index.weights(), *self.output,
-                  lexical.document_frequencies.buffer, lexical.docs.passage_doc.buffer, NO_BOOLS if few else lexical.docs.alive.buffer,
+        arrays = (self.index.scorer.session_buffer(), *self.workspace[3:], self.index.scorer.weights(), *self.output,
+                  view.document_frequencies.buffer, docs.passage_doc.buffer, NO_BOOLS if few else docs.alive.buffer,
                   *(columns[name].buffer for name in COLUMNS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(arrays, self._arrays, strict=True)):
             self._arrays = arrays
             self._tables = Table(WORKSPACE, (*self.workspace[:3], *arrays[:10])), Table(INDEX, arrays[10:])
         return self._tables[:2]
 
-    def _segment_tables(self) -> list[Table]:
+    def _segment_tables(self, view: IndexView) -> list[Table]:
         "Return a table for each segment; segments never change, and most of them are known."
-        known, now = self._segments, self.index.lexical.segments
+        known, now = self._segments, view.segments
         self._segments = {id(s): known.get(id(s)) or (s, Table(SEGMENT, (s.terms, s.starts, s.passage, s.impact))) for s in now}
         return [table for _, table in self._segments.values()]
 
-    def _measure_places(self) -> Any:
+    def _measure_places(self, view: IndexView) -> Any:
         "Return where what questions are measured against lies; nowhere, if nothing can be compared."
-        if (measure := self.index.semantic.background()) is None:
+        if (measure := view.background) is None:
             self._model, self.question_shape = (None, _NO_PLACES), None
         elif self._model[0] is None or self._model[0].arrays[2] is not measure[2].codes:
             axis, mean, sample, related = measure
@@ -119,12 +117,11 @@ class KernelTables:
             self._model, self.question_shape = (table, table.places), mean.shape
         return self._model[1]
 
-    def _vector_table(self) -> tuple[Table | None, IndexState | None]:
+    def _vector_table(self, view: IndexView) -> tuple[Table | None, IndexState | None]:
         "Return a table of all vectors, or of their codes; and the state that these are of."
-        semantic = self.index.semantic
-        if (whole := semantic.dense_arrays) is not None:
-            return Table(WHOLE, whole), None
-        state, coded = semantic.state, semantic.code_arrays
+        if view.dense_vectors is not None:
+            return Table(WHOLE, view.dense_vectors), None
+        state, coded = view.vector_state, view.vector_codes
         return (None, state) if coded is None else (Table(CODE_TABLE, coded[1]), coded[0])
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #eb969222
@@ -155,7 +152,7 @@ class LocalKernel:
     "Answer a question in one compiled call, where that can be done."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self.tables = index, KernelTables(index)
         self._figures: dict[tuple[int, int, float, float], tuple[Any, ...]] = {}
@@ -204,7 +201,7 @@ class LocalKernel:
     def _join(self, around: SlotBuffers, k: int) -> Table | None:
         "Write everything that the kernel reads into one table; None: it can't compare a question with anything."
         places = self.tables.places(around.most)
-        fits = around.names and around.shape == self.tables.question_shape and isinstance(self.index.mix, ScoreWeights)
+        fits = around.names and around.shape == self.tables.question_shape and isinstance(self.index.scorer.ranker, ScoreWeights)
         left = [self.index.lexical.documents - (0 if b is None else b.size) for b in around.buffers]
         bounds = np.array([tail_bound(k, n) if n > 0 else -np.inf for n in left])
         arrays = around.places.reshape(-1, 3), around.slots, bounds, *places
@@ -219,7 +216,7 @@ class LocalKernel:
         if plain and (known := self._figures.get((features.script, k, relevance, margin))) is not None:
             return known
         c, other = self.index.metadata, foreign_script(self.index.metadata, features)
-        scale = DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.index.usual.evidence
+        scale = DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.index.scorer.linear_weights.evidence
         figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.when
         found = named_speaker_ids(features), np.array((*figures, relevance, margin + cue_bound(features)), np.float64)
         if plain:

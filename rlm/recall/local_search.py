@@ -21,7 +21,8 @@ from ..search.query_vector import MeasuredQuery
 from ..store.protocols import MAX_TERMS
 from ..search.query_features import QueryFeatures
 from ..search.candidates import AllowedDocs, Query
-from ..search.search_index import SearchIndex
+from ..search.namespace_index import NamespaceIndex
+from ..search.searcher import Searcher
 from ..search.vector.stored_vectors import StoredVectors
 from ..search.ranked_list import RankedList
 from ..search.fusion import EXACT, Candidates
@@ -47,7 +48,7 @@ class NeighbourhoodRanker:
     "Rank a neighbourhood, and with it the memories elsewhere that hold a question's words best."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self.lexical = index, LexicalCandidates(index)
 
@@ -62,7 +63,7 @@ class NeighbourhoodRanker:
         "Rank the memories of a neighbourhood."
         postings = self.lexical.score(terms, around.units, passing)
         scored = around.candidates(postings.inside, measured, passing)
-        return LocalRanking(self.index.rank(features, scored, k), postings.left, len(scored.docs), postings, scored)
+        return LocalRanking(self.index.scorer.rank(features, scored, k), postings.left, len(scored.docs), postings, scored)
 
     def rank_with_matches(self,
                           first: LocalRanking,  # ranking of the neighbourhood
@@ -76,14 +77,14 @@ class NeighbourhoodRanker:
         meaning = semantic.z_scores(measured, self.index.metadata["seq"][found.docs], exact=semantic.is_dense)
         numbers, words = np.concatenate((here.docs, found.docs)), np.concatenate((here.words, found.scores))
         every = Candidates(numbers, words, np.concatenate((here.meaning, meaning)), EXACT)
-        return LocalRanking(self.index.rank(features, every, k), found.left, len(numbers), first.postings, every)
+        return LocalRanking(self.index.scorer.rank(features, every, k), found.left, len(numbers), first.postings, every)
 
 # %% ../../nbs/40_recall/17_local_search.ipynb #87cfebe2
 class NeighbourhoodCache:
     "Make the neighbourhoods of slots when they are needed, and keep them while they hold."
 
     def __init__(self,
-                 index: SearchIndex,          # the namespace's index
+                 index: NamespaceIndex,          # the namespace's index
                  manager: CheckpointManager,  # centres of the neighbourhoods
                  ) -> None:
         self.index, self.manager = index, manager
@@ -105,7 +106,7 @@ class NeighbourhoodCache:
         if stamp is None:
             self._vectors = None
         elif self._vectors is None or self._vectors.source.stamp is not stamp:
-            self._vectors = TrueVectors(StoredVectors(self.index.backend, stamp, self.index.namespace), self.index.semantic)
+            self._vectors = TrueVectors(StoredVectors(self.index.storage, stamp, self.index.namespace), self.index.semantic)
         return self._vectors
 
     def get(self,
@@ -195,10 +196,10 @@ class NeighbourhoodCache:
               ) -> SlotBuffers:
         "Return the neighbourhoods that are made, side by side."
         known = self._table
-        if known is None or known.slots is not memory.matrix or known.numbering != self.index.numbering:
+        if known is None or known.slots is not memory.matrix or known.numbering != self.index.doc_id_epoch:
             slots = [memory.slots[name] for name in memory.names]
             buffers = [self._made[s.slot_id][1].buffers if self.is_made(s) and self.manager.of(s) else None for s in slots]
-            known = self._table = slot_buffers(memory.names, memory.matrix, buffers, self.index.numbering)
+            known = self._table = slot_buffers(memory.names, memory.matrix, buffers, self.index.doc_id_epoch)
         return known
 
     def _nearest_to(self, slot: Slot) -> Ints | None:
@@ -232,12 +233,13 @@ class LocalizedSearchEngine:
     "Search around the checkpoints of the subject that a question belongs to."
 
     def __init__(self,
-                 index: SearchIndex,          # the namespace's index
+                 searcher: Searcher,          # the namespace's search
                  manager: CheckpointManager,  # checkpoints of the slots
                  relevance: float = RELEVANCE,  # standard deviations that a question must be nearer to a slot than to memories at large
                  margin: float = MARGIN,        # how far the last hit must be above what others may reach
                  ) -> None:
-        self.index, self.manager, self.relevance, self.margin = index, manager, relevance, margin
+        self.searcher, self.index = searcher, (index := searcher.index)
+        self.manager, self.relevance, self.margin = manager, relevance, margin
         self.neighbourhoods, self.ranker, self.kernel = NeighbourhoodCache(index, manager), NeighbourhoodRanker(index), LocalKernel(index)
 
     def prepare(self,
@@ -258,7 +260,7 @@ class LocalizedSearchEngine:
         if vector is None:
             return None, None
         if features.speakers or len(terms) > MAX_TERMS:
-            terms = self.index.wanted(features, terms)
+            terms = self.searcher.candidates.search_terms(features, terms)
         numbers = None if passing is None else passing.mask
         return self.kernel.run(self.neighbourhoods.table(memory), terms, features, vector, top_k, numbers, self.relevance, self.margin)
 
@@ -270,7 +272,8 @@ class LocalizedSearchEngine:
                                 passing: AllowedDocs | None = None,  # memories that may be found; None: all
                                 ) -> LocalAnswer:
         "Return the best of a neighbourhood and of those who hold the words, if they are conclusive; never of anything else."
-        return self.search_slot(self.slot_of(slots, measured), query, self.index.query_features(query.text), measured, top_k, passing)
+        features = self.index.scorer.query_features(query.text)
+        return self.search_slot(self.slot_of(slots, measured), query, features, measured, top_k, passing)
 
     def slot_of(self,
                 memory: WorkingMemory,  # slots that are in mind
@@ -295,9 +298,9 @@ class LocalizedSearchEngine:
         "Search the neighbourhood of a slot, in two steps."
         if slot is None or not self.manager.of(slot):
             return LocalAnswer(slot="" if slot is None else slot.slot_id, declined="no subject fits" if slot is None else "no checkpoint")
-        if not isinstance(self.index.mix, ScoreWeights):
+        if not isinstance(self.index.scorer.ranker, ScoreWeights):
             return LocalAnswer(slot=slot.slot_id, declined="learned ranking")
-        terms, numbers = self.index.wanted(features, query.terms), None if passing is None else passing.mask
+        terms, numbers = self.searcher.candidates.search_terms(features, query.terms), None if passing is None else passing.mask
         around, name, k = self.neighbourhoods.get_possibly_stale(slot), slot.slot_id, top_k
         first, documents = self.ranker.rank(around, terms, features, measured, k, numbers), self.index.lexical.documents
         bound = self.margin + cue_bound(features) + tail_bound(k, documents - first.size)

@@ -17,7 +17,7 @@ from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
 from ..search.query_vector import MeasuredQuery
 from ..search.metadata_table import MetadataTable
-from ..search.search_index import SearchIndex
+from ..search.namespace_index import NamespaceIndex
 from ..search.lexical.doc_table import best_passages
 from ..search.semantic_index import SemanticIndex
 from ..search.vector.stored_vectors import StoredVectors
@@ -100,7 +100,7 @@ class Neighbourhood:
     "Hold some memories, ready to be scored: their numbers, units and true vectors."
 
     def __init__(self,
-                 index: SearchIndex,         # the namespace's index, in step
+                 index: NamespaceIndex,         # the namespace's index, in step
                  source: TrueVectors | None,  # their vectors; None: there are none
                  seqs: Ints,                 # memories; those that are not in the index are passed over
                  ) -> None:
@@ -113,13 +113,13 @@ class Neighbourhood:
         docs, first = index.lexical.docs.passage_doc.values[self.units], np.ones(len(self.units), bool)
         np.not_equal(docs[1:], docs[:-1], out=first[1:])
         self._starts = None if len(docs) == len(numbers) else np.flatnonzero(first)
-        self.members, self._numbering = frozenset(self.seqs.tolist()), index.numbering
+        self.members, self._numbering = frozenset(self.seqs.tolist()), index.doc_id_epoch
         self.buffers = KernelBuffers(index.metadata, numbers, self.units, first, self.rows, self.owner)
 
     @property
     def current(self) -> bool:
         "Tell whether the index still has these memories under these numbers."
-        return self.index.numbering == self._numbering
+        return self.index.doc_id_epoch == self._numbering
 
     def unchanged(self) -> bool:
         "Tell whether all memories are what they were: one that is different has got another number, one that is gone has none."
@@ -202,7 +202,7 @@ class LexicalCandidates:
     "Find the memories that hold a question's words best, by its postings alone."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self._sums = index, np.zeros(0, np.float32)  # zeros, one for each unit at least, between two calls
 

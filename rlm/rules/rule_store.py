@@ -25,7 +25,7 @@ from .hot_cache import HotCacheManager
 from .lifecycle import DueReport, RuleHistory, RuleLifecycle
 from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_record, make_rule_record
 from .transfer import is_same_rule, read_lines, to_line
-from ..search.search_index import SearchIndex
+from ..search.namespace_search import NamespaceSearch
 from ..store.filters import Filters
 from ..search.embedding.base import Embedder
 from ..search.candidates import Query
@@ -55,8 +55,8 @@ class RuleContext(Protocol):
         "Return what makes vectors of texts, where there is a model."
 
     @property
-    def index(self) -> SearchIndex:
-        "Return the index that searches use."
+    def search(self) -> NamespaceSearch:
+        "Return the parts of the namespace's search."
 
 
 class RuleOwner(Protocol):
@@ -75,7 +75,7 @@ class OpenedFile:
     clock: Clock  # the present
     storage: SQLiteStorage  # the store
     embeddings: EmbeddingService  # vectors of texts, where there is a model
-    index: SearchIndex  # the search index
+    search: NamespaceSearch  # parts of the namespace's search
 
 # %% ../../nbs/50_rules/09_rule_store.ipynb #37821211
 class RuleStore:
@@ -97,9 +97,9 @@ class RuleStore:
             name = embedder if isinstance(embedder, str) else None
             settings = load_settings(config, db_path=path, namespace=namespace, embedder=name, **overrides)
             backend, embeddings = open_store(settings, read_only, embedder)
-            context = OpenedFile(settings, clock or SystemClock(), backend, embeddings, SearchIndex(backend, settings.namespace))
+            context = OpenedFile(settings, clock or SystemClock(), backend, embeddings, NamespaceSearch.open(backend, settings.namespace))
         self.settings, self.clock, self.backend = context.settings, context.clock, context.storage
-        self.embeddings, self.index = context.embeddings, context.index
+        self.embeddings, self._search = context.embeddings, context.search
         self.namespace = self.settings.namespace
         self.cache = HotCacheManager(self.backend, self.namespace)
         self.lifecycle = RuleLifecycle(self.backend, self.settings, self.clock)
@@ -117,7 +117,7 @@ class RuleStore:
     def close(self) -> None:
         "Release the file, unless a `Memory` opened it. Nothing is pending: every write was stored when it returned."
         if self._owned:
-            self.index.close()
+            self._search.close()
             self.backend.close()
 
     def __enter__(self) -> Self:
@@ -195,9 +195,9 @@ class RuleStore:
                ) -> list[RuleHit]:  # best first
         "Search rules by what they say. Raises `InvalidInput`."
         text, chosen = valid_text(query, "query", self.settings.max_text_chars), Filters.read(self.clock.now(), **filters, kind="rule")
-        most, model = read_count(k, "k", 1), self.index.model()
+        most, model = read_count(k, "k", 1), self._search.index.model()
         asked = Query(text, tuple(dict.fromkeys(tokens(text))), self.embeddings.embed_query(text, model), model)
-        return [RuleHit(Rule.from_record(a.record), a.score, a.shares) for a in self.index.answers(asked, most, chosen)]
+        return [RuleHit(Rule.from_record(a.record), a.score, a.shares) for a in self._search.explainer.search(asked, most, chosen)]
 
     def apply(self,
               facts: Mapping[str, object],  # the situation: name → truth value, number, text, or None for unknown

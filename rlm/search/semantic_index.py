@@ -156,10 +156,10 @@ class SemanticIndex:
     def save(self) -> None:
         "Write the vector index into its file, outside of any snapshot."
         path = self._path()
-        self.unsaved = 0
+        self.unsaved, files = 0, self.backend.derived_files
         if self.index is not None and self.stamp is not None and path is not None and not self.backend.db.read_only:
             with contextlib.suppress(OSError):  # no room, no permission: then it is built when needed
-                save_index(self.index, path, self.namespace, self.stamp.model, self.backend.derived_files.install)
+                save_index(self.index, path, self.namespace, self.stamp.model, files.install, files.digest)
 
     @property
     def model(self) -> str | None:
@@ -174,7 +174,8 @@ class SemanticIndex:
     def _open(self, stamp: EmbeddingModelInfo) -> None:
         self.stamp, self._source = stamp, StoredVectors(self.backend, stamp, self.namespace)
         path = self._path()
-        self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path, self.config)
+        self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path, self.config,
+                                              is_known=self.backend.derived_files.is_known)
         self._sample, self._dense = BackgroundSample(), DenseMatrix()
         self._sample.refresh(self.index, self._source, None)
         self._dense.refresh(self.index, self._source, None)

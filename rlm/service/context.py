@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ..core.clock import Clock, SystemClock
 from ..core.settings import Settings, load_settings
-from ..search.search_index import SearchIndex
+from ..search.namespace_search import NamespaceSearch
 from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService, open_store
 from ..store.records import read_label
@@ -29,7 +29,7 @@ class MemoryContext:
     clock: Clock  # the present
     storage: SQLiteStorage  # rows of the store
     embeddings: EmbeddingService  # model and vectors of the store
-    index: SearchIndex  # search index of the namespace
+    search: NamespaceSearch  # parts of the namespace's search
 
     @classmethod
     def open(cls,
@@ -46,8 +46,8 @@ class MemoryContext:
         named = embedder if isinstance(embedder, str) else None
         settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
         storage, embeddings = open_store(settings, read_only, embedder)
-        index = SearchIndex(storage, settings.namespace)
-        return cls(settings, settings.namespace, clock or SystemClock(), storage, embeddings, index)
+        search = NamespaceSearch.open(storage, settings.namespace)
+        return cls(settings, settings.namespace, clock or SystemClock(), storage, embeddings, search)
 
     def for_namespace(self,
                       namespace: str,  # another partition of the same store
@@ -55,9 +55,9 @@ class MemoryContext:
         "Return the same store as seen from another namespace: file, clock and model are shared, the index is its own."
         name, storage = read_label(namespace, "namespace"), SQLiteStorage(self.storage.db, owns_database=False)
         settings = replace(self.settings, namespace=name)
-        return MemoryContext(settings, name, self.clock, storage, self.embeddings, SearchIndex(storage, name))
+        return MemoryContext(settings, name, self.clock, storage, self.embeddings, NamespaceSearch.open(storage, name))
 
     def close(self) -> None:
         "Wait for an index that is being built, and release the file, unless the context was made by `for_namespace`."
-        self.index.close()
+        self.search.close()
         self.storage.close()

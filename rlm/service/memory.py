@@ -26,7 +26,7 @@ from ..recall.graph import GraphIndex
 from ..recall.graph_builder import BuildReport, build_graph
 from ..recall.links import LinkWeights
 from ..search.candidates import Query
-from ..search.search_index import SearchIndex
+from ..search.namespace_index import NamespaceIndex
 from .context import MemoryContext
 from .input_parsing import formal_checker, read_k
 from .reader import MemoryReader
@@ -128,7 +128,7 @@ class Memory:
         self.admin: MemoryAdmin = MemoryAdmin(ctx)
         self.reader = MemoryReader(ctx)
         self.writer = MemoryWriter(ctx, self.reader, self.graph, self.anchors)
-        anchored = AnchoredSearcher(ctx.index, self.graph, self.anchors, ctx.settings.anchor_boost)
+        anchored = AnchoredSearcher(ctx.search.searcher, self.graph, self.anchors, ctx.settings.anchor_boost)
         self.searcher = MemorySearcher(ctx, self.reader, anchored)
         self.recaller = RecallSearcher(ctx, self.searcher, self.attention)
         self._rules: RuleStore | None = None
@@ -155,9 +155,9 @@ class Memory:
         return self.ctx.embeddings
 
     @property
-    def index(self) -> SearchIndex:
-        "Return the search index of the namespace."
-        return self.ctx.index
+    def index(self) -> NamespaceIndex:
+        "Return the index of the namespace: words, vectors and metadata."
+        return self.ctx.search.index
 
     @property
     def rules(self) -> "RuleStore":
@@ -400,7 +400,7 @@ class Memory:
               ) -> Query:
         "Return a question as the index takes it, with its vector where there is a model: `searcher.parse` and `embed`."
         request = self.searcher.parse(text, {})
-        return self.searcher.embed(request, self.ctx.index.model()).query
+        return self.searcher.embed(request, self.ctx.search.index.model()).query
 
     def export_jsonl(self,
                      path: "str | Path",  # a file; one that is there is replaced
@@ -674,7 +674,7 @@ class Memory:
 
 # %% ../../nbs/90_service/06_memory.ipynb #70df2efb
 EARLIER_NAMES: Mapping[str, str] = {  # name → what it stands for now
-    "backend": "ctx.storage", "index": "ctx.index",
+    "backend": "ctx.storage", "index": "ctx.search.index",
     "write_near": "write_many(…, slot=…)", "recent": "list", "record_usage": "feedback", "query": "searcher.parse and searcher.embed",
     "export_jsonl": "admin.export", "import_jsonl": "admin.import_", "backup": "admin.backup", "copies": "admin.copies",
     "check": "admin.check"}

@@ -87,7 +87,8 @@ class MemorySearcher:
                  anchored: AnchoredSearcher,  # searches from an anchor
                  ) -> None:
         self.ctx, self.reader, self.anchored = ctx, reader, anchored
-        self.storage, self.index, self.namespace = ctx.storage, ctx.index, ctx.namespace
+        self.storage, self.index, self.namespace = ctx.storage, ctx.search.index, ctx.namespace
+        self.explainer, self.builder = ctx.search.explainer, ctx.search.builder
 
     def parse(self,
               query: str,                  # question as it was asked
@@ -109,11 +110,11 @@ class MemorySearcher:
                k: int,                  # how many hits at most
                ) -> SearchResults:
         "Return the best hits, first those that fit best."
-        if request.filters.as_of is not None or not self.index.ready():
+        if request.filters.as_of is not None or not self.builder.ready():
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
-        found = self.index.answers(self.embed(request, self.index.semantic.model).query, k, request.filters)
+        found = self.explainer.search(self.embed(request, self.index.semantic.model).query, k, request.filters)
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
-        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.ranked_by())
+        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
 
     def search_near(self,
                     request: SearchRequest,  # a parsed question
@@ -123,7 +124,7 @@ class MemorySearcher:
                     fallback: bool,          # True: the whole index answers; False: only what is near is found
                     ) -> SearchResults:
         "Return the best hits, those near an anchor marked, and move it. Raises `InvalidInput`."
-        if request.filters.as_of is None and not self.index.ready():
+        if request.filters.as_of is None and not self.builder.ready():
             anchors = self.anchored.anchors
             anchors.radius(anchors.choose(None, slot), radius)  # refuses what there is not
             return self.search(request, k) if fallback else SearchResults(request.text, request.filters, (), source="building")
@@ -131,7 +132,7 @@ class MemorySearcher:
         found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)
                      for n, f in enumerate(found, start=1))
-        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.ranked_by())
+        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
 
     def full_text(self,
                   request: SearchRequest,  # a parsed question
@@ -152,16 +153,16 @@ class MemorySearcher:
         "Return why a memory is found, or why not. Raises `NotFound`."
         past = request.filters.as_of is not None
         asked = request if past else self.embed(request, self.index.model())
-        with self.index.moment():
+        with self.index.snapshot():
             memory = self.reader.get(id, request.filters.as_of)
             held = tuple(said for said, one in self._single(request.filters)
                          if not self.storage.passes(memory.id, self.namespace, one))
             if past:
                 rank, parts, frequencies = self._past_parts(request, memory)
             else:
-                parts, frequencies = self.index.explain(asked.query, memory, request.filters)
-                rank = self.index.place(asked.query, memory, request.filters)
-        return Explanation(request.text, memory, rank, parts, frequencies, held, self.index.scale_of(parts))
+                parts, frequencies = self.explainer.explain(asked.query, memory, request.filters)
+                rank = self.explainer.rank_of(asked.query, memory, request.filters)
+        return Explanation(request.text, memory, rank, parts, frequencies, held, self.explainer.evidence_scale(parts))
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."
@@ -205,7 +206,7 @@ def search_coordinator(ctx: MemoryContext,  # the open store
         return graph.merged_neighbors(seqs, limit)
     settings = ctx.settings
     manager = CheckpointManager(settings.checkpoints_per_slot, settings.checkpoint_radius, settings.local_limit, linked)
-    return SearchCoordinator(ctx.index, ctx.clock, ctx.embeddings.embed_query, lambda: settings.checkpoints, manager,
+    return SearchCoordinator(ctx.search, ctx.clock, ctx.embeddings.embed_query, lambda: settings.checkpoints, manager,
                              settings.checkpoint_relevance)
 
 
@@ -246,5 +247,5 @@ class RecallSearcher:
         said = self.attention.intelligent_search(request.text, None, None, k, request.filters, request.terms)
         records = self.attention.records([r.seq for r in said["results"]])
         hits = SearchResults(request.text, request.filters, recalled_hits(said["results"], records, LAYERS[said["source"]]),
-                             ranked_by=self.ctx.index.ranked_by())
+                             ranked_by=self.ctx.search.index.scorer.trained_on)
         return said | {"results": hits, "result_count": len(hits)}

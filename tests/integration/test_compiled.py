@@ -96,7 +96,7 @@ def test_a_store_of_any_size(some: Stock, size: str, tmp_path: Path, monkeypatch
     monkeypatch.setattr(semantic_index, "DENSE_LIMIT", 0 if size == "large" else 20_000)
     fill(tmp_path / "memory.db", some)
     with Memory(tmp_path / "memory.db", embedder=LookupEmbedder(some.questions, some.asked)) as memory:
-        assert memory.index.model() and memory.index.few == (size != "large")
+        assert memory.index.model() and memory.ctx.search.searcher.candidates.scores_all == (size != "large")
         for question in some.questions:
             if size != "large":
                 agree(lambda question=question: scores(memory.search(question, 10)))
@@ -127,7 +127,7 @@ def test_a_learned_ranker_goes_by_columns(memory: Memory) -> None:
     class Doubled:
         def weigh(self, parts: Any) -> Any:
             return {name: 2.0 * np.asarray(amounts, np.float64) for name, amounts in parts.items()}
-    memory.index.mix = Doubled()
+    memory.index.scorer.ranker = Doubled()
     agree(lambda: scores(memory.search("boat", 5)))
 
 

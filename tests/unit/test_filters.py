@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rlm.search.metadata_table import whole_second_span
-from rlm.search.namespace_index import KEPT
+from rlm.search.namespace_index import SAVE_AFTER
 from rlm.service.memory import Memory
 from rlm.store.filters import Filters
 from rlm.store.records import MemoryRecord
@@ -60,8 +60,8 @@ def right(memory: Memory, filters: Filters) -> list[int]:
 
 def told(memory: Memory, filters: Filters) -> list[int]:
     "The numbers of those that pass, by the index."
-    with memory.index.moment():
-        passing, c = memory.index.passing(filters), memory.index.metadata
+    with memory.index.snapshot():
+        passing, c = memory.ctx.search.searcher.filters.resolve(filters), memory.index.metadata
         assert passing is not None
         there = c.seq_to_doc.values[c["seq"]] == 1 + np.arange(c["seq"].size)
         by_number = np.sort(c["seq"][passing.mask & there]).tolist()
@@ -114,7 +114,7 @@ def test_what_the_index_knows_follows_what_is_stored(tmp_path: Path) -> None:
         memory.update("m0", status="hot")
         memory.delete("m9")
         agree(memory)
-        memory.index._unkept = other.index._unkept = KEPT  # as after many writes
+        memory.index._unsaved = other.index._unsaved = SAVE_AFTER  # as after many writes
         memory.search("note")
     with Memory(tmp_path / "memory.db", embedder="none") as memory:
         agree(memory)
@@ -144,9 +144,9 @@ def test_a_few_are_found_without_a_walk_through_all(memory: Memory, plans: list[
 @pytest.mark.parametrize("given", [{"role": "user"}, {"speaker": "Mina"}, {"category": "a"}, {"kind": "block"}, {"status": ("archived",)},
                                    {"since": START}], ids=str)
 def test_what_the_index_knows_is_not_asked_of_the_store(memory: Memory, plans: list[str], given: dict[str, Any]) -> None:
-    with memory.index.moment():
+    with memory.index.snapshot():
         plans.clear()
-        assert memory.index.passing(Filters(**given, now=START)) is not None
+        assert memory.ctx.search.searcher.filters.resolve(Filters(**given, now=START)) is not None
     assert not plans
 
 

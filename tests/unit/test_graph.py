@@ -937,7 +937,7 @@ def test_a_whole_export_carries_graph_and_anchors(memory: Memory, tmp_path: Path
 def test_a_boost_is_part_of_the_score(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
-    near = AnchoredSearcher(memory.index, memory.graph, memory.anchors, boost=0.3)
+    near = AnchoredSearcher(memory.ctx.search.searcher, memory.graph, memory.anchors, boost=0.3)
     found = near.search(memory.query("boat number 3"), 5, Filters.read(memory.clock.now() + timedelta(days=1)), "A")
     ways = [f for f in found if "(way)" in f.answer.shares]
     assert ways and all(0 < f.answer.shares["(way)"]["way"] <= 0.3 for f in ways)

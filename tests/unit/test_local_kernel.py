@@ -26,6 +26,7 @@ from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
 from rlm.search.fusion import KERNEL_TOP_K
 from rlm.search.query_features import QueryFeatures
 from rlm.search.score_weights import DEFAULT_WEIGHTS
+from rlm.search.searcher import Searcher
 from rlm.search.vector.stored_vectors import StoredVectors
 from rlm.search.vector.vector_segments import DEFAULT_CONFIG
 from rlm.store.filters import Filters
@@ -47,24 +48,24 @@ def same(fast: LocalAnswer, plain: LocalRanking) -> None:
 
 
 def source_of(index: Any) -> TrueVectors:
-    return TrueVectors(StoredVectors(index.backend, index.semantic.stamp, index.namespace), index.semantic)
+    return TrueVectors(StoredVectors(index.storage, index.semantic.stamp, index.namespace), index.semantic)
 
 
 def asked_of(memory: Memory, question: str) -> tuple[Any, ...]:
     "What the kernel takes of a question: the terms to search for, its features and its vector."
-    query, features = memory.query(question), memory.index.query_features(question)
-    return memory.index.wanted(features, query.terms), features, query.vector
+    query, features = memory.query(question), memory.index.scorer.query_features(question)
+    return memory.ctx.search.searcher.candidates.search_terms(features, query.terms), features, query.vector
 
 
 def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = None) -> tuple[LocalRanking, LocalRanking, int]:
     "Both steps, compiled and in numpy; returns what numpy says, and how many of them one call could answer."
     index, query, answered = memory.index, memory.query(question), 0
-    with index.moment():
+    with index.snapshot():
         around = Neighbourhood(index, source_of(index), np.asarray(seqs, np.int64))
         kernel, ranker = LocalKernel(index), NeighbourhoodRanker(index)
-        features, asked = index.query_features(question), index.semantic.measure(query.vector)
-        terms, outside = index.wanted(features, query.terms), index.lexical.documents - len(around.seqs)
-        table = slot_buffers(["W1"], asked.unit[None], [around.buffers], index.numbering)
+        features, asked = index.scorer.query_features(question), index.semantic.measure(query.vector)
+        terms, outside = Searcher(index).candidates.search_terms(features, query.terms), index.lexical.documents - len(around.seqs)
+        table = slot_buffers(["W1"], asked.unit[None], [around.buffers], index.doc_id_epoch)
         with interpreted():
             first = ranker.rank(around, terms, features, asked, k, passing)
             second = ranker.rank_with_matches(first, features, asked, k)
@@ -78,7 +79,7 @@ def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = No
                 if seen is first or second.left < taken.min(initial=np.inf) - 1e-6:  # else equals stand at the edge, and any may be taken
                     same(answer, seen)
                     answered += 1
-        assert not ranker.lexical._sums.any() and not index.blank().any()
+        assert not ranker.lexical._sums.any() and not index.scorer.session_buffer().any()
     return first, second, answered
 
 
@@ -156,11 +157,11 @@ def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memo
     memory, some = streamed
     for q in some.questions[150:190]:
         query = memory.query(q.text)
-        with memory.index.moment():
-            right = memory.index.best(query, 10, Filters())[1][:10]
+        with memory.index.snapshot():
+            right = memory.ctx.search.searcher.retrieve_and_rank(query, 10, Filters())[1][:10]
         first, _, answered = compared(memory, np.arange(1, 701), q.text, 10)
         assert [r.seq for r in first.ranked[:10]] == [r.seq for r in right] and first.left == 0
-        assert answered or memory.index.query_features(q.text).dates
+        assert answered or memory.index.scorer.query_features(q.text).dates
 
 
 def test_a_namespace_of_nothing_has_an_empty_neighbourhood() -> None:
@@ -168,8 +169,8 @@ def test_a_namespace_of_nothing_has_an_empty_neighbourhood() -> None:
         memory.index.model()
         index, ranker = memory.index, NeighbourhoodRanker(memory.index)
         assert not len(index.metadata["seq"])
-        with index.moment():
-            features = index.query_features("a boat")
+        with index.snapshot():
+            features = index.scorer.query_features("a boat")
             first = ranker.rank(Neighbourhood(index, None, np.zeros(0, np.int64)), ["boat"], features, None, 10)
             second = ranker.rank_with_matches(first, features, None, 10)
         assert not first.ranked and not second.ranked and first.size == 0 == first.left == second.size
@@ -179,10 +180,10 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
     memory, some = streamed
     q, early = some.questions[-1], np.ones(500, bool)  # who may be found was noted when there were five hundred
     index, query = memory.index, memory.query(q.text)
-    with index.moment():
+    with index.snapshot():
         asked = index.semantic.measure(query.vector)
         for seqs in (np.arange(1, 701), np.arange(1, 9)):
-            table = slot_buffers(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.numbering)
+            table = slot_buffers(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.doc_id_epoch)
             found = [LocalKernel(index).run(table, *asked_of(memory, q.text), k, early, -99.0, -99.0)[1] for k in (1, 5, 50)]
             numbers = index.metadata.docs([r.seq for answer in found if answer for r in answer.ranked])
             assert len(numbers) and numbers.max() < 500
@@ -196,16 +197,17 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
 def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index, there, right, looks, names = memory.index, list[str](), list[str](), list[int](), ["W1", "W2", "W3", "W4"]
-    with index.moment():
+    with index.snapshot():
         places = [Neighbourhood(index, source_of(index), np.arange(a, a + 100)) for a in (1, 200, 400, 550)]
         where = np.array([p.rows.mean(axis=0) for p in places])
         where = np.asarray(where / np.linalg.norm(where, axis=1)[:, None], np.float32)
-        around = slot_buffers(names, where, [*(p.buffers for p in places[:3]), None], index.numbering)
+        around = slot_buffers(names, where, [*(p.buffers for p in places[:3]), None], index.doc_id_epoch)
         at_once, each, documents = LocalKernel(index), NeighbourhoodRanker(index), index.lexical.documents
         many = np.arange(index.metadata["seq"].size)
         for n, q in enumerate(some.questions):
-            query, features, passing = memory.query(q.text), index.query_features(q.text), many % 7 > 0 if n % 3 == 0 else None
-            terms, asked, k, spare = index.wanted(features, query.terms), index.semantic.measure(query.vector), 1 + n % 12, 0.5 - n % 2
+            query, features, passing = memory.query(q.text), index.scorer.query_features(q.text), many % 7 > 0 if n % 3 == 0 else None
+            terms, asked = Searcher(index).candidates.search_terms(features, query.terms), index.semantic.measure(query.vector)
+            k, spare = 1 + n % 12, 0.5 - n % 2
             measured, said = at_once.run(around, terms, features, query.vector, k, passing, 1.5, spare)
             if measured is None:
                 assert features.dates
@@ -231,10 +233,10 @@ def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> N
 def test_a_neighbourhood_of_everything_needs_no_bound(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index, q = memory.index, some.questions[3]
-    with index.moment():
+    with index.snapshot():
         all_ = Neighbourhood(index, source_of(index), np.arange(1, 701))
         asked = index.semantic.measure(memory.query(q.text).vector)
-        around = slot_buffers(["W1"], asked.unit[None], [all_.buffers], index.numbering)
+        around = slot_buffers(["W1"], asked.unit[None], [all_.buffers], index.doc_id_epoch)
         given_ = asked_of(memory, q.text)
         for k, spare in ((10, 1e9), (KERNEL_TOP_K, 1e9)):
             said = LocalKernel(index).run(around, *given_, k, None, 1.5, spare)[1]
@@ -260,18 +262,18 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mem
 def around_the_middle(index: Any) -> tuple[Neighbourhood, SlotBuffers]:
     "A neighbourhood of a third of it, and a slot that each question belongs to."
     one = Neighbourhood(index, source_of(index), np.arange(200, 420))
-    return one, slot_buffers(["W1"], one.rows.mean(axis=0)[None], [one.buffers], index.numbering)
+    return one, slot_buffers(["W1"], one.rows.mean(axis=0)[None], [one.buffers], index.doc_id_epoch)
 
 
 def test_codes_are_compared_at_once_too(large: tuple[Memory, Any]) -> None:
     memory, some = large
     index, looks, apart = memory.index, list[int](), list[float]()
-    with index.moment():
+    with index.snapshot():
         one, around = around_the_middle(index)
         at_once, plain = LocalKernel(index), NeighbourhoodRanker(index)
         for q in some.questions:
-            query, features = memory.query(q.text), index.query_features(q.text)
-            terms, asked = index.wanted(features, query.terms), index.semantic.measure(query.vector)
+            query, features = memory.query(q.text), index.scorer.query_features(q.text)
+            terms, asked = Searcher(index).candidates.search_terms(features, query.terms), index.semantic.measure(query.vector)
             said = at_once.run(around, terms, features, query.vector, 10, None, -99.0, 0.5)[1]
             assert (said is None) == bool(features.dates)
             with interpreted():
@@ -291,9 +293,9 @@ def test_codes_are_compared_at_once_too(large: tuple[Memory, Any]) -> None:
 
 def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> None:
     memory, some = large
-    index, q = memory.index, next(q for q in some.questions if not memory.index.query_features(q.text).dates)
+    index, q = memory.index, next(q for q in some.questions if not memory.index.scorer.query_features(q.text).dates)
     given_ = asked_of(memory, q.text)
-    with index.moment():
+    with index.snapshot():
         look, around = LocalKernel(index), around_the_middle(index)[1]
         asked, said = look.run(around, *given_, 10, None, -99.0, -99.0)
         assert asked is not None and said.ranked
@@ -308,9 +310,9 @@ def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> No
 
 def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
     memory, some = large
-    index, q = memory.index, next(q for q in some.questions if not memory.index.query_features(q.text).dates)
+    index, q = memory.index, next(q for q in some.questions if not memory.index.scorer.query_features(q.text).dates)
     given_ = *asked_of(memory, q.text), 10, None, -99.0
-    with index.moment():
+    with index.snapshot():
         look, around = LocalKernel(index), around_the_middle(index)[1]
         right, before = look.run(around, *given_, 0.5)[1], ref(index.semantic.state.base.codes.coarse)
         position = index.position
@@ -330,23 +332,23 @@ def test_what_was_interrupted_begins_anew(large: tuple[Memory, Any], monkeypatch
     tables = LocalKernel(memory.index).tables
     places = tables.places(10)
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "_measure_places", lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr(tables, "_measure_places", lambda view: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             tables.places(1000)
-    assert tables._as_of[0] == ("", 0) and tables.places(1000) is not places and tables.places(1000) is tables.places(1000)
+    assert not tables.are_current() and tables.places(1000) is not places and tables.places(1000) is tables.places(1000)
 
 
 def test_a_date_raises_no_other_bound(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index = memory.index
-    with index.moment():
+    with index.snapshot():
         around = around_the_middle(index)[1]
-        q = next(q for q in some.questions if index.query_features(q.text) == QueryFeatures(script=-1))
+        q = next(q for q in some.questions if index.scorer.query_features(q.text) == QueryFeatures(script=-1))
         looks = [LocalKernel(index), LocalKernel(index)]
         given_ = *asked_of(memory, q.text), 10, None
-        dated = index.query_features("in May 2024")
+        dated = index.scorer.query_features("in May 2024")
         assert looks[0].run(around, given_[0], dated, given_[2], 10, None, RELEVANCE, MARGIN) == (None, None)
-        looks[0]._question_figures(index.query_features("in May 2024"), 10, RELEVANCE, MARGIN)
+        looks[0]._question_figures(index.scorer.query_features("in May 2024"), 10, RELEVANCE, MARGIN)
         for spare in np.arange(0, 2, 0.1):
             said = [look.run(around, *given_, RELEVANCE, spare)[1] for look in looks]
             assert said[0].declined == said[1].declined and list(said[0].ranked) == list(said[1].ranked)
@@ -356,7 +358,7 @@ def test_a_date_raises_no_other_bound(streamed: tuple[Memory, Any]) -> None:
 def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
     memory, some = large
     index, said = memory.index, set[str]()
-    with index.moment():
+    with index.snapshot():
         look, around = LocalKernel(index), around_the_middle(index)[1]
         for q in some.questions:
             given_ = *asked_of(memory, q.text), 10, None
@@ -374,11 +376,12 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
 def test_what_cant_be_done_at_once_is_left_to_others(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index, vector, no = memory.index, memory.query(some.questions[0].text).vector, (None, None)
-    with index.moment():
-        here, features = Neighbourhood(index, None, np.arange(1, 50)).buffers, index.query_features("boats")
+    with index.snapshot():
+        here, features = Neighbourhood(index, None, np.arange(1, 50)).buffers, index.scorer.query_features("boats")
         around, nothing = slot_buffers(["W1"], vector[None], [here], 0), slot_buffers([], np.zeros((0, 0), np.float32), [], 0)
         assert LocalKernel(index).run(around, ["boat"], features, vector, 10, None, 1.5, 0.5)[0] is not None
-        for given_ in ((nothing, ["boat"], features, vector, 10), (around, ["boat"], index.query_features("in May 2024"), vector, 10),
+        dated = index.scorer.query_features("in May 2024")
+        for given_ in ((nothing, ["boat"], features, vector, 10), (around, ["boat"], dated, vector, 10),
                        (around, ["boat"], features, vector[:100], 10), (around, ["boat"], features, vector[None], 10),
                        (around, ["boat"], features, vector, KERNEL_TOP_K + 1), (around, ["boat"] * (MAX_TERMS + 1), features, vector, 10)):
             assert LocalKernel(index).run(*given_, None, 1.5, 0.5) == no

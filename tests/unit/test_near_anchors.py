@@ -142,7 +142,7 @@ def building(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
         memory.write(text, id=id, session=id)
     memory.link("hub", "near")
     memory.anchors.set("A", "hub")
-    monkeypatch.setattr(memory.index, "ready", lambda: False)
+    monkeypatch.setattr(memory.ctx.search.builder, "ready", lambda: False)
     return memory
 
 

@@ -114,7 +114,7 @@ def test_learning_arrives_where_whole_steps_would_leap_to_and_fro(seed: int) -> 
 def told(memory: Memory, ids: list[str]) -> dict[str, list[float]]:
     "The facts of some memories, in this order; `before` as ids."
     index = memory.index
-    with index.moment():
+    with index.snapshot():
         numbers = index.metadata.docs([memory.get(i).seq for i in ids])
         found = candidate_facts(index.metadata, index.lexical, numbers)
     return {name: values.tolist() for name, values in found.items()} | {"before": [ids[n] if n >= 0 else "" for n in found["before"]]}
@@ -208,7 +208,7 @@ def test_a_question_that_is_recorded_passes_the_guard(memory: Memory) -> None:
     key = "sk-" + "a1B2c3D4e5F6g7H8" * 2
     memory.write("My notes", id="a")
     memory.record_usage("a", query=f"what is {key} for?", success=1)
-    [kept] = recorded_questions(memory.backend.db, memory.ctx.namespace)
+    [kept] = recorded_questions(memory.backend, memory.ctx.namespace)
     assert key not in kept.query and "redacted" in kept.query
     assert key not in str(memory.backend.db.query("SELECT detail_json FROM events"))
     with Memory(":memory:", clock=memory.clock, secrets="refuse") as strict:

@@ -19,7 +19,7 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.core.settings import load_settings
 from rlm.search.embedding.service import EmbeddingService
-from rlm.search.search_index import SearchIndex
+from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.cli import main
 from rlm.service.context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
@@ -120,7 +120,7 @@ def over(backend: SQLiteStorage, namespace: str = "default") -> Memory:
     "A memory over a storage that is open already."
     chosen = load_settings(namespace=namespace, embedder="none")
     embeddings = EmbeddingService(backend, chosen)
-    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, embeddings, SearchIndex(backend, namespace)))
+    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, embeddings, NamespaceSearch.open(backend, namespace)))
 
 
 def usable(backend: SQLiteStorage) -> None:

@@ -8,7 +8,7 @@ from tqdm import tqdm
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import example, json_option, print_json, with_memory
 from rlm.service.memory import Memory
-from rlm.search.ranker_training import LabelledQuestion, training_examples, forget_rankers, read_labelled, recorded_questions, save_ranker
+from rlm.search.ranker_training import LabelledQuestion, forget_rankers, read_labelled, recorded_questions, save_ranker, training_examples
 from rlm.search.ranker import TrainingExample, TrainingReport, cross_validate, train
 
 
@@ -21,7 +21,7 @@ def collect(memory: Memory,                # the store
             ) -> list[TrainingExample]:
     "What can be learned from these questions, those left out whose answers a search does not see. Raises `InvalidInput` at too few."
     asked = ((memory.query(q.query), q) for q in tqdm(labelled, "asking", disable=None, leave=False))
-    found = list(training_examples(memory.index, asked))
+    found = list(training_examples(memory.ctx.search.searcher, asked))
     if len(found) < FEWEST or len({e.group for e in found}) < 2:
         unseen = len(labelled) - len(found)
         beside = f" Of {unseen} more, no answer is among what a search looks at: check their ids, and the namespace." if unseen else ""
@@ -43,7 +43,7 @@ def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, a
         print_json({"forgotten": count}) if as_json else click.echo(f"{count} forgotten; searches use the usual mix.")
         return
     source = questions.name if questions else "recorded use"
-    labelled = read_labelled(questions) if questions else recorded_questions(memory.backend.db, memory.ctx.namespace)
+    labelled = read_labelled(questions) if questions else recorded_questions(memory.backend, memory.ctx.namespace)
     found = collect(memory, labelled, source)
     unseen = len(labelled) - len(found)
     figures = cross_validate(found)

@@ -13,12 +13,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...core.clock import from_iso, to_iso
-from ..protocols import TEXT_COLUMNS, ChangeSet, IndexDocument
+from ..protocols import ChangeSet, IndexDocument
 from ..records import Event, dump_json
 from .connection import unreadable
 from .database import SQLiteDatabase, identity_of
-from .fulltext import adjacent_turns, documents_with
-
+from .fulltext import adjacent_turns, tokens_with
 
 # %% ../../../nbs/20_store/09_events.ipynb #ae2fef3e
 _LOG = "INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, ?, ?, ?)"
@@ -85,6 +84,15 @@ class EventLog:
         sql = ("SELECT DISTINCT subject FROM events WHERE namespace = ? AND kind IN ('delete', 'erase') "
                "AND subject IN (SELECT value FROM json_each(?))")
         return {subject for (subject,) in self.db.query(sql, (namespace, json.dumps(list(ids))))} if ids else set()
+
+    def usage_balance(self,
+                      namespace: str,  # the partition
+                      ) -> list[tuple[str, str, int]]:
+        "Return question, memory id and successes less failures, of recorded uses with a question, in the order of the first use."
+        rows = self.db.query("SELECT json_extract(detail_json, '$.query'), subject, "
+                             "sum(json_extract(detail_json, '$.success') - json_extract(detail_json, '$.failure')), min(id) "
+                             "FROM events WHERE namespace = ? AND kind = 'use' GROUP BY 1, 2 ORDER BY 4", (namespace,))
+        return [(query, subject, balance) for query, subject, balance, _ in rows if query is not None]
 
     def changed_ids(self,
                     namespace: str,  # the partition
@@ -158,8 +166,8 @@ class ChangeFeed:
                   seqs: Collection[int],  # numbers of memories; those that are gone are left out
                   ) -> list[IndexDocument]:
         "Return memories as an index wants them, in the order of their numbers."
-        return [IndexDocument(seq, _tokens(document), text, bool(recalled), from_iso(start), end and from_iso(end), *others)
-                for seq, document, (text, recalled, start, end, *others) in documents_with(self.db, seqs, _DOCUMENTS)]
+        return [IndexDocument(seq, columns, text, bool(recalled), from_iso(start), end and from_iso(end), *others)
+                for seq, columns, (text, recalled, start, end, *others) in tokens_with(self.db, seqs, _DOCUMENTS)]
 
     def changes(self,
                 namespace: str,  # the partition
@@ -191,8 +199,3 @@ class ChangeFeed:
         "Return how many events since one changed the words of a memory, or the limit if there are more."
         sql = f"SELECT count(*) FROM (SELECT 1 FROM events WHERE +namespace = ? AND id > ? AND kind NOT IN {_UNCHANGED} LIMIT ?)"
         return int(self.db.query(sql, (namespace, after, limit))[0][0])
-
-
-def _tokens(document: Sequence[str]) -> dict[str, list[str]]:
-    "The tokens by column of a full-text document, in which each token stands behind its namespace's key."
-    return {c: [t.partition(":")[2] for t in words.split()] for c, words in zip(TEXT_COLUMNS, document, strict=True) if words}

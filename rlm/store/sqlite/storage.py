@@ -24,6 +24,7 @@ from .events import ChangeFeed, EventLog, Generation
 from .facts import FactTable
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
+from .learned_parameters import LearnedParameterTable
 from .memories import MemoryTable, NamespaceSummary
 from .provenance import ProvenanceTables
 from .rejections import RejectionTable
@@ -48,7 +49,7 @@ class SQLiteStorage:
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance, self.vectors = AttentionTable(db), RunTable(db), ProvenanceTables(db), VectorTable(db)
         self.derived_files, self.facts, self.rejections = DerivedFiles(db), FactTable(db), RejectionTable(db)
-        self.change_feed = ChangeFeed(db)
+        self.change_feed, self.learned = ChangeFeed(db), LearnedParameterTable(db)
         if is_stale(db) and not db.read_only:
             self._rebuild()
         if owns_database and not db.read_only:
