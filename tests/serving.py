@@ -11,10 +11,11 @@ import httpx
 import uvicorn
 
 from rlm.core.settings import load_settings
-from rlm.service.gate import PATIENCE_S
+from rlm.service.http.app import guarded_application
+from rlm.service.http.middleware import PATIENCE_S
+from rlm.service.http.routes import Service
 from rlm.service.http.server import Listener, http_config, listening
-from rlm.service.rest import Service, guarded_application
-from rlm.service.tokens import TokenFile
+from rlm.service.http.tokens import TokenFile
 
 
 class Running:
@@ -42,7 +43,7 @@ class Running:
 def serving(db: Path, tokens: TokenFile | None = None, more: dict[str, Any] | None = None, patience_s: float = PATIENCE_S,
             connections: int | None = None, **settings: Any) -> Iterator[Running]:
     "Serve a store."
-    service = Service(load_settings(db_path=db, **settings), **{"embedder": "none"} | (more or {}))
+    service = Service(load_settings(db_path=db, **settings), **{"embedder": "none", "ready_age_s": 0.0} | (more or {}))
     server = uvicorn.Server(http_config(guarded_application(service, tokens), patience_s, connections))
     with listening("127.0.0.1", 0) as here:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [here]})

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rlm.store.embedding import Calibration, Kind, Vectors, register, unit
+from rlm.search.embedding.base import Kind, register_embedder
+from rlm.store.embedding_model import Calibration, Vectors, unit
 
 SUBJECTS = (("boat", "sail", "harbour", "sea", "배를", "바다"), ("cat", "kitten", "고양이"), ("garden", "tomato", "정원"),
             ("music", "piano", "음악"), ("bread", "bakery", "빵"), ("train", "station", "기차"))
@@ -27,4 +28,4 @@ class Toy:
         return unit(rows)
 
 
-register("subjects", lambda rest, settings: Toy(f"subjects:{rest}" if rest else "toy"))
+register_embedder("subjects", lambda rest, settings: Toy(f"subjects:{rest}" if rest else "toy"))

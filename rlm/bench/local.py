@@ -23,14 +23,14 @@ import numpy as np
 from tqdm import tqdm
 
 from .baselines import CachingEmbedder
-from .recall import Conversation, Embedded, Score, interval, mean, read_locomo, score
+from .recall import Conversation, ConversationVectors, Score, interval, mean, read_locomo, score
 from .report import Report, Row, digits, machine, timing
 from .stream import KINDS, StreamQuestion, Stream, begun, model_of, stream
 from ..core.clock import SystemClock
 from ..core.compiled import prepare
 from ..core.text import tokens
 from ..service.memory import Memory
-from ..store.embedding import embedder
+from ..search.embedding.base import choose_embedder
 from ..search.candidates import EVERYTHING, Query
 
 SIZES = (1_000, 10_000, 100_000)
@@ -76,8 +76,8 @@ def _local(attention: Any, q: StreamQuestion, vector: Any) -> ReplayedAnswer:
 def _full(memory: Memory, model: str, q: StreamQuestion, vector: Any) -> ReplayedAnswer:
     def search() -> Any:
         query = Query(q.text, tuple(tokens(q.text)), vector, model)
-        with memory.index.moment():
-            return memory.index.best(query, 10, EVERYTHING)[1]
+        with memory.index.snapshot():
+            return memory.ctx.search.searcher.retrieve_and_rank(query, 10, EVERYTHING)[1]
     said, seconds = _timed(search)
     return ReplayedAnswer("ltm_fallback", seconds, frozenset(r.seq for r in said))
 
@@ -233,17 +233,17 @@ def _costs(name: str, costs: Costs, first: bool) -> Iterator[Row]:
             yield timing(f"{LAYERS[layer]}, asked again at once, {name}", costs.again[layer], target=TARGETS[layer] if first else None)
 
 # %% ../../nbs/95_bench/13_local.ipynb #0a86dd5f
-Rank = Callable[[Conversation, Embedded], Iterator[tuple[Any, Sequence[str], str]]]  # question, ids best first, layer
+Rank = Callable[[Conversation, ConversationVectors], Iterator[tuple[Any, Sequence[str], str]]]  # question, ids best first, layer
 
 
-def _filled(c: Conversation, vectors: Embedded) -> Memory:
+def _filled(c: Conversation, vectors: ConversationVectors) -> Memory:
     memory = Memory(":memory:", embedder=vectors.model, checkpoints="full")
     memory.write_many(c.turns)
     return memory
 
 
 def plain(c: Conversation,      # the conversation
-          vectors: Embedded,    # vectors of its turns and questions
+          vectors: ConversationVectors,    # vectors of its turns and questions
           ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "The search of everything."
     with _filled(c, vectors) as memory:
@@ -252,7 +252,7 @@ def plain(c: Conversation,      # the conversation
 
 
 def cold(c: Conversation,      # the conversation
-         vectors: Embedded,    # vectors of its turns and questions
+         vectors: ConversationVectors,    # vectors of its turns and questions
          ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "One question after the other, with attention that begins with nothing."
     with _filled(c, vectors) as memory:
@@ -262,7 +262,7 @@ def cold(c: Conversation,      # the conversation
 
 # %% ../../nbs/95_bench/13_local.ipynb #2d86c952
 def warm(c: Conversation,      # the conversation
-         vectors: Embedded,    # vectors of its turns and questions
+         vectors: ConversationVectors,    # vectors of its turns and questions
          ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "Each question when the session that holds its first piece of evidence has just been said, and nothing else is in mind."
     sessions = {t["id"]: t["session"] for t in c.turns}
@@ -283,7 +283,7 @@ def warm(c: Conversation,      # the conversation
 
 
 def control(c: Conversation,    # the conversation
-            vectors: Embedded,  # not used
+            vectors: ConversationVectors,  # not used
             ) -> Iterator[tuple[Any, Sequence[str], str]]:
     "No memory: the last turns said."
     last = [t["id"] for t in c.turns][::-1][:10]
@@ -298,10 +298,10 @@ def conversations(folder: Path,  # a folder of conv-*.json
                   name: str,     # the model's name
                   ) -> Iterator[Row]:
     "Whether the evidence comes back."
-    found = embedder(name)
+    found = choose_embedder(name)
     if found is None:
         return
-    vectors, scores = Embedded(CachingEmbedder(found)), dict[str, list[Score]]()
+    vectors, scores = ConversationVectors(CachingEmbedder(found)), dict[str, list[Score]]()
     for arm, rank in ARMS.items():
         layers, scores[arm] = list[str](), list[Score]()
         for c in tqdm(list(read_locomo(folder)), arm, disable=None, leave=False):

@@ -24,7 +24,7 @@ from tabulate import tabulate
 
 from ..core.errors import InvalidInput, NotFound, StoreError
 from ..core.files import replacing, writable
-from ..service.results import html_table
+from ..core.tables import html_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

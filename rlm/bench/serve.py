@@ -25,7 +25,7 @@ from .workload import Workload
 from ..core.clock import SystemClock
 from ..core.errors import RlmError
 from ..service.memory import Memory
-from ..service.tokens import TokenFile
+from ..service.http.tokens import TokenFile
 
 # %% ../../nbs/95_bench/14_serve.ipynb #5d5ea735
 CLIENTS, SECONDS, MEMORIES = 16, 60.0, 10_000

@@ -30,9 +30,10 @@ from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
 from ..service.memory import Memory
 from ..store.filters import Filters
-from ..store.embedding import Kind, Vectors, embedder
+from ..search.embedding.base import Kind, choose_embedder
+from ..store.embedding_model import Vectors
 from ..search.candidates import EVERYTHING, POOL, Query
-from ..search.search_index import SearchIndex
+from ..search.searcher import Searcher
 
 # %% ../../nbs/95_bench/09_speed.ipynb #0ed69156
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -72,9 +73,9 @@ def filled(folder: str,  # an empty one
     fill(path, some)
     written = time.perf_counter()
     with Memory(path, embedder=LookupEmbedder(some.questions, some.asked)) as memory:
-        with memory.index.moment():  # a search would have a large one built in the background
+        with memory.index.snapshot():  # a search would have a large one built in the background
             pass
-        memory.index.keep()
+        memory.index.save()
         built = time.perf_counter()
     np.save(Path(folder, "asked.npy"), some.asked)
     Path(folder, "questions.json").write_text(json.dumps(some.questions, ensure_ascii=False), encoding="utf-8")
@@ -104,21 +105,23 @@ def resident() -> dict[str, float]:
     return {key: int(rest.split()[0]) / 1e3 for line in lines for key, _, rest in [line.partition(":")] if key in KINDS}
 
 # %% ../../nbs/95_bench/09_speed.ipynb #c3117687
-def asked_for(index: SearchIndex,  # in a `moment`
-              query: Query,        # what is asked
+def asked_for(searcher: Searcher,  # search of the namespace, within a snapshot of its index
+              query: Query,        # question with its tokens and vector
               ) -> Iterator[None]:
     "Ask words, then meaning, each on its own."
-    plan, passing = index.lexical.plan(index.wanted(index.cues(query.text), query.terms)), index.passing(EVERYTHING)
-    if index.few:
+    index, candidates = searcher.index, searcher.candidates
+    terms = candidates.search_terms(index.scorer.query_features(query.text), query.terms)
+    plan, allowed = index.lexical.plan(terms), searcher.filters.resolve(EVERYTHING)
+    if candidates.scores_all:
         index.lexical.score_all(plan)
     else:
-        index.lexical.search(plan, index.width(POOL), None if passing is None else passing.numbers)
+        index.lexical.search(plan, candidates.width(POOL), None if allowed is None else allowed.mask)
     yield
-    asked = index.meaning.ask(query.vector)
-    if index.few:
-        index.searcher.candidates.standing(asked)
+    measured = index.semantic.measure(query.vector)
+    if candidates.scores_all:
+        candidates.z_scores(measured)
     else:
-        index.meaning.nearby(asked, index.width(POOL))
+        index.semantic.candidates(measured, candidates.width(POOL))
     yield
 
 # %% ../../nbs/95_bench/09_speed.ipynb #e42163e6
@@ -126,16 +129,16 @@ def stages(memory: Memory,      # open
            some: Stock,         # with questions
            ) -> dict[str, list[float]]:  # stage → seconds
     "Where the time of a search goes."
-    index, seconds, clock = memory.index, dict[str, list[float]](), time.perf_counter
+    searcher, seconds, clock = memory.ctx.search.searcher, dict[str, list[float]](), time.perf_counter
     for n in range(len(some.questions)):
         query, laps = query_of(some, n), [clock()]
-        with index.moment():
-            laps += [clock() for _ in asked_for(index, query)]
-            found = index.retrieve(query, POOL, index.passing(EVERYTHING))
+        with searcher.index.snapshot():
+            laps += [clock() for _ in asked_for(searcher, query)]
+            found = searcher.candidates.retrieve(query, POOL, searcher.filters.resolve(EVERYTHING))
             laps.append(clock())
-            ranked = index.ranked(found, 10)
+            ranked = searcher.rank(found, 10)
             laps.append(clock())
-            index.backend.memories.records([r.seq for r in ranked])
+            searcher.index.storage.memories.records([r.seq for r in ranked])
             laps.append(clock())
         for name, lap in zip(("words", "meaning", "both", "fusion", "rows"), np.diff(laps).tolist(), strict=True):
             seconds.setdefault(name, []).append(lap)
@@ -163,7 +166,7 @@ def restricted(memory: Memory,  # open
     parts = {"one role": {"role": "user"}, "one speaker": {"speaker": SPEAKERS[0]}, "one conversation": {"session": "s7"}}
     rows = [timing(f"search within {part}, {n:,} memories", asking(memory, some.questions, **filters)) for part, filters in parts.items()]
     queries = [query_of(some, i) for i in range(20 if n > 100_000 else 60)]
-    share = recall_of(memory.index, queries, filters=Filters(role="user"), kept=memory.index.catalogue["user"])
+    share = recall_of(memory.ctx.search.searcher, queries, filters=Filters(role="user"), kept=memory.index.metadata["user"])
     return [*rows, Row(f"recall@10 of the exact fusion within one role, {n:,} memories", "", digits(float(np.mean(share))),
                        min=digits(min(share)), n=len(share), better="higher", target=0.95)]
 
@@ -188,7 +191,7 @@ def searched(folder: str,  # `filled`
         rows += [Row(f"{KINDS[kind]}, {n:,} memories", "MB", digits(max(0, amount))) for kind, amount in held.items()]
         apart = stages(memory, some)
         rows += [timing(f"{name} of a search, {n:,} memories", apart[name]) for name in ("words", "meaning", "fusion", "rows")]
-        share = recall_of(memory.index, [query_of(some, i) for i in range(20 if n > 100_000 else 60)])
+        share = recall_of(memory.ctx.search.searcher, [query_of(some, i) for i in range(20 if n > 100_000 else 60)])
         rows.append(Row(f"recall@10 of the exact fusion, {n:,} memories", "", digits(float(np.mean(share))), min=digits(min(share)),
                         n=len(share), better="higher", target=0.95))
         return rows + restricted(memory, n, some) + grown(memory, n, some)
@@ -291,7 +294,7 @@ def with_model(folder: str,  # `filled`
                ) -> list[Row]:
     "Search with embedding; nothing where there is no e5."
     try:
-        model = embedder("e5", Settings())
+        model = choose_embedder("e5", Settings())
     except EmbeddingError:
         return []
     some = left(folder)

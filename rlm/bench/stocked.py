@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from .workload import Workload
 from ..service.memory import Memory
 from ..core.text import tokens
-from ..store.embedding import Calibration, Kind, Vectors, unit
+from ..search.embedding.base import Kind
+from ..store.embedding_model import Calibration, Vectors, unit
 from ..store.filters import Filters
 from ..search.candidates import EVERYTHING, Query
-from ..search.search_index import SearchIndex
-from ..store.meaning import StoredVectors
-from ..search.ranked_list import Best
+from ..search.searcher import Searcher
+from ..search.vector.stored_vectors import StoredVectors
+from ..search.ranked_list import RankedList
 from ..search.fusion import Candidates
-from ..store.vector_rows import passages
-from ..store.vector_codes import centred, sample_vectors
+from ..search.embedding.passages import passages
+from ..search.vector.quantizer import center, synthetic_vectors
 
 DIM = 384
 NEAR = 0.45  # cosine between a question and the memory it is about, as with e5
@@ -78,7 +79,7 @@ def stock(n: int,          # memories
           ) -> Stock:
     "Draw them."
     rng, chance = np.random.default_rng(seed), random.Random(seed)
-    texts, vectors = Workload(seed).texts(n), sample_vectors(n, 1, DIM, NEAR, seed)[0]
+    texts, vectors = Workload(seed).texts(n), synthetic_vectors(n, 1, DIM, NEAR, seed)[0]
     about = rng.integers(0, n, questions)
     noise = unit(rng.standard_normal((questions, min(n, 64)), dtype=np.float32) @ vectors[rng.integers(0, n, min(n, 64))])
     asked = unit(NEAR * vectors[about] + (1 - NEAR**2) ** 0.5 * noise)
@@ -102,20 +103,22 @@ class Exact:
     "All vectors of a store, and the ranking that an index without shortcuts would give."
 
     def __init__(self,
-                 index: SearchIndex,  # in step with its store, and not written to since it was made
+                 searcher: Searcher,  # search of a store that is not written to meanwhile
                  ) -> None:
-        self.index, stamp = index, index.meaning.stamp
+        self.searcher, self.index = searcher, (index := searcher.index)
+        stamp = index.semantic.stamp
         assert stamp is not None, "the store holds vectors"
-        self.source = StoredVectors(index.backend, stamp, index.namespace)
-        self.vectors = np.zeros((len(index.catalogue["seq"]), DIM), np.float32)
+        self.source = StoredVectors(index.storage, stamp, index.namespace)
+        self.vectors = np.zeros((len(index.metadata["seq"]), DIM), np.float32)
         for seqs, _, vectors in self.source.batches():
-            self.vectors[index.catalogue.numbers(seqs)] = centred(vectors, self.source.mean)
+            self.vectors[index.metadata.docs(seqs)] = center(vectors, self.source.mean)
 
     def words(self,
               query: Query,  # what is asked
               ) -> Any:      # (n,) BM25 over its ceiling
         "What the words say of every memory."
-        plan, lexical = self.index.lexical.plan(self.index.wanted(self.index.cues(query.text), query.terms)), self.index.lexical
+        features, lexical = self.index.scorer.query_features(query.text), self.index.lexical
+        plan = lexical.plan(self.searcher.candidates.search_terms(features, query.terms))
         scores = np.zeros(lexical.docs.passage_doc.size, np.float32)
         for weight, _, spans in plan.postings:
             for where, impact, _ in spans:
@@ -126,14 +129,15 @@ class Exact:
                query: Query,  # what is asked
                k: int,        # how many
                kept: NDArray[np.bool_] | None = None,  # by memory number: which may be found; None for all
-               ) -> Best:  # the best, and whatever is equal to the last of them
+               ) -> RankedList:  # the best, and whatever is equal to the last of them
         "Rank every memory."
-        with self.index.moment():
-            asked = self.index.meaning.ask(query.vector)
+        with self.index.snapshot():
+            asked = self.index.semantic.measure(query.vector)
             assert asked is not None
-            meaning = asked.deviations(self.vectors @ centred(asked.vector[None], self.source.mean)[0])
+            meaning = asked.z_scores(self.vectors @ center(asked.vector[None], self.source.mean)[0])
             some = Candidates(np.arange(len(self.vectors)), self.words(query), meaning)
-            return self.index.rank(self.index.cues(query.text), some if kept is None else some.only(np.flatnonzero(kept)), k)
+            some = some if kept is None else some.subset(np.flatnonzero(kept))
+            return self.index.scorer.rank(self.index.scorer.query_features(query.text), some, k)
 
 # %% ../../nbs/95_bench/05_stocked.ipynb #6e1245cb
 def query_of(some: Stock,  # with questions
@@ -144,15 +148,15 @@ def query_of(some: Stock,  # with questions
     return Query(some.questions[n], tuple(tokens(some.questions[n])), model.embed([some.questions[n]], "query")[0], model.name)
 
 
-def recall_of(index: SearchIndex,  # the index to judge
+def recall_of(searcher: Searcher,  # search to judge
               queries: Sequence[Query],  # what to ask
               k: int = 10,         # how many answers are compared
               filters: Filters = EVERYTHING,  # filters for the index
               kept: NDArray[np.bool_] | None = None,  # by memory number: which pass them; None for all
               ) -> list[float]:    # a share for each question that has an answer
     "How much of the exact answer an index gives."
-    exact, shares = Exact(index), []
+    exact, shares = Exact(searcher), []
     for query in queries:
         if right := {r.seq for r in exact.search(query, k, kept)}:
-            shares.append(len(right & {r.seq for r in index.search(query, k, filters)[:k]}) / min(k, len(right)))
+            shares.append(len(right & {r.seq for r in searcher.search(query, k, filters)[:k]}) / min(k, len(right)))
     return shares

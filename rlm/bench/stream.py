@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from .stocked import DIM, NEAR, SPEAKERS, LookupEmbedder
 from .workload import WordVocabulary, Workload
 from ..service.memory import Memory
-from ..store.embedding import Vectors, unit
-from ..store.vector_rows import passages
+from ..store.embedding_model import Vectors, unit
+from ..search.embedding.passages import passages
 
 VISIT = 12  # memories of a visit, on average
 SUBJECT = 60  # memories after which a subject is done with

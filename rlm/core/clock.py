@@ -28,7 +28,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    "The machine's clock."
+    "The clock of the machine it runs on."
 
     def now(self) -> datetime:
         "The present moment in UTC, to the microsecond."

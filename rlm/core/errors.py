@@ -83,7 +83,7 @@ import importlib.util
 
 def need(package: str,  # what must be importable
          what: str,     # what it is needed for
-         extra: str,    # that brings it
+         extra: str,    # the extra of `rlm` that brings it
          ) -> None:
     "Raise `MissingExtra` when a package is not installed."
     if importlib.util.find_spec(package) is None:

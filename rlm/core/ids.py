@@ -12,31 +12,31 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from .normal_form import normal_form
+from .text.normal_form import normal_form
 
 # %% ../../nbs/10_core/03_ids.ipynb #b76d1ed6
 def new_id() -> str:
-    "A fresh random id: 12 hexadecimal characters (48 bits; the length is seed 002's)."
+    "Return a fresh random id: 12 hexadecimal characters (48 bits; the length is seed 002's)."
     return secrets.token_hex(6)
 
 # %% ../../nbs/10_core/03_ids.ipynb #1dbbf988
-def squeeze(text: str,  # any text
+def squeeze(text: str,  # a text of any length
             ) -> str:
-    "NFC-composed, stripped, with every run of white space made one space."
+    "Return a text NFC-composed, stripped, with every run of white space made one space."
     return " ".join(normal_form("NFC", text).split())
 
 
-def canonical_json(value: Any,  # anything JSON can hold
+def canonical_json(value: Any,  # a value that JSON can hold
                    ) -> str:
-    "One spelling per value: sorted keys, no spaces, real characters instead of escapes."
+    "Return the one spelling of a value: sorted keys, no spaces, real characters instead of escapes."
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def strategy_id(title: str,              # compared without regard to case
                 content: str,            # the procedure itself
                 scope: Mapping[str, Any],  # ontology, task types, tools …
-                ) -> str:                # 16 hexadecimal characters
-    "The content address of a strategy (seed 003 §5.2, over canonical JSON instead of joined lines)."
+                ) -> str:
+    "Return the content address of a strategy: 16 hexadecimal characters (seed 003 §5.2, over canonical JSON instead of joined lines)."
     parts = [squeeze(title).casefold(), squeeze(content), _squeezed(scope)]
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:16]
 

@@ -10,19 +10,19 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-from ..search.query_features import Cues
-from ..search.ranked_list import NONE, Best
-from ..search.score_weights import MIX
+from ..search.query_features import QueryFeatures
+from ..search.ranked_list import EMPTY_RANKING, RankedList
+from ..search.score_weights import DEFAULT_WEIGHTS
 
 # %% ../../nbs/40_recall/15_acceptance_bound.ipynb #27cb04c1
 RELEVANCE = 1.5  # standard deviations that a question must be nearer to a slot than to memories at large
-MARGIN = 0.5  # how far the last hit must be above what words, chance and cues may bring, on the scale of `Mix`
+MARGIN = 0.5  # how far the last hit must be above what words, chance and cues may bring, on the scale of `ScoreWeights`
 
 
 class LocalAnswer(NamedTuple):
     "Hold the answer of a local search, or why there is none."
 
-    ranked: Best = NONE  # memories, best first, with those equal to the last; empty: it declined
+    ranked: RankedList = EMPTY_RANKING  # memories, best first, with those equal to the last; empty: it declined
     slot: str = ""  # slot whose neighbourhood it was
     declined: str = ""  # reason why there is no answer; empty: there is one
 
@@ -34,17 +34,18 @@ _NORMAL = NormalDist()
 def tail_bound(k: int,  # number of memories wanted
                n: int,  # number of memories that are not scored
                ) -> float:
-    "Return what meaning may give by chance to the k-th best of the memories that are not scored, on the scale of `Mix`."
-    return MIX.meaning * max(0.0, _NORMAL.inv_cdf(1 - k / n)) if n > 2 * k else 0.0
+    "Return what meaning may give by chance to the k-th best of the memories that are not scored, on the scale of `ScoreWeights`."
+    return DEFAULT_WEIGHTS.meaning * max(0.0, _NORMAL.inv_cdf(1 - k / n)) if n > 2 * k else 0.0
 
 # %% ../../nbs/40_recall/15_acceptance_bound.ipynb #6f3723bc
-def cue_bound(cues: Cues,  # cues of a question
+def cue_bound(features: QueryFeatures,  # cues of a question
               ) -> float:
-    "Return what the cues of a question may give to a memory that is not scored, on the scale of `Mix`."
-    return MIX.speaker * bool(cues.speakers) + MIX.date * bool(cues.dates) + MIX.when * cues.when
+    "Return what the cues of a question may give to a memory that is not scored, on the scale of `ScoreWeights`."
+    weights = DEFAULT_WEIGHTS
+    return weights.speaker * bool(features.speakers) + weights.date * bool(features.dates) + weights.when * features.when
 
 
-def is_conclusive(ranked: Best,  # memories, best first
+def is_conclusive(ranked: RankedList,  # memories, best first
                   k: int,        # number of memories wanted
                   bound: float,  # score that the last of these must reach
                   ) -> bool:

@@ -15,15 +15,15 @@ from ..core.errors import InvalidInput, StoreBusy, StoreFull
 from .adjacency import Walk
 from .anchors import AnchorChoice, AnchorManager
 from .graph import GraphIndex
-from ..search.explainer import Answer, LazyShares
-from ..search.search_index import SearchIndex
-from ..store.asked import Asked
+from ..search.explainer import ExplainedHit, LazyExplanation
+from ..search.searcher import Searcher
+from ..search.query_vector import MeasuredQuery
 from ..store.filters import Filters
-from ..store.embedding import Vectors
+from ..store.embedding_model import Vectors
 from ..search.candidates import Query
 from ..search.lexical.query_plan import QueryPlan
-from ..search.ranked_list import EQUAL, Ranked
-from ..search.score_weights import MIX
+from ..search.ranked_list import SCORE_EPSILON, RankedMemory
+from ..search.score_weights import DEFAULT_WEIGHTS
 
 # %% ../../nbs/40_recall/07_anchored_search.ipynb #701bb4f8
 BEAM = 128  # memories that a hop goes on with
@@ -35,7 +35,7 @@ PATIENCE_S = 0.25  # seconds that an answer waits for other writers, so that att
 class AnchoredHit:
     "A memory that a search found, and its place in the graph."
 
-    answer: Answer  # the memory, its score and what that is the sum of
+    answer: ExplainedHit  # the memory, its score and what that is the sum of
     layer: str  # 'anchor A', or empty for the index at large
     hops: int | None  # links walked to it; None: it was not walked to
     path: tuple[str, ...]  # ids from the anchor to it
@@ -52,26 +52,27 @@ class AnchoredResult:
     target: int | None  # memory for the anchor to move to; None: nothing is near to the question
 
 
-def add_path_boost(ranked: Sequence[Ranked],  # memories by the index's own score
+def add_path_boost(ranked: Sequence[RankedMemory],  # memories by the index's own score
                    walk: Walk,                # walk that reached some of them
                    boost: float,              # added to a score for a path of weight 1
-                   ) -> list[Ranked]:
+                   ) -> list[RankedMemory]:
     "Add the boost of each memory that was walked to, the start aside; best first, ties by number."
     weight = dict(zip(walk.seqs[1:].tolist(), (boost * walk.weight[1:]).tolist(), strict=True))
-    more = [Ranked(r.seq, r.score + weight[r.seq], {**r.parts, "way": weight[r.seq]}) if r.seq in weight else r for r in ranked]
-    return sorted(more, key=lambda r: (-round(r.score / EQUAL), r.seq))
+    more = [RankedMemory(r.seq, r.score + weight[r.seq], {**r.parts, "way": weight[r.seq]}) if r.seq in weight else r for r in ranked]
+    return sorted(more, key=lambda r: (-round(r.score / SCORE_EPSILON), r.seq))
 
 # %% ../../nbs/40_recall/07_anchored_search.ipynb #630f6356
 class AnchoredSearcher:
     "Search from an anchor: mark the hits near it, and move it."
 
     def __init__(self,
-                 index: SearchIndex,    # the namespace's index
+                 searcher: Searcher,       # the namespace's search
                  graph: GraphIndex,        # the namespace's links
                  anchors: AnchorManager,   # the namespace's anchors
                  boost: float = 0.0,       # added to a score for a path of weight 1
                  ) -> None:
-        self.index, self.graph, self.anchors, self.boost = index, graph, anchors, boost
+        self.searcher, self.index = searcher, searcher.index
+        self.graph, self.anchors, self.boost = graph, anchors, boost
 
     def search(self,
                query: Query,          # the question
@@ -84,11 +85,11 @@ class AnchoredSearcher:
         "Search, say what is near an anchor, and move it; best first, ties by id. Raises `InvalidInput`."
         if filters.as_of is not None:
             raise InvalidInput("Attention is of the present: a search with a slot can't look into the past.", "Leave out slot, or as_of.")
-        with self.index.moment():
+        with self.index.snapshot():
             self.graph.sync()
             topic = self.anchors.topics.topic(query.vector)
             result = self.find(query, k, filters, topic, slot, radius, fallback)
-        self.index.keep()
+        self.index.save()
         self.record(result, topic, fallback and (slot == "auto" or result.forced or result.choice.starts_new_topic))
         return result.hits
 
@@ -101,18 +102,18 @@ class AnchoredSearcher:
              radius: int | None,     # links to walk; None: by the anchor's profile
              fallback: bool,         # ask the index; False: only what is near is found
              ) -> AnchoredResult:
-        "Search without moving anything; in a `moment` of the index."
+        "Search without moving anything; within a `snapshot` of the index."
         rows = self.anchors.rows()
         choice = self.anchors.choose(topic, slot, rows)
         hops = self.anchors.radius(choice, radius, rows)
         forced = fallback and radius is None and self.anchors.profile(choice.slot, rows).forced
         start = None if choice.starts_new_topic or forced else rows[choice.slot].seq
-        plan, asked, ranked = self._ask_index(query, k, filters, fallback)
-        walk = None if start is None else self._walk(asked, start, hops)
+        plan, measured, ranked = self._ask_index(query, k, filters, fallback)
+        walk = None if start is None else self._walk(measured, start, hops)
         if walk is not None:
-            ranked = ranked if fallback else self.index.among(query, walk.seqs, len(walk), filters)
+            ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk), filters)
             ranked = add_path_boost(ranked, walk, self.boost) if self.boost else list(ranked)
-        near = self._near(asked, ranked)
+        near = self._near(measured, ranked)
         reached = set() if walk is None else near & set(walk.seqs.tolist())
         shown = ranked if fallback else [r for r in ranked if r.seq in reached]
         hits = self._hits(plan, shown, walk, reached, choice.slot)[:k]
@@ -131,47 +132,51 @@ class AnchoredSearcher:
         counts.fallbacks += not local
         counts.hops += sum(h.hops or 0 for h in local) / max(1, len(local))
         target = result.target if local or free else None
-        if not self.index.backend.read_only and not (result.choice.starts_new_topic and target is None):
+        if not self.index.storage.read_only and not (result.choice.starts_new_topic and target is None):
             new_topic, hit = not result.walked and target is not None, bool(local) if result.walked else None
             try:
-                with self.index.backend.transaction(PATIENCE_S):
+                with self.index.storage.transaction(PATIENCE_S):
                     self.anchors.record(result.choice.slot, target, topic, new_topic, hit)
             except (StoreBusy, StoreFull):
                 counts.unstored += 1
 
-    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool) -> tuple[QueryPlan, Asked | None, Sequence[Ranked]]:
+    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool,
+                   ) -> tuple[QueryPlan, MeasuredQuery | None, Sequence[RankedMemory]]:
         "Return the plan of a question's words, its measured vector, and the index's best if it is to be asked."
         if fallback:
-            found, ranked = self.index.best(query, 4 * k if self.boost else k, filters)
-            return found.plan, found.asked, ranked
-        stamp = self.index.meaning.stamp
-        asked = self.index.meaning.ask(query.vector) if stamp is not None and query.model == stamp.model else None
-        return self.index.lexical.plan(self.index.wanted(self.index.cues(query.text), query.terms)), asked, []
+            found, ranked = self.searcher.retrieve_and_rank(query, 4 * k if self.boost else k, filters)
+            return found.plan, found.measured, ranked
+        stamp = self.index.semantic.stamp
+        measured = self.index.semantic.measure(query.vector) if stamp is not None and query.model == stamp.model else None
+        features = self.index.scorer.query_features(query.text)
+        return self.index.lexical.plan(self.searcher.candidates.search_terms(features, query.terms)), measured, []
 
-    def _walk(self, asked: Asked | None, start: int, radius: int) -> Walk:
+    def _walk(self, measured: MeasuredQuery | None, start: int, radius: int) -> Walk:
         "Walk from the anchor, led by the question."
-        fit = None if asked is None else lambda seqs: np.float32(0.1) + self.index.meaning.deviations(asked, seqs)
+        fit = None if measured is None else lambda seqs: np.float32(0.1) + self.index.semantic.z_scores(measured, seqs)
         return self.graph.walk(start, radius, BEAM, fit)
 
-    def _near(self, asked: Asked | None, found: Sequence[Ranked]) -> set[int]:
+    def _near(self, measured: MeasuredQuery | None, found: Sequence[RankedMemory]) -> set[int]:
         "Return the numbers of the scored memories that are near to the question."
-        stamp = self.index.meaning.stamp
-        if asked is None or stamp is None:
-            return {r.seq for r in found if r.parts.get("words", 0.0) >= NEAR_SHARE * MIX.words}
-        above = self.index.meaning.deviations(asked, np.array([r.seq for r in found], np.int64))
-        passed = (above > 0) & (asked.mean + asked.spread * above >= self.anchors.topics.gate(stamp))
+        stamp = self.index.semantic.stamp
+        if measured is None or stamp is None:
+            return {r.seq for r in found if r.parts.get("words", 0.0) >= NEAR_SHARE * DEFAULT_WEIGHTS.words}
+        above = self.index.semantic.z_scores(measured, np.array([r.seq for r in found], np.int64))
+        passed = (above > 0) & (measured.mean + measured.spread * above >= self.anchors.topics.gate(stamp))
         return {r.seq for r, good in zip(found, passed.tolist(), strict=True) if good}
 
-    def _hits(self, plan: QueryPlan, ranked: Sequence[Ranked], walk: Walk | None, near: Collection[int], slot: str) -> list[AnchoredHit]:
+    def _hits(self, plan: QueryPlan, ranked: Sequence[RankedMemory], walk: Walk | None, near: Collection[int],
+              slot: str) -> list[AnchoredHit]:
         "Return memories with their scores and their places in the graph, best first, ties by id."
         seqs = [r.seq for r in ranked]
-        records = self.index.backend.memories.records(seqs)
+        records = self.index.storage.memories.records(seqs)
         place = {} if walk is None else {s: n for n, s in enumerate(walk.seqs.tolist())}
         paths = {s: walk.path(place[s]) for s in seqs if walk is not None and s in place}
         ids = self.graph.backend.memories.ids(self.graph.namespace, {s for path in paths.values() for s in path})
-        numbers, hits = self.index.catalogue.numbers(seqs).tolist(), list[AnchoredHit]()
+        numbers, hits = self.index.metadata.docs(seqs).tolist(), list[AnchoredHit]()
         for r, n in zip(ranked, numbers, strict=True):
-            answer = Answer(records[r.seq], r.score, LazyShares(records[r.seq], r.parts, plan, self.index.lexical.docs.span(n)))
+            shares = LazyExplanation(records[r.seq], r.parts, plan, self.index.lexical.docs.span(n))
+            answer = ExplainedHit(records[r.seq], r.score, shares)
             path = tuple(ids.get(s, "") for s in paths.get(r.seq, ()))
             hits.append(AnchoredHit(answer, f"anchor {slot}" if r.seq in near else "", len(path) - 1 if path else None, path))
-        return sorted(hits, key=lambda h: (-round(h.answer.score / EQUAL), h.answer.record.id))
+        return sorted(hits, key=lambda h: (-round(h.answer.score / SCORE_EPSILON), h.answer.record.id))

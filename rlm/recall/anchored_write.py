@@ -19,12 +19,11 @@ from .anchors import AnchorManager
 from .graph import GraphIndex
 from .links import add_links, calibrated_similarity
 from ..store.protocols import Write
-from ..store.embedding import unit
+from ..store.embedding_model import unit
 from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
-from ..store.meaning import StoredVectors
+from ..search.vector.stored_vectors import StoredVectors
 from ..store.records import Event, MemoryRecord, read_confidence, read_count
-from ..store.vector_codes import centred
-from ..store.vector_rows import read_stamp
+from ..search.vector.quantizer import center
 
 # %% ../../nbs/40_recall/08_anchored_write.ipynb #4a081d52
 @dataclass(frozen=True, slots=True)
@@ -129,12 +128,12 @@ class AnchoredWriter:
 
     def _similarity(self, seq: int, others: Ints) -> Floats:
         "Return the similarity of a stored memory and others, each by the mean direction of its vectors, in [0, 1]; 0 without a model."
-        stamp = read_stamp(self.graph.db)
+        stamp = self.graph.backend.vectors.model()
         if stamp is None or not len(others):
             return np.zeros(len(others), np.float32)
         source = StoredVectors(self.graph.backend, stamp, self.graph.namespace)
         seqs, _, vectors = source.vectors_of([seq, *others.tolist()])
-        rows, places = centred(vectors, source.mean), np.unique(seqs, return_inverse=True)
+        rows, places = center(vectors, source.mean), np.unique(seqs, return_inverse=True)
         mean = np.zeros((len(places[0]), rows.shape[1]), np.float32)
         np.add.at(mean, places[1], rows)
         where = {int(s): v for s, v in zip(places[0], unit(mean), strict=True)} if len(rows) else {}

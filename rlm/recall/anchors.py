@@ -16,18 +16,17 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from tabulate import tabulate
-
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput
+from ..core.tables import text_table
 from ..core.text import clip
 from ..store.sqlite.slots import SLOTS, AnchorRow
-from ..store.embedding import Vectors, unit
-from ..store.meaning import StoredVectors
+from ..store.embedding_model import Vectors, unit
+from ..search.vector.stored_vectors import StoredVectors
 from ..store.records import Event, stored_id
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.vector_codes import centred
-from ..store.vector_rows import ModelStamp, read_stamp
+from ..search.vector.quantizer import center
+from ..store.embedding_model import EmbeddingModelInfo
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #2febecd5
 HYSTERESIS = 0.05  # cosine by which another topic must be nearer than that of the anchor in use
@@ -74,17 +73,17 @@ class TopicSpace:
                  gates: Mapping[str, float] | None = None,  # model → cosine, instead of its calibration's
                  ) -> None:
         self.backend, self.namespace, self.gates = backend, namespace, dict(gates or {})
-        self._known: tuple[tuple[str, int], ModelStamp | None] = (("", 0), None)
+        self._known: tuple[tuple[str, int], EmbeddingModelInfo | None] = (("", 0), None)
 
-    def stamp(self) -> ModelStamp | None:
+    def stamp(self) -> EmbeddingModelInfo | None:
         "Return the model of the store's vectors; it is read again when the store has changed."
         position = self.backend.position()
         if self._known[0] != position or self._known[1] is None:
-            self._known = (position, read_stamp(self.backend.db))
+            self._known = (position, self.backend.vectors.model())
         return self._known[1]
 
     def gate(self,
-             stamp: ModelStamp,  # the model of the store's vectors
+             stamp: EmbeddingModelInfo,  # the model of the store's vectors
              ) -> float:
         "Return the cosine of centred vectors from which a memory is near to a question."
         return self.gates.get(stamp.model, stamp.calibration.related)
@@ -97,7 +96,7 @@ class TopicSpace:
         if vector is None or stamp is None or len(vector) != stamp.dim:
             return None
         source = StoredVectors(self.backend, stamp, self.namespace)
-        return np.asarray(centred(stamp.calibration.level(vector)[None], source.mean)[0], np.float32)
+        return np.asarray(center(stamp.calibration.level(vector)[None], source.mean)[0], np.float32)
 
     def topic_of(self,
                  seq: int,  # number of a memory
@@ -108,7 +107,7 @@ class TopicSpace:
             return None
         source = StoredVectors(self.backend, stamp, self.namespace)
         _, _, vectors = source.vectors_of([seq])
-        return unit(centred(vectors, source.mean).sum(axis=0)) if len(vectors) else None
+        return unit(center(vectors, source.mean).sum(axis=0)) if len(vectors) else None
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #f935f1fc
 @dataclass(frozen=True, slots=True)
@@ -438,7 +437,7 @@ class AnchorManager:
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        return tabulate(rows, headers=headers, disable_numparse=True)
+        return text_table(headers, rows)
 
     def _repr_html_(self) -> str:
         headers, rows = self.table()

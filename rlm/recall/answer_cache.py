@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from ..core.text import normalise
 from ..store.filters import Filters
-from ..search.query_features import Cues
+from ..search.query_features import QueryFeatures
 from ..store.filters import is_plain
 from ..search.candidates import EVERYTHING
-from ..search.ranked_list import Ranked
+from ..search.ranked_list import RankedMemory
 
 # %% ../../nbs/40_recall/11_answer_cache.ipynb #2e1ef0bf
 CACHE_SIZE = 512  # answers that are kept
 REWORDED_SIZE = 8  # last questions that are known in any order of their words
 SAME_COSINE = 0.9  # cosine from which two questions of the same words are the same; e5 gives it to two of three shuffled ones
 Floats = NDArray[np.float32]
-Wording = tuple[frozenset[str], Cues]  # all tokens of a question, and the speakers, dates and script it names
+Wording = tuple[frozenset[str], QueryFeatures]  # all tokens of a question, and the speakers, dates and script it names
 Conditions = tuple[Filters | None, int]  # filters without the present moment, None for all; and the number of hits wanted
 
 
@@ -47,7 +47,7 @@ class CachedAnswer(NamedTuple):
     wording: Wording  # its words, and what it names besides
     unit: Floats | None  # place of its vector: centred, of length 1
     conditions: Conditions  # filters and number of hits
-    ranked: Sequence[Ranked]  # the answer, best first
+    ranked: Sequence[RankedMemory]  # the answer, best first
     span: tuple[float, float]  # seconds since 1970, from when until when no memory expires
     slot: str  # slot that led to it; empty: none did
     generation: int  # last event that touched a memory when it was found

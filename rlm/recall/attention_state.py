@@ -21,10 +21,11 @@ from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_
 from .local_search import LocalizedSearchEngine
 from .neighbourhood import Floats, Ints
 from .working_memory import Slot, WorkingMemory, read_slots, write_slots
-from ..search.search_index import SearchIndex
+from ..search.index_builder import IndexBuilder
+from ..search.namespace_index import NamespaceIndex
+from ..search.searcher import Searcher
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.feed import changed_seqs
-from ..search.ranked_list import Best, Ranked
+from ..search.ranked_list import RankedList, RankedMemory
 
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them
@@ -48,16 +49,16 @@ class StoreWatcher:
     "Notice when the store has changed, and tell what."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
-        self.index, self.db = index, index.db
+        self.index, self.db = index, index.storage.db
         self.position = ("", -1)  # identity of the store, and the last event that is known; -1: nothing is
         self.generation = 0  # last event that touched a memory
         self._behind = True  # whether there are events that are not known
         self._seen: WeakKeyDictionary[Any, tuple[int, int, int]] = WeakKeyDictionary()  # last change token of each connection
         self._last: tuple[int, int, int] | None = None  # last change token of the connection that was asked last
         self._span = ("", 0, 0.0, 0.0)
-        self._mark: tuple[Any, int, int, int, Any] | None = None  # of the index: catalogue, numbering, numbers, memories, mix
+        self._mark: tuple[Any, int, int, int, Any] | None = None  # of the index: metadata, epoch, document ids, memories, ranker
 
     def has_moved(self) -> bool:
         "Tell whether there may be events that are not known here."
@@ -65,7 +66,7 @@ class StoreWatcher:
         if token is not None and (token == self._last or self._seen.get(self.db.current()) == token):
             self._last = token
             return self._behind
-        position = self.index.backend.position()
+        position = self.index.storage.position()
         self.saw(token)
         self._behind = position != self.position
         return self._behind
@@ -84,13 +85,13 @@ class StoreWatcher:
               event: int | None,  # last event that stored attention knows; None: none is stored
               ) -> None:
         "Begin where stored attention ended, or at the present; in a moment of the index."
-        position = self.index.backend.position()
+        position = self.index.storage.position()
         self.position = position if event is None else (position[0], min(event, position[1]))
         self.generation, self._behind = position[1], True
 
     def advance(self) -> StoreChanges:
         "Move to the present and return what has changed; in a moment of the index."
-        position, before = self.index.backend.position(), self.position
+        position, before = self.index.storage.position(), self.position
         seqs, answers = self._look_at_index(before[1])
         everything = seqs is None or position[0] != before[0] or position[1] < before[1]
         self.position, self._behind = position, False
@@ -101,23 +102,23 @@ class StoreWatcher:
     def _look_at_index(self, event: int) -> tuple[frozenset[int] | None, bool]:
         "Return memories that are new or different since the last look, None for all; and whether any answer may be."
         index, before = self.index, self._mark
-        size, count = index.catalogue["seq"].size, index.lexical.documents
-        self._mark = index.catalogue, index.numbering, size, count, index.mix
-        if before is None or before[0] is not index.catalogue or before[1] != index.numbering:
-            changed = changed_seqs(self.db, index.namespace, event)
-            return None if changed is None else changed.around, True
-        new = frozenset(index.catalogue["seq"][before[2]:].tolist())
-        return new, bool(new) or count != before[3] or index.mix is not before[4]
+        size, count = index.metadata["seq"].size, index.lexical.documents
+        self._mark = index.metadata, index.doc_id_epoch, size, count, index.scorer.ranker
+        if before is None or before[0] is not index.metadata or before[1] != index.doc_id_epoch:
+            changed = index.storage.change_feed.changes(index.namespace, event)
+            return None if changed is None else changed.affected, True
+        new = frozenset(index.metadata["seq"][before[2]:].tolist())
+        return new, bool(new) or count != before[3] or index.scorer.ranker is not before[4]
 
     def span(self,
              now: float,  # the present, in seconds since 1970
              ) -> tuple[float, float]:
         "Return from when until when no memory expires, in seconds since 1970."
-        if self.index.catalogue.unlimited:
+        if self.index.metadata.all_recallable:
             return ALWAYS
         event, low, high = self._span[1:]
         if self._span[0] != self.position[0] or event != self.position[1] or not low <= now < high:
-            ends = self.index.catalogue["end"]
+            ends = self.index.metadata["end"]
             low, high = float(ends[ends <= now].max(initial=-np.inf)), float(ends[ends > now].min(initial=np.inf))
             self._span = (*self.position, low, high)
         return low, high
@@ -173,7 +174,7 @@ class FullAnswer(NamedTuple):
     text: str  # the question
     model: str | None  # name of the model of its vector
     unit: Floats | None  # place of the question: centred, of length 1; None: it has no vector
-    ranked: Sequence[Ranked]  # the answer, best first
+    ranked: Sequence[RankedMemory]  # the answer, best first
     compared: Callable[[], Ints]  # returns the memories it was compared with, best first
     at: datetime  # moment of the question
 
@@ -182,24 +183,25 @@ class AttentionState:
     "Hold what is in mind: slots, checkpoints, cached answers, and answers still to be learned from."
 
     def __init__(self,
-                 index: SearchIndex,          # the namespace's index
+                 searcher: Searcher,              # the namespace's search
                  clock: Clock,                    # source of the present
                  checkpoints: CheckpointManager,  # checkpoints of the slots
                  local: LocalizedSearchEngine,    # neighbourhoods of the slots
                  ) -> None:
-        self.index, self.clock, self.checkpoints, self.local = index, clock, checkpoints, local
+        self.searcher, self.index = searcher, searcher.index
+        self.clock, self.checkpoints, self.local = clock, checkpoints, local
         self.working_memory, self.cache, self.unsaved = WorkingMemory(), AnswerCache(), 0.0
         self.pending = list[FullAnswer]()  # answers that nothing was learned from yet
-        self.local_answers = list[tuple[str, Best, float]]()  # slots that led to answers, the answers, and when, in seconds since 1970
+        self.local_answers = list[tuple[str, RankedList, float]]()  # slots that led to answers, the answers, times in seconds since 1970
 
     @property
     def model(self) -> str | None:
         "Return the name of the model of the store's vectors, as far as the index knows."
-        return self.index.meaning.model
+        return self.index.semantic.model
 
     def fits(self) -> bool:
         "Tell whether the slots are of the vectors that the store has now."
-        model, dim = self.model, 0 if (stamp := self.index.meaning.stamp) is None else stamp.dim
+        model, dim = self.model, 0 if (stamp := self.index.semantic.stamp) is None else stamp.dim
         return all(s.model == model and (s.embedding is None or len(s.embedding) == dim) for s in self.working_memory.slots.values())
 
     def subject(self,
@@ -257,8 +259,8 @@ class AttentionState:
               ) -> None:
         "Make checkpoints of an answer, unless it is gone by now, or vectors are another model's."
         ranked = answer.ranked
-        with self.index.held():
-            there = self.index.catalogue.numbers([r.seq for r in ranked]).size == len(ranked)
+        with self.index.locked():
+            there = self.index.metadata.docs([r.seq for r in ranked]).size == len(ranked)
             if not (there and answer.model == self.model and self.fits()):
                 return
             unit, seqs = self.local.centre_of(np.array([r.seq for r in ranked[:SUBJECT_HITS]])), frozenset(r.seq for r in ranked)
@@ -287,7 +289,7 @@ class AttentionState:
             self.add_checkpoints(slot, [(seq, 1.0)], away, now)
         if active := self.working_memory.get_active_slots(now):
             neighbourhoods.get(active[0])  # whatever is asked, it will be compared with what was written last
-        if self.index.few and (lost := [slot for slot in active if neighbourhoods.is_stale(slot)]):
+        if self.searcher.candidates.scores_all and (lost := [slot for slot in active if neighbourhoods.is_stale(slot)]):
             neighbourhoods.get(lost[0])  # a write takes memories out of others, too; in a large store, that takes longer than it saves
 
     def clear(self) -> None:
@@ -305,19 +307,20 @@ class AttentionKeeper:
     "Keep attention in step with the store: take over what is written, and store what is in mind."
 
     def __init__(self,
-                 index: SearchIndex,   # the namespace's index
+                 builder: IndexBuilder,    # builds the namespace's index
                  watcher: StoreWatcher,    # notices changes of the store
                  state: AttentionState,    # what is in mind
                  creates: Callable[[], bool],  # tells whether written memories become checkpoints, asked at each write
                  ) -> None:
-        self.index, self.db, self.watcher, self.state, self.creates = index, index.db, watcher, state, creates
-        self.repository, self.lock = AttentionRepository(index.backend, index.namespace), index.db.shared_lock()
+        self.builder, self.index, self.db = builder, (index := builder.index), builder.index.storage.db
+        self.watcher, self.state, self.creates = watcher, state, creates
+        self.repository, self.lock = AttentionRepository(index.storage, index.namespace), index.storage.db.shared_lock()
         self.unstored = 0  # times that attention could not be stored when it was due
 
     def ready(self) -> bool:
         "Tell whether questions can be answered; a large index that is far behind is being built."
         with self.lock:
-            return not (self.watcher.position[1] < 0 or self.watcher.has_moved()) or self.index.ready()
+            return not (self.watcher.position[1] < 0 or self.watcher.has_moved()) or self.builder.ready()
 
     def sync(self,
              store: bool = True,  # whether what has gathered may be stored
@@ -333,13 +336,13 @@ class AttentionKeeper:
 
     def _load(self) -> None:
         "Take over the slots and checkpoints of the store."
-        with self.index.moment():
+        with self.index.snapshot():
             self.watcher.start(self.repository.load(self.state.model, self.state.working_memory, self.state.checkpoints))
 
     def _catch_up(self) -> None:
         "Take over what has been written. The index is brought into step."
         token = self.db.change_token()  # before the snapshot: what is written in between is noticed
-        with self.index.moment():
+        with self.index.snapshot():
             changes = self.watcher.advance()
             if changes.everything or not self.state.fits():
                 self.state.clear()
@@ -375,7 +378,7 @@ class AttentionKeeper:
 
     def _store(self) -> None:
         "Store what is in mind, unless it may hold what was erased, or what was never stored."
-        store, last = self.index.backend.position()
+        store, last = self.index.storage.position()
         known = self.watcher.position
         if store != known[0] or last < known[1] or self.repository.erased_since(known[1]):
             self.state.clear()

@@ -24,14 +24,14 @@ from .acceptance_bound import RELEVANCE, LocalAnswer
 from .checkpoints import CheckpointManager
 from .local_search import LocalizedSearchEngine
 from .neighbourhood import Ints
-from ..store.asked import Asked, comparable
+from ..search.query_vector import MeasuredQuery, check_query_vector
 from ..store.filters import Filters
-from ..search.search_index import SearchIndex
-from ..search.query_features import Cues
-from ..store.embedding import Vectors
-from ..search.candidates import EVERYTHING, Passing, Query
-from ..search.ranked_list import EQUAL, Ranked
-from ..search.fusion import nth_best, worth_of
+from ..search.namespace_search import NamespaceSearch
+from ..search.query_features import QueryFeatures
+from ..store.embedding_model import Vectors
+from ..search.candidates import EVERYTHING, AllowedDocs, Query
+from ..search.ranked_list import SCORE_EPSILON, RankedMemory
+from ..search.fusion import nth_highest, base_score
 from ..store.records import MemoryRecord
 
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out
@@ -73,7 +73,7 @@ class RecalledMemory(NamedTuple):
     "A memory that was recalled. Its record is read when it is looked at."
 
     seq: int  # its number in the store: the block index
-    score: float  # score on the scale of `Mix`, whichever layer it came from
+    score: float  # score on the scale of `ScoreWeights`, whichever layer it came from
     parts: Mapping[str, float]  # part → what it added to the score
     layer: str  # working_memory, cache, checkpoint or ltm_fallback
     source_slot: str  # slot that led to it; empty: none did
@@ -92,7 +92,7 @@ class LazyResults(Sequence[RecalledMemory]):
     "Recalled memories, best first, each wrapped when it is looked at."
 
     def __init__(self,
-                 ranked: Sequence[Ranked],  # numbers and scores, best first
+                 ranked: Sequence[RankedMemory],  # numbers and scores, best first
                  layer: str,                # layer that answered
                  slot: str,                 # slot that led to it; empty: none did
                  fetch: Callable[[int], MemoryRecord | None],  # reads a record
@@ -126,10 +126,10 @@ class RecallRequest:
     key: CacheKey  # key of the answer cache
     filters: Filters  # conditions, about the present
     now: float  # the present, in seconds since 1970
-    cues: Cues  # what the question names besides its words
+    features: QueryFeatures  # what the question names besides its words
     position: tuple[str, int]  # where the index stood when the cues were found
     wording: Wording  # what makes it the same as another
-    asked: Asked | None = None  # its vector, measured
+    measured: MeasuredQuery | None = None  # its vector, measured
 
     @property
     def query(self) -> Query:
@@ -141,7 +141,7 @@ def highest(values: Any,  # scores
             n: int,       # how many at most
             ) -> Ints:
     "Return the positions of the `n` highest values, highest first, of equals the first."
-    top = np.arange(len(values)) if len(values) <= n else np.flatnonzero(values >= nth_best(values, n))
+    top = np.arange(len(values)) if len(values) <= n else np.flatnonzero(values >= nth_highest(values, n))
     return np.asarray(top[np.argsort(-values[top], kind="stable")][:n], np.int64)
 
 
@@ -154,20 +154,21 @@ class SearchCoordinator:
     "Answer questions of one namespace from the nearest layer that can: cache, working memory, checkpoints, everything."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 search: NamespaceSearch,  # parts of the namespace's search
                  clock: Clock,            # source of the present
                  question: Callable[[str, str | None], Vectors | None],  # embeds a question for the model of that name
                  checkpoints: Callable[[], str] = lambda: "full",  # returns one of `CHECKPOINTS`, asked at each call
                  manager: CheckpointManager | None = None,  # checkpoints of the slots; None: one with the usual figures
                  relevance: float = RELEVANCE,              # standard deviations a question must be nearer to a slot than to memories
                  ) -> None:
-        self.index, self.clock, self.question, self.checkpoints = index, clock, question, checkpoints
+        self.index, self.searcher, self.clock, self.question, self.checkpoints = search.index, search.searcher, clock, question, checkpoints
+        self._records = search.explainer.records
         manager = manager or CheckpointManager()
-        self.local, self.watcher = LocalizedSearchEngine(index, manager, relevance), StoreWatcher(index)
-        self.state = AttentionState(index, clock, manager, self.local)
-        self.keeper = AttentionKeeper(index, self.watcher, self.state, lambda: checkpoints() != "off")
-        self.counts, self.lock, self._index_lock = LayerCounts(), self.keeper.lock, index.held()
-        self._allowed: tuple[tuple[str, int], tuple[float, float], Passing | None] = (("", -1), (0.0, 0.0), None)
+        self.local, self.watcher = LocalizedSearchEngine(search.searcher, manager, relevance), StoreWatcher(search.index)
+        self.state = AttentionState(search.searcher, clock, manager, self.local)
+        self.keeper = AttentionKeeper(search.builder, self.watcher, self.state, lambda: checkpoints() != "off")
+        self.counts, self.lock, self._index_lock = LayerCounts(), self.keeper.lock, search.index.locked()
+        self._allowed: tuple[tuple[str, int], tuple[float, float], AllowedDocs | None] = (("", -1), (0.0, 0.0), None)
 
     def intelligent_search(self,
                            user_input: str,                          # the question
@@ -175,6 +176,7 @@ class SearchCoordinator:
                            keywords: Sequence[str] | None = None,    # words to search for; None: all its words
                            top_k: int = 10,                          # largest number of memories
                            filters: Filters = EVERYTHING,            # conditions about the present: without `as_of`
+                           terms: Sequence[str] | None = None,       # distinct tokens of the words to search for; None: they are cut here
                            ) -> dict[str, Any]:
         """Return the best memories as `results`, with `source`, the layer that knew them, `search_time_ms` without the model's
         time, and `result_count`. Raises `InvalidInput` for a vector that can't be compared."""
@@ -184,15 +186,16 @@ class SearchCoordinator:
                 if self.watcher.has_moved():
                     self.keeper.sync()
                 now = self.clock.seconds() if filters.now is None else filters.now.timestamp()
-                key = cache_key(user_input, keywords, filters, top_k, model := self.index.meaning.model)
+                key = cache_key(user_input, keywords, filters, top_k, model := self.index.semantic.model)
                 if (found := self.state.cache.exact(key, self.watcher.generation, now)) is not None:
                     source, ranked, slot = "cache", found.ranked, found.slot
                 elif query_embedding is None and model not in (None, embedded_for):
                     source = ""  # the lock is free while the question is embedded
                 else:
-                    terms = tuple(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
+                    if terms is None:
+                        terms = list(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
                     usable = vector if query_embedding is not None or embedded_for == model else None
-                    source, ranked, slot = self._answer(user_input, terms, self._checked(usable), key, filters, now)
+                    source, ranked, slot = self._answer(user_input, tuple(terms), self._checked(usable), key, filters, now)
                 if source:
                     took = time.perf_counter() - began
                     self.counts.add(source, took)
@@ -206,20 +209,20 @@ class SearchCoordinator:
 
     def _checked(self, vector: Vectors | None) -> Vectors | None:
         "Return the vector of a question in the form the store's are. Raises `InvalidInput`."
-        stamp = self.index.meaning.stamp
-        return vector if vector is None or stamp is None else comparable(vector, stamp.dim)
+        stamp = self.index.semantic.stamp
+        return vector if vector is None or stamp is None else check_query_vector(vector, stamp.dim)
 
     def _answer(self, text: str, terms: tuple[str, ...], vector: Vectors | None, key: CacheKey, filters: Filters, now: float,
-                ) -> tuple[str, Sequence[Ranked], str]:
+                ) -> tuple[str, Sequence[RankedMemory], str]:
         "Ask working memory, checkpoints and the index; returns the first layer that answers, the answer, and the slot."
         with self._index_lock:  # the numbers of speakers in `cues` are those of the index as it is now
-            cues, position = self.index.cues(text), self.index.position
-            q = RecallRequest(text, terms, vector, key, filters, now, cues, position, (frozenset(terms), cues))
+            features, position = self.index.scorer.query_features(text), self.index.position
+            q = RecallRequest(text, terms, vector, key, filters, now, features, position, (frozenset(terms), features))
             if (same := self._check_working_memory(q)) is not None:
                 return "working_memory", same.ranked, same.slot
             mode = self.checkpoints()
             if mode not in ("parallel", "full"):
-                q.asked, local = self.index.meaning.ask(vector), LocalAnswer(declined=mode)
+                q.measured, local = self.index.semantic.measure(vector), LocalAnswer(declined=mode)
             elif (local := self._search_locally(q)).declined:
                 local = self._search_locally(q) if self._learn_more(q) else local
                 if local.declined:
@@ -236,81 +239,82 @@ class SearchCoordinator:
     def _search_locally(self, q: RecallRequest) -> LocalAnswer:
         "Search the neighbourhood of the question's subject; measures the question."
         memory, local = self.state.working_memory, self.local
-        allowed = None if q.key.filters is None and self.index.catalogue.unlimited else self._allowed_memories(q)
-        q.asked, answered = local.search(memory, q.terms, q.cues, q.vector, q.key.k, allowed)
+        allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
+        q.measured, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
         if answered is not None:
             return answered
-        q.asked = q.asked or self.index.meaning.ask(q.vector)
-        slot = local.slot_of(memory, q.asked)
+        q.measured = q.measured or self.index.semantic.measure(q.vector)
+        slot = local.slot_of(memory, q.measured)
         if local.neighbourhoods.is_made(slot):
-            return local.search_slot(slot, q.query, q.cues, q.asked, q.key.k, allowed)
-        with self.index.moment():
-            return local.search_slot(slot, q.query, q.cues, q.asked, q.key.k, self._allowed_memories(q))
+            return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed)
+        with self.index.snapshot():
+            return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, self._allowed_memories(q))
 
     def _learn_more(self, q: RecallRequest) -> bool:
         "Do what was put off, if it may be about the same subject; returns whether local search may say something else now."
-        unit = None if q.asked is None else q.asked.unit
+        unit = None if q.measured is None else q.measured.unit
         if more := any(f.model == q.key.model and _may_be_akin(unit, f.unit) for f in self.state.pending):
             self.state.process_pending()
-        slot = self.local.slot_of(self.state.working_memory, q.asked)
+        slot = self.local.slot_of(self.state.working_memory, q.measured)
         if slot is None or not self.local.neighbourhoods.is_stale(slot):
             return more
-        with self.index.moment():
+        with self.index.snapshot():
             self.local.neighbourhoods.get(slot)
         return True
 
-    def _take_local_answer(self, q: RecallRequest, local: LocalAnswer) -> Sequence[Ranked]:
+    def _take_local_answer(self, q: RecallRequest, local: LocalAnswer) -> Sequence[RankedMemory]:
         "Note that a slot led to an answer, and cache it."
         self.state.local_answers.append((local.slot, local.ranked, q.now))
-        if q.asked is None or len(self.state.local_answers) >= LOCAL_ANSWERS_PER_CHANGE:
+        if q.measured is None or len(self.state.local_answers) >= LOCAL_ANSWERS_PER_CHANGE:
             self.state.note_local_answers()
         ranked = local.ranked if len(local.ranked) <= q.key.k else self.cut(local.ranked, q.key.k)
         self._cache(q, ranked, local.slot)
         return ranked
 
-    def _search_index(self, q: RecallRequest, local: LocalAnswer) -> Sequence[Ranked]:
+    def _search_index(self, q: RecallRequest, local: LocalAnswer) -> Sequence[RankedMemory]:
         "Search everything, compare with a local answer that ran beside it, cache the answer, and put off learning from it."
-        with self.index.moment():
-            k, known = q.key.k, self.index.position is q.position and q.key.model == self.index.meaning.model
-            found, best = self.index.best(q.query._replace(cues=q.cues, asked=q.asked) if known else q.query, k, q.filters)
-            ranked, c, seqs = self.cut(best, k), found.candidates, self.index.catalogue["seq"]
+        with self.index.snapshot():
+            k, known = q.key.k, self.index.position is q.position and q.key.model == self.index.semantic.model
+            query = q.query._replace(features=q.features, measured=q.measured) if known else q.query
+            found, best = self.searcher.retrieve_and_rank(query, k, q.filters)
+            ranked, c, seqs = self.cut(best, k), found.candidates, self.index.metadata["seq"]
         if local.ranked:
             right = {r.seq for r in ranked}
             self.counts.compared += 1
             self.counts.agreed += len(right & {r.seq for r in self.cut(local.ranked, k)}) / max(1, len(right))
         if self.checkpoints() != "off" and len(ranked) > 1:
-            limit, unit = self.state.checkpoints.limit, None if q.asked is None else q.asked.unit
+            limit, unit = self.state.checkpoints.limit, None if q.measured is None else q.measured.unit
             self.state.pending.append(FullAnswer(
-                q.text, q.key.model, unit, ranked, lambda: seqs[c.numbers[highest(worth_of(c.words, c.meaning), limit)]], self.clock.now()))
+                q.text, q.key.model, unit, ranked, lambda: seqs[c.docs[highest(base_score(c.words, c.meaning), limit)]], self.clock.now()))
             self.state.unsaved += 1
         self._cache(q, ranked, "")
         return ranked
 
-    def _allowed_memories(self, q: RecallRequest) -> Passing | None:
+    def _allowed_memories(self, q: RecallRequest) -> AllowedDocs | None:
         "Return which memories may be found; without filters, asked of the index only when something has changed or expired."
-        if q.key.filters is not None or self.index.catalogue.unlimited:
-            return self.index.passing(q.filters)
+        if q.key.filters is not None or self.index.metadata.all_recallable:
+            return self.searcher.filters.resolve(q.filters)
         span = self.watcher.span(q.now)
         if self._allowed[:2] != (self.watcher.position, span):
-            self._allowed = self.watcher.position, span, self.index.passing(q.filters)
+            self._allowed = self.watcher.position, span, self.searcher.filters.resolve(q.filters)
         return self._allowed[2]
 
-    def _cache(self, q: RecallRequest, ranked: Sequence[Ranked], slot: str) -> None:
+    def _cache(self, q: RecallRequest, ranked: Sequence[RankedMemory], slot: str) -> None:
         "Keep an answer for when the question is asked again."
-        unit = None if q.asked is None else q.asked.unit
-        span = ALWAYS if self.index.catalogue.unlimited else self.watcher.span(q.now)
+        unit = None if q.measured is None else q.measured.unit
+        span = ALWAYS if self.index.metadata.all_recallable else self.watcher.span(q.now)
         answer = CachedAnswer(q.wording, unit, (q.key.filters, q.key.k), ranked, span, slot, self.watcher.generation)
         self.state.cache.put(q.key, answer)
 
     def cut(self,
-            ranked: Sequence[Ranked],  # the best, and whatever is equal to the last that is wanted
+            ranked: Sequence[RankedMemory],  # the best, and whatever is equal to the last that is wanted
             k: int,                    # number of memories wanted
-            ) -> Sequence[Ranked]:
+            ) -> Sequence[RankedMemory]:
         "Return as many as are wanted; equal scores in the order of ids, as everywhere."
         if len(ranked) <= k:
             return ranked
         records = self.records([r.seq for r in ranked])
-        return sorted(ranked, key=lambda r: (-round(r.score / EQUAL), records[r.seq].id if r.seq in records else ""))[:k]
+        return sorted(ranked, key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id if r.seq in records else ""))[:k]
 
     @property
     def unstored(self) -> int:
@@ -321,7 +325,7 @@ class SearchCoordinator:
                 seqs: Sequence[int],  # numbers of memories
                 ) -> dict[int, MemoryRecord]:
         "Return memories as they are now, those that are there."
-        return self.index.reader.records(seqs)
+        return self._records.records(seqs)
 
     def record(self,
                seq: int,  # number of a memory

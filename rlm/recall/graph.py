@@ -15,8 +15,6 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from tabulate import tabulate
-
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput
 from .adjacency import Adjacency, Fit, Walk, build_adjacency, compacted, merged_neighbors, replace_rows, unique_links, walk
@@ -193,6 +191,7 @@ class GraphIndex:
         return f"<table><caption>graph of “{escape(self.namespace)}”</caption>{rows}</table>"
 
     def __repr__(self) -> str:
+        from tabulate import tabulate  # as long to import as all of `rlm.core`: loaded when a table is shown
         rows = [(k, ", ".join(f"{n:,} {w}" for w, n in v.items()) if isinstance(v, dict) else v) for k, v in self.stats().items()]
         return f"<graph of {self.namespace!r}>\n{tabulate(rows, tablefmt='plain')}"
 

@@ -20,10 +20,9 @@ from ..core.errors import InvalidInput
 from .knn import NearestNeighbors, NormalizedVectors, normalized_vectors, pair_cosines
 from .links import LinkWeights, calibrated_similarity, passes_threshold, prune
 from ..store.sqlite.edges import SIM, TAG, TIME, Floats, Ints, Links, Threads, links
-from ..store.meaning import StoredVectors
+from ..search.vector.stored_vectors import StoredVectors
 from ..store.records import Event
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.vector_rows import read_stamp
 
 # %% ../../nbs/40_recall/05_graph_builder.ipynb #8bd72245
 def conversation_ranks(threads: Threads,  # times and conversations of a namespace
@@ -124,7 +123,7 @@ class BuildRun:
                  clock: Clock,            # source of recorded times
                  ) -> None:
         self.backend, self.db, self.namespace, self.weights, self.k = backend, backend.db, namespace, weights, k
-        self.clock, self.stamp = clock, read_stamp(backend.db)
+        self.clock, self.stamp = clock, backend.vectors.model()
         self.about: dict[str, Any] = {"k": k, "model": self.stamp and self.stamp.model, "mixture": [
             weights.alpha, weights.beta, weights.gamma, weights.theta, weights.floor, weights.kmax]}
         noted = self.backend.edge_table.last_bootstrap(namespace)

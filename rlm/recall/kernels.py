@@ -22,7 +22,7 @@ import numpy as np
 from ..core.compiled import F4, F8, F44, F88, I1, I2, I4, I8, I11, I88, YES, loop
 from ..search.lexical.posting_kernels import ADD_POSTINGS_AT, FIND_TERMS
 from ..search.fusion import RANK
-from ..store.vector_loops import ASK, NEAREST, PRODUCT, STAND_OUT, STAND_OUT_BY_CODE
+from ..search.vector.similarity_kernels import CODED_Z_SCORES, MEASURE_QUERY, NEAREST_VECTOR, VECTOR_DOT, Z_SCORES
 
 SEGMENT = "i4 i8 i4 f4"  # of each segment in a table: terms, starts, units, impacts
 
@@ -139,7 +139,7 @@ def COMPARE_VECTORS(meaning, rows, owner, unit, mean, spread):  # type: ignore[n
     "Raise each memory's z-score to that of its best vector."
     middle, scale = np.float32(mean), np.float32(spread)
     for i in range(len(owner) if rows.shape[1] == len(unit) else 0):
-        worth = (PRODUCT(rows[i], unit) - middle) / scale
+        worth = (VECTOR_DOT(rows[i], unit) - middle) / scale
         if worth > meaning[owner[i]]:
             meaning[owner[i]] = worth
 
@@ -154,13 +154,13 @@ GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says
 FIRST, COUNT, VECTORS = range(3)
 WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each memory begin, how many it has; and they themselves
 AXIS, MIDDLE, CODES, FIGURES = range(4)
-MODEL = "f4 f4 i1 f8"  # of what questions are measured against: see `ASK`
+MODEL = "f4 f4 i1 f8"  # of what questions are measured against: see `MEASURE_QUERY`
 DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, LEAST, MARGIN = range(11)  # what is told of a question
 CANDIDATES = 50  # memories that hold the words of a question best, besides those of a neighbourhood
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #e366cf84
 @loop("i8** i8** i8** i8** i8 i4+ ?* f4* f8 f8")
-def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passing, asked, mean, spread):  # type: ignore[no-untyped-def]
+def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passing, unit, mean, spread):  # type: ignore[no-untyped-def]
     "Score a neighbourhood by words and meaning; returns known terms, touched units, the highest sum elsewhere, and that of all terms."
     words, meaning, numbers = F4(buffer, WORDS), F4(buffer, MEANING), I8(buffer, NUMBERS)
     where, member = I4(buffer, WHERE), I4(buffer, MEMBER)
@@ -178,7 +178,7 @@ def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passi
     meaning[:] = 0
     for u in range(len(where)):
         words[member[u]] = max(words[member[u]], heard[u] / whole)
-    COMPARE_VECTORS(meaning, F44(buffer, ROWS), I4(buffer, OWNER), asked, mean, spread)
+    COMPARE_VECTORS(meaning, F44(buffer, ROWS), I4(buffer, OWNER), unit, mean, spread)
     for j in range(len(words) if len(passing) else 0):
         if numbers[j] >= len(passing) or not passing[numbers[j]]:
             words[j] = meaning[j] = 0
@@ -304,14 +304,14 @@ def ADD_CANDIDATES(buffer, place, index, segments, wanted, n, most, touched, cei
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #9a045490
 @loop("i8** i8** i8** i8** i8** i4* i8 i8 f8 f4* f8 f8 i4* f8*")
-def RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, wanted, n, touched, ceiling, asked, mean, spread, named, told):  # type: ignore[no-untyped-def]
+def RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, wanted, n, touched, ceiling, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
     "Add candidates, compare their vectors, and rank all; returns how many there are, the highest sum left, and how many are the best."
     end, left = ADD_CANDIDATES(buffer, place, index, segments, wanted, n, CANDIDATES, touched, ceiling)
     new, seqs = F4(buffer, MEANING)[n:end], I8(buffer, SEQ)[n:end]
     if len(vectors) > 3:  # their codes
-        STAND_OUT_BY_CODE(new, seqs, vectors, asked, mean, spread)
+        CODED_Z_SCORES(new, seqs, vectors, unit, mean, spread)
     else:
-        STAND_OUT(new, seqs, I4(vectors, FIRST), I4(vectors, COUNT), F44(vectors, VECTORS), asked, mean, spread)
+        Z_SCORES(new, seqs, I4(vectors, FIRST), I4(vectors, COUNT), F44(vectors, VECTORS), unit, mean, spread)
     return end, left, RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, end)
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #4074ec75
@@ -358,8 +358,8 @@ def RECALL(tables, wanted, passing, vector, measured, named, told):  # type: ign
     "Answer a question; returns its slot, -1 for none, the mean and spread of its cosines, and what `SEARCH_SLOT` returns."
     model, level, unit, tail_bound = I88(tables, MEASURED), measured[0], measured[1], F8(tables, TAIL_BOUNDS)
     figures = F8(model, FIGURES)
-    mean, spread = ASK(level, unit, vector, F4(model, AXIS), F4(model, MIDDLE), I11(model, CODES), figures[0], figures[1])
-    slot, cosine = NEAREST(F44(tables, SUBJECTS), unit)
+    mean, spread = MEASURE_QUERY(level, unit, vector, F4(model, AXIS), F4(model, MIDDLE), I11(model, CODES), figures[0], figures[1])
+    slot, cosine = NEAREST_VECTOR(F44(tables, SUBJECTS), unit)
     if (cosine - mean) / spread < told[LEAST]:
         return -1, mean, spread, -1, 0, False
     n, looks, stands = SEARCH_SLOT(tables, slot, tail_bound[slot], wanted, passing, unit, mean, spread, named, told)

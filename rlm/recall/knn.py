@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..store.sqlite.edges import Floats, Ints
-from ..store.meaning import StoredVectors
-from ..store.vector_codes import centred
+from ..search.vector.stored_vectors import StoredVectors
+from ..search.vector.quantizer import center
 
 # %% ../../nbs/40_recall/04_knn.ipynb #fe2cf2cc
 BLOCK_CELLS = 25_000_000  # cosines held at a time by a thread: 100 MB
@@ -44,7 +44,7 @@ def normalized_vectors(source: StoredVectors,  # vectors of a namespace
     "Read one vector for each memory of a namespace; for a memory of several vectors their mean direction."
     seqs, rows = [np.zeros(0, np.int64)], [np.zeros((0, len(source.mean)), np.float32)]
     for seq, _, vectors in source.batches():
-        unit, first = centred(vectors, source.mean), np.flatnonzero(np.diff(seq, prepend=-1))
+        unit, first = center(vectors, source.mean), np.flatnonzero(np.diff(seq, prepend=-1))
         total = np.add.reduceat(unit, first, axis=0) if len(first) else unit
         length = np.sqrt(np.einsum("ij,ij->i", total, total))
         seqs.append(seq[first])

@@ -15,16 +15,16 @@ from ..core.compiled import Table
 from .acceptance_bound import LocalAnswer, cue_bound, tail_bound
 from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHOLE, WORKSPACE
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
-from ..store.asked import DEVIATIONS, Asked
+from ..search.query_vector import TAIL_Z, MeasuredQuery
 from ..store.protocols import MAX_TERMS
-from ..search.query_features import Cues
-from ..search.search_index import SearchIndex
+from ..search.query_features import QueryFeatures
+from ..search.namespace_index import IndexView, NamespaceIndex
 from ..search.lexical.postings import Segment
-from ..search.ranked_list import EQUAL, Best
-from ..search.fusion import FEW, NO_BOOLS, chance, named_in, other_script
-from ..search.score_weights import MIX, PARTS, Mix
-from ..store.vector_hits import State
-from ..store.vector_loops import CODED
+from ..search.ranked_list import SCORE_EPSILON, RankedList
+from ..search.fusion import KERNEL_TOP_K, NO_BOOLS, chance_z_score, named_speaker_ids, foreign_script
+from ..search.score_weights import DEFAULT_WEIGHTS, PARTS, ScoreWeights
+from ..search.vector.vector_segments import IndexState
+from ..search.vector.similarity_kernels import CODE_TABLE
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #46a96a88
 MISSING_UNITS = 1000  # units that are gone and are looked up one by one; of more, an array tells whether each is there
@@ -41,91 +41,88 @@ class KernelTables:
     "Hold the tables of what the kernels read: workspace, index, segments, measure and vectors, as long as they are where they were."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         sizes = (POSTINGS, "i4"), (POSTINGS, "f4"), (1 << (2 * POSTINGS + 64).bit_length(), "i2"), (MAX_TERMS, "f4"), (MAX_TERMS, "?")
         self.index = index
         self.workspace = tuple(np.zeros(n, kind) for n, kind in sizes)  # whole numbers of two bytes count the units that are touched
         self.output = _output_arrays(0)
         self.question_shape: tuple[int, ...] | None = None  # of a question's vector; None: nothing can be compared
-        self._as_of: tuple[Any, ...] = ("", 0), None, None  # where the index stood, what each part was worth, and its segments
+        self._view: IndexView | None = None  # view of the index that was written down; None: nothing, or not all of it
         self._places: tuple[Any, ...] = ()
         self._tables, self._arrays = tuple[Table, ...](), tuple[Any, ...]()
         self._segments: dict[int, tuple[Segment, Table]] = {}
         self._model: tuple[Any, Any] = None, _NO_PLACES
         self._vectors: Table | None = None  # None: kernels can't read them
-        self._state: State | None = None  # of the index of vectors, if not all are in memory
+        self._state: IndexState | None = None  # of the index of vectors, if not all are in memory
         self._gone: tuple[int, int, Any] = 0, 0, _NO_UNITS  # numbering, number of memories that are gone, and their units
 
     @property
     def intact(self) -> bool:
         "Return False if the file that vectors were read from was overwritten, as an erasure does."
-        return self.index.meaning.intact if self._state is None else self._state.base.intact()
+        return self.index.semantic.is_valid if self._state is None else self._state.base.is_valid()
 
     def are_current(self) -> bool:
-        "Tell whether everything lies where it was written down that it does."
-        index, (position, mix, segments), state = self.index, self._as_of, self._state
-        return (position is index.position and mix is index.mix and segments is index.lexical.segments and position[0] != ""
-                and (state is None or index.meaning.state is state))
+        "Tell whether the index holds what was written down."
+        return self._view is not None and self._view is self.index.view()
 
     def places(self,
                size: int = 0,  # memories of a neighbourhood, at most
                ) -> tuple[Any, ...]:
         "Return workspace, index, segments, measure and vectors, with room for as many answers; written anew if need be."
         if len(self.output[0]) < size + CANDIDATES or not self.are_current():
-            now = self.index.position, self.index.mix, self.index.lexical.segments
-            self._as_of = ("", 0), None, None  # should this be interrupted, it begins anew
-            self._write_down(size + CANDIDATES)
-            self._as_of = now
+            self._view = None  # should this be interrupted, it begins anew
+            view = self.index.view()
+            self._write_down(view, size + CANDIDATES)
+            self._view = view
         return self._places
 
-    def _write_down(self, room: int) -> None:
+    def _write_down(self, view: IndexView, room: int) -> None:
         if len(self.output[0]) < room:
             self.output = _output_arrays(room)
-        self._tables = *self._index_tables(), *self._segment_tables()  # the index knows where it stands, and it is not where it was
+        self._tables = *self._index_tables(view), *self._segment_tables(view)  # the index knows where it stands, and it is not where it was
         segments = np.concatenate([t.places for t in self._tables[2:]] or [_NO_PLACES])
-        self._vectors, self._state = self._vector_table()
+        self._vectors, self._state = self._vector_table(view)
         vectors = _NO_PLACES if self._vectors is None else self._vectors.places
-        self._places = self._tables[0].places, self._tables[1].places, segments, self._measure_places(), vectors
+        self._places = self._tables[0].places, self._tables[1].places, segments, self._measure_places(view), vectors
 
-    def _index_tables(self) -> tuple[Table, ...]:
+    def _index_tables(self, view: IndexView) -> tuple[Table, ...]:
         "Return tables of the workspace and the index: its arrays with the room that they have to grow, so that they seldom lie elsewhere."
-        lexical, columns = self.index.lexical, self.index.catalogue.columns
-        now = self.index.numbering, lexical.docs.size - lexical.docs.live
+        docs, columns = view.docs, view.metadata.columns
+        now = view.doc_id_epoch, docs.size - docs.live
         if self._gone[:2] != now:
-            self._gone = *now, np.flatnonzero(~lexical.docs.alive.values).astype(np.int32)
+            self._gone = *now, np.flatnonzero(~docs.alive.values).astype(np.int32)
         few = len(gone := self._gone[2]) <= MISSING_UNITS
-        arrays = (self.index.blank(), *self.workspace[3:], self.index.weights(), *self.output,
-                  lexical.document_frequencies.buffer, lexical.docs.passage_doc.buffer, NO_BOOLS if few else lexical.docs.alive.buffer,
+        arrays = (self.index.scorer.session_buffer(), *self.workspace[3:], self.index.scorer.weights(), *self.output,
+                  view.document_frequencies.buffer, docs.passage_doc.buffer, NO_BOOLS if few else docs.alive.buffer,
                   *(columns[name].buffer for name in COLUMNS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(arrays, self._arrays, strict=True)):
             self._arrays = arrays
             self._tables = Table(WORKSPACE, (*self.workspace[:3], *arrays[:10])), Table(INDEX, arrays[10:])
         return self._tables[:2]
 
-    def _segment_tables(self) -> list[Table]:
+    def _segment_tables(self, view: IndexView) -> list[Table]:
         "Return a table for each segment; segments never change, and most of them are known."
-        known, now = self._segments, self.index.lexical.segments
+        known, now = self._segments, view.segments
         self._segments = {id(s): known.get(id(s)) or (s, Table(SEGMENT, (s.terms, s.starts, s.passage, s.impact))) for s in now}
         return [table for _, table in self._segments.values()]
 
-    def _measure_places(self) -> Any:
+    def _measure_places(self, view: IndexView) -> Any:
         "Return where what questions are measured against lies; nowhere, if nothing can be compared."
-        if (measure := self.index.meaning.measure()) is None:
+        if (measure := view.background) is None:
             self._model, self.question_shape = (None, _NO_PLACES), None
         elif self._model[0] is None or self._model[0].arrays[2] is not measure[2].codes:
             axis, mean, sample, related = measure
-            table = Table(MODEL, (axis, mean, sample.codes, np.array([sample.step, related / DEVIATIONS])))
+            table = Table(MODEL, (axis, mean, sample.codes, np.array([sample.step, related / TAIL_Z])))
             self._model, self.question_shape = (table, table.places), mean.shape
         return self._model[1]
 
-    def _vector_table(self) -> tuple[Table | None, State | None]:
+    def _vector_table(self, view: IndexView) -> tuple[Table | None, IndexState | None]:
         "Return a table of all vectors, or of their codes; and the state that these are of."
-        meaning = self.index.meaning
-        if (whole := meaning.whole) is not None:
-            return Table(WHOLE, whole), None
-        state, coded = meaning.state, meaning.coded
-        return (None, state) if coded is None else (Table(CODED, coded[1]), coded[0])
+        if view.dense_vectors is not None:
+            return Table(WHOLE, view.dense_vectors), None
+        state, coded = view.vector_state, view.vector_codes
+        return (None, state) if coded is None else (Table(CODE_TABLE, coded[1]), coded[0])
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #eb969222
 class SlotBuffers(NamedTuple):
@@ -155,7 +152,7 @@ class LocalKernel:
     "Answer a question in one compiled call, where that can be done."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self.tables = index, KernelTables(index)
         self._figures: dict[tuple[int, int, float, float], tuple[Any, ...]] = {}
@@ -171,32 +168,32 @@ class LocalKernel:
     def run(self,
             around: SlotBuffers,       # slots and their neighbourhoods
             terms: Collection[str],  # words of the question
-            cues: Cues,              # what it names besides
+            features: QueryFeatures,              # what it names besides
             vector: Any,             # its vector, as the model made it
             k: int,                  # number of memories wanted
             passing: Any,            # by number in the index: which memories may be found; None: all
             relevance: float,        # standard deviations that a question must be nearer to a slot than to memories at large
             margin: float,           # how far the last hit must be above what others may reach
-            ) -> tuple[Asked | None, LocalAnswer | None]:
+            ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if it is left to numpy."
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)
-        if run is None or cues.dates or rows.shape != around.shape or not 0 < k <= FEW or len(terms) > MAX_TERMS:
+        if run is None or features.dates or rows.shape != around.shape or not 0 < k <= KERNEL_TOP_K or len(terms) > MAX_TERMS:
             return None, None
         joined = self._joined
         table = joined[3] if joined[2] == k and self._is_joined(around) else self._join(around, k)
         if table is None:
             return None, None
-        measured, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
+        vectors, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
         slot, mean, spread, n, steps, conclusive = run(
-            table.places, self.index.lexical.term_ids(terms), may, rows, measured, *self._question_figures(cues, k, relevance, margin))
-        asked = Asked(measured[0], measured[1], mean, spread)
+            table.places, self.index.lexical.term_ids(terms), may, rows, vectors, *self._question_figures(features, k, relevance, margin))
+        measured = MeasuredQuery(vectors[0], vectors[1], mean, spread)
         if conclusive and (steps < 2 or self.tables.intact):
-            return asked, LocalAnswer(Best(PARTS, self.tables.output[1][:n].copy()), around.names[slot])
-        asked.vector.flags.writeable = False  # what is computed from it now will be wanted again
+            return measured, LocalAnswer(RankedList(PARTS, self.tables.output[1][:n].copy()), around.names[slot])
+        measured.vector.flags.writeable = False  # what is computed from it now will be wanted again
         if slot < 0:
-            return asked, LocalAnswer(declined="no subject fits")
+            return measured, LocalAnswer(declined="no subject fits")
         why = "being erased" if conclusive else "too few" if n < k else "too weak"
-        return asked, LocalAnswer(slot=around.names[slot], declined=why) if steps > 1 else None
+        return measured, LocalAnswer(slot=around.names[slot], declined=why) if steps > 1 else None
 
     def _is_joined(self, around: SlotBuffers) -> bool:
         return self._joined[0] is around and self._joined[1] is self.tables._places and self.tables.are_current()
@@ -204,7 +201,7 @@ class LocalKernel:
     def _join(self, around: SlotBuffers, k: int) -> Table | None:
         "Write everything that the kernel reads into one table; None: it can't compare a question with anything."
         places = self.tables.places(around.most)
-        fits = around.names and around.shape == self.tables.question_shape and isinstance(self.index.mix, Mix)
+        fits = around.names and around.shape == self.tables.question_shape and isinstance(self.index.scorer.ranker, ScoreWeights)
         left = [self.index.lexical.documents - (0 if b is None else b.size) for b in around.buffers]
         bounds = np.array([tail_bound(k, n) if n > 0 else -np.inf for n in left])
         arrays = around.places.reshape(-1, 3), around.slots, bounds, *places
@@ -213,21 +210,21 @@ class LocalKernel:
         self._joined = around, places, k, Table(ALL, arrays) if fits else None
         return self._joined[3]
 
-    def _question_figures(self, cues: Cues, k: int, relevance: float, margin: float) -> tuple[Any, ...]:
+    def _question_figures(self, features: QueryFeatures, k: int, relevance: float, margin: float) -> tuple[Any, ...]:
         "Return the speakers that a question names, and figures: how many are wanted, when scores are equal …, what must be reached."
-        plain = not (cues.speakers or cues.dates or cues.when)
-        if plain and (known := self._figures.get((cues.script, k, relevance, margin))) is not None:
+        plain = not (features.speakers or features.dates or features.when)
+        if plain and (known := self._figures.get((features.script, k, relevance, margin))) is not None:
             return known
-        c, other = self.index.catalogue, other_script(self.index.catalogue, cues)
-        scale = MIX.words, MIX.meaning, self.index.usual.evidence
-        figures = self.index.lexical.documents, k, EQUAL, *scale, other, chance(c.scripts[other]), cues.when
-        found = named_in(cues), np.array((*figures, relevance, margin + cue_bound(cues)), np.float64)
+        c, other = self.index.metadata, foreign_script(self.index.metadata, features)
+        scale = DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.index.scorer.linear_weights.evidence
+        figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.when
+        found = named_speaker_ids(features), np.array((*figures, relevance, margin + cue_bound(features)), np.float64)
         if plain:
-            self._figures[cues.script, k, relevance, margin] = found
+            self._figures[features.script, k, relevance, margin] = found
         return found
 
     def _renew_figures(self) -> None:
         "Compute the last figures anew: what is asked next is likely to be of a kind that was asked before."
         before, self._figures = list(self._figures)[-3:], {}
         for script, k, relevance, margin in before:
-            self._question_figures(Cues(script=script), k, relevance, margin)
+            self._question_figures(QueryFeatures(script=script), k, relevance, margin)

@@ -17,16 +17,17 @@ from .kernels import CANDIDATES
 from .local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
 from .working_memory import Slot, WorkingMemory
-from ..store.asked import Asked
+from ..search.query_vector import MeasuredQuery
 from ..store.protocols import MAX_TERMS
-from ..search.query_features import Cues
-from ..search.candidates import Passing, Query
-from ..search.search_index import SearchIndex
-from ..store.meaning import StoredVectors
-from ..search.ranked_list import Best
-from ..search.fusion import TRUE, Candidates
-from ..search.score_weights import MIX, Mix
-from ..store.vector_codes import centred_one
+from ..search.query_features import QueryFeatures
+from ..search.candidates import AllowedDocs, Query
+from ..search.namespace_index import NamespaceIndex
+from ..search.searcher import Searcher
+from ..search.vector.stored_vectors import StoredVectors
+from ..search.ranked_list import RankedList
+from ..search.fusion import EXACT, Candidates
+from ..search.score_weights import DEFAULT_WEIGHTS, ScoreWeights
+from ..search.vector.quantizer import center_one
 
 SEARCHES = 2  # searches of everything whose candidates are remembered for a slot
 STEADY = 0.95  # cosine of a slot to where it lay, from which on what is nearest to it is taken to be what it was
@@ -36,7 +37,7 @@ _NOTHING = np.zeros(0, np.int64)
 class LocalRanking(NamedTuple):
     "Hold the best of a neighbourhood, and what words may give to a memory that was not scored."
 
-    ranked: Best  # memories, best first, with those equal to the last
+    ranked: RankedList  # memories, best first, with those equal to the last
     left: float  # what words give, at most, to a memory that was not scored, over the ceiling
     size: int  # memories that were scored
     postings: PostingScores  # sums of the postings, for the second step
@@ -47,42 +48,43 @@ class NeighbourhoodRanker:
     "Rank a neighbourhood, and with it the memories elsewhere that hold a question's words best."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self.lexical = index, LexicalCandidates(index)
 
     def rank(self,
              around: Neighbourhood,  # memories of the subject
              terms: list[str],       # words of the question, in a moment of the index
-             cues: Cues,             # what it names besides
-             asked: Asked | None,    # its vector, measured
+             features: QueryFeatures,             # what it names besides
+             measured: MeasuredQuery | None,    # its vector, measured
              k: int,                 # number of memories wanted
              passing: Any = None,    # by number in the index: which memories may be found; None: all
              ) -> LocalRanking:
         "Rank the memories of a neighbourhood."
         postings = self.lexical.score(terms, around.units, passing)
-        scored = around.candidates(postings.inside, asked, passing)
-        return LocalRanking(self.index.rank(cues, scored, k), postings.left, len(scored.numbers), postings, scored)
+        scored = around.candidates(postings.inside, measured, passing)
+        return LocalRanking(self.index.scorer.rank(features, scored, k), postings.left, len(scored.docs), postings, scored)
 
     def rank_with_matches(self,
                           first: LocalRanking,  # ranking of the neighbourhood
-                          cues: Cues,           # what the question names besides its words
-                          asked: Asked | None,  # its vector, measured
+                          features: QueryFeatures,           # what the question names besides its words
+                          measured: MeasuredQuery | None,  # its vector, measured
                           k: int,               # number of memories wanted
                           ) -> LocalRanking:
         "Rank the same memories together with those elsewhere that hold the words best."
         found, here = self.lexical.best(first.postings, CANDIDATES), first.scored
-        meaning = self.index.meaning.among(asked, self.index.catalogue["seq"][found.numbers])
-        numbers, words = np.concatenate((here.numbers, found.numbers)), np.concatenate((here.words, found.scores))
-        every = Candidates(numbers, words, np.concatenate((here.meaning, meaning)), TRUE)
-        return LocalRanking(self.index.rank(cues, every, k), found.left, len(numbers), first.postings, every)
+        semantic = self.index.semantic
+        meaning = semantic.z_scores(measured, self.index.metadata["seq"][found.docs], exact=semantic.is_dense)
+        numbers, words = np.concatenate((here.docs, found.docs)), np.concatenate((here.words, found.scores))
+        every = Candidates(numbers, words, np.concatenate((here.meaning, meaning)), EXACT)
+        return LocalRanking(self.index.scorer.rank(features, every, k), found.left, len(numbers), first.postings, every)
 
 # %% ../../nbs/40_recall/17_local_search.ipynb #87cfebe2
 class NeighbourhoodCache:
     "Make the neighbourhoods of slots when they are needed, and keep them while they hold."
 
     def __init__(self,
-                 index: SearchIndex,          # the namespace's index
+                 index: NamespaceIndex,          # the namespace's index
                  manager: CheckpointManager,  # centres of the neighbourhoods
                  ) -> None:
         self.index, self.manager = index, manager
@@ -100,11 +102,11 @@ class NeighbourhoodCache:
 
     def vectors(self) -> TrueVectors | None:
         "Return the true vectors of the namespace; None: it has none."
-        stamp = self.index.meaning.stamp
+        stamp = self.index.semantic.stamp
         if stamp is None:
             self._vectors = None
         elif self._vectors is None or self._vectors.source.stamp is not stamp:
-            self._vectors = TrueVectors(StoredVectors(self.index.backend, stamp, self.index.namespace), self.index.meaning)
+            self._vectors = TrueVectors(StoredVectors(self.index.storage, stamp, self.index.namespace), self.index.semantic)
         return self._vectors
 
     def get(self,
@@ -194,10 +196,10 @@ class NeighbourhoodCache:
               ) -> SlotBuffers:
         "Return the neighbourhoods that are made, side by side."
         known = self._table
-        if known is None or known.slots is not memory.matrix or known.numbering != self.index.numbering:
+        if known is None or known.slots is not memory.matrix or known.numbering != self.index.doc_id_epoch:
             slots = [memory.slots[name] for name in memory.names]
             buffers = [self._made[s.slot_id][1].buffers if self.is_made(s) and self.manager.of(s) else None for s in slots]
-            known = self._table = slot_buffers(memory.names, memory.matrix, buffers, self.index.numbering)
+            known = self._table = slot_buffers(memory.names, memory.matrix, buffers, self.index.doc_id_epoch)
         return known
 
     def _nearest_to(self, slot: Slot) -> Ints | None:
@@ -205,17 +207,17 @@ class NeighbourhoodCache:
         source = self.vectors()
         if slot.embedding is None or source is None or len(slot.embedding) != len(source.source.mean):
             return None
-        size, mean = self.index.catalogue["seq"].size, source.source.mean
+        size, mean = self.index.metadata["seq"].size, source.source.mean
         subject, where, then, near = self._nearest.get(slot.slot_id, ("", slot.embedding, 0, _NOTHING))
         if subject != slot.context_hash or where @ slot.embedding < STEADY or not then <= size < then + self.manager.limit:
-            near = self.index.meaning.nearest(Asked(mean + slot.embedding, slot.embedding, 0.0, 1.0), self.manager.limit)
+            near = self.index.semantic.nearest(MeasuredQuery(mean + slot.embedding, slot.embedding, 0.0, 1.0), self.manager.limit)
             self._nearest[slot.slot_id] = slot.context_hash, slot.embedding, size, near
         return near
 
     def _order(self) -> Ints:
         "Return all memories, ascending."
         if self._ordered[0] is not self.index.position or not self._ordered[0][0]:
-            self._ordered = self.index.position, np.flatnonzero(self.index.catalogue.place.values)
+            self._ordered = self.index.position, np.flatnonzero(self.index.metadata.seq_to_doc.values)
         return self._ordered[1]
 
 
@@ -231,12 +233,13 @@ class LocalizedSearchEngine:
     "Search around the checkpoints of the subject that a question belongs to."
 
     def __init__(self,
-                 index: SearchIndex,          # the namespace's index
+                 searcher: Searcher,          # the namespace's search
                  manager: CheckpointManager,  # checkpoints of the slots
                  relevance: float = RELEVANCE,  # standard deviations that a question must be nearer to a slot than to memories at large
                  margin: float = MARGIN,        # how far the last hit must be above what others may reach
                  ) -> None:
-        self.index, self.manager, self.relevance, self.margin = index, manager, relevance, margin
+        self.searcher, self.index = searcher, (index := searcher.index)
+        self.manager, self.relevance, self.margin = manager, relevance, margin
         self.neighbourhoods, self.ranker, self.kernel = NeighbourhoodCache(index, manager), NeighbourhoodRanker(index), LocalKernel(index)
 
     def prepare(self,
@@ -248,73 +251,74 @@ class LocalizedSearchEngine:
     def search(self,
                memory: WorkingMemory,     # slots that are in mind
                terms: Sequence[str],      # words of the question
-               cues: Cues,                # what it names besides
+               features: QueryFeatures,                # what it names besides
                vector: Any,               # its vector by the store's model; None: it has none
                top_k: int,                # number of memories wanted
-               passing: Passing | None,   # memories that may be found; None: all
-               ) -> tuple[Asked | None, LocalAnswer | None]:
+               passing: AllowedDocs | None,   # memories that may be found; None: all
+               ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if one compiled call can't give it."
         if vector is None:
             return None, None
-        if cues.speakers or len(terms) > MAX_TERMS:
-            terms = self.index.wanted(cues, terms)
-        numbers = None if passing is None else passing.numbers
-        return self.kernel.run(self.neighbourhoods.table(memory), terms, cues, vector, top_k, numbers, self.relevance, self.margin)
+        if features.speakers or len(terms) > MAX_TERMS:
+            terms = self.searcher.candidates.search_terms(features, terms)
+        numbers = None if passing is None else passing.mask
+        return self.kernel.run(self.neighbourhoods.table(memory), terms, features, vector, top_k, numbers, self.relevance, self.margin)
 
     def search_with_checkpoints(self,
                                 query: Query,              # question, in a moment of the index
-                                asked: Asked | None,       # its vector, measured; None: it has none
+                                measured: MeasuredQuery | None,       # its vector, measured; None: it has none
                                 slots: WorkingMemory,      # slots that are in mind
                                 top_k: int = 10,           # number of memories wanted
-                                passing: Passing | None = None,  # memories that may be found; None: all
+                                passing: AllowedDocs | None = None,  # memories that may be found; None: all
                                 ) -> LocalAnswer:
         "Return the best of a neighbourhood and of those who hold the words, if they are conclusive; never of anything else."
-        return self.search_slot(self.slot_of(slots, asked), query, self.index.cues(query.text), asked, top_k, passing)
+        features = self.index.scorer.query_features(query.text)
+        return self.search_slot(self.slot_of(slots, measured), query, features, measured, top_k, passing)
 
     def slot_of(self,
                 memory: WorkingMemory,  # slots that are in mind
-                asked: Asked | None,    # question, measured; None: it has no vector
+                measured: MeasuredQuery | None,    # question, measured; None: it has no vector
                 ) -> Slot | None:
         "Return the slot that a question belongs to, None: to none; without vectors, the one that was used last."
-        if asked is None:
+        if measured is None:
             return max(memory.slots.values(), key=lambda s: (s.last_used_at, s.uses, s.slot_id), default=None)
-        nearest = memory.nearest(asked.unit)
-        if nearest is None or (nearest[1] - asked.mean) / asked.spread < self.relevance:
+        nearest = memory.nearest(measured.unit)
+        if nearest is None or (nearest[1] - measured.mean) / measured.spread < self.relevance:
             return None
         return memory.slots[nearest[0]]
 
     def search_slot(self,
                     slot: Slot | None,         # slot that the question belongs to; None: to none
                     query: Query,              # question, in a moment of the index
-                    cues: Cues,                # what it names besides its words
-                    asked: Asked | None,       # its vector, measured; None: it has none
+                    features: QueryFeatures,                # what it names besides its words
+                    measured: MeasuredQuery | None,       # its vector, measured; None: it has none
                     top_k: int,                # number of memories wanted
-                    passing: Passing | None,   # memories that may be found; None: all
+                    passing: AllowedDocs | None,   # memories that may be found; None: all
                     ) -> LocalAnswer:
         "Search the neighbourhood of a slot, in two steps."
         if slot is None or not self.manager.of(slot):
             return LocalAnswer(slot="" if slot is None else slot.slot_id, declined="no subject fits" if slot is None else "no checkpoint")
-        if not isinstance(self.index.mix, Mix):
+        if not isinstance(self.index.scorer.ranker, ScoreWeights):
             return LocalAnswer(slot=slot.slot_id, declined="learned ranking")
-        terms, numbers = self.index.wanted(cues, query.terms), None if passing is None else passing.numbers
+        terms, numbers = self.searcher.candidates.search_terms(features, query.terms), None if passing is None else passing.mask
         around, name, k = self.neighbourhoods.get_possibly_stale(slot), slot.slot_id, top_k
-        first, documents = self.ranker.rank(around, terms, cues, asked, k, numbers), self.index.lexical.documents
-        bound = self.margin + cue_bound(cues) + tail_bound(k, documents - first.size)
-        if first.ranked and (first.size >= documents or is_conclusive(first.ranked, k, bound + MIX.words * first.left)):
+        first, documents = self.ranker.rank(around, terms, features, measured, k, numbers), self.index.lexical.documents
+        bound = self.margin + cue_bound(features) + tail_bound(k, documents - first.size)
+        if first.ranked and (first.size >= documents or is_conclusive(first.ranked, k, bound + DEFAULT_WEIGHTS.words * first.left)):
             return LocalAnswer(first.ranked, name)
-        second = self.ranker.rank_with_matches(first, cues, asked, k)
-        if not self.index.meaning.intact:
+        second = self.ranker.rank_with_matches(first, features, measured, k)
+        if not self.index.semantic.is_valid:
             return LocalAnswer(slot=name, declined="being erased")
-        if is_conclusive(second.ranked, k, bound + MIX.words * second.left):
+        if is_conclusive(second.ranked, k, bound + DEFAULT_WEIGHTS.words * second.left):
             return LocalAnswer(second.ranked, name)
         return LocalAnswer(slot=name, declined="too few" if len(second.ranked) < k else "too weak")
 
     def unit_of(self,
                 vector: Any,  # vector of a question, by the store's model; None: it has none
                 ) -> Floats | None:
-        "Return where a question lies, centred, of length 1: `Asked.unit`, for less than it takes to measure a question."
+        "Return where a question lies, centred, of length 1: `MeasuredQuery.unit`, for less than it takes to measure a question."
         vectors = None if vector is None else self.neighbourhoods.vectors()
-        return None if vectors is None else centred_one(vectors.source.stamp.calibration.level(vector), vectors.source.mean)
+        return None if vectors is None else center_one(vectors.source.stamp.calibration.level(vector), vectors.source.mean)
 
     def centre_of(self,
                   seqs: Ints,  # memories

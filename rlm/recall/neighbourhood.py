@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
-from ..store.asked import Asked
-from ..search.metadata_table import Catalogue
-from ..search.search_index import SearchIndex
+from ..search.query_vector import MeasuredQuery
+from ..search.metadata_table import MetadataTable
+from ..search.namespace_index import NamespaceIndex
 from ..search.lexical.doc_table import best_passages
-from ..store.meaning import Meaning, StoredVectors
+from ..search.semantic_index import SemanticIndex
+from ..search.vector.stored_vectors import StoredVectors
 from ..search.lexical.query_plan import QueryPlan
-from ..search.fusion import TRUE, Candidates
-from ..store.vector_codes import centred
+from ..search.fusion import EXACT, Candidates
+from ..search.vector.quantizer import center
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -38,15 +39,15 @@ class TrueVectors:
 
     def __init__(self,
                  source: StoredVectors,  # vectors in the store
-                 meaning: Meaning,       # the index's, which has all of them in memory while they are few
+                 semantic: SemanticIndex,      # the index's, which has all of them in memory while they are few
                  ) -> None:
-        self.source, self.meaning, self._kept = source, meaning, dict[int, Floats]()
+        self.source, self.semantic, self._kept = source, semantic, dict[int, Floats]()
 
     def stacked(self,
                 seqs: Ints,  # memories, ascending
                 ) -> tuple[Floats, Units]:
         "Return the vectors of memories, (n, dim), and for each vector the position of its memory."
-        if (here := self.meaning.vectors(seqs)) is not None:
+        if (here := self.semantic.dense_vectors(seqs)) is not None:
             return here
         each = [np.zeros((0, len(self.source.mean)), np.float32), *self.of(seqs)]
         return np.concatenate(each), np.repeat(np.arange(len(seqs), dtype=np.int32), [len(rows) for rows in each[1:]])
@@ -59,7 +60,7 @@ class TrueVectors:
             if len(self._kept) > VECTOR_CACHE_SIZE:
                 self._kept, missing = {}, seqs.tolist()
             held, _, vectors = self.source.vectors_of(missing)
-            rows = centred(vectors, self.source.mean)
+            rows = center(vectors, self.source.mean)
             starts, ends = held.searchsorted(missing), held.searchsorted(missing, "right")
             self._kept |= {s: rows[a:b] for s, a, b in zip(missing, starts.tolist(), ends.tolist(), strict=True)}
         return [self._kept[s] for s in seqs.tolist()]
@@ -79,7 +80,7 @@ class KernelBuffers:
     "Hold facts about the memories of a neighbourhood, with room for candidates, as the kernels read them."
 
     def __init__(self,
-                 c: Catalogue,    # facts of all memories
+                 c: MetadataTable,    # facts of all memories
                  numbers: Ints,   # (n,) memories, by their numbers in the index
                  units: Units,    # their units
                  first: Values,   # by unit: whether it is the first of its memory
@@ -87,24 +88,24 @@ class KernelBuffers:
                  owner: Units,    # position of the memory of each vector
                  ) -> None:
         self.size, room = len(numbers), len(numbers) + CANDIDATES
-        self.numbers, facts = np.zeros(room, np.int64), [np.zeros(room, c[name].dtype) for name in COLUMNS]
-        for column, values in zip((self.numbers, *facts), (numbers, *(c[name][numbers] for name in COLUMNS)), strict=True):
+        self.docs, facts = np.zeros(room, np.int64), [np.zeros(room, c[name].dtype) for name in COLUMNS]
+        for column, values in zip((self.docs, *facts), (numbers, *(c[name][numbers] for name in COLUMNS)), strict=True):
             column[:self.size] = values
         words, meaning = np.zeros((2, room), np.float32)
         member = np.cumsum(first, dtype=np.int32) - np.int32(1)
-        self.places = Table(BUFFER, (words, meaning, self.numbers, *facts, units, member, rows, owner))
+        self.places = Table(BUFFER, (words, meaning, self.docs, *facts, units, member, rows, owner))
 
 
 class Neighbourhood:
     "Hold some memories, ready to be scored: their numbers, units and true vectors."
 
     def __init__(self,
-                 index: SearchIndex,         # the namespace's index, in step
+                 index: NamespaceIndex,         # the namespace's index, in step
                  source: TrueVectors | None,  # their vectors; None: there are none
                  seqs: Ints,                 # memories; those that are not in the index are passed over
                  ) -> None:
-        numbers = index.catalogue.numbers(np.unique(seqs))
-        self.index, self.numbers, self.seqs = index, numbers, index.catalogue["seq"][numbers].astype(np.int64)
+        numbers = index.metadata.docs(np.unique(seqs))
+        self.index, self.docs, self.seqs = index, numbers, index.metadata["seq"][numbers].astype(np.int64)
         none = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
         self.rows, self.owner = none if source is None else source.stacked(self.seqs)  # vectors, and positions of their memories
         self._one_each = len(self.owner) == len(numbers) and bool((self.owner[1:] > self.owner[:-1]).all())
@@ -112,42 +113,42 @@ class Neighbourhood:
         docs, first = index.lexical.docs.passage_doc.values[self.units], np.ones(len(self.units), bool)
         np.not_equal(docs[1:], docs[:-1], out=first[1:])
         self._starts = None if len(docs) == len(numbers) else np.flatnonzero(first)
-        self.members, self._numbering = frozenset(self.seqs.tolist()), index.numbering
-        self.buffers = KernelBuffers(index.catalogue, numbers, self.units, first, self.rows, self.owner)
+        self.members, self._numbering = frozenset(self.seqs.tolist()), index.doc_id_epoch
+        self.buffers = KernelBuffers(index.metadata, numbers, self.units, first, self.rows, self.owner)
 
     @property
     def current(self) -> bool:
         "Tell whether the index still has these memories under these numbers."
-        return self.index.numbering == self._numbering
+        return self.index.doc_id_epoch == self._numbering
 
     def unchanged(self) -> bool:
         "Tell whether all memories are what they were: one that is different has got another number, one that is gone has none."
-        return bool((self.index.catalogue.place.values[self.seqs] == self.numbers + 1).all())
+        return bool((self.index.metadata.seq_to_doc.values[self.seqs] == self.docs + 1).all())
 
     def z_scores(self,
-                 asked: Asked | None,  # question, measured; None: it has no vector
+                 measured: MeasuredQuery | None,  # question, measured; None: it has no vector
                  ) -> Floats:
         "Return the z-score of each memory's best vector, from 0; 0 for a memory without a vector."
-        if asked is None or not len(self.rows):
-            return np.zeros(len(self.numbers), np.float32)
-        found = asked.deviations(np.einsum("ij,j->i", self.rows, asked.unit, dtype=np.float64).astype(np.float32))
+        if measured is None or not len(self.rows):
+            return np.zeros(len(self.docs), np.float32)
+        found = measured.z_scores(np.einsum("ij,j->i", self.rows, measured.unit, dtype=np.float64).astype(np.float32))
         if self._one_each:
             return found
-        best = np.zeros(len(self.numbers), np.float32)
+        best = np.zeros(len(self.docs), np.float32)
         np.maximum.at(best, self.owner, found)
         return best
 
     def candidates(self,
                    words: Floats,        # BM25 over its ceiling, for each of `units`
-                   asked: Asked | None,  # question, measured; None: it has no vector
+                   measured: MeasuredQuery | None,  # question, measured; None: it has no vector
                    passing: Values | None = None,  # by number in the index: which memories may be found; None: all
                    ) -> Candidates:
         "Return words and meaning of each memory: the best of its units, the best of its vectors; 0 for one that may not be found."
         best = words if self._starts is None else np.maximum.reduceat(words, self._starts)
-        meaning = self.z_scores(asked)
-        if passing is not None and not (kept := passing[self.numbers]).all():
+        meaning = self.z_scores(measured)
+        if passing is not None and not (kept := passing[self.docs]).all():
             best, meaning = best * kept, meaning * kept
-        return Candidates(self.numbers, best, meaning, TRUE)
+        return Candidates(self.docs, best, meaning, EXACT)
 
 # %% ../../nbs/40_recall/14_neighbourhood.ipynb #94ae9504
 POSTINGS = 20_000  # postings that are read for one question; the words with most postings are then looked up where it matters
@@ -183,7 +184,7 @@ class PostingScores:
 class LexicalMatches:
     "Hold the memories that hold the words of a question best."
 
-    numbers: Ints  # memories, by their numbers in the index
+    docs: Ints  # memories, by their numbers in the index
     scores: Floats  # BM25 over its ceiling
     left: float  # what words give, at most, to any other memory, over the ceiling
 
@@ -201,7 +202,7 @@ class LexicalCandidates:
     "Find the memories that hold a question's words best, by its postings alone."
 
     def __init__(self,
-                 index: SearchIndex,  # the namespace's index
+                 index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self._sums = index, np.zeros(0, np.float32)  # zeros, one for each unit at least, between two calls
 

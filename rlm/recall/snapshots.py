@@ -22,7 +22,7 @@ from .anchors import AnchorManager, read_slot
 from .graph import GraphIndex
 from .links import prune
 from ..store.sqlite.database import identity_of
-from ..store.embedding import unit
+from ..store.embedding_model import unit
 from ..store.sqlite.edges import USER, Ints, Links, bits_of, links, origin_of
 from ..store.records import Event, read_confidence, read_label
 

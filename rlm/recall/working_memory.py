@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
 from ..store.sqlite.storage import SQLiteStorage
-from ..store.vector_loops import NEAREST
+from ..search.vector.similarity_kernels import NEAREST_VECTOR
 
 Floats = NDArray[np.float32]
 SLOTS = 8  # subjects that are kept
@@ -105,7 +105,7 @@ class WorkingMemory:
         "Return the slot that lies nearest and its cosine; None: there is none to compare."
         if not self.names or self.matrix.shape[1] != len(unit):
             return None
-        if (nearest := NEAREST.run) is not None:
+        if (nearest := NEAREST_VECTOR.run) is not None:
             best, cosine = nearest(self.matrix, unit)
             return self.names[best], cosine
         cosines = np.einsum("ij,j->i", self.matrix, unit, dtype=np.float64).astype(np.float32)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.errors import InvalidInput
-from ..core.normal_form import normal_form
+from ..core.text.normal_form import normal_form
 from rlm.rules.expressions import (
     MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership, Negation, Not, Or, Sort, Value, Variable,
     assignments, canonical_claims, conjuncts, format_expression, too_long,

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
 from tqdm import tqdm
 
 from ..core.clock import Clock, from_iso, parse_time, to_iso
@@ -23,7 +22,8 @@ from ..core.guard import guarded
 from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge, must_hold
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
-from .model import Rule, find_rule_record, html_table
+from ..core.tables import html_table, text_table
+from .model import Rule, find_rule_record
 from ..store.filters import Filters
 from ..store.protocols import Write
 from ..store.records import Event, MemoryRecord, read_count, read_label
@@ -106,7 +106,7 @@ class DueReport:
 
     def __repr__(self) -> str:
         said = f"{self.judged:,} rules judged at {to_iso(self.at)[:16]}Z, {len(self.done)} {'would change' if self.dry else 'changed'}"
-        return f"{said}\n{tabulate(self._rows(), headers=_DUE_HEADERS, disable_numparse=True)}" if self.done else said
+        return f"{said}\n{text_table(_DUE_HEADERS, self._rows())}" if self.done else said
 
     def _repr_html_(self) -> str:
         return html_table(_DUE_HEADERS, self._rows())
@@ -145,7 +145,7 @@ class RuleHistory:
             for p in self.points]}
 
     def __repr__(self) -> str:
-        return tabulate(self._rows(), headers=_HISTORY_HEADERS, disable_numparse=True)
+        return text_table(_HISTORY_HEADERS, self._rows())
 
     def _repr_html_(self) -> str:
         return html_table(_HISTORY_HEADERS, self._rows())

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from ..core.errors import InvalidInput
-from ..core.normal_form import normal_form
+from ..core.text.normal_form import normal_form
 from rlm.rules.expressions import (
     MOST_DIGITS, Arithmetic, Comparison, Constant, Expression, FormalRule, Kind, Membership, Negation, Not, Sort, Variable, assignments,
     conjunction, constant, disjunction, number, too_long,

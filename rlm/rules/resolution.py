@@ -17,7 +17,8 @@ from ..core.errors import InvalidInput, RlmError
 from .conflicts import Conflict, ConflictCandidate, ConflictContext, build_context, claim_sorts, examine, find_conflicts
 from .evaluator import compile_rule, type_facts
 from .expressions import TRUE, Expression, FormalRule, Sort, Value, constant, format_constant, format_outcome, json_value, variables
-from .model import MatchResult, html_table
+from ..core.tables import html_table
+from .model import MatchResult
 from .parser import FormalError, parse
 from .reasoner import Reasoner
 from .rule_store import RuleStore

@@ -83,7 +83,7 @@ def write_index(files: DerivedFiles,       # files of the store that the index i
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with written(path) as part:
-            whole = {**stamp, "format": FORMAT, "position": position, "arrays": sorted(arrays)}
+            whole = {**stamp, "format": FORMAT, "position": position, "digest": files.digest(position), "arrays": sorted(arrays)}
             packed = np.frombuffer(json.dumps(whole).encode(), np.uint8)
             with open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
                 np.savez(file, stamp=packed, **arrays)  # type: ignore[arg-type]

@@ -282,7 +282,7 @@ JSON_FIELDS = ("scope", "provenance", "extra")
 COLUMNS: tuple[str, ...] = tuple(f + "_json" if f in JSON_FIELDS else f for f in FIELDS if f != "tags")
 
 
-def to_row(r: MemoryRecord,        # to be stored; its tags go elsewhere
+def to_row(r: MemoryRecord,        # a memory about to be stored; its tags go elsewhere
            ) -> tuple[Any, ...]:
     "The record's values in `COLUMNS` order, as the database stores them (booleans as 0 and 1, times as text)."
     last, archived, end = r.last_used_at, r.archived_at, r.valid_to

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from rlm.agent.runner import HABIT_K, READER_K
 from rlm.agent.tracing.logger import load_trajectory
-from rlm.service.agent_cli import main
 from rlm.service.cli import main as rlm_main
+from rlm.service.cli.agent import main
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")

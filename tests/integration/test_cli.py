@@ -24,7 +24,7 @@ from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
-from rlm.service.strategy_cli import strategies_of
+from rlm.service.cli.strategies import strategies_of
 from rlm.store.transfer.export import export_file, export_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +90,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labelled = [{"query": f"{q} {n}", "relevant": [i], "group": str(n % 4)} for n in range(8) for q, i in asked]
     (home / "labelled.jsonl").write_text("\n".join(json.dumps(line) for line in labelled), encoding="utf-8")
     (home / ".rlm" / "tokens").write_text(f"{'5e' * 32}\tdefault\twrite\n", encoding="utf-8")
+    (home / ".rlm" / "tokens").chmod(0o600)
     turns = [{"id": "t0", "session": "s", "text": "언제 만날까?"}, {"id": "t1", "session": "s", "reply_to": "t0", "text": "Tuesday!"}]
     said = [{"dia_id": "D1:1", "speaker": "Mina", "text": "I moved to Busan."}, {"dia_id": "D1:2", "speaker": "Joon", "text": "When?"}]
     asked = {"question": "Where did Mina move?", "category": 4, "evidence": ["D1:1"]}
@@ -393,6 +394,10 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("tokens revoke nobody", 1, "no token 'nobody'", b"", None),
     ("tokens add --right all", 2, "'all' is not one of", b"", None),
     ("tokens add -n ' '", 1, "namespace", b"", None),
+    ("tokens add --expires 2020-01-01", 1, "is past", b"", None),
+    ("tokens add --expires soon", 1, "not ISO 8601", b"", None),
+    ("tokens rotate nobody", 1, "no token 'nobody'", b"", None),
+    ("tokens rotate 5e5e5e5e --grace long", 1, "span of time 'long'", b"", None),
     ("tokens list --token-file turns.jsonl", 1, "Line 1 of the token file", b"", None),
     ("rules export missing/rules.jsonl", 1, "can't be written", b"", None),
     (f"rules export {LONG}", 1, "can't be written (File name too long)", b"", None),
@@ -519,7 +524,7 @@ def test_a_check_that_finds_something_ends_with_one(home: Path) -> None:
 
 WRITERS = ["memory export {}", "memory candidates --out {}", "graph export {}", "anchors export {}", "export --rdf {}", "db export {}",
            "rules export {}", "db backup {}", "graph show tea --plot {}", "bench rules --quick --out {}", "tokens add --token-file {}",
-           "tokens revoke x --token-file {}"]
+           "tokens revoke x --token-file {}", "tokens rotate x --token-file {}"]
 
 
 @pytest.fixture

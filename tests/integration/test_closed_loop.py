@@ -45,7 +45,7 @@ def store(path: Path) -> Iterator[Memory]:
 
 
 def strategies(store: Memory) -> SQLiteStrategyStore:
-    return SQLiteStrategyStore(store.backend, store.namespace, store.clock)
+    return SQLiteStrategyStore(store.backend, store.ctx.namespace, store.clock)
 
 
 def rows(store: Memory, table: str) -> int:

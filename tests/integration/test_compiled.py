@@ -16,8 +16,8 @@ from rlm.bench.stocked import LookupEmbedder, Stock, fill, stock
 from rlm.bench.stream import begun, model_of, stream
 from rlm.core import compiled
 from rlm.core.clock import ManualClock
+from rlm.search import semantic_index
 from rlm.search.fusion import SCORE
-from rlm.store import meaning
 
 numba = pytest.importorskip("numba", reason="needs numba: pip install 'rlm[fast]'")
 
@@ -92,11 +92,11 @@ def some() -> Stock:
 
 @pytest.mark.parametrize("size", ["whole", "by heads", "large"])
 def test_a_store_of_any_size(some: Stock, size: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "COMPARED", 4096 if size == "whole" else 0)
-    monkeypatch.setattr(meaning, "WHOLE", 0 if size == "large" else 20_000)
+    monkeypatch.setattr(semantic_index, "EXACT_LIMIT", 4096 if size == "whole" else 0)
+    monkeypatch.setattr(semantic_index, "DENSE_LIMIT", 0 if size == "large" else 20_000)
     fill(tmp_path / "memory.db", some)
     with Memory(tmp_path / "memory.db", embedder=LookupEmbedder(some.questions, some.asked)) as memory:
-        assert memory.index.model() and memory.index.few == (size != "large")
+        assert memory.index.model() and memory.ctx.search.searcher.candidates.scores_all == (size != "large")
         for question in some.questions:
             if size != "large":
                 agree(lambda question=question: scores(memory.search(question, 10)))
@@ -127,7 +127,7 @@ def test_a_learned_ranker_goes_by_columns(memory: Memory) -> None:
     class Doubled:
         def weigh(self, parts: Any) -> Any:
             return {name: 2.0 * np.asarray(amounts, np.float64) for name, amounts in parts.items()}
-    memory.index.mix = Doubled()
+    memory.index.scorer.ranker = Doubled()
     agree(lambda: scores(memory.search("boat", 5)))
 
 

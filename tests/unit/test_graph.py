@@ -31,11 +31,10 @@ from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
 from rlm.recall.graph import GraphIndex
 from rlm.recall.links import LinkWeights, calibrated_similarity
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
-from rlm.service.finding import SurveyingMemory
-from rlm.service.metrics import Attention, AttentionCollector
-from rlm.store.embedding import unit
+from rlm.service.http.metrics import AnchorCollector, AnchorCounters
+from rlm.store.embedding_model import unit
 from rlm.store.filters import Filters
-from rlm.store.records import Event
+from rlm.store.records import Event, MemoryRecord
 from rlm.store.sqlite.edges import SIM, TAG, TIME, Links, links
 from rlm.store.sqlite.writer import SQLiteWriter
 
@@ -120,11 +119,11 @@ def test_the_beam_is_led_by_the_question(memory: Memory) -> None:
                           st.integers(0, 10)), max_size=25))
 def test_the_graph_in_memory_is_the_graph_in_the_store(steps: list[tuple[str, int, int, int]]) -> None:
     with opened() as m:
-        other = GraphIndex(m.backend, m.namespace, clock=m.clock)  # as another process would have
+        other = GraphIndex(m.backend, m.ctx.namespace, clock=m.clock)  # as another process would have
         for n in range(10):
             m.write(f"{WORDS[n % len(WORDS)]} {n}", id=str(n))
         for verb, a, b, w in steps:
-            there = {str(x) for x in (a, b) if m.backend.get([str(x)], m.namespace)}
+            there = {str(x) for x in (a, b) if m.backend.get([str(x)], m.ctx.namespace)}
             if verb in ("link", "upsert", "other") and a != b and len(there) == 2:
                 if verb == "link":
                     m.link(str(a), str(b), weight=w / 10)
@@ -138,7 +137,7 @@ def test_the_graph_in_memory_is_the_graph_in_the_store(steps: list[tuple[str, in
                 m.bootstrap(progress=False)
             for graph in (m.graph, other):
                 graph.sync()
-            seen, true = unique_links(m.graph.sync()), unique_links(build_adjacency(m.backend.edge_table.links(m.namespace)))
+            seen, true = unique_links(m.graph.sync()), unique_links(build_adjacency(m.backend.edge_table.links(m.ctx.namespace)))
             for x, y in ((seen, true), (unique_links(other.sync()), true)):
                 assert all(np.array_equal(getattr(x, f), getattr(y, f)) for f in ("src", "dst", "weight", "bits"))
 
@@ -184,11 +183,11 @@ def test_a_link_that_made_room_is_gone_from_every_view(tmp_path: Path) -> None:
         assert seen(m.graph) == seen(other.graph)
         steps = (lambda: m.graph.upsert_edges("n33", [("n0", .9)]),  # the weakest link of n0 goes
                  lambda: other.write("note", id="near", slot="A", policy="min_w=0", session="n"),
-                 lambda: GraphIndex(m.backend, m.namespace, kmax=4).upsert_edges("n34", [("n0", .5), ("n33", .6)]),
-                 lambda: GraphIndex(m.backend, m.namespace, kmax=4).upsert_edges("n0", [("n35", .36)]))  # nothing comes in, much goes
+                 lambda: GraphIndex(m.backend, m.ctx.namespace, kmax=4).upsert_edges("n34", [("n0", .5), ("n33", .6)]),
+                 lambda: GraphIndex(m.backend, m.ctx.namespace, kmax=4).upsert_edges("n0", [("n35", .36)]))  # nothing comes in, much goes
         for step in steps:
             step()
-            anew = GraphIndex(m.backend, m.namespace)
+            anew = GraphIndex(m.backend, m.ctx.namespace)
             assert seen(m.graph) == seen(other.graph) == seen(anew)
         assert m.graph.neighbors("n1") == [] and len(m.graph.neighbors("n0", k=99)) == 4
 
@@ -321,7 +320,7 @@ def linked_like_anew(m: Memory) -> bool:
     sql = "SELECT src, dst, relation, weight, origin FROM edges ORDER BY 1, 2, 3"
     before = m.backend.db.query(sql)
     with m.backend.transaction() as tx:
-        tx.log([Event(m.clock.now(), "graph", "bootstrap", m.namespace)])  # nothing is known of earlier runs
+        tx.log([Event(m.clock.now(), "graph", "bootstrap", m.ctx.namespace)])  # nothing is known of earlier runs
     m.clock.advance(hours=1)  # type: ignore[attr-defined]
     m.bootstrap(progress=False)
     return before == m.backend.db.query(sql)
@@ -535,7 +534,7 @@ def test_hops_are_those_of_a_hit(memory: Memory) -> None:
     memory.search("boat number 3", 1, slot="A")
     c = memory.anchors.counts
     said = {m.name: m.samples[0].value for m in
-            AttentionCollector(lambda: Attention(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
+            AnchorCollector(lambda: AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
     assert said["rlm_avg_hops"] == pytest.approx((8 / 9 + 1) / 2) and c.local_hits == 2
 
 
@@ -690,7 +689,7 @@ def test_a_write_that_fails_at_any_step_leaves_nothing(memory: Memory, step: str
     harbour(memory)
     memory.anchors.set("A", "boat0")
     before, graph = state(memory), repr(memory.graph)
-    where: Any = {"insert": SQLiteWriter, "log": SQLiteWriter, "put": type(memory.vectors), "candidates": AnchoredWriter,
+    where: Any = {"insert": SQLiteWriter, "log": SQLiteWriter, "store": type(memory.embeddings), "candidates": AnchoredWriter,
                   "choose": AnchorManager, "record": AnchorManager}.get(step)
     target = "rlm.recall.anchored_write.add_links" if where is None else f"{where.__module__}.{where.__name__}.{step}"
     module = sys.modules["rlm.recall.anchored_write"]
@@ -749,18 +748,24 @@ def test_a_killed_writer_leaves_anchors_links_and_memories_consistent(tmp_path: 
 
 # ---------------------------------------------------------------- without a slot
 
+def below_write(m: Memory, text: str, id: str) -> MemoryRecord:
+    "Write by the components that know nothing of graph and anchors."
+    [stored] = m.writer.insert(m.writer.prepare_many([{"text": text, "id": id}]), 1)
+    return stored
+
+
 @slow
 @given(texts, st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), st.booleans())
 def test_without_a_slot_nothing_is_different(said: list[str], asked: str, linked: bool) -> None:
     with opened() as m, opened() as plain:
         for n, text in enumerate(said):
-            a, b = m.write(f"{text} {n}", id=str(n)), SurveyingMemory.write(plain, f"{text} {n}", id=str(n))
+            a, b = m.write(f"{text} {n}", id=str(n)), below_write(plain, f"{text} {n}", str(n))
             assert a == b
         if linked:
             m.bootstrap(progress=False)
             m.anchors.set("A", "0")
         before = state(m)["slots"]
-        got, want = m.search(asked, 10), SurveyingMemory.search(plain, asked, 10)
+        got, want = m.search(asked, 10), plain.searcher.search(plain.searcher.parse(asked, {}), 10)
         assert [(h.id, h.score) for h in got] == [(h.id, h.score) for h in want]
         assert all(h.layer == "" and h.hops is None and h.path == () for h in got) and state(m)["slots"] == before
 
@@ -932,7 +937,7 @@ def test_a_whole_export_carries_graph_and_anchors(memory: Memory, tmp_path: Path
 def test_a_boost_is_part_of_the_score(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
-    near = AnchoredSearcher(memory.index, memory.graph, memory.anchors, boost=0.3)
+    near = AnchoredSearcher(memory.ctx.search.searcher, memory.graph, memory.anchors, boost=0.3)
     found = near.search(memory.query("boat number 3"), 5, Filters.read(memory.clock.now() + timedelta(days=1)), "A")
     ways = [f for f in found if "(way)" in f.answer.shares]
     assert ways and all(0 < f.answer.shares["(way)"]["way"] <= 0.3 for f in ways)

@@ -89,7 +89,7 @@ def name_of(path: Path) -> str:
 def test_normal_forms_are_made_in_one_place() -> None:
     "In which marks without end take linear time."
     found = [name_of(m) for m in MODULES if "unicodedata.normalize(" in m.read_text(encoding="utf-8")]
-    assert found == ["rlm/core/normal_form.py"]
+    assert found == ["rlm/core/text/normal_form.py"]
 
 
 def test_no_heading_was_taken_for_code() -> None:

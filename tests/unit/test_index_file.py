@@ -8,7 +8,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.search import namespace_index as hybrid
+from rlm.search import namespace_index
 from rlm.search.index_file import index_path, read_index, write_index
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.erasure import DerivedFiles
@@ -79,7 +79,7 @@ def test_damage_is_said_and_absence_is_not(tmp_path: Path, caplog: pytest.LogCap
 
 @pytest.mark.parametrize("at", [0.0, 0.25, 0.5, 0.75, 0.97])
 def test_a_damaged_index_is_built_anew(path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, at: float) -> None:
-    monkeypatch.setattr(hybrid, "KEPT", 1)  # a file for every few memories
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", 1)  # a file for every few memories
     with Memory(path, clock=clock) as memory:
         memory.write_many([{"id": f"m{n}", "text": f"boat number {n}"} for n in range(30)])
         said = [(h.id, h.score) for h in memory.search("boat number 7")]

@@ -8,9 +8,8 @@ import pytest
 
 from rlm import Memory
 from rlm.core.guard import screen
-from rlm.core.sentences import split_sentences
-from rlm.core.text import composed, normalise, tokens
-from rlm.search.query_features import asking, asks_when, cues_in, dates_in, tells_time
+from rlm.core.text import compose_hangul, normalise, split_sentences, tokens
+from rlm.search.query_features import asks_when, dates_in, extract_query_features, question_form, tells_time
 
 TEXT = ["a", "A", "7", "1,", "1.1", "a.", "a'", "a-", "aB", "A1", ".", "-", "_", " ", "\n", "가", "봐도 ", "나라는", "가는", "7th ",
         "C++", "\u1100", "東", "é", "?", "!", "don't ", "1,000"]
@@ -40,10 +39,10 @@ def seconds(read: Callable[[str], Any], piece: str, size: int) -> float:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("reads", "pieces", "size"), [
-    ((tokens, normalise, composed), TEXT, 20_000),
+    ((tokens, normalise, compose_hangul), TEXT, 20_000),
     ((screen,), GUARD + TEXT, 20_000),
     ((split_sentences,), SENTENCES, 20_000),
-    ((asking, tells_time, dates_in, asks_when, lambda text: cues_in(text, {"mina": [1]})), CUES, 20_000)],
+    ((question_form, tells_time, dates_in, asks_when, lambda text: extract_query_features(text, {"mina": [1]})), CUES, 20_000)],
     ids=["text", "guard", "sentences", "cues"])
 def test_repeated_pieces_take_linear_time(reads: tuple[Callable[[str], Any], ...], pieces: list[str], size: int) -> None:
     slow = []

@@ -23,13 +23,14 @@ from rlm.recall.acceptance_bound import MARGIN, RELEVANCE, LocalAnswer, cue_boun
 from rlm.recall.local_kernel import LocalKernel, SlotBuffers, slot_buffers
 from rlm.recall.local_search import LocalRanking, NeighbourhoodRanker
 from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
-from rlm.search.fusion import FEW
-from rlm.search.query_features import Cues
-from rlm.search.score_weights import MIX
+from rlm.search.fusion import KERNEL_TOP_K
+from rlm.search.query_features import QueryFeatures
+from rlm.search.score_weights import DEFAULT_WEIGHTS
+from rlm.search.searcher import Searcher
+from rlm.search.vector.stored_vectors import StoredVectors
+from rlm.search.vector.vector_segments import DEFAULT_CONFIG
 from rlm.store.filters import Filters
-from rlm.store.meaning import StoredVectors
 from rlm.store.protocols import MAX_TERMS
-from rlm.store.vector_fold import DEFAULTS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
 
@@ -47,32 +48,38 @@ def same(fast: LocalAnswer, plain: LocalRanking) -> None:
 
 
 def source_of(index: Any) -> TrueVectors:
-    return TrueVectors(StoredVectors(index.backend, index.meaning.stamp, index.namespace), index.meaning)
+    return TrueVectors(StoredVectors(index.storage, index.semantic.stamp, index.namespace), index.semantic)
+
+
+def asked_of(memory: Memory, question: str) -> tuple[Any, ...]:
+    "What the kernel takes of a question: the terms to search for, its features and its vector."
+    query, features = memory.query(question), memory.index.scorer.query_features(question)
+    return memory.ctx.search.searcher.candidates.search_terms(features, query.terms), features, query.vector
 
 
 def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = None) -> tuple[LocalRanking, LocalRanking, int]:
     "Both steps, compiled and in numpy; returns what numpy says, and how many of them one call could answer."
     index, query, answered = memory.index, memory.query(question), 0
-    with index.moment():
+    with index.snapshot():
         around = Neighbourhood(index, source_of(index), np.asarray(seqs, np.int64))
         kernel, ranker = LocalKernel(index), NeighbourhoodRanker(index)
-        cues, asked = index.cues(question), index.meaning.ask(query.vector)
-        terms, outside = index.wanted(cues, query.terms), index.lexical.documents - len(around.seqs)
-        table = slot_buffers(["W1"], asked.unit[None], [around.buffers], index.numbering)
+        features, asked = index.scorer.query_features(question), index.semantic.measure(query.vector)
+        terms, outside = Searcher(index).candidates.search_terms(features, query.terms), index.lexical.documents - len(around.seqs)
+        table = slot_buffers(["W1"], asked.unit[None], [around.buffers], index.doc_id_epoch)
         with interpreted():
-            first = ranker.rank(around, terms, cues, asked, k, passing)
-            second = ranker.rank_with_matches(first, cues, asked, k)
-        others = cue_bound(cues) + (tail_bound(k, outside) if outside > 0 else 0.0) + MIX.words * first.left
+            first = ranker.rank(around, terms, features, asked, k, passing)
+            second = ranker.rank_with_matches(first, features, asked, k)
+        others = cue_bound(features) + (tail_bound(k, outside) if outside > 0 else 0.0) + DEFAULT_WEIGHTS.words * first.left
         slack = first.ranked[k - 1].score - others if len(first.ranked) >= k else 0.0
         for seen, margin in ((first, slack - 1e-6), (second, slack + 1e-6)):  # the least at which the first step does, and does not do
-            measured, answer = kernel.run(table, terms, cues, query.vector, k, passing, -99.0, margin)
-            assert (measured is None) == bool(cues.dates)
+            measured, answer = kernel.run(table, terms, features, query.vector, k, passing, -99.0, margin)
+            assert (measured is None) == bool(features.dates)
             if answer is not None and answer.ranked and (seen is first or outside > 0) and len(first.ranked) >= k:
                 taken = second.scored.words[first.size:]
                 if seen is first or second.left < taken.min(initial=np.inf) - 1e-6:  # else equals stand at the edge, and any may be taken
                     same(answer, seen)
                     answered += 1
-        assert not ranker.lexical._sums.any() and not index.blank().any()
+        assert not ranker.lexical._sums.any() and not index.scorer.session_buffer().any()
     return first, second, answered
 
 
@@ -102,10 +109,10 @@ def test_the_questions_of_a_stream(streamed: tuple[Memory, Any]) -> None:
 
 def test_only_what_passes_is_found(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
-    passing = np.random.default_rng(2).random(memory.index.catalogue["seq"].size) < 0.5
+    passing = np.random.default_rng(2).random(memory.index.metadata["seq"].size) < 0.5
     for q in some.questions[:40]:
         first, second, _ = compared(memory, np.arange(q.about - 30, q.about + 40).clip(1), q.text, 10, passing)
-        found = memory.index.catalogue.numbers([r.seq for seen in (first, second) for r in seen.ranked])
+        found = memory.index.metadata.docs([r.seq for seen in (first, second) for r in seen.ranked])
         assert passing[found].all()
 
 
@@ -150,22 +157,22 @@ def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memo
     memory, some = streamed
     for q in some.questions[150:190]:
         query = memory.query(q.text)
-        with memory.index.moment():
-            right = memory.index.best(query, 10, Filters())[1][:10]
+        with memory.index.snapshot():
+            right = memory.ctx.search.searcher.retrieve_and_rank(query, 10, Filters())[1][:10]
         first, _, answered = compared(memory, np.arange(1, 701), q.text, 10)
         assert [r.seq for r in first.ranked[:10]] == [r.seq for r in right] and first.left == 0
-        assert answered or memory.index.cues(q.text).dates
+        assert answered or memory.index.scorer.query_features(q.text).dates
 
 
 def test_a_namespace_of_nothing_has_an_empty_neighbourhood() -> None:
     with Memory(":memory:", embedder="none", checkpoints="full") as memory:
         memory.index.model()
         index, ranker = memory.index, NeighbourhoodRanker(memory.index)
-        assert not len(index.catalogue["seq"])
-        with index.moment():
-            cues = index.cues("a boat")
-            first = ranker.rank(Neighbourhood(index, None, np.zeros(0, np.int64)), ["boat"], cues, None, 10)
-            second = ranker.rank_with_matches(first, cues, None, 10)
+        assert not len(index.metadata["seq"])
+        with index.snapshot():
+            features = index.scorer.query_features("a boat")
+            first = ranker.rank(Neighbourhood(index, None, np.zeros(0, np.int64)), ["boat"], features, None, 10)
+            second = ranker.rank_with_matches(first, features, None, 10)
         assert not first.ranked and not second.ranked and first.size == 0 == first.left == second.size
 
 
@@ -173,37 +180,37 @@ def test_what_came_later_is_not_found_yet_and_other_dimensions_are_refused(strea
     memory, some = streamed
     q, early = some.questions[-1], np.ones(500, bool)  # who may be found was noted when there were five hundred
     index, query = memory.index, memory.query(q.text)
-    with index.moment():
-        asked = index.meaning.ask(query.vector)
-        terms = index.wanted(index.cues(q.text), query.terms)
+    with index.snapshot():
+        asked = index.semantic.measure(query.vector)
         for seqs in (np.arange(1, 701), np.arange(1, 9)):
-            table = slot_buffers(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.numbering)
-            found = [LocalKernel(index).run(table, terms, index.cues(q.text), query.vector, k, early, -99.0, -99.0)[1] for k in (1, 5, 50)]
-            numbers = index.catalogue.numbers([r.seq for answer in found if answer for r in answer.ranked])
+            table = slot_buffers(["W1"], asked.unit[None], [Neighbourhood(index, None, seqs).buffers], index.doc_id_epoch)
+            found = [LocalKernel(index).run(table, *asked_of(memory, q.text), k, early, -99.0, -99.0)[1] for k in (1, 5, 50)]
+            numbers = index.metadata.docs([r.seq for answer in found if answer for r in answer.ranked])
             assert len(numbers) and numbers.max() < 500
         for vector in (query.vector[:100], np.append(query.vector, 1), query.vector[None]):
             with pytest.raises(InvalidInput, match="384 numbers"):
-                index.meaning.ask(vector)
+                index.semantic.measure(vector)
             with interpreted(), pytest.raises(InvalidInput, match="384 numbers"):
-                index.meaning.ask(vector)
+                index.semantic.measure(vector)
 
 
 def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index, there, right, looks, names = memory.index, list[str](), list[str](), list[int](), ["W1", "W2", "W3", "W4"]
-    with index.moment():
+    with index.snapshot():
         places = [Neighbourhood(index, source_of(index), np.arange(a, a + 100)) for a in (1, 200, 400, 550)]
         where = np.array([p.rows.mean(axis=0) for p in places])
         where = np.asarray(where / np.linalg.norm(where, axis=1)[:, None], np.float32)
-        around = slot_buffers(names, where, [*(p.buffers for p in places[:3]), None], index.numbering)
+        around = slot_buffers(names, where, [*(p.buffers for p in places[:3]), None], index.doc_id_epoch)
         at_once, each, documents = LocalKernel(index), NeighbourhoodRanker(index), index.lexical.documents
-        many = np.arange(index.catalogue["seq"].size)
+        many = np.arange(index.metadata["seq"].size)
         for n, q in enumerate(some.questions):
-            query, cues, passing = memory.query(q.text), index.cues(q.text), many % 7 > 0 if n % 3 == 0 else None
-            terms, asked, k, spare = index.wanted(cues, query.terms), index.meaning.ask(query.vector), 1 + n % 12, 0.5 - n % 2
-            measured, said = at_once.run(around, terms, cues, query.vector, k, passing, 1.5, spare)
+            query, features, passing = memory.query(q.text), index.scorer.query_features(q.text), many % 7 > 0 if n % 3 == 0 else None
+            terms, asked = Searcher(index).candidates.search_terms(features, query.terms), index.semantic.measure(query.vector)
+            k, spare = 1 + n % 12, 0.5 - n % 2
+            measured, said = at_once.run(around, terms, features, query.vector, k, passing, 1.5, spare)
             if measured is None:
-                assert cues.dates
+                assert features.dates
                 continue
             assert measured[2:] == asked[2:] and (measured.unit == asked.unit).all() and (measured.vector == asked.vector).all()
             best = int((where @ asked.unit).argmax())
@@ -212,11 +219,11 @@ def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> N
             right.append(names[best] if fits and best < 3 else "")
             assert (said is None) == (fits and best == 3)
             if right[-1]:
-                first = each.rank(places[best], terms, cues, asked, k, passing)
-                bound = spare + cue_bound(cues) + tail_bound(k, documents - 100)
-                looks.append(1 if is_conclusive(first.ranked, k, bound + MIX.words * first.left) else 2)
-                seen = first if looks[-1] == 1 else each.rank_with_matches(first, cues, asked, k)
-                assert bool(said.ranked) == is_conclusive(seen.ranked, k, bound + MIX.words * seen.left)
+                first = each.rank(places[best], terms, features, asked, k, passing)
+                bound = spare + cue_bound(features) + tail_bound(k, documents - 100)
+                looks.append(1 if is_conclusive(first.ranked, k, bound + DEFAULT_WEIGHTS.words * first.left) else 2)
+                seen = first if looks[-1] == 1 else each.rank_with_matches(first, features, asked, k)
+                assert bool(said.ranked) == is_conclusive(seen.ranked, k, bound + DEFAULT_WEIGHTS.words * seen.left)
                 if said.ranked:
                     same(said, seen)
                 assert said.declined == ("" if said.ranked else "too few" if len(seen.ranked) < k else "too weak")
@@ -226,12 +233,12 @@ def test_one_call_is_one_step_after_the_other(streamed: tuple[Memory, Any]) -> N
 def test_a_neighbourhood_of_everything_needs_no_bound(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index, q = memory.index, some.questions[3]
-    with index.moment():
+    with index.snapshot():
         all_ = Neighbourhood(index, source_of(index), np.arange(1, 701))
-        asked = index.meaning.ask(memory.query(q.text).vector)
-        around = slot_buffers(["W1"], asked.unit[None], [all_.buffers], index.numbering)
-        given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector
-        for k, spare in ((10, 1e9), (FEW, 1e9)):
+        asked = index.semantic.measure(memory.query(q.text).vector)
+        around = slot_buffers(["W1"], asked.unit[None], [all_.buffers], index.doc_id_epoch)
+        given_ = asked_of(memory, q.text)
+        for k, spare in ((10, 1e9), (KERNEL_TOP_K, 1e9)):
             said = LocalKernel(index).run(around, *given_, k, None, 1.5, spare)[1]
             assert said is not None and len(said.ranked) and said.slot == "W1"
 
@@ -241,41 +248,41 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mem
     "The same, but for vectors: there are too many of them to be in memory, and their codes have axes."
     some, path = stream(700, 4, 60), tmp_path / "memory.db"
     begun(path, some)
-    monkeypatch.setattr("rlm.store.meaning.WHOLE", 0)
+    monkeypatch.setattr("rlm.search.semantic_index.DENSE_LIMIT", 0)
     with Memory(path, embedder=model_of(some), checkpoints="full") as memory:
-        memory.index.meaning._tuning = replace(DEFAULTS, axes_from=256)
+        memory.index.semantic.config = replace(DEFAULT_CONFIG, axes_from=256)
         memory.index.model()
         for turn in list(some.turns())[some.live:some.live + 20]:
             memory.write(**turn)
             memory.index.model()
-        assert not memory.index.meaning.few and len(memory.index.meaning._index.state.recent)
+        assert not memory.index.semantic.is_dense and len(memory.index.semantic.index.state.recent)
         yield memory, some
 
 
 def around_the_middle(index: Any) -> tuple[Neighbourhood, SlotBuffers]:
     "A neighbourhood of a third of it, and a slot that each question belongs to."
     one = Neighbourhood(index, source_of(index), np.arange(200, 420))
-    return one, slot_buffers(["W1"], one.rows.mean(axis=0)[None], [one.buffers], index.numbering)
+    return one, slot_buffers(["W1"], one.rows.mean(axis=0)[None], [one.buffers], index.doc_id_epoch)
 
 
 def test_codes_are_compared_at_once_too(large: tuple[Memory, Any]) -> None:
     memory, some = large
     index, looks, apart = memory.index, list[int](), list[float]()
-    with index.moment():
+    with index.snapshot():
         one, around = around_the_middle(index)
         at_once, plain = LocalKernel(index), NeighbourhoodRanker(index)
         for q in some.questions:
-            query, cues = memory.query(q.text), index.cues(q.text)
-            terms, asked = index.wanted(cues, query.terms), index.meaning.ask(query.vector)
-            said = at_once.run(around, terms, cues, query.vector, 10, None, -99.0, 0.5)[1]
-            assert (said is None) == bool(cues.dates)
+            query, features = memory.query(q.text), index.scorer.query_features(q.text)
+            terms, asked = Searcher(index).candidates.search_terms(features, query.terms), index.semantic.measure(query.vector)
+            said = at_once.run(around, terms, features, query.vector, 10, None, -99.0, 0.5)[1]
+            assert (said is None) == bool(features.dates)
             with interpreted():
-                first = plain.rank(one, terms, cues, asked, 10)
-                bound = 0.5 + cue_bound(cues) + tail_bound(10, index.lexical.documents - len(one.seqs))
-                seen = (first if is_conclusive(first.ranked, 10, bound + MIX.words * first.left)
-                        else plain.rank_with_matches(first, cues, asked, 10))
+                first = plain.rank(one, terms, features, asked, 10)
+                bound = 0.5 + cue_bound(features) + tail_bound(10, index.lexical.documents - len(one.seqs))
+                seen = (first if is_conclusive(first.ranked, 10, bound + DEFAULT_WEIGHTS.words * first.left)
+                        else plain.rank_with_matches(first, features, asked, 10))
             looks.append(1 if seen is first else 2)
-            needed = bound + MIX.words * seen.left
+            needed = bound + DEFAULT_WEIGHTS.words * seen.left
             if said is not None and abs(seen.ranked[9].score - needed) > 0.05:
                 assert bool(said.ranked) == is_conclusive(seen.ranked, 10, needed)
                 found, right = ({r.seq: r.score for r in ranked} for ranked in (said.ranked, seen.ranked))
@@ -286,33 +293,33 @@ def test_codes_are_compared_at_once_too(large: tuple[Memory, Any]) -> None:
 
 def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> None:
     memory, some = large
-    index, q = memory.index, next(q for q in some.questions if not memory.index.cues(q.text).dates)
-    given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector
-    with index.moment():
+    index, q = memory.index, next(q for q in some.questions if not memory.index.scorer.query_features(q.text).dates)
+    given_ = asked_of(memory, q.text)
+    with index.snapshot():
         look, around = LocalKernel(index), around_the_middle(index)[1]
         asked, said = look.run(around, *given_, 10, None, -99.0, -99.0)
         assert asked is not None and said.ranked
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
-        codes, state = index.meaning._index, index.meaning.state
-        codes.state = replace(state, base=replace(state.base, axes=None))
+        codes, base = index.semantic.index, index.semantic.state.base
+        codes.remap(base, replace(base, axes=None))
         asked, said = look.run(around, *given_, 10, None, -99.0, 99.0)
         assert asked is not None and said is None, "codes without axes"
-        codes.state = state
+        codes.remap(base, base)
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
 
 
 def test_nothing_old_is_kept_alive_or_read(large: tuple[Memory, Any]) -> None:
     memory, some = large
-    index, q = memory.index, next(q for q in some.questions if not memory.index.cues(q.text).dates)
-    given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None, -99.0
-    with index.moment():
+    index, q = memory.index, next(q for q in some.questions if not memory.index.scorer.query_features(q.text).dates)
+    given_ = *asked_of(memory, q.text), 10, None, -99.0
+    with index.snapshot():
         look, around = LocalKernel(index), around_the_middle(index)[1]
-        right, before = look.run(around, *given_, 0.5)[1], ref(index.meaning.state.base.rows.head)
+        right, before = look.run(around, *given_, 0.5)[1], ref(index.semantic.state.base.codes.coarse)
         position = index.position
-        index.meaning._index.fold()
+        index.semantic.index.compact()
         assert look.run(around, *given_, 0.5)[1].ranked.seqs.tolist() == right.ranked.seqs.tolist() != []
         gc.collect()
-        assert before() is None and index.position is position, "a fold makes a new base, and what is asked next reads that"
+        assert before() is None and index.position is position, "a compaction makes a new base, and what is asked next reads that"
         segments = [ref(s.passage) for s in index.lexical.segments]
         index.lexical.compact()
         look.run(around, *given_, 0.5)
@@ -325,40 +332,41 @@ def test_what_was_interrupted_begins_anew(large: tuple[Memory, Any], monkeypatch
     tables = LocalKernel(memory.index).tables
     places = tables.places(10)
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "_measure_places", lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr(tables, "_measure_places", lambda view: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             tables.places(1000)
-    assert tables._as_of[0] == ("", 0) and tables.places(1000) is not places and tables.places(1000) is tables.places(1000)
+    assert not tables.are_current() and tables.places(1000) is not places and tables.places(1000) is tables.places(1000)
 
 
 def test_a_date_raises_no_other_bound(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index = memory.index
-    with index.moment():
+    with index.snapshot():
         around = around_the_middle(index)[1]
-        q = next(q for q in some.questions if index.cues(q.text) == Cues(script=-1))
-        query, looks = memory.query(q.text), [LocalKernel(index), LocalKernel(index)]
-        given_ = index.wanted(index.cues(q.text), query.terms), index.cues(q.text), query.vector, 10, None
-        assert looks[0].run(around, given_[0], index.cues("in May 2024"), query.vector, 10, None, RELEVANCE, MARGIN) == (None, None)
-        looks[0]._question_figures(index.cues("in May 2024"), 10, RELEVANCE, MARGIN)
+        q = next(q for q in some.questions if index.scorer.query_features(q.text) == QueryFeatures(script=-1))
+        looks = [LocalKernel(index), LocalKernel(index)]
+        given_ = *asked_of(memory, q.text), 10, None
+        dated = index.scorer.query_features("in May 2024")
+        assert looks[0].run(around, given_[0], dated, given_[2], 10, None, RELEVANCE, MARGIN) == (None, None)
+        looks[0]._question_figures(index.scorer.query_features("in May 2024"), 10, RELEVANCE, MARGIN)
         for spare in np.arange(0, 2, 0.1):
             said = [look.run(around, *given_, RELEVANCE, spare)[1] for look in looks]
             assert said[0].declined == said[1].declined and list(said[0].ranked) == list(said[1].ranked)
-        assert looks[0]._question_figures(Cues(script=-1), 10, RELEVANCE, MARGIN)[1][kernels.MARGIN] == MARGIN
+        assert looks[0]._question_figures(QueryFeatures(script=-1), 10, RELEVANCE, MARGIN)[1][kernels.MARGIN] == MARGIN
 
 
 def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
     memory, some = large
     index, said = memory.index, set[str]()
-    with index.moment():
+    with index.snapshot():
         look, around = LocalKernel(index), around_the_middle(index)[1]
         for q in some.questions:
-            given_ = index.wanted(index.cues(q.text), memory.query(q.text).terms), index.cues(q.text), memory.query(q.text).vector, 10, None
-            codes, state = index.meaning._index, index.meaning.state  # after a question was embedded, the index is in step: made anew
+            given_ = *asked_of(memory, q.text), 10, None
+            codes, base = index.semantic.index, index.semantic.state.base  # after a question was embedded, the index is in step: made anew
             for spare in np.arange(-1, 3, 0.1):
-                codes.state = state
+                codes.remap(base, base)
                 before = look.run(around, *given_, -99.0, spare)[1]
-                codes.state = replace(state, base=replace(state.base, intact=lambda: False))  # the file was overwritten
+                codes.remap(base, replace(base, is_valid=lambda: False))  # the file was overwritten
                 after = look.run(around, *given_, -99.0, spare)[1]
                 said.add("" if after is None else after.declined)
                 assert before is None or list(after.ranked) == list(before.ranked) or after.declined == "being erased"
@@ -368,20 +376,21 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
 def test_what_cant_be_done_at_once_is_left_to_others(streamed: tuple[Memory, Any]) -> None:
     memory, some = streamed
     index, vector, no = memory.index, memory.query(some.questions[0].text).vector, (None, None)
-    with index.moment():
-        here, cues = Neighbourhood(index, None, np.arange(1, 50)).buffers, index.cues("boats")
+    with index.snapshot():
+        here, features = Neighbourhood(index, None, np.arange(1, 50)).buffers, index.scorer.query_features("boats")
         around, nothing = slot_buffers(["W1"], vector[None], [here], 0), slot_buffers([], np.zeros((0, 0), np.float32), [], 0)
-        assert LocalKernel(index).run(around, ["boat"], cues, vector, 10, None, 1.5, 0.5)[0] is not None
-        for given_ in ((nothing, ["boat"], cues, vector, 10), (around, ["boat"], index.cues("in May 2024"), vector, 10),
-                       (around, ["boat"], cues, vector[:100], 10), (around, ["boat"], cues, vector[None], 10),
-                       (around, ["boat"], cues, vector, FEW + 1), (around, ["boat"] * (MAX_TERMS + 1), cues, vector, 10)):
+        assert LocalKernel(index).run(around, ["boat"], features, vector, 10, None, 1.5, 0.5)[0] is not None
+        dated = index.scorer.query_features("in May 2024")
+        for given_ in ((nothing, ["boat"], features, vector, 10), (around, ["boat"], dated, vector, 10),
+                       (around, ["boat"], features, vector[:100], 10), (around, ["boat"], features, vector[None], 10),
+                       (around, ["boat"], features, vector, KERNEL_TOP_K + 1), (around, ["boat"] * (MAX_TERMS + 1), features, vector, 10)):
             assert LocalKernel(index).run(*given_, None, 1.5, 0.5) == no
         with interpreted():
-            assert LocalKernel(index).run(around, ["boat"], cues, vector, 10, None, 1.5, 0.5) == no
+            assert LocalKernel(index).run(around, ["boat"], features, vector, 10, None, 1.5, 0.5) == no
     with Memory(":memory:", embedder=Toy()) as empty:
         empty.index.model()
         toy = np.ones((1, 64), np.float32)
-        assert LocalKernel(empty.index).run(slot_buffers(["W1"], toy, [None], 0), ["boat"], cues, toy[0], 10, None, 1.5, 0.5) == no
+        assert LocalKernel(empty.index).run(slot_buffers(["W1"], toy, [None], 0), ["boat"], features, toy[0], 10, None, 1.5, 0.5) == no
 
 
 def test_each_array_is_read_as_what_it_is() -> None:

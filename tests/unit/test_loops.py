@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
 from rlm.core.text import tokens
-from rlm.search.fusion import FEW, HEADS, TRUE, Candidates, Nearness
+from rlm.search.fusion import EXACT, HEAD_CODES, KERNEL_TOP_K, Candidates, RescorePolicy
 from rlm.search.lexical.lexical_index import LexicalIndex
-from rlm.search.metadata_table import Catalogue
+from rlm.search.metadata_table import MetadataTable
+from rlm.search.query_vector import quantize_sample
 from rlm.search.scorer import Scorer
-from rlm.store.asked import rounded
-from rlm.store.feed import Entry
-from rlm.store.vector_codes import Rows, differing, encode, lowest, part_scores, sketch
-from rlm.store.vector_fold import Base
-from rlm.store.vector_hits import State
-from rlm.store.vector_index import SINGLY, VectorIndex
-from rlm.store.vector_loops import FIND_ROWS
+from rlm.search.vector.quantizer import VectorCodes, arg_lowest, binary_code, code_scores, encode, hamming_distances
+from rlm.search.vector.scan import ONE_BY_ONE
+from rlm.search.vector.similarity_kernels import FIND_ROWS
+from rlm.search.vector.vector_index import VectorIndex
+from rlm.search.vector.vector_segments import BaseSegment, IndexState
+from rlm.store.protocols import IndexDocument
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
 
@@ -39,12 +39,12 @@ def both(ask: Any) -> tuple[Any, Any]:
     return ask(), plain
 
 
-def coded(n: int, dim: int, seed: int) -> tuple[Rows, np.ndarray]:
-    "Rows of memories of which some have several, some of them gone, and a query."
+def coded(n: int, dim: int, seed: int) -> tuple[VectorCodes, np.ndarray]:
+    "Codes of memories of which some have several, some of them gone, and a query."
     rng = np.random.default_rng(seed)
     vectors, query = rng.standard_normal((n, dim), dtype=np.float32), rng.standard_normal(dim, dtype=np.float32)
     rows = encode(np.sort(rng.integers(1, 2 * n + 2, n)), np.zeros(n, np.int32), vectors / np.float32(dim**0.5))
-    rows.gone[:] = rng.random(n) < 0.2
+    rows.deleted[:] = rng.random(n) < 0.2
     return rows, query / np.float32(dim**0.5)
 
 
@@ -52,26 +52,27 @@ def coded(n: int, dim: int, seed: int) -> tuple[Rows, np.ndarray]:
 @pytest.mark.parametrize("dim", [64, 128, 384])
 def test_sketches_and_codes_are_compared_alike(n: int, dim: int) -> None:
     rows, query = coded(n, dim, n)
-    mine = sketch(query[None])
-    fast, plain = both(lambda: differing(rows.planes, mine[:, 0]))
+    mine = binary_code(query[None])
+    fast, plain = both(lambda: hamming_distances(rows.bit_planes, mine[:, 0]))
     assert fast.dtype == plain.dtype and (fast == plain).all()
     some = np.random.default_rng(1).integers(0, max(1, n), min(n, 70))
     for where in (None, some, some[:0]):
-        for part in ("head", "tail"):
-            a, b = both(lambda: part_scores(rows, part, where, query))  # noqa: B023
+        for part in ("coarse", "residual"):
+            a, b = both(lambda: code_scores(rows, part, where, query))  # noqa: B023
             assert a.dtype == b.dtype and a.shape == b.shape and np.abs(a - b).max(initial=0) < 1e-6
 
 
 def test_an_opposite_sketch_is_called_equal_either_way() -> None:
     rows, _ = coded(40, 64, 2)
-    fast, plain = both(lambda: differing(~rows.planes, rows.planes[:, 3]))
+    fast, plain = both(lambda: hamming_distances(~rows.bit_planes, rows.bit_planes[:, 3]))
     assert (fast == plain).all() and fast[3] == 0
 
 
 def test_part_of_an_array_is_as_good_as_a_whole_one() -> None:
     rows, query = coded(300, 384, 3)
     some = rows.take(slice(0, 111))
-    fast, plain = both(lambda: (differing(some.planes, sketch(query[None])[:, 0]), part_scores(some, "tail", None, query)))
+    mine = binary_code(query[None])[:, 0]
+    fast, plain = both(lambda: (hamming_distances(some.bit_planes, mine), code_scores(some, "residual", None, query)))
     assert (fast[0] == plain[0]).all() and np.abs(fast[1] - plain[1]).max() < 1e-6
 
 
@@ -79,14 +80,14 @@ def test_part_of_an_array_is_as_good_as_a_whole_one() -> None:
 @given(st.lists(st.integers(0, 255), max_size=300), st.integers(1, 80))
 def test_the_lowest_are_the_same(values: list[int], n: int) -> None:
     some = np.array(values, np.uint8)
-    fast, plain = both(lambda: lowest(some, n, 255))
+    fast, plain = both(lambda: arg_lowest(some, n, 255))
     assert fast.dtype == plain.dtype and fast.tolist() == plain.tolist()
 
 
 @pytest.mark.parametrize("top", [3, 255])
 def test_the_lowest_of_very_many_are_the_same(top: int) -> None:
     some = np.random.default_rng(top).integers(0, top + 1, 200_000).astype(np.uint8)
-    fast, plain = both(lambda: lowest(some, 500, 255))
+    fast, plain = both(lambda: arg_lowest(some, 500, 255))
     assert fast.tolist() == plain.tolist() and len(fast) >= 500
 
 
@@ -107,12 +108,12 @@ def test_the_rows_of_memories_are_the_same(n: int, late: int, seed: int, ordered
     where: dict[int, list[int]] = {}
     for at, seq in enumerate(recent.seq.tolist()):
         where.setdefault(seq, []).append(at)
-    state, asked = State(Base(rows), recent, where, ("", 0)), np.random.default_rng(seed).permutation(130)
+    state, asked = IndexState(BaseSegment(rows), recent, where, ("", 0)), np.random.default_rng(seed).permutation(130)
     asked = np.sort(asked) if ordered else asked
     fast, plain = both(lambda: state.rows_of(asked))
     assert [a.tolist() for a in fast] == [b.tolist() for b in plain]
     for part, found, belongs in ((rows, *fast[:2]), (recent, *fast[2:])):
-        assert sorted(found.tolist()) == np.flatnonzero(~part.gone & np.isin(part.seq, asked)).tolist()
+        assert sorted(found.tolist()) == np.flatnonzero(~part.deleted & np.isin(part.seq, asked)).tolist()
         assert (part.seq[found] == asked[belongs]).all()
 
 
@@ -161,28 +162,28 @@ def test_order_and_repetition_do_not_matter_to_a_late_term() -> None:
     assert fast == plain and any(fast)
 
 
-def facts(n: int, rng: np.random.Generator) -> Catalogue:
+def facts(n: int, rng: np.random.Generator) -> MetadataTable:
     "Memories in two scripts, of several conversations or none, by several speakers or nobody."
-    made, said = Catalogue(), ("When was the boat sold?", "지난주에 배를 샀어", "Thanks!", "I saw it yesterday in May", "배가 뭐야")
-    made.add([Entry(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
+    made, said = MetadataTable(), ("When was the boat sold?", "지난주에 배를 샀어", "Thanks!", "I saw it yesterday in May", "배가 뭐야")
+    made.add([IndexDocument(i + 1, {"text": tokens(said[i % 5])}, said[i % 5], True, datetime(2026, 4 + i % 3, 1, tzinfo=UTC), None,
                     None if rng.random() < 0.2 else f"s{int(rng.integers(4))}", (None, "Mina", "Joon")[int(rng.integers(3))],
                     ("user", None)[int(rng.integers(2))]) for i in range(n)])
     return made
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(1, 400), st.integers(0, 99), st.sampled_from([1, 3, 10, 60, FEW + 1, 500]),
-       st.sampled_from(["When did Mina buy the boat in May?", "배는 언제 샀어?", "boat"]), st.sampled_from([TRUE, HEADS]))
-def test_the_best_are_the_same_and_in_the_same_order(n: int, seed: int, k: int, question: str, by: Nearness) -> None:
+@given(st.integers(1, 400), st.integers(0, 99), st.sampled_from([1, 3, 10, 60, KERNEL_TOP_K + 1, 500]),
+       st.sampled_from(["When did Mina buy the boat in May?", "배는 언제 샀어?", "boat"]), st.sampled_from([EXACT, HEAD_CODES]))
+def test_the_best_are_the_same_and_in_the_same_order(n: int, seed: int, k: int, question: str, by: RescorePolicy) -> None:
     rng, ranking = np.random.default_rng(seed), Scorer()
-    ranking.catalogue = facts(n, rng)
-    cues = ranking.cues(question)
+    ranking.metadata = facts(n, rng)
+    features = ranking.query_features(question)
     numbers = np.sort(rng.permutation(n)[:rng.integers(1, n + 1)])
     words, meaning = ((rng.integers(0, 4, len(numbers)) / 4).astype(np.float32) for _ in range(2))  # many are equal, some are nothing
     true = (rng.integers(0, 4, n + 1) / 4).astype(np.float32)
     some = Candidates(numbers, words, meaning, by)
-    fast, plain = both(lambda: [(r.seq, r.score, dict(r.parts)) for r in ranking.rank(cues, some, k, lambda s: true[s])])
-    assert fast == plain and len(fast) >= min(k, np.count_nonzero((words > 0) | (meaning > 0))) * (by is TRUE)
+    fast, plain = both(lambda: [(r.seq, r.score, dict(r.parts)) for r in ranking.rank(features, some, k, lambda s: true[s])])
+    assert fast == plain and len(fast) >= min(k, np.count_nonzero((words > 0) | (meaning > 0))) * (by is EXACT)
     assert [score for _, score, _ in fast] == sorted((score for _, score, _ in fast), reverse=True)
 
 
@@ -193,7 +194,7 @@ def test_a_sample_measures_the_same(n: int, dim: int) -> None:
     rows, question = rng.standard_normal((n, dim), np.float32) + np.float32(0.2), rng.standard_normal(dim, np.float32)
     rows, question = rows / np.linalg.norm(rows, axis=1, keepdims=True), question / np.linalg.norm(question)
     for unit in (question, np.zeros(dim, np.float32)):
-        fast, plain = both(lambda: rounded(rows).measured(unit))  # noqa: B023
+        fast, plain = both(lambda: quantize_sample(rows).cosine_sums(unit))  # noqa: B023
         cosines = rows.astype(float) @ unit
         assert fast == plain and fast[0] == pytest.approx(cosines.sum(), abs=1e-3 * max(1, n))
         assert fast[1] == pytest.approx(((cosines - cosines.mean()) ** 2).sum() if n else 0, rel=0.01, abs=1e-9)
@@ -207,12 +208,12 @@ def test_some_memories_are_scored_alike_wherever_their_rows_are() -> None:
     chunks = np.concatenate([np.arange(count) for count in np.unique(seqs, return_counts=True)[1]]).astype(np.int32)
     old = seqs < 700
     index.put(seqs[old], chunks[old], vectors[old])
-    index.fold()
+    index.compact()
     index.put(seqs[~old], chunks[~old], vectors[~old])
     index.remove([3, 4, 5, 710, 711])
-    assert len(index.state.recent) and len(index.state.base.rows)
+    assert len(index.state.recent) and len(index.state.base.codes)
     asked, query = rng.permutation(950), rng.standard_normal(64, np.float32)
-    for some in (asked, asked[:SINGLY], np.sort(asked[:200]), asked[:1], asked[:0]):
-        fast, plain = both(lambda: index.scores_for(query, some))  # noqa: B023
+    for some in (asked, asked[:ONE_BY_ONE], np.sort(asked[:200]), asked[:1], asked[:0]):
+        fast, plain = both(lambda: index.score(query, some))  # noqa: B023
         assert np.allclose(fast, plain, atol=1e-6, equal_nan=True) and np.isnan(fast).tolist() == np.isnan(plain).tolist()
         assert not np.isin(some[~np.isnan(fast)], [3, 4, 5, 710, 711]).any()

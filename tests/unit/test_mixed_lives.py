@@ -7,7 +7,7 @@ import pytest
 
 from rlm import Memory
 from rlm.bench.baselines import rank_bm25
-from rlm.store.embedding import embedder
+from rlm.search.embedding.base import choose_embedder
 
 DATA = Path(__file__).parents[1] / "data" / "mixed_lives.jsonl"
 LIVES = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
@@ -60,7 +60,7 @@ def test_by_words_search_is_well_above_plain_bm25() -> None:
 
 def test_with_e5_search_is_far_above_plain_bm25() -> None:
     pytest.importorskip("onnxruntime", reason="needs e5: pip install 'rlm[e5]'")
-    first, three = found(embedder("e5"))
+    first, three = found(choose_embedder("e5"))
     assert first >= 0.84 and three >= 0.95  # .862 and .980; before bonuses were scaled .592 and .757
 
 

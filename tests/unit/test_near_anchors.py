@@ -96,7 +96,7 @@ def test_many_are_linked_as_if_each_were_written_by_itself(tmp_path: Path) -> No
 
 
 def test_a_mistake_in_many_is_named_before_anything_is_embedded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory.vectors, "made", lambda records: pytest.fail("embedded"))
+    monkeypatch.setattr(memory.embeddings, "embed_records", lambda records: pytest.fail("embedded"))
     for items, slot, what in [(["fine", ""], "A", "item 1"), (["fine"], "Q", "no slot 'Q'"), (["fine"], "AUTO", "no slot 'AUTO'")]:
         with pytest.raises(InvalidInput, match=what):
             memory.write_near(items, slot)
@@ -142,7 +142,7 @@ def building(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
         memory.write(text, id=id, session=id)
     memory.link("hub", "near")
     memory.anchors.set("A", "hub")
-    monkeypatch.setattr(memory.index, "ready", lambda: False)
+    monkeypatch.setattr(memory.ctx.search.builder, "ready", lambda: False)
     return memory
 
 

@@ -21,7 +21,7 @@ from rlm.core.files import read_path, replace_file
 from rlm.core.settings import load_settings
 from rlm.recall.snapshots import import_graph
 from rlm.rules import RuleStore
-from rlm.service.tokens import TokenFile
+from rlm.service.http.tokens import TokenFile
 from rlm.store.sqlite.database import SQLiteDatabase, backup, restore
 
 NO_PATHS = ["a\0b", "\ud800", "~nosuchuser/x.db"]

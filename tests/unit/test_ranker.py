@@ -20,25 +20,24 @@ from rlm.search.ranker import (
     FEATURES,
     RAREST,
     REACH,
-    Example,
     LearnedRanker,
-    Training,
-    departures,
+    TrainingExample,
+    TrainingReport,
+    candidate_facts,
     dump_ranker,
-    facts,
-    features,
+    feature_matrix,
     fit,
-    learn,
     load_ranker,
     loss,
+    prior_penalty,
+    train,
 )
-from rlm.search.ranker_training import recorded
+from rlm.search.ranker_training import recorded_questions
 from rlm.search.score_weights import PARTS
 from rlm.service.cli import main
-from rlm.store.vector_rows import check_model, missing_vectors
 
 pytestmark = pytest.mark.usefixtures("bare")
-MADE = Training("a test", 40, "2026-01-01", {"R@10": 0.5})
+MADE = TrainingReport("a test", 40, "2026-01-01", {"R@10": 0.5})
 
 
 def candidates(seed: int, count: int = 40) -> dict[str, np.ndarray]:
@@ -49,11 +48,11 @@ def candidates(seed: int, count: int = 40) -> dict[str, np.ndarray]:
                     "rarity": rng.random(count) * 5}
 
 
-def question(seed: int) -> Example:
+def question(seed: int) -> TrainingExample:
     "What answers it has middling words and much meaning: no weighted sum can say that."
     parts = candidates(seed)
     fit = -abs(parts["words"] - 1.5) + parts["meaning"] / 3
-    return Example(features(parts), fit >= np.sort(fit)[-3], str(seed % 4))
+    return TrainingExample(feature_matrix(parts), fit >= np.sort(fit)[-3], str(seed % 4))
 
 
 EXAMPLES = [question(n) for n in range(40)]
@@ -65,7 +64,7 @@ def scores(ranker: LearnedRanker, parts: Mapping[str, np.ndarray]) -> np.ndarray
 
 @pytest.fixture(scope="module")
 def ranker() -> LearnedRanker:
-    return learn(EXAMPLES, MADE)
+    return train(EXAMPLES, MADE)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30))
@@ -78,11 +77,11 @@ def test_a_stored_ranker_gives_the_same_scores(ranker: LearnedRanker, seed: int,
 
 
 def test_learning_is_the_same_each_time(ranker: LearnedRanker) -> None:
-    assert dump_ranker(learn(EXAMPLES, MADE)) == dump_ranker(ranker)
+    assert dump_ranker(train(EXAMPLES, MADE)) == dump_ranker(ranker)
 
 
 def test_a_ranker_with_trees_of_an_older_store_is_used_without_them() -> None:
-    plain = dump_ranker(learn(EXAMPLES, MADE))
+    plain = dump_ranker(train(EXAMPLES, MADE))
     older = json.dumps(json.loads(plain) | {"trees": "tree"}).encode()
     assert dump_ranker(load_ranker(older)) == plain
 
@@ -101,11 +100,11 @@ def test_learning_arrives_where_whole_steps_would_leap_to_and_fro(seed: int) -> 
     for _ in range(6):
         seen = abs(rng.normal(size=(2, 400))) ** 3
         answer = np.argsort(-seen.sum(axis=0))[rng.integers(4)] if rng.random() > 0.2 else rng.integers(400)
-        found.append(Example(seen, np.arange(400) == answer))
+        found.append(TrainingExample(seen, np.arange(400) == answer))
     usual = np.array([1.0, 0.0])
     spread = np.concatenate([e.features for e in found], axis=1).std(axis=1)
     pairs = [(e.features / spread[:, None], e.relevant / 1) for e in found]
-    penalty = 2 * 20 / len(found) * departures(usual * spread)
+    penalty = 2 * 20 / len(found) * prior_penalty(usual * spread)
     _, slope, _ = loss(fit(found, usual, 20) * spread, pairs, penalty)
     assert abs(slope).max() < 1e-4
 
@@ -115,9 +114,9 @@ def test_learning_arrives_where_whole_steps_would_leap_to_and_fro(seed: int) -> 
 def told(memory: Memory, ids: list[str]) -> dict[str, list[float]]:
     "The facts of some memories, in this order; `before` as ids."
     index = memory.index
-    with index.moment():
-        numbers = index.catalogue.numbers([memory.get(i).seq for i in ids])
-        found = facts(index.catalogue, index.lexical, numbers)
+    with index.snapshot():
+        numbers = index.metadata.docs([memory.get(i).seq for i in ids])
+        found = candidate_facts(index.metadata, index.lexical, numbers)
     return {name: values.tolist() for name, values in found.items()} | {"before": [ids[n] if n >= 0 else "" for n in found["before"]]}
 
 
@@ -209,7 +208,7 @@ def test_a_question_that_is_recorded_passes_the_guard(memory: Memory) -> None:
     key = "sk-" + "a1B2c3D4e5F6g7H8" * 2
     memory.write("My notes", id="a")
     memory.record_usage("a", query=f"what is {key} for?", success=1)
-    [kept] = recorded(memory.backend.db, memory.namespace)
+    [kept] = recorded_questions(memory.backend, memory.ctx.namespace)
     assert key not in kept.query and "redacted" in kept.query
     assert key not in str(memory.backend.db.query("SELECT detail_json FROM events"))
     with Memory(":memory:", clock=memory.clock, secrets="refuse") as strict:
@@ -235,15 +234,16 @@ def test_two_models_are_told_apart_in_one_voice(path: Path, clock: ManualClock) 
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.write("my boat")
     with Memory(path, clock=clock, embedder=Toy("other")) as memory:
-        db, told = memory.backend.db, set()
-        for act in (lambda: memory.search("sea"), lambda: memory.write("a cat"), lambda: check_model(db, "other", 16)):
+        told = set()
+        check_model = memory.backend.vectors.check_model
+        for act in (lambda: memory.search("sea"), lambda: memory.write("a cat"), lambda: check_model("other", 16)):
             with pytest.raises(ModelMismatch) as e:
                 act()
             told.add(str(e.value))
         assert len(told) == 1 and "are of 'toy', but the model in use is 'other'" in (said := told.pop())
         assert "rlm reembed --embedder other" in said and "embedder: none" in said
         with pytest.raises(ModelMismatch, match=r"of 'toy' \(16 numbers\), but the model in use is 'toy' \(8 numbers\)"):
-            check_model(db, "toy", 8)
+            check_model("toy", 8)
 
 
 def test_an_imported_store_is_found_by_meaning_in_every_namespace(path: Path, tmp_path: Path, clock: ManualClock) -> None:
@@ -256,5 +256,5 @@ def test_an_imported_store_is_found_by_meaning_in_every_namespace(path: Path, tm
     assert done.exit_code == 0, done.output
     for name in ("default", "agent-7"):
         with Memory(copy, clock=clock, namespace=name, embedder=Toy()) as memory:
-            assert missing_vectors(memory.backend.db, "toy") == []
+            assert memory.backend.vectors.missing("toy") == []
             assert [h.id for h in memory.search("Who goes to sea?", k=1)] == ["boat"]

@@ -13,7 +13,6 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch
 from rlm.rules import RuleStore
 from rlm.service.cli import main
-from rlm.store.vector_rows import missing_vectors, read_stamp
 
 pytestmark = pytest.mark.usefixtures("bare")
 SEA = "Who goes to sea?"
@@ -40,7 +39,7 @@ def test_a_store_of_rules_asks_by_meaning(rules: RuleStore) -> None:
     for question in (SEA, "바다에는 누가 가?"):
         assert found(rules, question) == {"boat", "배"}
         assert all(h.shares["(meaning)"]["meaning"] > 0 for h in rules.search(question, 2))
-    assert read_stamp(rules.backend.db).model == "toy" and missing_vectors(rules.backend.db, "toy") == []
+    assert rules.backend.vectors.model().model == "toy" and rules.backend.vectors.missing("toy") == []
     assert [h.rule.rule_id for h in rules.search(SEA, tags=["food"])] == []
 
 
@@ -57,7 +56,7 @@ def test_a_memory_and_a_store_of_rules_find_the_same(rules: RuleStore, clock: Ma
 def test_a_rule_that_says_something_else_is_found_by_that(rules: RuleStore, clock: ManualClock) -> None:
     rules.hold("cat"), rules.release("cat"), rules.update_usage("cat", 1)
     assert rules.search("고양이")[0].rule.rule_id == "cat"
-    assert missing_vectors(rules.backend.db, "toy") == []  # a change of status keeps them
+    assert rules.backend.vectors.missing("toy") == []  # a change of status keeps them
     with Memory(rules.backend.path, clock=clock, embedder=Toy()) as memory:
         memory.update("cat", text="Let the piano be")
     assert rules.search("음악")[0].rule.rule_id == "cat" and "cat" not in found(rules, "고양이")
@@ -74,7 +73,7 @@ def test_imported_rules_are_found_by_meaning(rules: RuleStore, tmp_path: Path, c
 def test_without_a_model_words_alone(path: Path, clock: ManualClock) -> None:
     with RuleStore(path, clock=clock) as rules:
         rules.add_rules(RULES)
-        assert rules.search(SEA) == [] and found(rules, "old boat") == {"boat"} and read_stamp(rules.backend.db) is None
+        assert rules.search(SEA) == [] and found(rules, "old boat") == {"boat"} and rules.backend.vectors.model() is None
 
 
 def test_vectors_of_another_model_are_refused_before_anything_is_stored(rules: RuleStore, clock: ManualClock) -> None:

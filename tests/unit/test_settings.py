@@ -16,7 +16,7 @@ from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
          "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
-         "secrets": "refuse",
+         "secrets": "refuse", "supersede": "off",
          "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept",
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
          "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
@@ -49,7 +49,8 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     words |= {"checkpoints": ("create", "parallel", "full")}
     words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
-                      "metrics_prefix": ("greeum", "rlm", "greeum"), "traces": ("console", "off", "otlp")}
+                      "metrics_prefix": ("greeum", "rlm", "greeum"), "supersede": ("off", "on", "off"),
+                      "traces": ("console", "off", "otlp")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
     assert getattr(default, name) == getattr(Settings(), name) and name not in default.sources
@@ -66,7 +67,8 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
         assert (name, shown, source) in [row[:3] for row in found.table()] and source in repr(found)
 
 
-@pytest.mark.parametrize(("name", "off"), [("traces", True), ("checkpoints", True), ("secrets", False), ("model", False)])
+@pytest.mark.parametrize(("name", "off"), [("traces", True), ("checkpoints", True), ("supersede", True), ("secrets", False),
+                                                      ("model", False)])
 def test_what_yaml_takes_for_false_is_off_where_there_is_such_a_choice(name: str, off: bool, here: Path) -> None:
     Path("rlm.yaml").write_text(f"{name}: off\n", encoding="utf-8")
     if off:
@@ -213,7 +215,7 @@ def test_the_settings_do_what_they_say(here: Path) -> None:
     with Memory(here / "m.db", namespace="team", synchronous="full", busy_timeout_s=1.5, max_text_chars=20, search_k=2) as memory:
         for n in range(4):
             memory.write(f"note {n}")
-        assert memory.namespace == "team" and len(memory.search("note")) == 2 and len(memory.search("note", k=3)) == 3
+        assert memory.ctx.namespace == "team" and len(memory.search("note")) == 2 and len(memory.search("note", k=3)) == 3
         with pytest.raises(ValueError, match="20 are allowed"):
             memory.write("x" * 21)
         assert memory.backend.db.query("PRAGMA synchronous") == [(2,)]

@@ -36,14 +36,14 @@ def shown(memory: Memory, path: Path) -> dict[str, Any]:
             hits = memory.search(query, **when)
             found[f"{name} {query}"] = [(h.id, h.score, {t: dict(p) for t, p in h.parts.items()}) for h in hits]
             found[f"why {name} {query}"] = repr(memory.explain(query, "a", **when))
-        stats = memory.backend.term_statistics(tokens(query), memory.namespace)
+        stats = memory.backend.term_statistics(tokens(query), memory.ctx.namespace)
         found[f"terms {query}"] = (stats.documents, stats.mean_length, dict(stats.frequencies))
-        matches = memory.backend.match(tokens(query), memory.namespace, EVERY, 9, Weights())
+        matches = memory.backend.match(tokens(query), memory.ctx.namespace, EVERY, 9, Weights())
         found[f"words {query}"] = [(m.record.id, m.score) for m in matches]
     found["stats"] = {k: v for k, v in memory.stats().items() if k != "bytes"}
     found["graph"] = memory.graph.stats()
     for words in (("memory", "stats"), ("graph", "stats"), ("memory", "search", "tea harbour", "--as-of", LATER)):
-        where = {"RLM_DB_PATH": str(path), "RLM_NAMESPACE": memory.namespace}
+        where = {"RLM_DB_PATH": str(path), "RLM_NAMESPACE": memory.ctx.namespace}
         done = CliRunner().invoke(main, [*words, "--json"], prog_name="rlm", env=where)
         assert done.exit_code == 0, done.output
         said = json.loads(done.output)

@@ -13,7 +13,7 @@ import pytest
 from rlm import Memory
 from rlm.core.errors import StoreError
 from rlm.rules import RuleStore
-from rlm.search import namespace_index as hybrid
+from rlm.search import namespace_index
 from rlm.store.sqlite.database import identity_of
 
 WATCH = 60.0  # seconds until threads count as stuck: a hundred times what they take
@@ -95,7 +95,7 @@ def test_attention_the_graph_and_rules_wait_for_nobody(shared_store: Memory) -> 
 
 
 def test_a_thread_that_writes_and_asks_is_not_kept_waiting_by_one_that_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "KEPT", 1)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", 1)
     with Memory(tmp_path / "m.db", embedder="none") as m:
         m.write("green tea", id="t")
         holding, took = threading.Event(), list[float]()
@@ -183,9 +183,9 @@ def test_what_is_not_stored_is_kept_in_no_file(tmp_path: Path, monkeypatch: pyte
         def ghost() -> None:
             m.write("secret coffee", id="ghost")
             m.search("coffee")
-            thread = threading.Thread(target=m.index.keep)
+            thread = threading.Thread(target=m.index.save)
             with monkeypatch.context() as patch:
-                patch.setattr(hybrid, "KEPT", 1)
+                patch.setattr(namespace_index, "SAVE_AFTER", 1)
                 thread.start()
                 thread.join()
 
@@ -201,12 +201,12 @@ def test_after_something_was_undone_the_file_of_the_index_still_serves(tmp_path:
     with Memory(tmp_path / "m.db", embedder="none") as m:
         m.write_many([{"text": f"green tea number {n}"} for n in range(50)])
         with monkeypatch.context() as patch:
-            patch.setattr(hybrid, "KEPT", 1)
+            patch.setattr(namespace_index, "SAVE_AFTER", 1)
             m.search("tea")
         undo(m, lambda: (m.write("secret coffee", id="ghost"), m.search("coffee")))
         read = list[int]()
-        real = hybrid.NamespaceIndex._read
-        monkeypatch.setattr(hybrid.NamespaceIndex, "_read",
+        real = namespace_index.NamespaceIndex._read
+        monkeypatch.setattr(namespace_index.NamespaceIndex, "_read",
                             lambda self, seqs, batch=5000: (read.append(len(seqs)), real(self, seqs, batch)))
         m.write("black cocoa", id="real")
         assert found(m, "coffee", "cocoa") == {"coffee": [], "cocoa": ["real"]} and sum(read) < 10

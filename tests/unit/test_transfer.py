@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
-from rlm.search.search_index import SearchIndex
+from rlm.core.settings import load_settings
+from rlm.search.embedding.service import EmbeddingService
+from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.cli import main
+from rlm.service.context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.sqlite.integrity import check
 from rlm.store.transfer.export import TABLES, export_file, export_lines
@@ -37,6 +40,7 @@ INSERT INTO trajectories VALUES ('t1', 'r1', 'q', 'a', 3, 1, '[1]', NULL, 'c', '
 INSERT INTO judgments VALUES ('t1', NULL, 'cannot say', 'low', '[]');
 INSERT INTO memory_usage VALUES ('t1', 'tea', 1, 0.5);
 INSERT INTO snapshots VALUES ('s1', 'default', 'reranker', '2026-01-01T00:00:00.000000Z', '{"n":1}', x'deadbeef');
+INSERT INTO rejections VALUES ('default', '00ff', 'ab12', 'r1', '2026-01-01T00:00:00.000000Z', 'human', 'no', 'tea');
 """
 
 
@@ -112,10 +116,16 @@ def read_all(backend: SQLiteStorage) -> None:
     backend.db.query("SELECT * FROM memory_items")
 
 
+def over(backend: SQLiteStorage, namespace: str = "default") -> Memory:
+    "A memory over a storage that is open already."
+    chosen = load_settings(namespace=namespace, embedder="none")
+    embeddings = EmbeddingService(backend, chosen)
+    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, embeddings, NamespaceSearch.open(backend, namespace)))
+
+
 def usable(backend: SQLiteStorage) -> None:
     "New memories still get numbers of their own."
-    made = Memory(":memory:")
-    made.backend, made.index = backend, SearchIndex(backend, "default")
+    made = over(backend)
     try:
         one = made.write("afterwards", session="s")
         assert made.search("afterwards")[0].id == one.id and made.check() == []
@@ -142,7 +152,8 @@ def test_export_import_export_is_the_same(full: Memory) -> None:
 
 def test_every_table_of_the_schema_is_exported_or_derived() -> None:
     made = {name for (name,) in empty().db.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    derived = {"namespace_statistics", "pending_scrubs"}  # counts of the full-text index; what is left to be done in this very file
+    # counts of the full-text index; what is left to be done in this very file; what the texts of memories state
+    derived = {"namespace_statistics", "pending_scrubs", "facts"}
     assert made == {*TABLES, "meta", *derived} | {n for n in made if n.startswith(("memories_fts", "memories_terms", "memories_instances",
                                                                                    "sqlite_"))}
 
@@ -151,8 +162,7 @@ def test_numbers_of_erased_memories_are_not_used_again_after_an_import(full: Mem
     for namespace in (None, "default"):
         lines, copy = lines_of(full.backend, namespace), empty()
         import_lines(copy, lines)
-        made = Memory(":memory:")
-        made.backend = copy
+        made = over(copy)
         new = made.write("new")
         if namespace is None:
             assert new.seq == full.write("new here too").seq
@@ -252,8 +262,7 @@ def test_exports_of_each_namespace_together_are_the_whole(full: Memory) -> None:
     for namespace in ("default", "other"):
         assert not import_lines(copy, lines_of(full.backend, namespace)).refused
     for namespace in ("default", "other"):
-        mine, theirs = (Memory(":memory:", namespace=namespace) for _ in range(2))
-        mine.backend, theirs.backend = copy, full.backend
+        mine, theirs = over(copy, namespace), over(full.backend, namespace)
         assert [without_seq(m) for m in mine.recent(99, status="any", as_of="2030-01-01")] == [
             without_seq(m) for m in theirs.recent(99, status="any", as_of="2030-01-01")]
 
@@ -311,17 +320,17 @@ def test_imported_turns_and_turns_that_were_there_become_neighbours(bare: Path, 
 
 
 def test_an_imported_question_is_found_again_by_the_answer_it_left_here(bare: Path, clock: ManualClock) -> None:
-    with Memory(":memory:", clock=clock) as here, Memory(":memory:", clock=clock) as there:
+    with Memory(":memory:", clock=clock) as here:
         here.write("zebra question", id="q")
         here.write("indeed", id="a", reply_to="q")
         lines = [line for line in lines_of(here.backend) if '"id":"q"' not in line and '"subject":"q"' not in line]
         there_without = empty()
         import_lines(there_without, resealed(lines))
-        there.backend.close()
-        there.backend, there.index = there_without, SearchIndex(there_without, "default")
+        there = over(there_without)
         assert len(there.search("zebra")) == 0
         import_lines(there.backend, lines_of(here.backend))
         assert {h.id for h in there.search("zebra")} == {"q", "a"} and there.check() == []
+        there.close()
 
 
 def test_a_merge_gives_numbers_of_this_store_to_the_deleted_too(full: Memory, clock: ManualClock) -> None:
@@ -435,6 +444,59 @@ def test_every_column_of_the_header_replaced_by_nasty_ones(full: Memory) -> None
                 backend.close()
                 continue
             usable(backend)
+
+
+@pytest.mark.parametrize("number", [2**45, 20_000_000, 2**53])
+def test_a_number_that_is_far_too_high_is_not_taken_over(bare: Path, clock: ManualClock, number: int) -> None:
+    with Memory(":memory:", clock=clock) as memory:
+        first = memory.write("the first note, about tea", tags=["a"])
+        memory.write("the last note, about tea", id="last")
+        memory.link(first.id, "last", "next")
+        memory.update("last", text="the very last note, about tea")
+        lines = lines_of(memory.backend)
+    rows = list(map(json.loads, lines))
+    rows[0]["sequences"]["memories"] = number
+    for row in rows[1:-1]:
+        row |= {name: number for name in ("seq", "src", "dst") if row.get(name) == 2}
+    with Memory(":memory:", clock=clock) as memory:
+        report = import_lines(memory.backend, [json.dumps(row) for row in rows])
+        assert (report.added, memory.check()) == (2, [])
+        assert {h.id for h in memory.search("note about tea")} == {first.id, "last"}
+        assert memory.backend.memories.seqs("default") == [1, 2] and memory.write("another").seq == 3
+        assert [e.dst for e in memory.links(first.id)] == ["last"] and memory.search("very last note")[0].id == "last"
+        assert [m.version for m in memory.history("last").versions] == [1, 2]
+
+
+@pytest.mark.parametrize("bad", [{"chunk": 2**31}, {"dim": 2**40}, {"chunk": -1}])
+def test_numbers_that_arrays_are_made_of_are_bounded(full: Memory, bad: dict[str, int]) -> None:
+    lines = [json.dumps(row | bad) if row.get("table") == "vectors" else line for line, row in ((line, json.loads(line)) for line in
+                                                                                               lines_of(full.backend))]
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        import_lines(empty(), lines)
+
+
+def test_an_open_index_learns_of_what_an_import_brings_without_an_event(bare: Path, clock: ManualClock) -> None:
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        memory.write("a note about tea", id="tea")
+        plain = lines_of(memory.backend)
+        with memory.backend.transaction():
+            memory.backend.db.query("INSERT INTO vectors (seq, model, dim, vector) VALUES (1, 'm', 2, x'0000003c')")
+        with_vectors = lines_of(memory.backend)
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        import_lines(memory.backend, plain)
+        before = memory.backend.position()
+        assert import_lines(memory.backend, with_vectors).rows == {"vectors": 1}
+        assert [e.kind for e in memory.backend.events("default", after=before[1])] == ["embed"] and memory.check() == []
+        before = memory.backend.position()
+        import_lines(memory.backend, with_vectors)
+        assert memory.backend.position() == before, "the same again is no event"
+    rows = [row for row in map(json.loads, plain) if row.get("table") != "events"]
+    rows[-1]["lines"] = len(rows)
+    with Memory(":memory:", clock=clock, embedder="none") as memory:
+        assert not memory.search("tea")
+        import_lines(memory.backend, map(json.dumps, rows))
+        assert memory.search("tea")[0].id == "tea" and [e.kind for e in memory.history("tea").events] == ["write"]
+        assert import_lines(memory.backend, map(json.dumps, rows)).unchanged == 1
 
 
 @pytest.mark.parametrize("numbers", [{"seq": -1}, {"seq": 0}, {"seq": 2**63 - 1}, {"seq": 2**60}, {"vid": -5},

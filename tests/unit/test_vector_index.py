@@ -1,4 +1,5 @@
-"The vector index finds what is nearest, whatever is written meanwhile, and its sidecar is believed only when it fits."
+"The vector index finds what is nearest, whatever is written meanwhile, and its file is believed only when it fits."
+import gzip
 import json
 import os
 import struct
@@ -23,30 +24,39 @@ from hypothesis import strategies as st
 
 from rlm.core.compiled import Table, prepare
 from rlm.core.errors import InvalidInput
-from rlm.store import vector_sidecar
-from rlm.store.vector_codes import (
+from rlm.search.vector import vector_segments
+from rlm.search.vector.quantizer import (
     Ints,
-    best,
-    centred,
+    arg_highest,
+    arg_lowest,
+    binary_code,
+    center,
     decode,
-    differing,
     encode,
-    lowest,
+    half_to_float,
+    hamming_distances,
     principal_axes,
-    recode,
-    sample_vectors,
-    sketch,
-    widened,
+    rotate_codes,
+    synthetic_vectors,
 )
-from rlm.store.vector_fold import Tuning
-from rlm.store.vector_hits import enough
-from rlm.store.vector_index import Batch, VectorIndex
-from rlm.store.vector_loops import CODED, STAND_OUT_BY_CODE
-from rlm.store.vector_sidecar import Stamp, Unfit, catch_up, load, open_vectors, save, sidecar_path
+from rlm.search.vector.scan import rows_holding
+from rlm.search.vector.similarity_kernels import CODE_TABLE, CODED_Z_SCORES
+from rlm.search.vector.vector_file import (
+    StaleIndexFile,
+    VectorFileStamp,
+    catch_up,
+    index_sections,
+    load_index,
+    open_index,
+    save_index,
+    vector_file_path,
+)
+from rlm.search.vector.vector_index import VectorIndex
+from rlm.search.vector.vector_segments import Batch, VectorIndexConfig
 
 DIM = 192
 MEAN = np.full(DIM, 0.1, np.float32)
-SMALL = Tuning(sketched_from=600, heads=200, share=0.2, tails=64, rescored=10, axes_from=128, fold_from=100)
+SMALL = VectorIndexConfig(binary_from=600, coarse=200, coarse_share=0.2, residual=64, rescored=10, axes_from=128, compact_from=100)
 
 
 class Truth:
@@ -91,7 +101,7 @@ class Truth:
     def nearest(self, query: np.ndarray, k: int, allowed: Collection[int] | None = None) -> tuple[list[int], np.ndarray]:
         "By hand: every vector against the query, the best chunk of each memory, ties by number."
         seqs, _, vectors = self.vectors_of([s for s in self.rows if allowed is None or s in allowed])
-        scores = centred(vectors, MEAN) @ centred(query[None], MEAN)[0]
+        scores = center(vectors, MEAN) @ center(query[None], MEAN)[0]
         top: dict[int, float] = {}
         for s, value in zip(seqs.tolist(), scores.tolist(), strict=True):
             top[s] = max(top.get(s, -2), value)
@@ -101,7 +111,7 @@ class Truth:
 
 @cache
 def draw(n: int, seed: int = 0, questions: int = 20) -> tuple[np.ndarray, np.ndarray]:
-    vectors, queries = sample_vectors(n, questions, dim=DIM, seed=seed)
+    vectors, queries = synthetic_vectors(n, questions, dim=DIM, seed=seed)
     return vectors + MEAN, queries + MEAN
 
 
@@ -113,12 +123,12 @@ def filled(n: int, chunks: int = 1, seed: int = 0) -> tuple[Truth, np.ndarray]:
     return truth, queries
 
 
-def opened(truth: Truth, path: Path | None = None, tuning: Tuning = SMALL, keep: bool = True, **how: Any) -> VectorIndex:
+def opened(truth: Truth, path: Path | None = None, config: VectorIndexConfig = SMALL, keep: bool = True, **how: Any) -> VectorIndex:
     "An index of the truth, kept in its file as a store would keep it."
-    index, read = open_vectors(truth, "default", "e5", MEAN, path, tuning, **{"background": False, **how})
+    index, read = open_index(truth, "default", "e5", MEAN, path, config, **{"background": False, **how})
     if path is not None and keep and read == len(index):
         with suppress(OSError):
-            save(index, path, "default", "e5")
+            save_index(index, path, "default", "e5")
     return index
 
 
@@ -139,25 +149,25 @@ def agree(index: VectorIndex, truth: Truth, queries: np.ndarray, k: int = 10, al
 def test_halves_are_widened_as_numpy_does() -> None:
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
     finite = every[np.isfinite(every)]
-    assert np.array_equal(widened(finite).view(np.uint32), finite.astype(np.float32).view(np.uint32))
-    assert np.array_equal(widened(every), every.astype(np.float32), equal_nan=True)
-    assert widened(np.zeros((0, 4), np.float16)).shape == (0, 4)
+    assert np.array_equal(half_to_float(finite).view(np.uint32), finite.astype(np.float32).view(np.uint32))
+    assert np.array_equal(half_to_float(every), every.astype(np.float32), equal_nan=True)
+    assert half_to_float(np.zeros((0, 4), np.float16)).shape == (0, 4)
 
 
 def test_codes_are_within_half_a_step_and_turning_changes_no_cosine() -> None:
-    vectors = centred(draw(500)[0], MEAN)
+    vectors = center(draw(500)[0], MEAN)
     axes = principal_axes(vectors)
     np.testing.assert_allclose(axes.T @ axes, np.eye(DIM), atol=1e-5)
     rows = encode(np.arange(500), np.zeros(500, np.int32), vectors @ axes)
     assert np.abs(decode(rows) - vectors @ axes).max() <= rows.scale.max() / 2 + 1e-6
-    again = recode(rows, axes.T)
+    again = rotate_codes(rows, axes.T)
     assert np.abs(decode(again) @ vectors[0] - vectors @ vectors[0]).max() < 0.01
     lengths = ((vectors @ axes) ** 2).mean(axis=0)
     assert (np.diff(lengths) <= 1e-6).all(), "variances fall"
 
 
 def test_a_vector_at_the_mean_scores_zero() -> None:
-    assert not centred(MEAN[None], MEAN).any()
+    assert not center(MEAN[None], MEAN).any()
     rows = encode(np.array([1]), np.zeros(1, np.int32), np.zeros((1, DIM), np.float32))
     assert not decode(rows).any()
 
@@ -165,7 +175,7 @@ def test_a_vector_at_the_mean_scores_zero() -> None:
 @given(st.lists(st.floats(-1, 1, width=32) | st.just(float("-inf")), max_size=60), st.integers(1, 80))
 def test_the_best_are_all_there(values: list[float], n: int) -> None:
     scores = np.array(values, np.float32)
-    found = best(scores, n)
+    found = arg_highest(scores, n)
     possible = sorted((v for v in values if v > float("-inf")), reverse=True)
     assert sorted(scores[found].tolist(), reverse=True)[:n] == [np.float32(v) for v in possible[:n]]
     assert (np.diff(found) > 0).all()
@@ -177,7 +187,7 @@ def test_the_best_of_very_many(flat: bool) -> None:
     if flat:
         scores[:] = 0.5
         scores[::7] = -np.inf
-    found = best(scores, 100)
+    found = arg_highest(scores, 100)
     assert np.sort(scores[found])[-100:].tolist() == np.sort(scores)[-100:].tolist()
 
 
@@ -185,11 +195,11 @@ def test_the_best_of_very_many(flat: bool) -> None:
 def test_the_fewest_bits(n: int) -> None:
     bits = np.random.default_rng(0).integers(0, 256, n).astype(np.uint8)
     for k in (1, 5, 100, 5000, n):
-        found = lowest(bits, k, 255)
+        found = arg_lowest(bits, k, 255)
         assert np.array_equal(np.sort(bits[found])[:k], np.sort(bits[bits < 255])[:k])
     bits[:] = 255
     bits[:2] = 9
-    assert lowest(bits, 5, 255).tolist() == [0, 1]
+    assert arg_lowest(bits, 5, 255).tolist() == [0, 1]
 
 
 def test_bits_are_counted() -> None:
@@ -198,18 +208,18 @@ def test_bits_are_counted() -> None:
         planes = rng.integers(0, 2**64, (4, n), dtype=np.uint64)
         mine = rng.integers(0, 2**64, 4, dtype=np.uint64)
         expected = [sum((int(w) ^ int(m)).bit_count() for w, m in zip(column, mine, strict=True)) for column in planes.T[:200]]
-        assert differing(planes, mine)[:200].tolist() == expected
+        assert hamming_distances(planes, mine)[:200].tolist() == expected
 
 
-def test_sketches_of_near_vectors_differ_little() -> None:
-    vectors = centred(draw(600)[0], MEAN)
-    planes = sketch(vectors)
-    bits = differing(planes, planes[:, 5])
+def test_binary_codes_of_near_vectors_differ_little() -> None:
+    vectors = center(draw(600)[0], MEAN)
+    planes = binary_code(vectors)
+    bits = hamming_distances(planes, planes[:, 5])
     assert bits[5] == 0
     angle = np.arccos(np.clip(vectors @ vectors[5], -1, 1))
     assert np.corrcoef(angle, bits)[0, 1] > 0.8
-    assert sketch(vectors[5:6])[:, 0].tolist() == planes[:, 5].tolist()
-    assert zlib.crc32(sketch(np.eye(256, dtype=np.float32) + np.float32(1e-3)).tobytes()) == 103442346, "the same on every machine"
+    assert binary_code(vectors[5:6])[:, 0].tolist() == planes[:, 5].tolist()
+    assert zlib.crc32(binary_code(np.eye(256, dtype=np.float32) + np.float32(1e-3)).tobytes()) == 103442346, "the same on every machine"
 
 
 # ---------------------------------------------------------------- searching
@@ -227,13 +237,13 @@ def test_an_exact_search_is_the_count_by_hand(n: int, chunks: int) -> None:
 
 def test_defaults_are_exact_while_there_are_few() -> None:
     truth, queries = filled(2000)
-    agree(opened(truth, tuning=Tuning()), truth, queries)
+    agree(opened(truth, config=VectorIndexConfig()), truth, queries)
 
 
 def test_short_cuts_miss_little() -> None:
-    vectors, queries = sample_vectors(6000, 60)
+    vectors, queries = synthetic_vectors(6000, 60)
     mean = np.zeros(384, np.float32)
-    index = VectorIndex(384, mean, None, Tuning(sketched_from=4000, heads=1000, tails=300))
+    index = VectorIndex(384, mean, None, VectorIndexConfig(binary_from=4000, coarse=1000, residual=300))
     index.build(lambda: [(np.arange(6000), np.zeros(6000, np.int32), vectors)])
     seen = [len({*index.search(q, 10)[0]} & {*index.search(q, 10, exact=True)[0]}) for q in queries]
     assert np.mean(seen) >= 9.8
@@ -246,7 +256,7 @@ def test_codes_alone_are_near_the_truth() -> None:
     for query in queries:
         seqs, scores = index.search(query, 400, exact=True)
         assert np.abs(scores - truth.nearest(query, 400)[1]).max() < 0.01
-        np.testing.assert_allclose(index.scores_for(query, seqs), scores, atol=1e-5)
+        np.testing.assert_allclose(index.score(query, seqs), scores, atol=1e-5)
 
 
 def test_scores_for_given_memories() -> None:
@@ -255,11 +265,11 @@ def test_scores_for_given_memories() -> None:
     truth.write(2, truth.rows[1][0])
     catch_up(index, truth)
     wanted = np.array([4, 999_999, 2, 1, 0, -5, 4])
-    scores = index.scores_for(queries[0], wanted)
+    scores = index.score(queries[0], wanted)
     known = dict(zip(*(x.tolist() for x in index.search(queries[0], 400, exact=True)), strict=True))
     assert np.isnan(scores[[1, 4, 5]]).all() and abs(scores[0] - scores[6]) < 1e-6
     assert all(abs(scores[i] - known[int(wanted[i])]) < 0.01 for i in (0, 2, 3))
-    assert len(index.scores_for(queries[0], [])) == 0
+    assert len(index.score(queries[0], [])) == 0
 
 
 @pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
@@ -272,24 +282,24 @@ def test_codes_are_compared_in_one_loop() -> None:
         truth.write(seq, *rows)
     truth.delete(7)
     catch_up(index, truth)
-    state, arrays = index.arrays()
+    state, arrays = index.code_arrays()
     assert state is index.state and len(index.state.recent) == 4
-    table, found = Table(CODED, arrays), np.full(len(wanted), 9, np.float32)
+    table, found = Table(CODE_TABLE, arrays), np.full(len(wanted), 9, np.float32)
     for query in queries:
-        unit = centred(query[None], MEAN)[0]
-        STAND_OUT_BY_CODE.run(found, wanted, table.places, unit, 0.05, 0.1)
-        right = np.maximum((np.nan_to_num(index.scores_for(query, wanted), nan=-1) - 0.05) / 0.1, 0)
+        unit = center(query[None], MEAN)[0]
+        CODED_Z_SCORES.run(found, wanted, table.places, unit, 0.05, 0.1)
+        right = np.maximum((np.nan_to_num(index.score(query, wanted), nan=-1) - 0.05) / 0.1, 0)
         assert np.abs(found - right).max() < 0.05, "half a step in each of 192 axes is .005 of a cosine at most"
         assert found[[2, 5, 6]].tolist() == [0, 0, 0] and found[0] == pytest.approx(found[4], abs=1e-4)
     truth.write(4, truth.rows[10][0])
     catch_up(index, truth)
     assert (np.diff(index.state.recent.seq) < 0).any(), "what came last is not the last memory"
-    table = Table(CODED, index.arrays()[1])
+    table = Table(CODE_TABLE, index.code_arrays()[1])
     for query in queries:
-        STAND_OUT_BY_CODE.run(found, wanted, table.places, centred(query[None], MEAN)[0], 0.05, 0.1)
-        right = np.maximum((np.nan_to_num(index.scores_for(query, wanted), nan=-1) - 0.05) / 0.1, 0)
+        CODED_Z_SCORES.run(found, wanted, table.places, center(query[None], MEAN)[0], 0.05, 0.1)
+        right = np.maximum((np.nan_to_num(index.score(query, wanted), nan=-1) - 0.05) / 0.1, 0)
         assert np.abs(found - right).max() < 0.05
-    assert VectorIndex(DIM, MEAN, None, SMALL).arrays() is None, "it has no axes"
+    assert VectorIndex(DIM, MEAN, None, SMALL).code_arrays() is None, "it has no axes"
 
 
 @pytest.mark.parametrize("n", [500, 5000])
@@ -313,7 +323,7 @@ def test_filters_come_before_ranking(n: int) -> None:
 
 def test_a_large_filter_by_number_is_a_mask() -> None:
     truth, queries = filled(5000)
-    index = opened(truth, tuning=SMALL)
+    index = opened(truth, config=SMALL)
     some = np.array(sorted(truth.rows))[::2]
     agree(index, truth, queries[:5], allowed=some, exact=True)
 
@@ -321,7 +331,7 @@ def test_a_large_filter_by_number_is_a_mask() -> None:
 def test_all_chunks_of_one_memory_on_top_do_not_hide_the_others() -> None:
     truth, queries = filled(300)
     truth.write(2000, *[queries[0] + i * 1e-3 for i in range(200)])
-    index = opened(truth, tuning=replace(SMALL, tails=16))
+    index = opened(truth, config=replace(SMALL, residual=16))
     seqs, scores = index.search(queries[0], 10)
     assert seqs[0] == 2000 and len(set(seqs.tolist())) == 10 and (np.diff(scores) <= 0).all()
     agree(index, truth, queries[:1], exact=True)
@@ -341,8 +351,8 @@ def test_ties_go_to_the_first_memory() -> None:
 def test_the_same_input_gives_the_same_index() -> None:
     truth, queries = filled(900, 2)
     one, two = opened(truth), opened(truth)
-    for name, array in vector_sidecar._sections(one.state).items():
-        assert np.array_equal(array, vector_sidecar._sections(two.state)[name]), name
+    for name, array in index_sections(one.state).items():
+        assert np.array_equal(array, index_sections(two.state)[name]), name
     assert [one.search(q, 10)[0].tolist() for q in queries] == [two.search(q, 10)[0].tolist() for q in queries]
 
 
@@ -350,8 +360,8 @@ def test_an_empty_index_finds_nothing() -> None:
     truth = Truth()
     index = opened(truth)
     query = np.ones(DIM, np.float32)
-    assert len(index) == 0 and len(index.search(query, 10)[0]) == 0 and np.isnan(index.scores_for(query, [1])).all()
-    index.fold()
+    assert len(index) == 0 and len(index.search(query, 10)[0]) == 0 and np.isnan(index.score(query, [1])).all()
+    index.compact()
     index.remove([1, 2])
     truth.write(1, query)
     catch_up(index, truth)
@@ -373,9 +383,9 @@ def test_wrong_questions_are_refused() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_the_first_of_several(n: int) -> None:
-    assert enough(np.array([5, 5, 4, 5, 3]), 3) == 5
-    assert enough(np.array([5, 5, 4, 5, 3]), 4) is None
-    assert enough(np.array([7] * n), 1) == (1 if n else None)
+    assert rows_holding(np.array([5, 5, 4, 5, 3]), 3) == 5
+    assert rows_holding(np.array([5, 5, 4, 5, 3]), 4) is None
+    assert rows_holding(np.array([7] * n), 1) == (1 if n else None)
 
 
 # ---------------------------------------------------------------- writing
@@ -392,14 +402,14 @@ def test_after_any_writes_the_answers_are_those_of_the_rows(steps: list[tuple[st
         elif what == "d":
             truth.delete(seq)
         else:
-            index.fold()
+            index.compact()
         if i % 3 == 0:
             catch_up(index, truth)
     catch_up(index, truth)
     assert len(index) == sum(map(len, truth.rows.values()))
     agree(index, truth, queries[:4], exact=True)
-    index.fold()
-    assert len(index.state.recent) == 0 and not index.state.base.rows.gone.any()
+    index.compact()
+    assert len(index.state.recent) == 0 and not index.state.base.codes.deleted.any()
     agree(index, truth, queries[:4], exact=True)
 
 
@@ -413,7 +423,7 @@ def test_it_grows_from_nothing() -> None:
         index.put(*truth.vectors_of(range(i, i + 30)))
     state = index.state
     assert state.base.axes is not None and len(index) == 3000
-    assert len(state.recent) < len(state.base.rows) / 8 + 30
+    assert len(state.recent) < len(state.base.codes) / 8 + 30
     agree(index, truth, queries, exact=True)
     seen = [len({*index.search(q, 10)[0].tolist()} & {*truth.nearest(q, 10)[0]}) for q in queries]
     assert np.mean(seen) >= 9
@@ -440,7 +450,7 @@ def test_true_vectors_are_kept_until_they_change() -> None:
         asked.append(len(seqs))
         return fetch(seqs, chunks)
 
-    index = VectorIndex(DIM, MEAN, counted, replace(SMALL, remembered=50))
+    index = VectorIndex(DIM, MEAN, counted, replace(SMALL, cached=50))
     index.build(truth.batches, truth.position())
     first = index.search(queries[0], 10)
     assert asked == [20] and np.array_equal(index.search(queries[0], 10)[1], first[1]) and asked == [20]
@@ -450,7 +460,7 @@ def test_true_vectors_are_kept_until_they_change() -> None:
     assert sum(asked) <= 22
     for query in queries:
         index.search(query, 10)
-    assert index._truth is not None and len(index._truth.known) <= 50
+    assert index.cache is not None and len(index.cache) <= 50
     agree(index, truth, queries, exact=True)
 
 
@@ -474,7 +484,7 @@ def test_a_fetch_that_overlaps_with_a_write_is_not_kept() -> None:
     agree(index, truth, queries, exact=True)
 
 
-def test_searches_beside_writes_and_folds() -> None:
+def test_searches_beside_writes_and_compactions() -> None:
     truth, queries = filled(1500)
     index = opened(truth, background=True)
     always = sorted(truth.nearest(queries[0], 5)[0])
@@ -485,7 +495,7 @@ def test_searches_beside_writes_and_folds() -> None:
             seqs, scores = index.search(queries[0], 5, exact=True)
             if not {*always} >= {*seqs.tolist()} or len(seqs) != 5 or (np.diff(scores) > 0).any():
                 wrong.append(f"{seqs} {scores}")
-            known = index.scores_for(queries[0], always)
+            known = index.score(queries[0], always)
             if np.isnan(known).any():
                 wrong.append(f"lost {known}")
 
@@ -507,10 +517,9 @@ def test_searches_beside_writes_and_folds() -> None:
     agree(index, truth, queries, exact=True)
 
 
-def test_writes_during_a_fold_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rlm.store import vector_index
+def test_writes_during_a_compaction_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, queries = filled(700)
-    index, make = opened(truth), vector_index.make_base
+    index, make = opened(truth), vector_segments.compact_codes
     truth.write(2, queries[0])
     catch_up(index, truth)
 
@@ -518,17 +527,17 @@ def test_writes_during_a_fold_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         made = make(*given)
         truth.write(5, queries[1])                  # new
         truth.write(4, queries[2])                  # in the base
-        truth.write(2, queries[3])                  # among the rows that are being folded
+        truth.write(2, queries[3])                  # among the rows that are being compacted
         truth.delete(7)
         catch_up(index, truth)
         return made
 
-    monkeypatch.setattr(vector_index, "make_base", slow)
-    index.fold()
+    monkeypatch.setattr(vector_segments, "compact_codes", slow)
+    index.compact()
     monkeypatch.undo()
     assert len(index) == sum(map(len, truth.rows.values()))
     agree(index, truth, queries, exact=True)
-    index.fold()
+    index.compact()
     agree(index, truth, queries, exact=True)
 
 
@@ -536,16 +545,16 @@ def test_a_byte_a_dimension_and_little_more() -> None:
     vectors = np.random.default_rng(0).standard_normal((2000, 384)).astype(np.float16)
     index = VectorIndex(384, np.zeros(384, np.float32))
     index.build(lambda: [(np.arange(2000), np.zeros(2000, np.int32), vectors)])
-    size = sum(a.nbytes for a in vector_sidecar._sections(index.state).values())
+    size = sum(a.nbytes for a in index_sections(index.state).values())
     assert size / 2000 < 384 + 32 + 30
 
 
-# ---------------------------------------------------------------- the sidecar
+# ---------------------------------------------------------------- the file
 
 
 @pytest.fixture
 def side(tmp_path: Path) -> Path:
-    return sidecar_path(tmp_path / "memory.db", "default", "e5")
+    return vector_file_path(tmp_path / "memory.db", "default", "e5")
 
 
 def test_what_is_saved_is_what_is_loaded(side: Path) -> None:
@@ -562,21 +571,36 @@ def test_what_is_saved_is_what_is_loaded(side: Path) -> None:
     assert side.stat().st_mode & 0o77 == 0 and side.parent.stat().st_mode & 0o77 == 0
 
 
+def test_a_file_of_the_first_version_is_read_and_written_alike(side: Path) -> None:
+    "Forty vectors of 24 dimensions; then memories 2 and 41 were written with the vectors of 6 and 7, and 9 was removed."
+    rng, data = np.random.default_rng(0), gzip.decompress((Path(__file__).parents[1] / "data" / "vectors_v1.vectors.gz").read_bytes())
+    vectors, mean = rng.standard_normal((40, 24)).astype(np.float16), np.full(24, 0.1, np.float32)
+    side.parent.mkdir()
+    side.write_bytes(data)
+    base, recent, event = load_index(side, VectorFileStamp.of(("a store", 40), "default", "toy", mean))
+    index = VectorIndex(24, mean, None, SMALL, background=False)
+    index.restore(base, recent, ("a store", event))
+    assert len(index) == 40 and event == 40 and index.seqs().tolist() == [s for s in range(1, 42) if s != 9]
+    for seq, row in ((1, 0), (2, 5), (6, 5), (40, 39), (41, 6)):
+        assert index.score(vectors[row].astype(np.float32), [seq])[0] > 0.99
+    assert save_index(index, side, "default", "toy") and side.read_bytes() == data
+
+
 def test_recent_rows_and_gone_ones_are_saved_too(side: Path) -> None:
     truth, queries = filled(700)
-    index = opened(truth, side, replace(SMALL, fold_from=10**6))
+    index = opened(truth, side, replace(SMALL, compact_from=10**6))
     truth.write(1, queries[0])
     truth.write(5000, queries[1], queries[2])
     truth.delete(4)
     catch_up(index, truth)
     assert len(index.state.recent) == 3
-    save(index, side, "default", "e5")
+    save_index(index, side, "default", "e5")
     again = opened(truth, side)
     assert truth.asked == 2 and len(again) == len(index) == 701
     agree(again, truth, queries, exact=True)
 
 
-def test_a_stale_sidecar_catches_up(side: Path) -> None:
+def test_a_file_that_is_behind_catches_up(side: Path) -> None:
     truth, queries = filled(700)
     opened(truth, side)
     vectors = draw(300, seed=3)[0]
@@ -588,17 +612,17 @@ def test_a_stale_sidecar_catches_up(side: Path) -> None:
     index = opened(truth, side)
     assert truth.asked == 2 and index.state.position == truth.position()
     agree(index, truth, queries, exact=True)
-    assert catch_up(index, truth) == set()
+    assert catch_up(index, truth).seqs == frozenset()
 
 
 def test_two_indexes_on_one_store_see_each_others_writes(side: Path) -> None:
     truth, queries = filled(300)
     one, two = opened(truth, side), opened(truth, side)
     truth.write(9000, queries[0])
-    assert len(catch_up(one, truth)) == 1 and len(catch_up(two, truth)) == 1
+    assert catch_up(one, truth).seqs == catch_up(two, truth).seqs == {9000}
     for index in (one, two):
         assert index.search(queries[0], 1)[0].tolist() == [9000]
-    save(one, side, "default", "e5")
+    save_index(one, side, "default", "e5")
     assert two.search(queries[0], 1)[0].tolist() == [9000], "the old file is still mapped"
 
 
@@ -638,8 +662,8 @@ def test_a_foreign_or_senseless_header_is_refused(side: Path, good: Any, field: 
     truth, queries, data = good
     side.parent.mkdir()
     side.write_bytes(resigned(data, **{field: value}))
-    with pytest.raises(Unfit):
-        load(side, Stamp.of(truth.position(), "default", "e5", MEAN))
+    with pytest.raises(StaleIndexFile):
+        load_index(side, VectorFileStamp.of(truth.position(), "default", "e5", MEAN))
     asked = truth.asked
     index = opened(truth, side)
     assert truth.asked == asked + 2, "made anew"
@@ -651,9 +675,9 @@ def test_every_section_of_the_header_matters(side: Path, good: Any) -> None:
     truth, _, data = good
     side.parent.mkdir()
     sections = json.loads(data[16:16 + struct.unpack_from("<8sII", data)[1]])["sections"]
-    wanted = Stamp.of(truth.position(), "default", "e5", MEAN)
+    wanted = VectorFileStamp.of(truth.position(), "default", "e5", MEAN)
     side.write_bytes(resigned(data))
-    load(side, wanted)
+    load_index(side, wanted)
     for name, (at, kind, shape, crc) in sections.items():
         wrongs = [[at, "<f8", shape, crc], [at, "O", shape, crc], [at, "x", shape, crc], [at, kind, [*shape, 2], crc], [at, kind, [], crc],
                   [at, kind, "x", crc], [at, kind, shape, crc ^ 1], [at, kind, shape, None], [-1 << 40, kind, shape, crc],
@@ -662,8 +686,8 @@ def test_every_section_of_the_header_matters(side: Path, good: Any) -> None:
             wrongs.append([at + 64, kind, shape, crc])
         for wrong in wrongs:
             side.write_bytes(resigned(data, sections={**sections, name: wrong}))
-            with pytest.raises(Unfit):
-                pytest.fail(f"{name} may be {wrong}: {load(side, wanted)}")
+            with pytest.raises(StaleIndexFile):
+                pytest.fail(f"{name} may be {wrong}: {load_index(side, wanted)}")
 
 
 def test_random_damage_is_noticed(side: Path, good: Any) -> None:
@@ -673,25 +697,25 @@ def test_random_damage_is_noticed(side: Path, good: Any) -> None:
     sections = json.loads(data[16:16 + length])["sections"]
     start = -(-(16 + length) // 64) * 64
     used = [(start + at, int(np.prod(shape)) * np.dtype(kind).itemsize) for at, kind, shape, _ in sections.values()]
-    rng, wanted = np.random.default_rng(0), Stamp.of(truth.position(), "default", "e5", MEAN)
+    rng, wanted = np.random.default_rng(0), VectorFileStamp.of(truth.position(), "default", "e5", MEAN)
     places = [int(a + rng.integers(0, n)) for a, n in used if n for _ in range(6)] + [int(rng.integers(0, 16 + length)) for _ in range(60)]
     for place in places:
         wrong = bytearray(data)
         wrong[place] ^= 1 << int(rng.integers(0, 8))
         side.write_bytes(wrong)
-        with pytest.raises(Unfit):
-            load(side, wanted)
+        with pytest.raises(StaleIndexFile):
+            load_index(side, wanted)
     for size in (0, 1, 15, 16, 100, start, len(data) // 2, len(data) - 1):
         side.write_bytes(data[:size])
-        with pytest.raises(Unfit):
-            load(side, wanted)
+        with pytest.raises(StaleIndexFile):
+            load_index(side, wanted)
     side.write_bytes(data + b"x")
-    with pytest.raises(Unfit):
-        load(side, wanted)
+    with pytest.raises(StaleIndexFile):
+        load_index(side, wanted)
     side.unlink()
     side.mkdir()
-    with pytest.raises(Unfit):
-        load(side, wanted)
+    with pytest.raises(StaleIndexFile):
+        load_index(side, wanted)
 
 
 def test_a_folder_that_can_not_be_written_is_no_hindrance(tmp_path: Path) -> None:
@@ -708,7 +732,7 @@ def test_a_refused_file_is_not_there(side: Path) -> None:
         asked.append((path.name, event))
         return not part.exists()
 
-    assert not save(index, side, "default", "e5", place)
+    assert not save_index(index, side, "default", "e5", place)
     assert asked == [(side.name, index.state.position[1])] and not list(side.parent.iterdir())
 
 
@@ -716,7 +740,7 @@ KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
 sys.path[:0] = sys.argv[2:3]
-from test_vector_index import MEAN, agree, catch_up, filled, opened, save
+from test_vector_index import MEAN, agree, catch_up, filled, opened, save_index
 path, random = Path(sys.argv[1]), random.Random(0)
 truth, queries = filled(3000)
 opened(truth, path)
@@ -726,7 +750,7 @@ for round in range(20):
     if not child:
         index = opened(truth, path)
         while True:
-            save(index, path, "default", "e5")
+            save_index(index, path, "default", "e5")
     time.sleep(random.uniform(0.005, 0.06))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -735,7 +759,7 @@ for round in range(20):
     index = opened(truth, path)
     rebuilt += truth.asked != asked
     agree(index, truth, queries[:2], exact=True)
-save(index, path, "default", "e5")
+save_index(index, path, "default", "e5")
 print(rebuilt, unfinished, [p.name for p in path.parent.iterdir()] == [path.name])
 """
 
@@ -750,19 +774,19 @@ def test_a_killed_writer_harms_nothing(side: Path) -> None:
 
 def test_names_of_any_kind_have_a_file_each(tmp_path: Path) -> None:
     names = ["default", "a/b", "..", "가족", "A", "a", "x" * 500]
-    paths = {sidecar_path(tmp_path / "m.db", n, m) for n in names for m in ("e5", "minilm")}
+    paths = {vector_file_path(tmp_path / "m.db", n, m) for n in names for m in ("e5", "minilm")}
     assert len(paths) == 2 * len(names) and all(p.parent == tmp_path / "m.db.index" and len(p.name) < 60 for p in paths)
-    assert os.sep not in sidecar_path("m.db", "a/b", "x").name
+    assert os.sep not in vector_file_path("m.db", "a/b", "x").name
 
 
 @pytest.mark.parametrize("n", [300, 3000])
-def test_nearby_holds_the_nearest_and_nobody_who_is_barred(n: int) -> None:
+def test_candidates_hold_the_nearest_and_nobody_who_is_barred(n: int) -> None:
     truth, queries = filled(n, chunks=2)
     index, allowed, held = opened(truth), {s for s in truth.rows if s % 2}, list[float]()
     for query in queries:
-        near, some = index.nearby(query, 200), index.nearby(query, 200, allowed)
+        near, some = index.candidates(query, 200), index.candidates(query, 200, allowed)
         assert len(near) <= (220 if n == 3000 else 2 * n) and max(Counter(near.tolist()).values()) <= 2  # as often as it has vectors
         assert {*near.tolist()} <= {*truth.rows} and {*some.tolist()} <= allowed
         held += [len({*truth.nearest(query, 10)[0]} & {*near.tolist()}), len({*truth.nearest(query, 10, allowed)[0]} & {*some.tolist()})]
     assert np.mean(held) >= (10 if n == 300 else 9.5), held
-    assert opened(Truth()).nearby(queries[0], 5).tolist() == []
+    assert opened(Truth()).candidates(queries[0], 5).tolist() == []

@@ -74,7 +74,7 @@ Retrieved = Sequence[tuple[Strategy, float]]  # best first; scores in [0, 1]
 
 # %% ../../../nbs/80_learning/02_store.ipynb #438d4a7a
 class Strategies(Protocol):
-    "Finds and keeps strategies."
+    "A store of strategies: retrieves what fits a question, keeps what was learned, and counts how it did."
 
     def retrieve(self,
                  task: str,                    # the question, as it was asked

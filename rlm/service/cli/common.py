@@ -172,7 +172,7 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
                 raise NotFound(f"There is no store at {str(path)!r}.",
                                "Write a memory first, or give the right file with --db.")
             with Memory(db, namespace=namespace, config=config) as memory:
-                told = {"named": None if namespace is None else memory.namespace} if named else {}
+                told = {"named": None if namespace is None else memory.ctx.namespace} if named else {}
                 command(memory, *args, **told, **kwargs)
         return run
     return decorate

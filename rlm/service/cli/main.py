@@ -11,7 +11,7 @@ from rlm.service.cli.common import Group, example, json_option, print_json, prin
 
 
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
-    "memory": ("rlm.service.strategy_cli:memory_group", "Write, search and manage memories."),
+    "memory": ("rlm.service.cli.strategies:memory_group", "Write, search and manage memories."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
     "anchors": ("rlm.service.cli.anchors:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),
     "attention": ("rlm.service.cli.attention:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),
@@ -22,7 +22,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "train-ranker": ("rlm.service.cli.ranker:train_ranker_command", "Learn how to rank from questions with known answers."),
     "export": ("rlm.service.cli.provenance:export_command", "Write where memories come from to the file TARGET, or - for standard output."),
     "serve": ("rlm.service.cli.server:serve_command", "Serve the store over HTTP: REST under /v1, the explorer at /, figures at /metrics."),
-    "tokens": ("rlm.service.cli.server:tokens_group", "Add, list and revoke tokens: who may call the server."),
+    "tokens": ("rlm.service.cli.server:tokens_group", "Add, list, rotate and revoke tokens: who may call the server."),
     "bench": ("rlm.bench.cli:bench", "Benchmarks: each prints a table, or writes the JSON that its chapter plots.")}
 
 

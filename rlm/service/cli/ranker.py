@@ -8,20 +8,20 @@ from tqdm import tqdm
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import example, json_option, print_json, with_memory
 from rlm.service.memory import Memory
-from rlm.search.ranker_training import Labelled, examples, forget_rankers, read_labelled, recorded, save_ranker
-from rlm.search.ranker import Example, Training, held_out, learn
+from rlm.search.ranker_training import LabelledQuestion, forget_rankers, read_labelled, recorded_questions, save_ranker, training_examples
+from rlm.search.ranker import TrainingExample, TrainingReport, cross_validate, train
 
 
 FEWEST = 20  # questions to learn from
 
 
 def collect(memory: Memory,                # the store
-            labelled: list[Labelled],      # questions with known answers
+            labelled: list[LabelledQuestion],      # questions with known answers
             source: str,                   # where they come from
-            ) -> list[Example]:
+            ) -> list[TrainingExample]:
     "What can be learned from these questions, those left out whose answers a search does not see. Raises `InvalidInput` at too few."
     asked = ((memory.query(q.query), q) for q in tqdm(labelled, "asking", disable=None, leave=False))
-    found = list(examples(memory.index, asked))
+    found = list(training_examples(memory.ctx.search.searcher, asked))
     if len(found) < FEWEST or len({e.group for e in found}) < 2:
         unseen = len(labelled) - len(found)
         beside = f" Of {unseen} more, no answer is among what a search looks at: check their ids, and the namespace." if unseen else ""
@@ -39,18 +39,18 @@ def collect(memory: Memory,                # the store
 def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, as_json: bool) -> None:
     "Learn how to rank from questions with known answers. Kept only if it does better than the usual mix on questions held out."
     if forget:
-        count = forget_rankers(memory.backend, memory.namespace, memory.clock)
+        count = forget_rankers(memory.backend, memory.ctx.namespace, memory.clock)
         print_json({"forgotten": count}) if as_json else click.echo(f"{count} forgotten; searches use the usual mix.")
         return
     source = questions.name if questions else "recorded use"
-    labelled = read_labelled(questions) if questions else recorded(memory.backend.db, memory.namespace)
+    labelled = read_labelled(questions) if questions else recorded_questions(memory.backend, memory.ctx.namespace)
     found = collect(memory, labelled, source)
     unseen = len(labelled) - len(found)
-    figures = held_out(found)
+    figures = cross_validate(found)
     better = figures["R@10"] + figures["MRR"] > figures["R@10 of the mix"] + figures["MRR of the mix"]
-    training = Training(source, len(found), f"{memory.clock.now():%Y-%m-%d}", figures)
+    training = TrainingReport(source, len(found), f"{memory.clock.now():%Y-%m-%d}", figures)
     if better:
-        save_ranker(memory.backend, memory.namespace, learn(found, training), memory.clock)
+        save_ranker(memory.backend, memory.ctx.namespace, train(found, training), memory.clock)
     if as_json:
         print_json({"kept": better, "questions": len(found), "left_out": unseen, "held_out": figures, "training": str(training)})
     else:

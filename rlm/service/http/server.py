@@ -29,15 +29,17 @@ from ...core.errors import SettingsError
 from ...core.files import read_path
 from ...core.settings import Settings
 from ...core.text import clip
-from ..gate import (CONNECTIONS, PATIENCE_S, App, Exchange, Problem, Receive, Scope, Send, connection_limit, file_limit, log,
-                              loopback)
-from ..rest import Service, guarded_application
-from ..tokens import TokenFile
-from ..tracing import Traced
+from .app import guarded_application
+from .errors import HttpProblem, log
+from .limits import CONNECTIONS, connection_limit, file_limit
+from .middleware import PATIENCE_S, App, Receive, RequestContext, Scope, Send, is_loopback
+from .routes import Service
+from .tokens import TokenFile
+from .tracing import TracingMiddleware
 
 # %% ../../../nbs/90_service/17_server.ipynb #b46db88a
-CROWDED = Problem(503, "As many connections are open as the server takes.", "Try again a little later.",
-                  {"Retry-After": "1", "Connection": "close"})
+CROWDED = HttpProblem(503, "As many connections are open as the server takes.", "Try again a little later.",
+                      {"Retry-After": "1", "Connection": "close"})
 
 
 async def crowded(scope: Scope,      # connection scope of ASGI
@@ -45,7 +47,7 @@ async def crowded(scope: Scope,      # connection scope of ASGI
                   send: Send,        # sink of the answer
                   ) -> None:
     "An application for those who came too late."
-    await Exchange(scope, send).refuse(CROWDED)
+    await RequestContext(scope, send).refuse(CROWDED)
 
 # %% ../../../nbs/90_service/17_server.ipynb #6dbe73ec
 SPARE = 16  # connections beyond the limit that are let in, to be told at their first request
@@ -196,16 +198,16 @@ def http_config(app: App,                        # what to serve
 
 # %% ../../../nbs/90_service/17_server.ipynb #6c19b76e
 def load_token_store(settings: Settings,    # settings of the server
-                     ) -> TokenFile | None:  # None: whoever reaches it may call
-    "Open the file of tokens that the server goes by, and check that a server beyond this machine has one. Raises `SettingsError`."
+                     ) -> TokenFile:
+    "Return the token file that the server goes by; a server beyond this machine has a token in it. Raises `SettingsError`."
     book = TokenFile(settings.token_file)
     known = book.tokens()
     if not book.path.exists() and "token_file" in settings.sources:
         raise SettingsError(f"There is no token file {str(book.path)!r}.", f"Make one with: rlm tokens add --token-file {book.path}")
-    if not known and not loopback(settings.serve_host):
+    if not known and not is_loopback(settings.serve_host):
         raise SettingsError(f"Whoever reaches {settings.serve_host} could read and write everything: there is no token.",
                             "Make one with: rlm tokens add, or serve this machine only, with --host 127.0.0.1.")
-    return book if book.path.exists() else None
+    return book
 
 # %% ../../../nbs/90_service/17_server.ipynb #712da439
 class AnnouncedServer(UvicornServer):
@@ -229,12 +231,12 @@ class AnnouncedServer(UvicornServer):
 
 def application_of(settings: Settings,          # settings of the server
                    config: Path | None = None,  # the settings file that was named
-                   ) -> Traced:
+                   ) -> TracingMiddleware:
     "The whole application, with its store open. Raises `SettingsError`, and what the store raises."
     keeper = load_token_store(settings)
     service = Service(settings, config=config)
     prepare()  # compiled loops, the index and the model are there before anyone waits for them
-    service.rooms.store().search("ready", 1)
+    service.pool.store().search("ready", 1)
     return guarded_application(service, keeper)
 
 
@@ -246,6 +248,6 @@ def serve(settings: Settings,          # where, what, for whom
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         host, port = here.getsockname()[:2]
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        who = "who has a token" if app.app.doors.tokens else "anyone on this machine"  # type: ignore[attr-defined]
+        who = "who has a token" if app.app.config.tokens.required() else "anyone on this machine"  # type: ignore[attr-defined]
         notice = f"Serving {read_path(settings.db_path)} for {who} at http://{place}/"
         AnnouncedServer(http_config(app), notice).run(sockets=[here])

@@ -89,6 +89,7 @@ class PooledConnection(sqlite3.Connection):
     failed = False  # did a statement of it fail?
     exposed = False  # was the store's generation asked for, while what was written could still be undone?
     changes_before = 0  # rows changed on this connection before it began
+    data_version: int | None = None  # counts commits of others; it stays the same while a transaction or snapshot is open; None: not asked
     patience = 0.0  # seconds that SQLite waits for a lock
     opened = False  # did opening it succeed?
     number = 0  # distinct from every other connection's of the process

@@ -148,7 +148,11 @@ class SQLiteDatabase:
             with connection.lock:
                 if connection.active and connection.uncommitted:
                     return None
-                return connection.number, cursor.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
+                version = connection.data_version if connection.active else None
+                if version is None:
+                    version = cursor.execute("PRAGMA data_version").fetchone()[0]
+                    connection.data_version = version if connection.active else None
+                return connection.number, version, connection.total_changes
         except sqlite3.Error as e:
             raise self._failed(e) from e
 
@@ -205,7 +209,7 @@ class SQLiteDatabase:
                 except sqlite3.Error as e:
                     raise self._failed(e) from e
                 return
-            connection.active = True
+            connection.active, connection.data_version = True, None
             try:
                 connection.changes_before = connection.total_changes
                 begin(connection, self.busy_timeout_s)
@@ -222,6 +226,7 @@ class SQLiteDatabase:
                 raise self.pool.explain(e) from e
             finally:
                 connection.active = connection.failed = connection.exposed = False
+                connection.data_version = None
 
 # %% ../../../nbs/20_store/06_database.ipynb #9e4af980
 def backup(db: SQLiteDatabase,           # a live store

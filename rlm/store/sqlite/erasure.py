@@ -23,8 +23,8 @@ from ...core.errors import StoreBusy, StoreError
 from ...core.whole_file import discard
 from ..records import Event, MemoryRecord
 from .database import SQLiteDatabase
-from .events import EventLog
-from .fulltext import affected_seqs, drop_documents, merge_index, updating_index
+from .events import EventLog, Generation
+from .fulltext import affected_seqs, drop_documents, forget_tokens, merge_index, updating_index
 from .memories import MemoryTable
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #a3c3cb59
@@ -158,6 +158,20 @@ class DerivedFiles:
         "Return whether files are only read, because the store is."
         return self.db.read_only
 
+    def digest(self,
+               event: int,  # number of the last event that a file knows
+               ) -> str:
+        "Return the digest of an event, to be written into the file beside its number."
+        return EventLog(self.db).generation(event).digest
+
+    def is_known(self,
+                 store: str,   # identity of the store, as a file says
+                 event: int,   # number of the last event that it knows
+                 digest: str,  # digest of that event, as the file says
+                 ) -> bool:
+        "Return whether that very event is in this store: a store that lost its tail, or a copy, has another one of the number."
+        return EventLog(self.db).holds(Generation(store, event, digest))
+
     def install(self,
                 part: Path,     # the complete file, under another name
                 path: Path,     # its place; a file that is there is replaced
@@ -251,6 +265,7 @@ def erase(db: SQLiteDatabase,         # the store, outside of any transaction
 def finish_erasure(db: SQLiteDatabase,  # the store, whose rows are erased
                    ) -> None:
     "Do what is left to be done; say so when it can't be done."
+    forget_tokens()
     try:
         finish_scrubs(db)
     except StoreError as e:

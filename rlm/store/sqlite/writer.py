@@ -150,6 +150,7 @@ class SQLiteWriter:
 
     def insert(self,
                records: Sequence[MemoryRecord],  # checked ones, as `new_record` makes them
+               detail: Mapping[str, Any] | None = None,  # what the event log says of each write; None: nothing more
                ) -> list[MemoryRecord]:
         "Store new memories; return them with `seq`, `turn` and `version` assigned. Raises `InvalidInput`."
         again = seen_before(self.db, records)
@@ -166,7 +167,7 @@ class SQLiteWriter:
             refuse_circles(self.db, again)
             added.update(r.seq for r in placed if not has_no_context(r))
         index_alone(self.db, filter(has_no_context, placed))
-        self.log([Event(r.created_at, "write", r.id, r.namespace) for r in placed])
+        self.log([Event(r.updated_at, "write", r.id, r.namespace, detail or {}) for r in placed])
         return placed
 
     def replace(self,
@@ -223,6 +224,20 @@ class SQLiteWriter:
         "Add edges or set their weight. Both ends must be memories of this namespace. Raises `NotFound`, `InvalidInput`."
         self.db.executemany(_LINK, [(self._end(edge.src, namespace), self._end(edge.dst, namespace), edge.relation, edge.weight,
                                      edge.origin, to_iso(at)) for edge in map(check_edge, edges)])
+
+    def unlink(self,
+               src: str,        # id of the memory a link starts from
+               dst: str,        # id of the memory it leads to
+               namespace: str,  # partition of both ends
+               relation: str | None = None,  # type of the link; None: all types
+               ) -> list[Edge]:
+        "Remove edges and return them; those that the graph made, in either direction. Raises `NotFound`."
+        a, b = self._end(src, namespace), self._end(dst, namespace)
+        which = ("(src = :a AND dst = :b OR src = :b AND dst = :a AND origin <> 'user') AND relation = coalesce(:relation, relation)")
+        values = {"a": a, "b": b, "relation": relation}
+        gone = self.db.query(f"SELECT src, relation, weight, origin FROM edges WHERE {which} ORDER BY src = :b, relation", values)
+        self.db.query(f"DELETE FROM edges WHERE {which}", values)
+        return [Edge(*((src, dst) if start == a else (dst, src)), *more) for start, *more in gone]
 
     def _keep(self, record: MemoryRecord, at: datetime) -> int:
         "Copy the present version into the history; returns its document number."

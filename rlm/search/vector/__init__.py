@@ -1,0 +1,1 @@
+"Vector index: quantised codes, scan, compaction, files."

@@ -1,0 +1,87 @@
+"""Commands `rlm-agent run` and `show`: one question about an ontology, and what a run did.
+
+Made to be called by programs: what is printed with `--json` is stable, everything else goes to the standard error,
+and the exit code says how it went: 0 for an answer (which may be that it does not know), 3 when a limit ended the
+run, 1 when something was wrong with the question, a file, a key or a server, 2 when the command was typed wrongly.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rlm.agent import RunLimits, load_trajectory, run
+from rlm.agent.runner import HABIT_K, READER_K
+from rlm.core.errors import InvalidInput
+from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version
+
+
+NOT_CONVERGED = 3  # exit code of a run that a limit ended
+
+
+def read_budget(parts: tuple[str, ...],  # amounts such as `0.50` (dollars), `20000t` (tokens), `60s` (seconds)
+                iterations: int | None,  # largest number of steps; None: the default
+                ) -> RunLimits:
+    "Return the limits of a run from what a command was given. Raises `InvalidInput`."
+    found: dict[str, Any] = {} if iterations is None else {"iterations": iterations}
+    for part in parts:
+        text = part.strip().lower().lstrip("$").replace("_", "")
+        name, number = {"t": ("tokens", text[:-1]), "s": ("seconds", text[:-1])}.get(text[-1:], ("cost", text))
+        try:
+            found[name] = int(number) if name == "tokens" else float(number)
+        except ValueError:
+            raise InvalidInput(f"The budget {part!r} can't be read.",
+                               "Write dollars like 0.50, tokens like 20000t, seconds like 60s.") from None
+    return RunLimits(**found)
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]},
+             epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json'))
+@click.version_option(version(), prog_name="rlm-agent")
+def main() -> None:
+    "An agent that answers questions about ontologies, and gets better at it."
+
+
+@main.command("run", epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json',
+                                    'rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db memory.db',
+                                    'rlm-agent run --ontology time --query "What is the domain of before?" --db memory.db --memory-k 0'))
+@click.option("--ontology", required=True, help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org, rlm.")
+@click.option("--query", required=True, help="The question, in any language.")
+@click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
+@click.option("--ontology-name", help="What to call the ontology. Default: the file's name.")
+@click.option("--log-dir", type=click.Path(path_type=Path), help="Where the log goes. Default: logs, beside the store.")
+@click.option("--memory-k", type=click.IntRange(min=0),
+              help=f"How many experiences to use. Default: {HABIT_K} for habit, {READER_K} for models that read.")
+@click.option("--no-extract", is_flag=True, help="Learn nothing from this run.")
+@click.option("--max-iterations", type=click.IntRange(min=1), help="Steps at most. Default: 20.")
+@click.option("--budget", multiple=True, help="Dollars (0.50), tokens (20000t) or seconds (60s); may be repeated. Default: 300s.")
+@store_options
+@json_option
+@click.pass_context
+def run_command(ctx: click.Context, ontology: str, query: str, model: str | None, ontology_name: str | None, log_dir: Path | None,
+                memory_k: int | None, no_extract: bool, max_iterations: int | None, budget: tuple[str, ...], db: Path | None,
+                namespace: str | None, config: Path | None, as_json: bool) -> None:
+    """Answer one question about an ontology.
+
+    The exit code is 0 for an answer, 3 when a limit ended the run, 1 or 2 for a mistake."""
+    found = run(query, ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
+                ontology_name=ontology_name, limits=read_budget(budget, max_iterations), namespace=namespace, config=config)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        click.echo(found.answer)
+        click.echo(f"{found.learned.trajectory.ending}, log: {found['log_path'] or 'none'}", err=True)
+    ctx.exit(0 if found.converged else NOT_CONVERGED)
+
+
+@main.command("show", epilog=example("rlm-agent show logs/rlm_example.jsonl", "rlm-agent show logs/rlm_example.jsonl --json"))
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option("--width", type=click.IntRange(min=40), default=2000, show_default=True, help="Characters of each text that are shown.")
+@json_option
+def show_command(log: Path, width: int, as_json: bool) -> None:
+    "What a run did, step by step, out of its LOG."
+    trajectory = load_trajectory(log)
+    if as_json:
+        print_json(trajectory.as_dict(width))
+    else:
+        trajectory.show(width)

@@ -1,0 +1,124 @@
+"""Commands `rlm memory import`, `export`, `candidates`, `report` and `train`: strategies, which are memories too."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import yaml
+
+from rlm.service.cli.common import example, json_option, print_json, report_import, with_memory, write_export
+from rlm.service.cli.memory import memory_group
+from rlm.service.memory import Memory
+
+if TYPE_CHECKING:
+    from rlm.agent.learning.curriculum import CurriculumReport
+    from rlm.agent.memory.sqlite import SQLiteStrategyStore
+
+
+def strategies_of(memory: Memory,  # an opened store
+                  ) -> "SQLiteStrategyStore":
+    "Return the strategies of a store, in its namespace."
+    return memory.strategies
+
+
+@memory_group.command("import", epilog=example("rlm memory import core_v1", "rlm memory import prov_v1 --json"))
+@click.argument("source")
+@with_memory(makes=True)
+@json_option
+def import_command(memory: Memory, source: str, as_json: bool) -> None:
+    """Bring in the strategies of SOURCE: a pack that comes with rlm, a pack (.jsonl), or candidates (.yaml), which count as read by a
+    person. Exit code 1 if some were refused."""
+    from rlm.agent.memory.packs import import_items, read_strategies, shipped_pack, shipped_packs
+    items = shipped_pack(source) if source in shipped_packs() else read_strategies(source)
+    report = import_items(strategies_of(memory), items, reviewed=Path(source).suffix in (".yaml", ".yml"))
+    counts = {name: len(found) for name, found in report.as_dict().items()}
+    report_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
+
+
+@memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json"))
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
+@with_memory()
+@json_option
+def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
+    "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
+    from rlm.agent.memory.export_gates import export_pack
+    from rlm.core.promotion import PromotionPolicy
+    streamed = str(target) == "-"
+    done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
+    write_export(target, done.text.split("\n")[:-1])
+    if as_json:
+        print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
+        return
+    click.echo(f"{len(done.items)} strategies written to {target}, {len(done.refused)} refused.", err=streamed)
+    for id, why in done.refused.items():
+        click.echo(f"  {id} {why}", err=streamed)
+
+
+@memory_group.command("candidates", epilog=example("rlm memory candidates", "rlm memory candidates --out candidates.yaml"))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), default="-",
+              help="A file instead of the standard output.")
+@click.option("--pack", default="mine_v1", show_default=True, help="The name of the pack they are meant for.")
+@click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
+@with_memory()
+@json_option
+def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None, as_json: bool) -> None:
+    "What was learned, as YAML to read and edit; what the gates refuse has 'keep: false'."
+    from rlm.agent.memory.export_gates import candidates
+    from rlm.core.promotion import PromotionPolicy
+    items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
+    text = candidates(items, pack, ontology, PromotionPolicy.of(memory.settings))
+    if not as_json or str(out) != "-":
+        write_export(out, text.split("\n")[:-1])
+    if as_json:
+        print_json(yaml.safe_load(text)["strategies"])
+    elif str(out) != "-":
+        click.echo(f"{len(items)} candidates written to {out}. Edit them, then: rlm memory import {out}")
+
+
+@memory_group.command("report", epilog=example("rlm memory report", "rlm memory report --json"))
+@click.option("--most", type=click.IntRange(min=1), default=20, show_default=True, help="Rows of each answer.")
+@with_memory()
+@json_option
+def report_command(memory: Memory, most: int, as_json: bool) -> None:
+    "Which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
+    from rlm.agent.memory.report import memory_report
+    report = memory_report(strategies_of(memory), most)
+    print_json(report.as_dict()) if as_json else click.echo(repr(report))
+
+
+def show_training(done: "CurriculumReport",  # result of a training
+                  ) -> None:
+    "Print a table of the passes, and which strategies the gate promoted."
+    click.echo(repr(done) if done.results else "Nothing was left to be asked.")
+    for id, status in done.promoted.items():
+        click.echo(f"{id} is now {status}.")
+
+
+@memory_group.command("train", epilog=example("rlm memory train skos_v1.yaml --db trained.db",
+                                              "rlm memory train skos_v1.yaml --db trained.db --passes 2 --control --no-packs --json"))
+@click.argument("curriculum", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="How often each question is to have been asked.")
+@click.option("--control", is_flag=True, help="Also ask without memory, to see what it is worth.")
+@click.option("--no-packs", is_flag=True, help="Start without the strategies that come with rlm.")
+@click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
+@click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 3 for habit, 1 for models that read.")
+@click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the logs of the runs go. Default: none are kept.")
+@with_memory(makes=True)
+@json_option
+def train_command(memory: Memory, curriculum: Path, passes: int, control: bool, no_packs: bool, model: str | None, memory_k: int | None,
+                  log_dir: Path | None, as_json: bool) -> None:
+    "Ask the questions of CURRICULUM, a YAML file, and learn from the answers. Interrupted training goes on where it stopped."
+    from rlm.agent.learning.curriculum import read_curriculum, train
+    from rlm.agent.models import open_model
+    from rlm.agent.ontology import setup_ontology_context
+    from rlm.agent.memory.packs import ensure_packs
+    from rlm.agent.runner import setting_for
+    from rlm.core.promotion import PromotionPolicy
+    lessons, backend = read_curriculum(curriculum), strategies_of(memory)
+    setting = setting_for(open_model(model, memory.settings), memory_k, True, log_dir, {"clock": memory.clock})
+    with setup_ontology_context(lessons.path, name=lessons.ontology) as context:
+        if not no_packs:
+            ensure_packs(backend, lessons.ontology)
+        done = train(lessons, backend, setting, context, passes=passes, control=control, gate=PromotionPolicy.of(memory.settings))
+    print_json(done.as_dict()) if as_json else show_training(done)

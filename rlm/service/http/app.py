@@ -1,0 +1,100 @@
+"""The application: all routes, errors in one shape, the OpenAPI page, and the gateway before them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+
+from rlm.core.errors import RlmError
+
+from .errors import HttpProblem, log_problem, problem_of
+from .middleware import Gateway, GatewayConfig, is_loopback
+from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
+from .schemas import ProblemOut, error_location, problem_responses
+from .tokens import Token, TokenFile
+from .tracing import TracingMiddleware
+
+
+def problem_response(problem: HttpProblem,  # error to answer
+                     ) -> Response:
+    "Return an error as FastAPI answers it."
+    return Response(problem.body(), problem.status, problem.headers, media_type="application/problem+json")
+
+
+def handle_errors(app: FastAPI,  # application
+                  ) -> None:
+    "Have the application answer errors as problems. What a caller sent is not sent back: the place of an error and its kind are enough."
+    @app.exception_handler(RequestValidationError)
+    async def malformed(_request: Request, error: Any) -> Response:
+        found = [{"where": error_location(e["loc"]), "what": e["msg"]} for e in error.errors()[:20]]
+        return problem_response(HttpProblem(422, "Some of it is missing, unknown or out of range.", errors=found))
+
+    @app.exception_handler(RlmError)
+    async def ours(_request: Request, error: Any) -> Response:
+        return problem_response(log_problem(error))
+
+    @app.exception_handler(HttpProblem)
+    async def refused(_request: Request, error: Any) -> Response:
+        return problem_response(error)
+
+    @app.exception_handler(Exception)
+    async def failed(_request: Request, error: Any) -> Response:
+        return problem_response(problem_of(error))
+
+    @app.exception_handler(HTTPException)
+    async def http(_request: Request, error: Any) -> Response:
+        detail = "The body can't be read as JSON." if error.status_code == 400 else ""
+        return problem_response(HttpProblem(error.status_code, detail, headers=error.headers))
+
+
+def openapi_page(app: FastAPI,  # application
+                 ) -> Callable[[], dict[str, Any]]:
+    "Return a function that gives the OpenAPI page, with the shape of errors in it; the page is made once."
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            page = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+            schemas = page["components"]["schemas"]
+            for unused in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(unused, None)
+            schemas["ProblemOut"] = ProblemOut.model_json_schema()
+            for path in page["paths"].values():
+                for route in path.values():
+                    if "422" in route["responses"]:
+                        route["responses"]["422"] = dict(problem_responses(422)[422])
+            app.openapi_schema = page
+        return app.openapi_schema
+    return openapi
+
+
+def application(service: Service,  # memories, metrics and spans
+                ) -> FastAPI:
+    "Return the routes, without the gateway."
+    from rlm import __version__
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    app = FastAPI(title="rlm", version=__version__, summary="Long-term memory for language-model agents", docs_url=None, redoc_url=None,
+                  lifespan=life, telemetry={"tracing": False, "metrics": False, "logs": False}, redirect_slashes=False)
+    handle_errors(app)
+    for routes in (search_routes, recall_routes, reading_routes, anchor_routes, upkeep_routes, page_routes):
+        app.include_router(routes(service))
+    app.openapi = openapi_page(app)  # type: ignore[method-assign]
+    return app
+
+
+def guarded_application(service: Service,                 # memories, metrics and spans
+                        tokens: TokenFile | None = None,  # None, or a file that does not exist: callers need no token
+                        ) -> TracingMiddleware:
+    "Return the routes behind the gateway, with a span around each request."
+    settings = service.settings
+    names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
+    guest = Token("guest", settings.namespace, ("admin",))
+    config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
+    return TracingMiddleware(Gateway(application(service), config, [service.metrics.count_request]), service.tracer)

@@ -1,0 +1,296 @@
+"""What a request must pass before the application sees it: host, token, rate, size.
+
+Nothing is parsed for a caller who may not come in. A page from anywhere can make a browser send requests to
+`127.0.0.1`; two checks stop it. The `Host` header must be a name that this server goes by, else a foreign domain that
+was pointed at this machine ("DNS rebinding") would count as the page's own server; and where a browser says which
+page a request comes from (`Origin`), it must be ours. A form on a foreign page can send no JSON without asking first,
+and that question is never answered here. Beyond loopback the token alone decides.
+
+The body is read whole, whether its length was announced or it comes in chunks, and is handed on only when it is
+complete and not too large.
+"""
+
+import asyncio
+import ipaddress
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from .errors import HttpProblem, log_problem
+from .tokens import Token, TokenFile, TokenUses
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+BODY_METHODS = ("POST", "PUT", "PATCH")  # methods of requests that bring a body
+PATIENCE_S = 30.0  # seconds that a caller may let the server wait
+SINGLE_HEADERS = (b"authorization", b"content-length", b"content-type", b"host", b"origin", b"rlm-namespace", b"transfer-encoding")
+OPEN_PATHS = ("/", "/health", "/health/live", "/openapi.json")  # need no token: they tell nothing about a memory
+MAX_TARGET = 8192  # bytes of path and query together: room for the longest id, twelve bytes to a letter
+BURST_S = 10.0  # seconds' worth of requests that may come at once
+MAX_CALLERS = 10_000  # buckets that are kept; beyond it, those that are full again are dropped
+SECURITY_HEADERS = {  # keep a browser from doing anything with an answer but show it
+    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+
+
+@dataclass(frozen=True)
+class GatewayConfig:
+    "The rules that a gateway holds requests to."
+
+    tokens: TokenFile | None  # None, or a file that does not exist: callers need no token
+    guest: Token  # what a caller without a token may do, where none is needed
+    names: frozenset[str] | None = None  # names the server goes by, beside addresses of loopback; None: any
+    max_body: int = 8_000_000  # bytes
+    rate: float = 0.0  # requests a second of one token, and of one address without a token; 0: any number
+    patience_s: float = PATIENCE_S  # seconds that a body may take to arrive; how long its head may, the connection knows
+
+
+class RateLimiter:
+    "A token bucket for each caller: it fills at the allowed rate, holds `BURST_S` seconds' worth, and each request takes one out."
+
+    def __init__(self,
+                 rate: float,                                # requests a second; 0: any number
+                 now: Callable[[], float] = time.monotonic,  # clock, in seconds
+                 ) -> None:
+        self.rate, self.now, self._left = rate, now, dict[str, tuple[float, float]]()
+
+    def wait(self,
+             caller: str,  # name of the caller
+             ) -> float:
+        "Return the seconds until the caller may call; 0: now, and this call is counted."
+        if not self.rate:
+            return 0.0
+        most, now = max(1.0, self.rate * BURST_S), self.now()
+        if len(self._left) > MAX_CALLERS:
+            self._left = {name: (left, at) for name, (left, at) in self._left.items() if left + (now - at) * self.rate < most}
+        left, at = self._left.get(caller, (most, now))
+        left = min(most, left + (now - at) * self.rate)
+        self._left[caller] = (left - (left >= 1), now)
+        return 0.0 if left >= 1 else (1 - left) / self.rate
+
+
+def header(scope: Scope,  # connection scope of ASGI
+           name: bytes,   # name of a header, in small letters
+           ) -> str:
+    "Return a header of the request; empty if it is not there."
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+
+
+def is_loopback(host: str,  # a name or an address
+                ) -> bool:
+    "Whether only this machine reaches a host."
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host.lower() == "localhost"
+
+
+def hostname(address: str,  # value of the header Host: a name, perhaps with a port
+             ) -> str:
+    "Return the name in an address, in small letters; empty if there is none."
+    with suppress(ValueError):
+        return urlsplit(f"//{address}").hostname or ""
+    return ""
+
+
+def check_origin(scope: Scope,           # connection scope of ASGI
+                 config: GatewayConfig,  # names of the server
+                 ) -> None:
+    "Refuse a request that a browser was led to send. Raises `HttpProblem`."
+    host, origin = header(scope, b"host"), header(scope, b"origin")
+    if config.names is not None and not is_loopback(hostname(host)) and hostname(host) not in config.names:
+        raise HttpProblem(421, "This server does not go by that name.", "Use an address of this machine, or the setting serve_names.")
+    if origin and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
+        raise HttpProblem(403, "The request comes from another site's page.", "Only the server's own page may call it from a browser.")
+    if scope["method"] in BODY_METHODS and header(scope, b"content-type").partition(";")[0].strip().lower() != "application/json":
+        raise HttpProblem(415, "A body must be JSON, and say so.", "Send the header Content-Type: application/json.")
+
+
+def check_framing(scope: Scope,  # connection scope of ASGI
+                  ) -> None:
+    "Refuse a request that two readers could understand in two ways. Raises `HttpProblem`."
+    names = [key for key, _ in scope["headers"]]
+    if twice := next((n for n in SINGLE_HEADERS if names.count(n) > 1), None):
+        raise HttpProblem(400, f"The header {twice.decode()} is there more than once.", "Send it once.", {"Connection": "close"})
+    if b"transfer-encoding" in names and b"content-length" in names:
+        raise HttpProblem(400, "The length of the body is given in two ways.", "Send Content-Length or Transfer-Encoding, not both.",
+                          {"Connection": "close"})
+
+
+def authenticate(scope: Scope,           # connection scope of ASGI
+                 config: GatewayConfig,  # tokens of the server
+                 ) -> Token:
+    "Return the token of the caller, in the namespace that the request names. Raises `HttpProblem`."
+    if config.tokens is None or not config.tokens.required():
+        found: Token | None = config.guest
+    else:
+        kind, _, secret = header(scope, b"authorization").partition(" ")
+        found = config.tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
+    if found is None:
+        raise HttpProblem(401, "There is no token, it is none of ours, or it has expired.",
+                          "Send the header Authorization: Bearer, and the token.", {"WWW-Authenticate": "Bearer"})
+    wanted = header(scope, b"rlm-namespace").encode("latin-1").decode("utf-8", "replace")
+    if not wanted:
+        return found
+    if wanted not in found.namespaces:
+        raise HttpProblem(403, "The token is for another namespace.", "Leave out Rlm-Namespace, or use that namespace's token.")
+    return found.within(wanted)
+
+
+def limit_rate(limiter: RateLimiter,  # rate of each caller
+               caller: str,           # name of the caller
+               ) -> None:
+    "Count a request. Raises `HttpProblem` for one that comes too soon."
+    if (left := limiter.wait(caller)) > 0:
+        raise HttpProblem(429, hint="Wait, then go on more slowly.", headers={"Retry-After": str(math.ceil(left))})
+
+
+def address_of(scope: Scope,  # connection scope of ASGI
+               ) -> str:
+    "Return the address that a request comes from; empty where the server does not know it."
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+async def read_body(scope: Scope,           # connection scope of ASGI
+                    receive: Receive,       # source of the body
+                    config: GatewayConfig,  # limits of size and time
+                    ) -> bytes | None:
+    "Return the whole body of a request; None: the caller went away. Raises `HttpProblem`."
+    too_large = HttpProblem(413, f"More than {config.max_body:,} bytes.", "Split it.", {"Connection": "close"})
+    if (length := header(scope, b"content-length")) and int(length) > config.max_body:
+        raise too_large
+    parts, size, more = list[bytes](), 0, True
+    try:
+        async with asyncio.timeout(config.patience_s):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                parts.append(message.get("body", b""))
+                size, more = size + len(parts[-1]), message.get("more_body", False)
+                if size > config.max_body:
+                    raise too_large
+    except TimeoutError:
+        raise HttpProblem(408, headers={"Connection": "close"}) from None
+    return b"".join(parts)
+
+
+def replay_body(body: bytes,       # body that was received
+                receive: Receive,  # source of what else may come
+                ) -> Receive:
+    "Return a source that gives the application the body once more."
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return messages.pop() if messages else await receive()
+    return again
+
+
+@dataclass
+class RequestContext:
+    "One request, its answer, and how long it took so far."
+
+    scope: Scope  # connection scope of ASGI
+    send: Send  # sink of the answer
+    status: int = 0  # status code of the answer; 0: none yet
+    begun: float = field(default_factory=time.perf_counter)  # start, in seconds
+
+    async def answer(self,
+                     message: Message,  # message of the application
+                     ) -> None:
+        "Send a message on, with `SECURITY_HEADERS` where the application has no header of that name."
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            own = {key.lower() for key, _ in message["headers"]}
+            more = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items() if k.lower().encode() not in own]
+            message = {**message, "headers": [*message["headers"], *more]}
+        await self.send(message)
+
+    async def refuse(self,
+                     problem: HttpProblem,  # error to answer
+                     ) -> None:
+        "Answer with an error, unless an answer has begun."
+        if not self.status:
+            body = problem.body()
+            headers = {"Content-Type": "application/problem+json", "Content-Length": str(len(body)), **problem.headers}
+            await self.answer({"type": "http.response.start", "status": problem.status,
+                               "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()]})
+            await self.answer({"type": "http.response.body", "body": body})
+
+
+async def authenticate_and_read(scope: Scope,           # connection scope of ASGI; the token is put into it as `rlm.caller`
+                                receive: Receive,       # source of the body
+                                config: GatewayConfig,  # rules that the request is held to
+                                limiter: RateLimiter,   # rate of each caller
+                                ) -> bytes | None:
+    """Check a request and return its body; None: the caller went away. Raises `HttpProblem`.
+
+    The application sees the path as it was sent, still quoted: only so does it tell the slash between two names from one within a name."""
+    scope["path"] = scope["raw_path"].decode("latin-1")
+    if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_TARGET:
+        raise HttpProblem(414)
+    check_framing(scope)
+    check_origin(scope, config)
+    if scope["path"] in OPEN_PATHS:
+        limit_rate(limiter, f"open {address_of(scope)}")
+    else:
+        try:
+            caller = authenticate(scope, config)
+        except HttpProblem as problem:
+            if problem.status == 401:
+                limit_rate(limiter, f"unknown {address_of(scope)}")
+            raise
+        limit_rate(limiter, caller.digest)
+        scope["rlm.caller"] = caller
+    return await read_body(scope, receive, config)
+
+
+Observer = Callable[[RequestContext], None]
+
+
+class Gateway:
+    "An ASGI application that checks each request before another application sees it."
+
+    def __init__(self,
+                 app: App,                        # application that it guards
+                 config: GatewayConfig,           # rules that requests are held to
+                 observers: Iterable[Observer] = (),  # called with each request when it is over
+                 now: Callable[[], float] = time.monotonic,  # clock, in seconds
+                 ) -> None:
+        self.app, self.config, self.observers, self.limiter = app, config, tuple(observers), RateLimiter(config.rate, now)
+        self.uses = None if config.tokens is None else TokenUses(config.tokens.path, config.tokens.clock)
+
+    async def __call__(self,
+                       scope: Scope,      # connection scope of ASGI
+                       receive: Receive,  # source of the body
+                       send: Send,        # sink of the answer
+                       ) -> None:
+        "Serve one request; the start and end of the server go through."
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            if self.uses is not None:
+                self.uses.save()
+            return
+        if scope["type"] != "http":
+            raise RuntimeError(f"a {scope['type']} is not served here")
+        context = RequestContext(scope, send)
+        try:
+            body = await authenticate_and_read(scope, receive, self.config, self.limiter)
+            if self.uses is not None and (caller := scope.get("rlm.caller")) not in (None, self.config.guest):
+                self.uses.note(caller)
+            if body is not None:
+                await self.app(scope, replay_body(body, receive), context.answer)
+        except Exception as error:
+            await context.refuse(log_problem(error))
+        finally:
+            for observe in self.observers:
+                observe(context)

@@ -1,0 +1,151 @@
+"""The memories of a server, one a namespace, within the files that its process may open.
+
+The store is opened once, for the namespace of the settings, and stays open; the model that turns text into vectors is
+loaded once. Another namespace is opened when it is asked for, shared by all threads, over connections that it does
+not own. The least recently used idle namespace is saved and closed when too many are open; it reopens on demand. What
+a closed namespace has counted is kept: a counter never falls.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlm.core.settings import Settings
+from rlm.recall.anchored_search import BEAM
+from rlm.service.memory import Memory
+from rlm.search.embedding.base import Embedder, choose_embedder
+
+from .errors import HttpProblem
+from .limits import file_limit, namespace_limit
+from .metrics import AnchorCounters
+
+
+@dataclass
+class PoolEntry:
+    "A namespace that is asked for, and its memory."
+
+    namespace: str  # the partition
+    memory: Memory | None = None  # None: it is not open yet, or no more
+    users: int = 0  # requests that use it, and the one that is closing it
+    lock: threading.Lock = field(default_factory=threading.Lock)  # held while it is opened or closed
+
+
+def anchor_counters(memory: Memory,  # an open namespace
+                    ) -> AnchorCounters:
+    "Return what its anchors and its graph have counted; the links of the store are not among them."
+    c = memory.anchors.counts
+    return AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops, c.moves, c.switches, c.unstored + memory.attention.unstored,
+                          0, memory.graph.added, BEAM)
+
+
+class MemoryPool:
+    "The memories of a server, by namespace, of which the least recently used are closed when too many are open. Threads may share it."
+
+    def __init__(self,
+                 settings: Settings,        # settings of the server
+                 limit: int | None = None,  # namespaces that stay open, beside the one of the settings; None: as the files allow
+                 **more: Any,               # arguments of `Memory`: a settings file, a clock, a model
+                 ) -> None:
+        self.settings, self.limit = settings, namespace_limit(file_limit()) if limit is None else limit
+        self._model: Embedder | str | None = more.pop("embedder", None)
+        mine = {name: getattr(settings, name) for name, source in settings.sources.items() if source == "argument"}
+        self._given = {name: value for name, value in mine.items() if name != "db_path"} | {"path": settings.db_path} | more
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._entries = dict[str, PoolEntry]()  # the most recently used stand last
+        self._store: Memory | None = None
+        self._closing, self._past = 0, AnchorCounters(beam=BEAM)  # idle namespaces that are being closed; counters of closed ones
+
+    def store(self) -> Memory:
+        "Return the memory of the settings' namespace, which stays open."
+        with self._opening:
+            if self._store is None:
+                if self._model is None:
+                    self._model = choose_embedder(settings=self.settings) or "none"
+                self._store = Memory(**self._given | {"namespace": self.settings.namespace, "embedder": self._model})
+            return self._store
+
+    @contextmanager
+    def use(self,
+            namespace: str,  # the partition
+            ) -> Iterator[Memory]:
+        "Give the memory of a namespace, which stays open while it is used. Raises `HttpProblem` when too many others are in use."
+        store = self.store()
+        if namespace == self.settings.namespace:
+            yield store
+            return
+        entry, surplus = self._enter(namespace)
+        try:
+            with ExitStack() as closing:
+                for idle in surplus:
+                    closing.callback(self._evict, idle)
+            with entry.lock:
+                if entry.memory is None:
+                    entry.memory = store.namespace(namespace)
+                memory = entry.memory
+            yield memory
+        finally:
+            self._leave(entry)
+
+    def open_memories(self) -> list[Memory]:
+        "Return the memories that are open, the one of the settings' namespace first, then the least recently used."
+        with self._lock:
+            return self._open()
+
+    def counters(self) -> AnchorCounters:
+        "Return what anchors and graphs have counted since the server began, and the links in the store. It loads no graph."
+        with self._lock:
+            past, memories, store = self._past, self._open(), self._store
+        links = 0 if store is None else store.backend.edge_table.count()
+        return sum((anchor_counters(m) for m in memories), past + AnchorCounters(edges=links))
+
+    def close(self) -> None:
+        "Close all namespaces, and the store."
+        for memory in reversed(self.open_memories()):
+            memory.close()
+        with self._lock:
+            self._entries.clear()
+            self._store = None
+
+    def _open(self) -> list[Memory]:
+        "Return the memories that are open. The lock is held by the caller."
+        return [m for m in (self._store, *(e.memory for e in self._entries.values())) if m is not None]
+
+    def _enter(self, namespace: str) -> tuple[PoolEntry, list[PoolEntry]]:
+        "Return a namespace's entry, counted as used, and the idle entries that have to be closed for it. Raises `HttpProblem`."
+        with self._lock:
+            entry, idle = self._entries.get(namespace), list[PoolEntry]()
+            if entry is None:
+                surplus = len(self._entries) - self._closing + 1 - self.limit
+                idle = [e for e in self._entries.values() if not e.users][:max(surplus, 0)]
+                if len(idle) < surplus:
+                    raise HttpProblem(503, f"Requests for {self.limit} namespaces are under way.", "Try again a little later.",
+                                      {"Retry-After": "1"})
+                entry = PoolEntry(namespace)
+            for e in (*idle, entry):
+                e.users += 1
+            self._closing += len(idle)
+            self._entries.pop(namespace, None)
+            self._entries[namespace] = entry
+            return entry, idle
+
+    def _leave(self, entry: PoolEntry) -> None:
+        "Count one user less; forget an entry that has neither a user nor a memory."
+        with self._lock:
+            entry.users -= 1
+            if not entry.users and entry.memory is None:
+                del self._entries[entry.namespace]
+
+    def _evict(self, entry: PoolEntry) -> None:
+        "Save and close an idle namespace. A request for it waits until it is closed, and opens it again; others do not wait."
+        try:
+            with entry.lock:
+                if entry.memory is not None:
+                    entry.memory.close()
+                    with self._lock:
+                        self._past, entry.memory = self._past + anchor_counters(entry.memory), None
+        finally:
+            with self._lock:
+                self._closing -= 1
+            self._leave(entry)

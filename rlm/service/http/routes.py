@@ -1,0 +1,306 @@
+"""The routes of the server, over `Memory`.
+
+An id may have any letter in it, slashes too: it comes quoted, and is one name of the path until a route reads it.
+What stands behind the question mark is checked as strictly as a body is: with `sesion=` passed over, a caller would
+be shown every conversation and take it for one.
+"""
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator
+
+from rlm.core.clock import to_iso
+from rlm.core.errors import RlmError
+from rlm.core.settings import Settings
+from rlm.core.text import clip
+from rlm.service.memory import Memory
+from rlm.service.results import SearchResults, memory_dict
+
+from .auth import MetricsCaller, ReadCaller, WriteCaller
+from .errors import HttpProblem, is_out_of_files
+from .explorer import content_security_policy, read_page
+from .metrics import Metrics
+from .pool import MemoryPool
+from .schemas import (ANCHOR_FIELDS, WITHOUT_TOKEN, AnchorBody, AnchorOut, AnchorsOut, HealthOut, LinkOut, MemoryOut,
+                      NeighboursOut, NodeOut, RecallBody, RecallOut, SearchBody, SearchOut, Slot, Time, TimelineItem,
+                      TimelineOut, WriteBody, problem_responses)
+from .tracing import SpanTracer
+
+MAX_NODES = 120  # memories in a picture of a neighbourhood
+SNIPPET = 160  # characters of a text that a picture or a list shows
+READY_AGE_S = 1.0  # seconds for which the answer of /health is kept: anyone may ask, so the store is read once a second at most
+Name = Annotated[str, Query(min_length=1, max_length=512)]
+QuotedId = Annotated[str, AfterValidator(unquote)]
+
+
+class Service:
+    "What the routes work with: the memories of a server, its metrics and its spans."
+
+    def __init__(self,
+                 settings: Settings,                # settings of the server
+                 ready_age_s: float = READY_AGE_S,  # seconds for which it is known whether the store answers
+                 **more: Any,                       # arguments of `Memory`
+                 ) -> None:
+        self.settings, self.pool, self.tracer = settings, MemoryPool(settings, **more), SpanTracer(settings.traces)
+        self.metrics = Metrics(self.pool.counters, settings.metrics_prefix)
+        self._ready_age_s, self._ready, self._asked = ready_age_s, False, -math.inf
+
+    def ready(self) -> bool:
+        "Whether the store answers, or did a moment ago."
+        if time.monotonic() - self._asked >= self._ready_age_s:
+            self._ready, self._asked = self._answers(), time.monotonic()
+        return self._ready
+
+    def _answers(self) -> bool:
+        "Whether the store answers now."
+        try:
+            self.pool.store().backend.position()
+        except Exception as e:
+            if isinstance(e, RlmError) or is_out_of_files(e):
+                return False
+            raise
+        return True
+
+    def close(self) -> None:
+        "Close the store, and send the last spans."
+        self.pool.close()
+        self.tracer.close()
+
+
+def json_response(value: Mapping[str, Any],  # contents, as the contract has them
+                  status: int = 200,         # status code of HTTP
+                  ) -> Response:
+    "Return an answer as JSON. It is not validated: the tests hold it to the contract."
+    return Response(json.dumps(value, ensure_ascii=False), status, media_type="application/json")
+
+
+def hit_dicts(hits: SearchResults,  # result of a search
+              ) -> list[dict[str, Any]]:
+    "Return the hits as `HitOut`."
+    return [{"layer": "index", "path": []} | h.as_dict() for h in hits]
+
+
+def search_response(hits: SearchResults,  # result of a search
+                    namespace: str,     # the partition that was searched
+                    seconds: float,     # duration of the search
+                    ) -> dict[str, Any]:
+    "Return the result of a search as `SearchOut`."
+    return {"query": hits.query, "namespace": namespace, "source": hits.source, "ranked_by": hits.ranked_by,
+            "hits": hit_dicts(hits), "search_time_ms": round(1000 * seconds, 3)}
+
+
+def recall_response(recalled: Mapping[str, Any],  # result of `Memory.intelligent_search`
+                    namespace: str,               # the partition that was searched
+                    ) -> dict[str, Any]:
+    "Return the result of a recall as `RecallOut`."
+    hits: SearchResults = recalled["results"]
+    return {"query": hits.query, "namespace": namespace, "ranked_by": hits.ranked_by, **recalled, "results": hit_dicts(hits)}
+
+
+def layer_of(hits: SearchResults,  # result of a search
+             ) -> str:
+    "Return what answered: the layer of the first hit, or the source of all."
+    return (hits[0].layer if len(hits) else "") or hits.source
+
+
+def search_routes(service: Service,  # memories, metrics and spans
+                  ) -> APIRouter:
+    "Return the routes that search and write."
+    routes = APIRouter(prefix="/v1")
+
+    @routes.post("/search", responses=problem_responses(), response_model=SearchOut, response_model_exclude_none=True)
+    def search(body: SearchBody, caller: ReadCaller) -> Response:
+        "The memories that answer a question best. It changes nothing, unless it names a slot: then the anchor may move."
+        if body.slot is not None and not caller.may("write"):
+            raise HttpProblem(403, "A search near an anchor may move it, and this token does not have the right to write.",
+                              "Leave out slot.")
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.search", slot=body.slot or "") as span:
+            begun = time.perf_counter()
+            hits = memory.search(body.q, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback, **body.filters.given())
+            seconds = time.perf_counter() - begun
+            if span is not None:
+                span.set_attributes({"rlm.hits": len(hits), "rlm.layer": layer_of(hits)})
+        service.metrics.count_search(layer_of(hits), seconds)
+        return json_response(search_response(hits, caller.namespace, seconds))
+
+    @routes.post("/write", status_code=201, responses=problem_responses(409, 507), response_model=MemoryOut,
+                 response_model_exclude_none=True)
+    def write(body: WriteBody, caller: WriteCaller) -> Response:
+        "Store a memory. What it answers was stored when it answers."
+        policy = None if body.policy is None else body.policy.model_dump(exclude_none=True)
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.write", slot=body.slot or ""):
+            return json_response(memory_dict(memory.write(body.text, slot=body.slot, policy=policy, **body.fields(),
+                                                          provenance={"source": "rest", "token": caller.id})), 201)
+    return routes
+
+
+def recall_routes(service: Service,  # memories, metrics and spans
+                  ) -> APIRouter:
+    "Return the route that searches with attention. A recall moves attention, and what is in mind is kept: it takes the right to write."
+    routes = APIRouter(prefix="/v1")
+
+    @routes.post("/recall", responses=problem_responses(), response_model=RecallOut)
+    def recall(body: RecallBody, caller: WriteCaller) -> Response:
+        "The memories that answer a question best, from what is in mind if that is enough. It moves attention."
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.recall") as span:
+            begun = time.perf_counter()
+            recalled = memory.intelligent_search(body.q, body.count(), **body.filters.given())
+            if span is not None:
+                span.set_attributes({"rlm.hits": recalled["result_count"], "rlm.layer": recalled["source"]})
+        service.metrics.count_search(layer_of(recalled["results"]), time.perf_counter() - begun)
+        return json_response(recall_response(recalled, caller.namespace))
+    return routes
+
+
+async def reject_unknown_params(request: Request,  # request, its route known
+                                ) -> None:
+    "Refuse parameters of an address that its route does not have: a dependency. Raises `RequestValidationError`."
+    known = {p.alias for p in request.scope["route"].dependant.query_params}
+    if unknown := [n for n in request.query_params if n not in known]:
+        what = "There is no such parameter. Known: " + (", ".join(sorted(known)) or "none") + "."
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", n), "msg": what, "input": None} for n in unknown])
+
+
+def neighbourhood(memory: Memory,  # open namespace
+                  id: str,         # id of the memory in the middle
+                  radius: int,     # largest number of links from it
+                  limit: int,      # largest number of memories
+                  ) -> NeighboursOut:
+    "Return what is around a memory: nearest first, over the strongest paths. Raises `NotFound`."
+    middle = memory.get(id).id
+    reached = memory.graph.explore(middle, radius, MAX_NODES + 1)
+    hops = {hit.id: hit.hops for hit in reached[:limit]}
+    links, cut = dict[tuple[str, str], LinkOut](), len(reached) > limit
+    for edge in memory.backend.edges([i for i, h in hops.items() if h < radius], memory.ctx.namespace):  # the strongest first
+        if edge.src in hops and edge.dst in hops:
+            pair = (min(edge.src, edge.dst), max(edge.src, edge.dst))
+            links.setdefault(pair, LinkOut(source=edge.src, target=edge.dst, weight=edge.weight, origin=edge.origin))
+        else:
+            cut = True
+    records = memory.backend.get(list(hops), memory.ctx.namespace)
+    nodes = [NodeOut(id=r.id, text=clip(r.text, SNIPPET), kind=r.kind, valid_from=to_iso(r.valid_from), hops=hops[r.id]) for r in records]
+    return NeighboursOut(center=middle, nodes=nodes, links=list(links.values()), cut=cut)
+
+
+def reading_routes(service: Service,  # memories, metrics and spans
+                   ) -> APIRouter:
+    "Return the routes that show memories."
+    routes = APIRouter(prefix="/v1", responses=problem_responses(404), dependencies=[Depends(reject_unknown_params)])
+
+    @routes.get("/memories/{id}", response_model=MemoryOut, response_model_exclude_none=True)
+    def memory(id: QuotedId, caller: ReadCaller) -> Response:
+        "One memory by its id."
+        with service.pool.use(caller.namespace) as opened:
+            return json_response(memory_dict(opened.get(id)))
+
+    @routes.get("/memories/{id}/neighbours")
+    def neighbours(id: QuotedId, caller: ReadCaller, radius: Annotated[int, Query(ge=0, le=3)] = 1,
+                   limit: Annotated[int, Query(ge=1, le=MAX_NODES)] = 60) -> NeighboursOut:
+        "The memories that are linked to it, and theirs, as far as the radius goes."
+        with service.pool.use(caller.namespace) as opened:
+            return neighbourhood(opened, id, radius, limit)
+
+    @routes.get("/timeline", response_model_exclude_none=True)
+    def timeline(caller: ReadCaller, k: Annotated[int, Query(ge=1, le=1000)] = 100, since: Time | None = None, until: Time | None = None,
+                 session: Name | None = None, speaker: Name | None = None, tag: Name | None = None) -> TimelineOut:
+        "What was remembered, latest first; a span of time, a conversation, a speaker or a tag narrows it."
+        given = {"since": since, "until": until, "session": session, "speaker": speaker, "tags": None if tag is None else [tag]}
+        with service.pool.use(caller.namespace) as opened:
+            records = opened.recent(k + 1, **given)
+        moments = [TimelineItem(id=r.id, at=to_iso(r.valid_from), text=clip(r.text, SNIPPET), kind=r.kind, tags=list(r.tags),
+                                session=r.session, speaker=r.speaker or r.role) for r in records[:k]]
+        return TimelineOut(moments=sorted(moments, key=lambda m: (m.at, m.id), reverse=True), more=len(records) > k)
+    return routes
+
+
+def anchors_response(memory: Memory,  # open namespace
+                     ) -> AnchorsOut:
+    "Return the anchors of a namespace."
+    return AnchorsOut(slots=[AnchorOut.model_validate({"anchor_block_id": a.id, **{n: getattr(a, n) for n in ANCHOR_FIELDS}})
+                             for a in memory.anchors.state()])
+
+
+def change_anchor(memory: Memory,    # open namespace
+                  slot: Slot,        # name of the anchor
+                  body: AnchorBody,  # what is to change
+                  ) -> None:
+    "Move, pin or release an anchor, or set its hop budget, in one transaction; the rest stays. Raises `NotFound`, `InvalidInput`."
+    anchors = memory.anchors
+    with memory.backend.transaction():
+        if body.anchor_block_id is not None:
+            anchors.put(slot, body.anchor_block_id)
+        if body.hop_budget is not None:
+            anchors.budget(slot, body.hop_budget)
+        if body.pinned is not None:
+            anchors.pin(slot) if body.pinned else anchors.unpin(slot)
+
+
+def anchor_routes(service: Service,  # memories, metrics and spans
+                  ) -> APIRouter:
+    "Return the routes of the anchors."
+    routes = APIRouter(prefix="/v1")
+
+    @routes.get("/anchors", responses=problem_responses())
+    def anchors(caller: ReadCaller) -> AnchorsOut:
+        "The three anchors: where they stand, and whether they are pinned."
+        with service.pool.use(caller.namespace) as memory:
+            return anchors_response(memory)
+
+    @routes.patch("/anchors/{slot}", responses=problem_responses(404))
+    def change(slot: Slot, body: AnchorBody, caller: WriteCaller) -> AnchorsOut:
+        "Put an anchor at a memory, pin or release it, or set how far its searches walk."
+        with service.pool.use(caller.namespace) as memory:
+            change_anchor(memory, slot, body)
+            return anchors_response(memory)
+    return routes
+
+
+class MetricsResponse(Response):
+    "An answer in the text format of Prometheus."
+
+    media_type = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def upkeep_routes(service: Service,  # memories, metrics and spans
+                  ) -> APIRouter:
+    "Return the routes of health and metrics. Where no tokens are needed at all, on loopback, none is needed for metrics either."
+    routes, anyone = APIRouter(), problem_responses(basis=WITHOUT_TOKEN)
+    unready = {"model": HealthOut, "description": "The store does not answer, or too many ask"}
+
+    @routes.get("/health", responses=anyone | {503: anyone[503] | unready})
+    def health(response: Response) -> HealthOut:
+        "Whether it lives, and whether its store answers."
+        ready = service.ready()
+        response.status_code = 200 if ready else 503
+        return HealthOut(live=True, ready=ready)
+
+    @routes.get("/health/live", responses=anyone)
+    async def live() -> dict[str, bool]:
+        "Whether it lives."
+        return {"live": True}
+
+    @routes.get("/metrics", responses=problem_responses(), response_class=MetricsResponse)
+    def metrics(_caller: MetricsCaller) -> Response:
+        "Figures, as Prometheus reads them."
+        return MetricsResponse(service.metrics.page())
+    return routes
+
+
+def page_routes(_service: Service,  # not needed: the page asks by itself
+                ) -> APIRouter:
+    "Return the route of the explorer."
+    routes, page = APIRouter(), read_page()
+    headers = {"Content-Security-Policy": content_security_policy(page)}
+
+    @routes.get("/", include_in_schema=False)
+    async def explorer() -> Response:
+        "A page to look at memories with."
+        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
+    return routes

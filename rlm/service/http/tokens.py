@@ -1,0 +1,345 @@
+"""Tokens: who may call the server, for which namespaces, what for, and until when.
+
+A namespace is a hard partition, and the server keeps it so: a token opens the namespaces that it names and no other. The
+right `metrics` is apart, because the figures of a server are about all of its namespaces; `admin` has all rights, and alone
+it may erase for good.
+
+A token is 32 random bytes, and only its SHA-256 is kept. (A password needs salt and a slow hash, since people choose
+passwords that can be guessed; 256 random bits can't be.) The first letters of the hash are the token's public name, which
+identifies it in lists, in the provenance of what it wrote, and for revoking it.
+
+A line of the file is hash, namespace, rights and, as a JSON object, what else is known: label, further namespaces, when the
+token was made and when it expires. Lines of earlier versions end after the rights.
+"""
+
+import hashlib
+import hmac
+import json
+import logging
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from rlm.core.clock import Clock, SystemClock, from_iso, parse_time, to_iso
+from rlm.core.errors import InvalidInput, NotFound, RlmError, SettingsError, StoreError
+from rlm.core.files import read_path, replacing, writable
+from rlm.core.text import valid_label
+
+RIGHTS = ("read", "write", "metrics", "admin")  # write lets read as well, admin lets everything
+USES_EVERY = timedelta(minutes=1)  # time between two writes of when tokens were last used
+UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}  # of a lifetime such as 90d
+
+log = logging.getLogger("rlm.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    "What the server knows of a token: its hash, its namespaces, its rights, and when it ends."
+
+    digest: str  # SHA-256 of the token, in hexadecimal
+    namespace: str  # the partition it opens, unless a request names one of `others`
+    rights: tuple[str, ...]  # one or more of `RIGHTS`
+    label: str = ""  # what a person calls it
+    others: tuple[str, ...] = ()  # further partitions it opens
+    created: datetime | None = None  # None: made by an earlier version, which kept no dates
+    expires: datetime | None = None  # None: never
+
+    @property
+    def id(self) -> str:
+        "Return its public name, the first eight letters of its hash."
+        return self.digest[:8]
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        "Return all partitions that it opens."
+        return (self.namespace, *self.others)
+
+    def may(self,
+            right: str,  # one of `RIGHTS`
+            ) -> bool:
+        "Whether it has a right."
+        return right in self.rights or "admin" in self.rights or (right == "read" and "write" in self.rights)
+
+    def valid_at(self,
+                 moment: datetime,  # the present
+                 ) -> bool:
+        "Whether it has not expired."
+        return self.expires is None or moment < self.expires
+
+    def within(self,
+               namespace: str,  # one of `namespaces`
+               ) -> "Token":
+        "Return the token as it is used in one of its namespaces."
+        return replace(self, namespace=namespace, others=tuple(n for n in self.namespaces if n != namespace))
+
+    def details(self) -> dict[str, Any]:
+        "Return what stands after the rights, without what is not known."
+        found: dict[str, Any] = {"label": self.label, "namespaces": list(self.others)}
+        found |= {"created": self.created and to_iso(self.created), "expires": self.expires and to_iso(self.expires)}
+        return {name: value for name, value in found.items() if value}
+
+    def line(self) -> str:
+        "Return the line of the token file that says it."
+        details = self.details()
+        more = f"\t{json.dumps(details, ensure_ascii=False)}" if details else ""
+        return f"{self.digest}\t{self.namespace}\t{','.join(self.rights)}{more}\n"
+
+
+def read_rights(words: Sequence[str],  # names of rights, as a person gave them
+                ) -> tuple[str, ...]:
+    "Return the rights in the order of `RIGHTS`. Raises `InvalidInput` for an unknown one, and for none at all."
+    if not words or set(words) - set(RIGHTS):
+        raise InvalidInput(f"The rights are {', '.join(words) or 'none'}.", f"Give some of {', '.join(RIGHTS)}.")
+    return tuple(r for r in RIGHTS if r in words)
+
+
+def read_lifetime(text: str,  # such as 90d, 12h or 30m
+                  ) -> timedelta:
+    "Return a span of time. Raises `InvalidInput`."
+    unit = UNITS.get(text.strip()[-1:])
+    try:
+        if unit is not None and (number := int(text.strip()[:-1])) > 0:
+            return number * unit
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput(f"The span of time {text!r} can't be read.", "Write days like 90d, hours like 12h, minutes like 30m.")
+
+
+def read_expiry(text: str,      # a date, a time, or a span of time from now
+                now: datetime,  # the present
+                ) -> datetime:
+    "Return the moment at which a token ends. Raises `InvalidInput`, also when it is past."
+    try:
+        found = now + read_lifetime(text) if text.strip()[-1:] in UNITS else parse_time(text, "expiry")
+    except OverflowError:
+        raise InvalidInput(f"The expiry {text!r} is too far away.", "Leave it out for a token that never expires.") from None
+    if found <= now:
+        raise InvalidInput(f"The expiry {text!r} is past.", "Give a moment to come, or a span of time such as 90d.")
+    return found
+
+
+def read_token(line: str,  # line of a token file
+               ) -> Token:
+    "Return the token of a line. Raises `ValueError`, `KeyError` or `RlmError` for a line that is none."
+    digest, namespace, rights, *more = line.split("\t")
+    if len(digest) != 64 or set(digest) - set("0123456789abcdef") or len(more) > 1:
+        raise ValueError("no SHA-256")
+    given: dict[str, Any] = json.loads(more[0]) if more else {}
+    label, others = str(given.pop("label", "")), tuple(valid_label(n, "namespace") for n in given.pop("namespaces", ()))
+    created, expires = (parse_time(given.pop(name), name) if name in given else None for name in ("created", "expires"))
+    if given:
+        raise ValueError("unknown details")
+    return Token(digest, valid_label(namespace, "namespace"), read_rights(rights.split(",")), label, others, created, expires)
+
+
+def read_tokens(text: str,  # contents of a token file
+                name: str,  # name of that file, for messages
+                ) -> Iterator[Token]:
+    "Yield a token a line; empty lines and lines that begin with # are passed over. Raises `SettingsError` for a line that is none."
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            try:
+                yield read_token(line)
+            except (ValueError, TypeError, AttributeError, RlmError):
+                raise SettingsError(f"Line {number} of the token file {name!r} is no token.", "Write the file with `rlm tokens add` and "
+                                    "`rlm tokens revoke` only.") from None
+
+
+def hash_secret(secret: str,  # a token, as its owner has it
+                ) -> str:
+    "Return the SHA-256 of a token, in hexadecimal."
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@contextmanager
+def file_lock(path: Path,  # a file that is about to be read and replaced
+              ) -> Iterator[None]:
+    "Hold a lock on the file `.lock` beside a file, so that one process at a time changes it. Raises `StoreError`."
+    try:
+        read_path(path).parent.mkdir(parents=True, exist_ok=True)
+        target = writable(path)
+        handle = os.open(target.with_name(f"{target.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as e:
+        raise StoreError(f"The file {str(path)!r} can't be written ({e.strerror}).", "Check its folder.") from e
+    with os.fdopen(handle, "r+b") as file:
+        if os.name == "nt":
+            import msvcrt
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            import fcntl
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield  # closing the file gives the lock back
+
+
+class TokenFile:
+    """The tokens in a file, which is read again when it has changed.
+
+    A line that can't be read shuts out everybody, and so does a file that others may read or change: a server that goes on
+    with the rest would leave open what somebody meant to shut. Notes of people in the file, which begin with #, stay."""
+
+    def __init__(self,
+                 path: Path,                  # need not exist
+                 clock: Clock | None = None,  # None: the machine's
+                 ) -> None:
+        self.path, self.clock = read_path(path), clock or SystemClock()
+        self._seen: tuple[int, ...] | None = None
+        self._tokens: tuple[Token, ...] = ()
+        self._existed = False
+
+    def tokens(self) -> tuple[Token, ...]:
+        "Return all tokens of the file as it is now, expired ones too. Raises `SettingsError`."
+        try:
+            found = self.path.stat()
+            self._existed = True
+            seen = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode)
+            if seen != self._seen:
+                tokens = tuple(read_tokens(self.path.read_text(encoding="utf-8"), str(self.path)))
+                if os.name == "posix" and stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
+                    raise SettingsError(f"The token file {str(self.path)!r} may be read or changed by others (mode "
+                                        f"{stat.S_IMODE(found.st_mode):04o}).", f"Keep it to yourself: chmod 600 '{self.path}'")
+                self._tokens, self._seen = tokens, seen
+        except FileNotFoundError:
+            self._tokens, self._seen = (), None
+        except (OSError, UnicodeDecodeError) as e:
+            raise SettingsError(f"The token file {str(self.path)!r} can't be read ({e}).", "Check the path and its permissions.") from None
+        return self._tokens
+
+    def required(self) -> bool:
+        "Whether callers need a token: there is a file, or there was one. From then on it stays so. Raises `SettingsError`."
+        self.tokens()
+        return self._existed
+
+    def holder(self,
+               secret: str,  # token that a caller showed
+               ) -> Token | None:
+        """Return what is known of a token; None: it is not known, or has expired. Raises `SettingsError`.
+
+        It is compared with all of them, in full, so that the time this takes tells nothing."""
+        digest, found = hash_secret(secret), None
+        for token in self.tokens():
+            if hmac.compare_digest(token.digest, digest):
+                found = token
+        return found if found is not None and found.valid_at(self.clock.now()) else None
+
+    def add(self,
+            namespace: str | Sequence[str],      # partitions that the token opens, the usual one first
+            rights: Sequence[str] = ("write",),  # one or more of `RIGHTS`
+            *,
+            label: str = "",                     # what a person calls it
+            expires: datetime | None = None,     # moment at which it ends; None: never
+            ) -> tuple[str, Token]:
+        "Make a token; returns the token itself, which is shown this once, and what is kept of it. Raises `InvalidInput`, `SettingsError`."
+        names = [valid_label(n, "namespace") for n in ([namespace] if isinstance(namespace, str) else namespace)]
+        if not names:
+            raise InvalidInput("A token opens one namespace or more.", "Name one.")
+        first, *others = dict.fromkeys(names)
+        secret, made = new_token(Token("", first, read_rights(rights), label and valid_label(label, "label"), tuple(others),
+                                       self.clock.now(), expires))
+        self.tokens()  # a file that is no token file is not touched
+        with file_lock(self.path):
+            self.tokens()
+            self._write([*self._lines(), made.line()])
+        return secret, made
+
+    def rotate(self,
+               id: str,                         # public name of a token
+               grace: timedelta = timedelta(),  # time for which the old one still works
+               ) -> tuple[str, Token]:
+        "Make a token that replaces another one: same label, namespaces, rights and expiry. Returns what `add` does. Raises `NotFound`."
+        self._token(id)
+        with file_lock(self.path):
+            old, now = self._token(id), self.clock.now()
+            if not old.valid_at(now):
+                raise InvalidInput(f"The token {id!r} has expired.", "Make another one with: rlm tokens add")
+            ends = now + grace if old.expires is None else min(now + grace, old.expires)
+            secret, made = new_token(replace(old, created=now))
+            kept = [replace(old, expires=ends).line()] if ends > now else []
+            self._write([*(x for line in self._lines() for x in (kept if line.startswith(old.digest) else [line])), made.line()])
+        return secret, made
+
+    def revoke(self,
+               id: str,  # public name of a token
+               ) -> Token:
+        "Take a token back: it is refused from the next request on. Raises `NotFound`."
+        self._token(id)
+        with file_lock(self.path):
+            gone = self._token(id)
+            self._write([line for line in self._lines() if not line.startswith(gone.digest)])
+        return gone
+
+    def _token(self, id: str) -> Token:
+        found = next((t for t in self.tokens() if t.id == id), None)
+        if found is None:
+            raise NotFound(f"There is no token {id!r} in {str(self.path)!r}.", "See them with: rlm tokens list")
+        return found
+
+    def _lines(self) -> list[str]:
+        "Return the lines of the file, which was found readable, each with its end; none if it is not there."
+        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        return [f"{line}\n" for line in text.removesuffix("\n").split("\n")] if text else []
+
+    def _write(self, lines: Sequence[str]) -> None:
+        "Replace the file as a whole, so that only its owner can read it. Raises `StoreError`."
+        with replacing(self.path) as part:
+            part.write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def new_token(token: Token,  # what is to be kept of it, but for its hash
+              ) -> tuple[str, Token]:
+    "Return a fresh token, and what is kept of it."
+    secret = f"rlm_{secrets.token_urlsafe(32)}"
+    return secret, replace(token, digest=hash_secret(secret))
+
+
+class TokenUses:
+    """When each token was last used, in the file `.used` beside the token file.
+
+    A server writes it at most once a minute, and when it stops; several servers may share it."""
+
+    def __init__(self,
+                 tokens_path: Path,           # place of the token file
+                 clock: Clock | None = None,  # None: the machine's
+                 ) -> None:
+        self.path, self.clock = tokens_path.with_name(f"{tokens_path.name}.used"), clock or SystemClock()
+        self._uses: dict[str, datetime] = {}
+        self._saved: datetime | None = None
+
+    def read(self) -> dict[str, datetime]:
+        "Return when each token was last used, by its public name, as the file has it."
+        try:
+            lines = (line.split("\t") for line in self.path.read_text(encoding="utf-8").splitlines())
+            return {id: from_iso(at) for id, at in lines}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as e:
+            raise SettingsError(f"The file {str(self.path)!r} can't be read ({e}).",
+                                "Delete it: it says when tokens were last used.") from None
+
+    def note(self,
+             token: Token,  # token of a request
+             ) -> None:
+        "Note that a token is used now."
+        now = self.clock.now()
+        self._uses[token.id] = now
+        if self._saved is None or now - self._saved >= USES_EVERY:
+            self._saved = now
+            self.save()
+
+    def save(self) -> None:
+        "Write what was noted. What can't be written is said in the log: no request fails for it."
+        if not self._uses:
+            return
+        try:
+            with file_lock(self.path), replacing(self.path) as part:
+                found = self.read()
+                found |= {id: max(at, found.get(id, at)) for id, at in self._uses.items()}
+                part.write_text("".join(f"{id}\t{to_iso(at)}\n" for id, at in sorted(found.items())), encoding="utf-8", newline="\n")
+            self._uses.clear()
+        except RlmError as e:
+            log.warning("When tokens were last used was not stored: %s", e)

@@ -1,0 +1,59 @@
+"""What the companion reads as a fact, and what it must not."""
+import pytest
+
+from rlm.companion.statement import normal_value
+from rlm.companion.statements import text_facts
+
+SAME = [  # pairs that are about the same thing, with another value
+    ("I live in Seoul.", "We've moved to Busan."), ("I work at Acme.", "I just joined Globex."), ("나는 서울에 살아.",
+    "부산으로 이사했어요."),
+    ("저는 삼성에서 일해요.", "카카오로 이직했습니다."), ("내 생일은 5월 3일이야.", "My birthday is May 4."), ("My name is Ann.",
+    "Call me Annie."),
+    ("내 이름은 지민이야.", "My name is Jimin."), ("I'm married to Ann.", "My wife is Bea."), ("The meeting is on Tuesday.",
+    "The meeting has been moved to Thursday."),
+    ("회의는 화요일에 있어.", "회의가 목요일로 바뀌었어."), ("My favourite band is Blur.", "Actually, my favorite band is Pulp now."),
+    ("내 전화번호는 010-1234-5678이야.", "내 전화번호를 010-9999-0000으로 바꿨어."), ("I'm 34.", "I turned 35 last week."),
+    ("My dog's name is Rex.", "My dog's name is Max."), ("The capital of Kazakhstan is Astana.",
+    "The capital of Kazakhstan is Nur-Sultan."),
+    ("Lee's manager is Kim.", "Lee's manager is Park."),
+]
+NOTHING = [  # no statement of the speaker
+    "Do I live in Rome?", "If I lived in Paris I would be happy.", "Tom said he lives in Rome.", "I might move to Oslo.",
+    "I wish I worked at Acme.",
+    "He lives in Rome.", "Maybe my favourite colour is blue.", "I'm thinking about moving to Oslo.", "I'm kidding, I live on the moon",
+    "\"I live in Rome\"",
+    "나 로마에 살아?", "로마로 이사할까?", "로마에 살면 좋겠다.", "민수가 로마에 산다고 했어.", "오슬로로 이사하려고 해.",
+    "부산에 살았으면 좋겠어.", "아마 내년에 결혼할 것 같아.",
+    "", "?!", "👍", "ㅋㅋㅋ", "ok", "Thanks!", "고마워!",
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_two_wordings_of_one_relation_have_one_key_and_two_values(one: str, other: str) -> None:
+    a, b = text_facts(one).statements[-1], text_facts(other).statements[-1]
+    assert a.key == b.key and a.single and b.single, (a, b)
+    assert normal_value(a.value) != normal_value(b.value)
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_what_is_asked_guessed_wished_or_reported_is_no_statement(text: str) -> None:
+    assert text_facts(text).statements == ()
+
+
+@pytest.mark.parametrize("text", ["I no longer like coffee.", "I quit smoking.", "이제 커피 안 마셔.", "담배 끊었어.",
+                                  "I don't eat meat anymore.", "I sold my car."])
+def test_what_is_over_affirms_nothing(text: str) -> None:
+    (found,) = text_facts(text).statements
+    assert found.ended or found.negated
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, "I live in " * 400, "((((" * 300, "\u0000\ufffd", "나는 " * 900,
+                                  ", and I " * 250, "the " * 490 + "is x",
+                                  "X is " + "a b of " * 250, "' " * 900])
+def test_no_text_takes_long_or_fails(text: str) -> None:
+    text_facts(text)
+
+
+def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
+    assert text_facts("I live in Seoul.").nothing_else
+    assert not text_facts("Dear Anna, what a lovely evening it was! I live in Seoul.").nothing_else

@@ -1,0 +1,140 @@
+"""A newer statement ends the older one; what a person rejected does not come back."""
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlm import Memory
+from rlm.companion.rejection import RejectedValue, rejectable
+from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock("2026-01-01")
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: ManualClock) -> Iterator[Memory]:
+    with Memory(tmp_path / "memory.db", embedder="none", clock=clock) as memory:
+        yield memory
+
+
+def texts(memory: Memory, query: str, **filters: object) -> list[str]:
+    return [hit.text for hit in memory.search(query, 10, **filters)]
+
+
+@pytest.mark.parametrize(("old", "new", "query"), [
+    ("I live in Seoul.", "We've moved to Busan.", "live moved Seoul Busan"),
+    ("나는 삼성에서 일해.", "카카오로 이직했어.", "삼성 카카오 일해 이직"),
+    ("My locker number is 41.", "My locker number is 52.", "locker number"),
+    ("My favourite colour is blue.", "Actually, my favorite colour is green now.", "favourite colour"),
+    ("I like coffee.", "I no longer like coffee.", "like coffee"), ("I work at Acme.", "I quit my job.", "Acme job work")])
+def test_a_newer_statement_ends_the_older_one_which_stays_in_history_and_in_the_past(
+        memory: Memory, clock: ManualClock, old: str, new: str, query: str) -> None:
+    first = memory.write(old)
+    assert old in texts(memory, query)  # the control
+    before = clock.now()
+    clock.advance(days=30)
+    second = memory.write(new)
+    found = texts(memory, query)
+    assert old not in found and new in found
+    assert old in texts(memory, query, as_of=before) and memory.get(first.id).valid_to == second.valid_from
+    assert memory.get(first.id).version == 2 and memory.get(first.id, as_of=before).valid_to is None
+    events = memory.history(first.id).events
+    assert events[-1].detail["reason"] == "superseded" and events[-1].detail["by"] == second.id
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("I live in Seoul.", "My sister lives in Busan."), ("I like tea.", "I like coffee."), ("I live in Seoul.", "Do I live in Busan?"),
+    ("I live in Seoul.", "If I lived in Busan I'd swim."), ("I live in Seoul.", "Tom said he lives in Busan."),
+    ("I met Tom.", "I met Ann."),
+    ("I live in Busan, Korea.", "I live in Busan."), ("The beach is lovely.", "The beach is crowded."), ("I have a dog.", "I have a cat."),
+    ("나는 서울에 살아.", "우리 누나는 부산에 살아."), ("나는 차를 좋아해.", "나는 커피를 좋아해."),
+    ("Dear Ann, I loved the evening. I live in Seoul.", "I live in Busan.")])
+def test_what_does_not_contradict_ends_nothing(memory: Memory, clock: ManualClock, old: str, new: str) -> None:
+    first = memory.write(old)
+    clock.advance(days=1)
+    memory.write(new)
+    assert memory.get(first.id).valid_to is None
+
+
+def test_speakers_do_not_contradict_one_another(memory: Memory) -> None:
+    ann, bea = memory.write("I live in Seoul.", speaker="Ann"), memory.write("I live in Busan.", speaker="Bea")
+    assert memory.get(ann.id).valid_to is None and memory.get(bea.id).valid_to is None
+    memory.write("I live in Daegu.", speaker="Ann")
+    assert memory.get(ann.id).valid_to is not None and memory.get(bea.id).valid_to is None
+
+
+def test_namespaces_do_not_contradict_one_another(memory: Memory) -> None:
+    one = memory.write("I live in Seoul.")
+    memory.namespace("other").write("I live in Busan.")
+    assert memory.get(one.id).valid_to is None
+
+
+def test_in_one_batch_the_last_statement_stays(memory: Memory, clock: ManualClock) -> None:
+    stored = memory.write_many(["I live in Seoul.", "I live in Busan.", "I live in Daegu.", "It rains."])
+    assert [r.valid_to is None for r in stored] == [False, False, True, True] and len({r.id for r in stored}) == 4
+    clock.advance(days=1)
+    assert texts(memory, "live") == ["I live in Daegu."]
+
+
+def test_an_older_fact_that_arrives_late_does_not_retire_the_newer_one(memory: Memory) -> None:
+    new = memory.write("I live in Busan.", valid_from="2026-01-01")
+    old = memory.write("I live in Seoul.", valid_from="2020-01-01")
+    assert memory.get(new.id).valid_to is None and memory.get(old.id).valid_to == new.valid_from
+
+
+def test_a_mistake_that_is_deleted_leaves_no_gap(memory: Memory, clock: ManualClock) -> None:
+    true = memory.write("I live in Seoul.")
+    clock.advance(days=1)
+    wrong = memory.write("I live in Oslo.")
+    assert memory.get(true.id).valid_to is not None
+    memory.delete(wrong.id)
+    assert memory.get(true.id).valid_to is None and texts(memory, "live") == ["I live in Seoul."]
+    memory.restore(wrong.id)
+    assert texts(memory, "live") == ["I live in Oslo."]
+    memory.delete(wrong.id, erase=True)
+    assert texts(memory, "live") == ["I live in Seoul."]
+
+
+def test_an_update_is_a_statement_too(memory: Memory, clock: ManualClock) -> None:
+    old, note = memory.write("I live in Seoul."), memory.write("It rains.")
+    clock.advance(days=1)
+    memory.update(note.id, text="I live in Busan.")
+    assert memory.get(old.id).valid_to is not None
+    memory.update(note.id, text="It rains again.")
+    assert memory.get(note.id).valid_to is None
+
+
+def test_an_immutable_memory_and_a_turn_of_a_conversation_are_not_ended(memory: Memory, clock: ManualClock) -> None:
+    fixed = memory.write("I live in Seoul.", immutable=True)
+    [turn] = memory.add_conversation([{"role": "user", "content": "I live in Seoul."}])
+    clock.advance(days=1)
+    memory.write("I live in Busan.")
+    assert memory.get(fixed.id).valid_to is None and memory.get(turn.id).valid_to is None
+
+
+def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    with Memory(tmp_path / "off.db", embedder="none", supersede="off") as memory:
+        first = memory.write("I live in Seoul.")
+        memory.write("I live in Busan.")
+        assert memory.get(first.id).valid_to is None
+
+
+def test_what_was_rejected_is_refused_on_each_way_in(memory: Memory, clock: ManualClock, tmp_path: Path) -> None:
+    wrong, note = memory.write("I live in Oslo."), memory.write("It rains.")
+    memory.admin.export(tmp_path / "before.jsonl")
+    with memory.backend.transaction():
+        memory.backend.rejections.add("default", rejectable(wrong), clock.now(), "human", "never", wrong.id)
+    memory.delete(wrong.id)
+    for text in ("I live in Oslo.", "We've moved to Oslo!", "My address is OSLO"):
+        for write in (lambda t: memory.write(t), lambda t: memory.write_many([t]), lambda t: memory.update(note.id, text=t),
+                      lambda t: memory.add_conversation([{"role": "user", "content": t}])):
+            with pytest.raises(RejectedValue):
+                write(text)
+    with pytest.raises(RejectedValue):
+        memory.restore(wrong.id)
+    assert memory.write("I live in Bergen.").id and memory.write("I don't live in Oslo.").id  # the controls
+    assert issubclass(RejectedValue, InvalidInput)
