@@ -7,13 +7,12 @@ __all__ = ['DATA', 'Statement', 'normal_value', 'RelationPattern', 'language_dat
 
 # %% ../../nbs/85_companion/01_statement.ipynb #2d51ba9d
 import re
+import tomllib
 
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from ..core.text.normal_form import normal_form
 
@@ -79,7 +78,7 @@ class RelationPattern:
 def language_data(name: str,  # a file of `rlm/data/language` without its suffix
                   ) -> dict[str, Any]:
     "Return what a data file of a language holds, read once."
-    found: dict[str, Any] = yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = tomllib.loads((DATA / f"{name}.toml").read_text(encoding="utf-8"))
     return found
 
 
