@@ -222,17 +222,18 @@ def rows_of_carol(home: Path) -> list[str]:
 def test_a_namespace_that_is_named_is_the_only_one_touched(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     "Every example of every command, with -n default, beside the rows of carol: none shows them, writes them to a file or changes them."
     secret = "xylophone"
-    with RuleStore(prepared / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z")) as rules:
+    own = Path(shutil.copytree(prepared, tmp_path / "own"))
+    with RuleStore(own / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z")) as rules:
         rules.add_rule(f"No {secret} at night.", rule_id="quiet", tags=[secret])
-    with Memory(prepared / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z")) as memory:
+    with Memory(own / STORE, namespace="carol", clock=ManualClock("2026-05-01T00:00:00Z")) as memory:
         memory.write(f"I play the {secret}.", id="tea", tags=[secret], speaker=secret, title=secret, session=secret)
         memory.write(f"Not the {secret}!", id="peanuts", reply_to="tea", session=secret)
         memory.link("tea", "peanuts", secret)
-    whole, before, worked = prepared / "whole.jsonl", rows_of_carol(prepared), 0
-    with Memory(prepared / STORE) as memory:
+    whole, before, worked = own / "whole.jsonl", rows_of_carol(own), 0
+    with Memory(own / STORE) as memory:
         export_file(memory.backend, whole, memory.clock.now())
     for number, line in enumerate([*ONE_SPACE, "rlm db import whole.jsonl --db other.db"]):
-        home = Path(shutil.copytree(prepared, tmp_path / str(number)))
+        home = Path(shutil.copytree(own, tmp_path / str(number)))
         monkeypatch.chdir(home)
         monkeypatch.setenv("HOME", str(home))
         lines = [first for start, first in BEFORE.items() if line.startswith(start) and start not in REFUSED] + [line]
