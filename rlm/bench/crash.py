@@ -113,7 +113,7 @@ def writer_process(path: str,  # a store, made if it is not there
            ) -> None:
     "Write until killed, with a line before each step and a line after."
     rng, work = random.Random(seed), Workload(seed, tail=100)
-    memory = Memory(path, embedder="none")
+    memory = Memory(path, embedder="none", supersede="off")  # each step changes its own memories alone
     ledger = ledger_of(memory)
     for number in itertools.count():
         step = plan(rng, work, list(ledger.memories), f"{name}-{number}")
