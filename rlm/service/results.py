@@ -8,12 +8,13 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
 
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, overload
 
 from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..search.explainer import NEARBY
+from ..search.passage import Passage, best_passage
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
 from ..search.lexical.postings import CONTEXT_FIELDS
@@ -54,10 +55,16 @@ class Hit:
         "Return the memory's text."
         return self.memory.text
 
+    @property
+    def passage(self) -> Passage:
+        "Return the whole sentences that hold most of what was asked, about 300 characters; a short text is its own passage."
+        return best_passage(self.memory.text, {term: share.get("text", 0.0) for term, share in self.parts.items()})
+
     def as_dict(self) -> dict[str, Any]:
-        "Return for JSON: rank, score, its parts by column and by term, and the memory."
+        "Return for JSON: rank, score, its parts by column and by term, the passage, and the memory."
         return {"rank": self.rank, "score": self.score, "parts": by_column(self.parts),
-                "terms": {t: sum(p.values()) for t, p in self.parts.items()}, "memory": memory_dict(self.memory),
+                "terms": {t: sum(p.values()) for t, p in self.parts.items()}, "passage": asdict(self.passage),
+                "memory": memory_dict(self.memory),
                 **({"layer": self.layer} if self.layer else {}),
                 **({"hops": self.hops, "path": list(self.path)} if self.hops is not None else {})}
 
@@ -108,7 +115,7 @@ class SearchResults(Sequence[Hit]):
         headers = ["", "score", *used, "id", *(["who"] if who else []), "from", "memory"]
         return headers, [[h.rank, f"{h.score:.3g}", *(f"{by_column(h.parts).get(c, 0):.3g}" for c in used), h.id,
                           *([h.memory.speaker or h.memory.role or ""] if who else []),
-                          f"{h.memory.valid_from:%Y-%m-%d}", clip(h.text, width)] for h in self.hits]
+                          f"{h.memory.valid_from:%Y-%m-%d}", clip(h.passage.text, width)] for h in self.hits]
 
     def __repr__(self) -> str:
         headers, rows = self.table()

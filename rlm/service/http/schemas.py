@@ -196,6 +196,7 @@ class HitOut(BaseModel):
     score: float  # the sum of the parts
     parts: dict[str, float]  # column, cue or similarity → its share of the score
     terms: dict[str, float]  # word of the question → its share
+    passage: dict[str, Any]  # the sentences that hold most of what was asked: text, and start and end of it in the memory's text
     layer: str = "index"  # what found it
     hops: int | None = None  # links walked to it
     path: list[str] = []  # ids on that way, from the anchor
