@@ -277,19 +277,22 @@ class Memory:
     def update(self,
                id: str,         # id of a memory
                /,
+               *,
+               if_version: int | None = None,  # change this version only; another one raises `VersionConflict`
                **changes: Any,  # text, tags, status, category, summary, valid_to …
                ) -> MemoryRecord:
-        "Make a new version and return it; the old one stays in the history. Raises `NotFound`, `InvalidInput`."
-        return self.writer.update(id, changes)
+        "Make a new version and return it; the old one stays in the history. Raises `NotFound`, `InvalidInput`, `VersionConflict`."
+        return self.writer.update(id, changes, if_version)
 
     def delete(self,
                id: "str | Sequence[str]",  # one memory or several
                *,
                erase: bool = False,        # leave no trace: every version, index entry and freed byte
                force: bool = False,        # also immutable ones
+               if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                ) -> int:
         "Take memories out of the present, or out of the file; returns how many. Raises `NotFound` before anything is deleted."
-        return self.writer.delete(id, erase, force)
+        return self.writer.delete(id, erase, force, if_version)
 
     def restore(self,
                 id: str,  # id of a deleted memory
@@ -518,19 +521,22 @@ class Memory:
     async def aupdate(self,
                       id: str,         # id of a memory
                       /,
+                      *,
+                      if_version: int | None = None,  # change this version only; another one raises `VersionConflict`
                       **changes: Any,  # text, tags, status, category, summary, valid_to …
                       ) -> MemoryRecord:
         "Do what `update` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.update, id, **changes)
+        return await run_in_thread(self.update, id, if_version=if_version, **changes)
 
     async def adelete(self,
                       id: "str | Sequence[str]",  # one memory or several
                       *,
                       erase: bool = False,        # leave no trace: every version, index entry and freed byte
                       force: bool = False,        # also immutable ones
+                      if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                       ) -> int:
         "Do what `delete` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.delete, id, erase=erase, force=force)
+        return await run_in_thread(self.delete, id, erase=erase, force=force, if_version=if_version)
 
     async def arestore(self,
                        id: str,  # id of a deleted memory

@@ -24,7 +24,7 @@ from ..search.candidates import Query
 from ..search.explainer import NEARBY
 from .context import MemoryContext
 from .reader import MemoryReader
-from .results import Explanation, Hit, Parts, SearchResults
+from .results import Explanation, Hit, Parts, SearchResults, Source
 from ..store.embedding_model import Vectors
 from ..store.filters import Filters
 from ..search.lexical.postings import CONTEXT_FIELDS
@@ -111,7 +111,8 @@ class MemorySearcher:
                ) -> SearchResults:
         "Return the best hits, first those that fit best."
         if request.filters.as_of is not None or not self.builder.ready():
-            return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
+            source: Source = "full text" if request.filters.as_of is None else "history"
+            return SearchResults(request.text, request.filters, self.full_text(request, k), source=source)
         found = self.explainer.search(self.embed(request, self.index.semantic.model).query, k, request.filters)
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
@@ -239,13 +240,15 @@ class RecallSearcher:
                request: SearchRequest,  # a parsed question
                k: int,                  # how many hits at most
                ) -> dict[str, Any]:
-        """Return the best hits as `results`, with `source`, the layer that knew them, `search_time_ms` without the model's
-        time, and `result_count`."""
+        """Return the best hits as `results`, with `source`, the layer that knew them, `history` or `full text`, `search_time_ms` without
+        the model's time, and `result_count`."""
         if request.filters.as_of is not None or self.ctx.storage.in_transaction or not self.attention.ready():
             hits = self.searcher.search(request, k)
-            return {"results": hits, "source": "ltm_fallback", "search_time_ms": None, "result_count": len(hits)}
+            source = "ltm_fallback" if hits.source == "index" else hits.source
+            return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
         said = self.attention.intelligent_search(request.text, None, None, k, request.filters, request.terms)
         records = self.attention.records([r.seq for r in said["results"]])
         hits = SearchResults(request.text, request.filters, recalled_hits(said["results"], records, LAYERS[said["source"]]),
+                             "index" if (layer := said["source"]) == "ltm_fallback" else layer,
                              ranked_by=self.ctx.search.index.scorer.trained_on)
         return said | {"results": hits, "result_count": len(hits)}

@@ -323,7 +323,7 @@ def test_the_past_is_searched_by_words(store: Memory, clock: ManualClock) -> Non
     clock.advance(days=1)
     store.delete("boat")
     hits = store.search("boat", as_of=then)
-    assert ids(hits) == ["boat"] and hits.source == "full text" and not store.search(SEA, as_of=then)
+    assert ids(hits) == ["boat"] and hits.source == "history" and not store.search(SEA, as_of=then)
     assert store.explain("boat", "boat", as_of=then).rank == 1
 
 

@@ -85,7 +85,7 @@ def test_what_is_in_mind_answers_first_and_says_so(client: httpx.Client, path: P
     tagged = client.post("/v1/recall", json=asked | {"k": 9, "filters": {"tags": ["boats"]}}).json()
     assert {h["memory"]["id"] for h in tagged["results"]} == {"boat1", "boat2", "boat3"}
     past = client.post("/v1/recall", json=asked | {"filters": {"as_of": "2020-01-01"}}).json()
-    assert (past["results"], past["source"], past["search_time_ms"]) == ([], "ltm_fallback", None) and again["search_time_ms"] > 0
+    assert (past["results"], past["source"], past["search_time_ms"]) == ([], "history", None) and again["search_time_ms"] > 0
     write(client, "The boat 9 has left the harbour.", id="boat9")
     assert "boat9" in {h["memory"]["id"] for h in client.post("/v1/recall", json=asked | {"k": 9}).json()["results"]}
     figures = client.get("/metrics").text

@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import InvalidInput, NotFound
+from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rlm.service.context import MemoryContext
 from rlm.service.memory import EARLIER_NAMES
 from rlm.store.records import MemoryRecord
@@ -182,7 +184,79 @@ def test_a_page_of_the_past_and_of_a_conversation(memory: Memory, clock: ManualC
     assert len(memory.list(3)) == 1
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", "١", "9" * 40, 3])
+def test_a_cursor_tells_nothing_and_opens_its_own_namespace_alone(memory: Memory) -> None:
+    memory.write_many(["one", "two", "three"])
+    other = memory.namespace("other")
+    other.write_many([f"note {n}" for n in range(40)])
+    cursor = memory.list(1).next_cursor
+    assert cursor is not None and len(cursor) == 22 and [r.text for r in memory.list(5, cursor=cursor)] == ["two", "one"]
+    with pytest.raises(InvalidInput, match="cursor"):
+        other.list(1, cursor=cursor)
+    swapped = cursor[:-2] + ("AA" if cursor[-2:] != "AA" else "BA")
+    with pytest.raises(InvalidInput, match="cursor"):
+        memory.list(1, cursor=swapped)
+
+
+def test_what_goes_out_as_json_counts_no_writes_of_others(memory: Memory) -> None:
+    memory.write("mine", id="a")
+    before = json.dumps([memory.get("a").id, memory.search("mine")[0].as_dict(), memory.history("a").as_dict(), memory.list(1).as_dict()])
+    memory.namespace("other").write_many([f"note {n}" for n in range(40)])
+    memory.delete("a", erase=True)
+    memory.write("mine", id="a")
+    after = json.dumps([memory.get("a").id, memory.search("mine")[0].as_dict(), memory.history("a").as_dict(), memory.list(1).as_dict()])
+    assert [e["kind"] for e in json.loads(after)[2]["events"]] == ["write", "erase", "write"] and "seq" not in before + after
+    assert json.loads(after)[:2] == json.loads(before)[:2] and json.loads(after)[3] == json.loads(before)[3]
+
+
+def test_a_change_that_expects_another_version_changes_nothing(memory: Memory) -> None:
+    memory.write("Mina drinks tea.", id="tea")
+    assert memory.update("tea", if_version=1, text="Mina drinks black tea.").version == 2
+    for stale in (1, 3):
+        with pytest.raises(VersionConflict, match="has version 2"):
+            memory.update("tea", if_version=stale, text="Mina drinks nothing.")
+        with pytest.raises(VersionConflict, match="has version 2"):
+            memory.update("tea", if_version=stale)
+        for erase in (False, True):
+            with pytest.raises(VersionConflict, match="has version 2"):
+                memory.delete("tea", if_version=stale, erase=erase)
+    assert memory.get("tea").text == "Mina drinks black tea." and memory.get("tea").version == 2
+    assert memory.delete("tea", if_version=2) == 1
+
+
+def test_of_many_who_change_one_version_one_succeeds(path: Path, words_only: None) -> None:
+    with Memory(path) as memory:
+        memory.write("0", id="n")
+
+        def change(n: int) -> bool:
+            with suppress(VersionConflict):
+                return memory.update("n", if_version=1, text=f"by {n}").version == 2
+            return False
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(change, range(24))) == 1
+        assert memory.get("n").version == 2
+
+
+def test_a_taken_id_has_an_error_of_its_own(memory: Memory) -> None:
+    memory.write("one", id="a")
+    with pytest.raises(AlreadyExists, match="already a memory 'a'"):
+        memory.write("two", id="a")
+    assert memory.get("a").text == "one"
+
+
+def test_an_answer_names_the_layer_that_gave_it(memory: Memory, clock: ManualClock) -> None:
+    for n in range(4):
+        memory.write(f"The boat {n} is in the harbour.")
+    asked = "Which boat is in the harbour?"
+    assert [memory.recall(asked, 3).source, memory.recall(asked, 3).source] == ["index", "cache"]
+    again = memory.intelligent_search(asked, 3)
+    assert (again["source"], again["results"].source, memory.recall("the boat in the harbour", 3).source) == ("cache", "cache",
+                                                                                                              "working_memory")
+    past = memory.intelligent_search(asked, 3, as_of=clock.now())
+    assert (past["source"], past["results"].source, past["results"].trace().by_layer()) == ("history", "history", {"history": 3})
+    assert memory.search(asked, as_of=clock.now()).source == "history" and "from the" not in repr(past["results"])
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", "١", "9" * 40, 3, "2", "A" * 22, "가" * 22, "-" * 22, "A" * 21 + "="])
 def test_a_cursor_that_is_none_is_refused(memory: Memory, cursor: Any) -> None:
     with pytest.raises(InvalidInput, match="cursor"):
         memory.list(3, cursor=cursor)

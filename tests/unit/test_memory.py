@@ -15,7 +15,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock, SystemClock
-from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError, StoreReadOnly
+from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreError, StoreReadOnly
 from rlm.service.results import Hit
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import READERS
@@ -208,7 +208,7 @@ def test_a_taken_id_is_refused_and_the_first_stays(memory: Memory) -> None:
     memory.write("first", id="a")
     for call in (lambda: memory.write("second", id="a"), lambda: memory.write_many([{"text": "x", "id": "b"}, {"text": "y", "id": "b"}]),
                  lambda: memory.write_many(["new", {"text": "y", "id": "a"}])):
-        assert "already" in refused(memory, call).message
+        assert "already" in refused(memory, call, AlreadyExists).message
     assert memory.get("a").text == "first"
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from ...core.clock import from_iso, to_iso
-from ...core.errors import InvalidInput, NotFound, StoreBusy, StoreClash
+from ...core.errors import AlreadyExists, InvalidInput, NotFound, StoreBusy, StoreClash
 from ..records import COLUMNS, Edge, Event, MemoryRecord, check_edge, to_row
 from .database import SQLiteDatabase
 from .events import EventLog
@@ -86,8 +86,8 @@ def refuse_taken(db: SQLiteDatabase,                     # inside a transaction
     batch = json.dumps([r.seq for r in records])
     for r in records:
         if (r.namespace, r.id) in ids or db.query(mine + "id = ?", (r.namespace, batch, r.id)):
-            raise InvalidInput(f"There is already a memory {r.id!r} in namespace {r.namespace!r}.",
-                               "Leave the id out to get a new one, or update that memory.")
+            raise AlreadyExists(f"There is already a memory {r.id!r} in namespace {r.namespace!r}.",
+                                "Leave the id out to get a new one, or update that memory.")
         if r.session is not None and ((r.namespace, r.session, r.turn) in turns or db.query(
                 mine + "session = ? AND turn = ?", (r.namespace, batch, r.session, r.turn))):
             raise InvalidInput(f"The session {r.session!r} already has a turn {r.turn}.", "Leave the turn out to append.")
