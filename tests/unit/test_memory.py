@@ -252,9 +252,13 @@ def test_replies_by_position_and_by_id(memory: Memory) -> None:
     [{"content": None, "role": "assistant"}], [{"text": "a", "time": "soon"}],
     [{"text": "a", "speaker": "A", "name": "B"}], [{"text": "a", "colour": "red"}], [{"text": "a", 5: "x"}],
     [("A", "a"), {"text": "b", "turn": 0}],
-    [{"text": "a", "id": "x"}, {"text": "b", "id": "x"}], [{"text": "a", "session": "another"}], [(5, "a")]])
+    [{"text": "a", "session": "another"}], [(5, "a")]])
 def test_turns_that_make_no_sense_are_refused_whole(memory: Memory, turns: Any) -> None:
     refused(memory, lambda: memory.add_conversation(turns, session="here"))
+
+
+def test_turns_of_one_id_are_refused_whole(memory: Memory) -> None:
+    refused(memory, lambda: memory.add_conversation([{"text": "a", "id": "x"}, {"text": "b", "id": "x"}], session="here"), AlreadyExists)
 
 
 @pytest.mark.parametrize("session", ["", " ", 5, 0, "\0", "a\nb", True])
@@ -365,7 +369,7 @@ def test_a_strategy_keeps_what_its_id_is_made_of(memory: Memory) -> None:
         assert next(iter(change)) in refused(memory, lambda c=change: memory.update(made.id, **c)).message
     assert memory.update(made.id, summary="longer", tags=["t"]).id == made.id
     assert "already" in refused(memory, lambda: memory.write("1. search  2. describe", kind="strategy",
-                                                             title=" find a CLASS", scope={"tools": ["search"]})).message
+                                                             title=" find a CLASS", scope={"tools": ["search"]}), AlreadyExists).message
 
 
 def test_history_tells_every_version_and_event_also_of_the_deleted(memory: Memory, clock: ManualClock) -> None:
@@ -812,7 +816,7 @@ def test_writers_that_change_one_memory_lose_no_version(path: Path) -> None:
 
 def test_a_batch_is_stored_whole_or_not_at_all(memory: Memory) -> None:
     memory.write("there", id="taken")
-    refused(memory, lambda: memory.write_many([f"n{n}" for n in range(7)] + [{"text": "x", "id": "taken"}]))
+    refused(memory, lambda: memory.write_many([f"n{n}" for n in range(7)] + [{"text": "x", "id": "taken"}]), AlreadyExists)
     stored = memory.write_many((f"m{n}" for n in range(7)), batch=3)
     assert [m.seq for m in stored] == sorted({m.seq for m in stored}) and len(stored) == 7
     assert {m.created_at for m in stored} == {memory.clock.now()} and timedelta(0) == stored[0].created_at.utcoffset()
