@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
+from ..store.sqlite.events import Generation
 from ..store.sqlite.storage import SQLiteStorage
 from ..search.vector.similarity_kernels import NEAREST_VECTOR
 
@@ -130,9 +131,19 @@ def write_slots(store: SQLiteStorage,   # the store, inside a transaction
                 slots: Sequence[Slot],  # all slots there are
                 event: int,          # last event of the store that they know
                 ) -> None:
-    "Store the slots."
+    "Store the slots, stamped with the event."
+    stamp = json.dumps(store.generation(event).as_stamp())
     store.slots.put_working(namespace, [(s.slot_id, s.context, s.context_hash, s.model, _bytes(s.embedding), s.uses,
-                               to_iso(s.created_at), to_iso(s.last_used_at), json.dumps({"event": event})) for s in slots])
+                               to_iso(s.created_at), to_iso(s.last_used_at), stamp) for s in slots])
+
+
+def _stamp_of(store: SQLiteStorage, extra: str) -> Generation | None:
+    "Return the state of the store that a slot was stored in; None: this store never was in it."
+    try:
+        found = Generation.from_stamp(json.loads(extra))
+    except (ValueError, AttributeError):  # it has none, or is no object
+        return None
+    return found if store.holds(found) else None
 
 
 def _bytes(vector: Floats | None) -> bytes | None:
@@ -143,12 +154,15 @@ def read_slots(store: SQLiteStorage,   # the store
                namespace: str,      # the partition
                model: str | None,   # name of the model whose vectors the store has now
                ) -> tuple[list[Slot], int]:
-    "Return the slots whose hash fits their context and model, and the last event that they know; -1: there are none."
-    found, event = list[Slot](), -1
+    """Return the slots whose hash fits their context and model, and the last event that they know; -1: there are none. Slots of another
+    store, as an import brings them, know other events of the same numbers: they are left out."""
+    found, event, known = list[Slot](), -1, dict[str, Generation | None]()
     for name, context, its, vector, created, used, uses, stored, extra in store.slots.working(namespace):
         where = None if vector is None else np.frombuffer(vector, "<f4").astype(np.float32)
         slot = Slot(name, context or "", its, where, from_iso(created), from_iso(used or created), uses)
-        if slot.context_hash == stored and its == model:
+        if extra not in known:
+            known[extra] = _stamp_of(store, extra)
+        if slot.context_hash == stored and its == model and (at := known[extra]) is not None:
             found.append(slot)
-            event = max(event, int(json.loads(extra).get("event", 0)))
+            event = max(event, at.event)
     return found, event

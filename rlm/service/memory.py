@@ -81,7 +81,8 @@ class MemoryAdmin:
 
     def check(self) -> list[str]:
         "Return what is wrong with the store, a sentence each; empty when all is well."
-        return self.storage.check()
+        from rlm.search.index_check import check_index_files
+        return [*self.storage.check(), *check_index_files(self.storage)]
 
     def repair(self) -> None:
         "Rebuild everything that is derived from the rows, and leave no freed byte behind. Raises `StoreError`."

@@ -2,6 +2,7 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -797,7 +798,50 @@ def test_use_counts_over_processes(path: Path, embedder: str) -> None:
         before = after
 
 
-def shown(path: Path, embedder: str) -> list[dict[str, Any]]:
+def test_two_processes_that_keep_attention_leave_each_other_theirs(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("train at the station")
+    with Memory(path, embedder=Toy()) as one, Memory(path, embedder=Toy()) as other:
+        one.recall("train to the station")  # both have it in mind
+        other.recall("train from the station")
+        one.recall("boat at sea")
+        other.recall("piano music")
+        for _ in range(2):
+            one.attention.flush()
+            other.attention.flush()
+            one.recall("boat at sea again")
+            other.recall("piano music again")
+    found = {s["context"]: s for s in shown(path, Toy())}
+    assert found.keys() == {"train at the station", "boat at sea", "piano music"}
+    assert len({s["slot"] for s in found.values()}) == 3 and found["train at the station"]["uses"] == 3
+    with sqlite3.connect(path) as db:
+        assert all(n > 0 for (n,) in db.execute("SELECT (SELECT count(*) FROM slot_refs r WHERE r.slot = s.slot) FROM slots s"))
+    db.close()
+
+
+def test_attention_that_knows_events_of_another_store_is_left_out(path: Path, tmp_path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+    shutil.copy(path, copy := tmp_path / "copy.db")
+    assert shown(copy, Toy()), "the very same events"
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write("the piano is new")
+        memory.recall("piano music")
+    with sqlite3.connect(path) as db, sqlite3.connect(copy) as other:  # attention of a store that went on, in one that did not
+        rows = db.execute("SELECT * FROM slots").fetchall()
+        other.execute("DELETE FROM slots")
+        other.executemany(f"INSERT INTO slots VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    db.close()
+    other.close()
+    assert not shown(copy, Toy())
+    with Memory(copy, embedder=Toy()) as memory:
+        memory.write("another event of that number")
+    assert [s["context"] for s in shown(copy, Toy()) if s["context"] == "boat at sea"] == []
+
+
+def shown(path: Path, embedder: Any) -> list[dict[str, Any]]:
     "What another process sees in mind."
     with Memory(path, embedder=embedder) as memory:
         return list(status_of(memory.attention)["slots"])

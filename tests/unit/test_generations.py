@@ -6,13 +6,18 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
+from rlm.search.index_file import index_path, read_index, write_index
+from rlm.search.vector.vector_file import save_index, vector_file_path
 from rlm.store.sqlite.events import Generation
 from rlm.store.sqlite.storage import SQLiteStorage
 
@@ -121,3 +126,60 @@ def test_files_that_know_lost_events_are_not_believed(path: Path, kept: None, lo
         with Memory(path, embedder=Toy()) as fresh:
             for text in [*new[::11], *sentences(2, 150)[::30]]:
                 assert [(h.id, h.score) for h in memory.search(text)] == [(h.id, pytest.approx(h.score)) for h in fresh.search(text)]
+
+
+def exchange(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    "Two memories have each other's number."
+    seqs = arrays["fact.seq"].copy()
+    seqs[[3, 7]] = seqs[[7, 3]]
+    return arrays | {"fact.seq": seqs}
+
+
+def forget_postings(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    "The postings of one memory are another's."
+    passages = arrays["0.unit"].copy()
+    passages[passages == 5] = 6
+    return arrays | {"0.unit": passages}
+
+
+def misremember(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    "A memory was said by somebody else."
+    user = arrays["fact.user"].copy()
+    user[2] = ~user[2]
+    return arrays | {"fact.user": user}
+
+
+@pytest.mark.parametrize("wrong", [exchange, forget_postings, misremember])
+def test_a_check_compares_the_words_of_an_index_file_with_the_rows(path: Path, kept: None, wrong: Callable[..., Any]) -> None:
+    write(path, sentences(1, 100))
+    with Memory(path, embedder=Toy()) as memory:
+        assert memory.check() == []
+        files, place = memory.backend.derived_files, index_path(Path(f"{path}.index"), "words", "default")
+        found = read_index(place, {"namespace": "default"})
+        assert found is not None
+        stamp, arrays = found
+        assert write_index(files, place, {k: stamp[k] for k in ("store", "namespace", "tokeniser")}, stamp["position"], wrong(arrays))
+        memory.write("one more, which the file does not know")
+        [said] = memory.check()
+        assert "index file of words of namespace 'default' disagrees with" in said and "--repair" in said
+        memory.admin.repair()
+        assert memory.check() == []
+
+
+def test_a_check_compares_the_vectors_of_an_index_file_with_the_rows(path: Path, kept: None) -> None:
+    write(path, sentences(1, 100))
+    with Memory(path, embedder=Toy()) as memory:
+        semantic, files = memory.index.semantic, memory.backend.derived_files
+        memory.search("boat")
+        assert semantic.index is not None and semantic.model is not None and memory.check() == []
+        base = semantic.index.state.base
+        order = np.arange(len(base.codes))
+        order[[3, 7]] = order[[7, 3]]
+        moved = replace(base.codes.take(order), seq=base.codes.seq, chunk=base.codes.chunk)
+        semantic.index.restore(replace(base, codes=moved), semantic.index.state.recent, semantic.index.state.position)
+        model, place = semantic.model, vector_file_path(path, "default", semantic.model)
+        save_index(semantic.index, place, "default", model, files.install, files.digest)
+        [said] = memory.check()
+        assert "index file of vectors of namespace 'default' disagrees with 2 memories" in said
+        memory.admin.repair()
+        assert memory.check() == []
