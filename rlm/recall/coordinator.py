@@ -28,7 +28,7 @@ from ..search.query_vector import MeasuredQuery, check_query_vector
 from ..store.filters import Filters
 from ..search.namespace_search import NamespaceSearch
 from ..search.query_features import QueryFeatures
-from ..store.embedding_model import Vectors
+from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
 from ..search.ranked_list import SCORE_EPSILON, RankedMemory
 from ..search.fusion import nth_highest, base_score
@@ -156,7 +156,7 @@ class SearchCoordinator:
     def __init__(self,
                  search: NamespaceSearch,  # parts of the namespace's search
                  clock: Clock,            # source of the present
-                 question: Callable[[str, str | None], Vectors | None],  # embeds a question for the model of that name
+                 question: Callable[[str, EmbeddingModelInfo | None], Vectors | None],  # embeds a question for the model that the store has
                  checkpoints: Callable[[], str] = lambda: "full",  # returns one of `CHECKPOINTS`, asked at each call
                  manager: CheckpointManager | None = None,  # checkpoints of the slots; None: one with the usual figures
                  relevance: float = RELEVANCE,              # standard deviations a question must be nearer to a slot than to memories
@@ -187,6 +187,7 @@ class SearchCoordinator:
                     self.keeper.sync()
                 now = self.clock.seconds() if filters.now is None else filters.now.timestamp()
                 key = cache_key(user_input, keywords, filters, top_k, model := self.index.semantic.model)
+                stored = self.index.semantic.stamp
                 if (found := self.state.cache.exact(key, self.watcher.generation, now)) is not None:
                     source, ranked, slot = "cache", found.ranked, found.slot
                 elif query_embedding is None and model not in (None, embedded_for):
@@ -201,7 +202,7 @@ class SearchCoordinator:
                     self.counts.add(source, took)
                     break
             waits = time.perf_counter()
-            vector, embedded_for = self.question(user_input, model), model
+            vector, embedded_for = self.question(user_input, stored), model
             began += time.perf_counter() - waits
         self.keeper.flush_if_due()
         return {"results": LazyResults(ranked, source, slot, self.record), "source": source, "search_time_ms": int(1e7 * took) / 1e4,

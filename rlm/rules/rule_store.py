@@ -195,8 +195,9 @@ class RuleStore:
                ) -> list[RuleHit]:  # best first
         "Search rules by what they say. Raises `InvalidInput`."
         text, chosen = valid_text(query, "query", self.settings.max_text_chars), Filters.read(self.clock.now(), **filters, kind="rule")
-        most, model = read_count(k, "k", 1), self._search.index.model()
-        asked = Query(text, tuple(dict.fromkeys(tokens(text))), self.embeddings.embed_query(text, model), model)
+        most, model = read_count(k, "k", 1), self._search.index.embedding_model()
+        asked = Query(text, tuple(dict.fromkeys(tokens(text))), self.embeddings.embed_query(text, model),
+                      None if model is None else model.model)
         return [RuleHit(Rule.from_record(a.record), a.score, a.shares) for a in self._search.explainer.search(asked, most, chosen)]
 
     def apply(self,

@@ -7,6 +7,8 @@ __all__ = ['BACKGROUND_FROM', 'IndexBuilder']
 
 # %% ../../nbs/30_search/12_index_builder.ipynb #92054789
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from .namespace_index import NamespaceIndex
 
@@ -46,31 +48,44 @@ class IndexBuilder:
         except Exception as e:  # raised by the next search
             self._failure = e
 
-    def _refresh_if_quick(self) -> bool:
-        "Refresh the index, unless that takes long; returns whether it is current."
-        with self.index.locked():
-            if self.index.is_current:
-                return True
-            waits = self.index.storage.in_memory or self.index.storage.in_transaction
-            with self.index.storage.snapshot():
-                if not waits and self.behind() > self.threshold:
-                    return False
-                self.index.refresh()
-                return True
+    def _refresh_if_quick(self, waits: bool) -> bool:
+        "Refresh the index, unless that takes long and the caller does not wait; returns whether it is current."
+        index = self.index
+        if (position := index.new_position()) is None:
+            return True
+        if not waits and position[1] - index.position[1] > self.threshold and self.behind() > self.threshold:
+            return False
+        changes = index.changes(position)
+        if changes is None and not waits and index.storage.memories.count(index.namespace, self.threshold + 1) > self.threshold:
+            return False
+        index.apply(position, changes)
+        return True
+
+    @contextmanager
+    def snapshot(self) -> Iterator[bool]:
+        """Open a snapshot of the store, and of the index if that is current or quickly refreshed: then the value is True. Else it
+        is being built, and the value is False. Raises, once, the error of a build that failed."""
+        with ExitStack() as opened:
+            with self._starting:
+                current = self._thread is None or not self._thread.is_alive()
+                if current:
+                    if self._failure is not None:
+                        failure, self._failure = self._failure, None
+                        raise failure
+                    waits = self.index.storage.in_memory or self.index.storage.in_transaction
+                    opened.enter_context(self.index.locked())
+                    opened.enter_context(self.index.storage.snapshot())
+                    current = self._refresh_if_quick(waits)
+                    if not current:
+                        opened.close()
+                        self._thread = threading.Thread(target=self._build, name="rlm-index")
+                        self._thread.start()
+            yield current
 
     def ready(self) -> bool:
         "Return whether the index is current; if not, it is being built. Raises, once, the error of a build that failed."
-        with self._starting:
-            if self._thread is not None and self._thread.is_alive():
-                return False
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
-            if self._refresh_if_quick():
-                return True
-            self._thread = threading.Thread(target=self._build, name="rlm-index")
-            self._thread.start()
-            return False
+        with self.snapshot() as ready:
+            return ready
 
     def close(self) -> None:
         "Wait for background work to end."

@@ -20,6 +20,7 @@ from .growable_array import GrowableArray
 from .index_file import index_path, read_index, write_index
 from .scorer import Scorer
 from .metadata_table import MetadataTable, metadata_arrays, metadata_from_arrays
+from ..store.embedding_model import EmbeddingModelInfo
 from ..store.protocols import ChangeSet
 from .lexical.doc_table import DocTable
 from .lexical.lexical_index import LexicalIndex
@@ -81,15 +82,24 @@ class NamespaceIndex:
     @property
     def is_current(self) -> bool:
         "Return whether the index knows all that is in the store."
-        if not (self._complete and self.semantic.is_valid):
-            return False
-        connection, token = self.storage.db.current(), self.storage.change_token()
-        if token is not None and self._seen.get(connection) == (token, self.position):
-            return True
-        same = self.storage.position() == self.position
-        if same and token is not None:  # until somebody writes, this connection need not ask again
-            self._seen[connection] = token, self.position
-        return same
+        return self.new_position() is None
+
+    def new_position(self) -> tuple[str, int] | None:
+        "Return the store's position if the index does not know all that is in it; None: it is current."
+        token = self.storage.change_token()
+        complete = self._complete and self.semantic.is_valid
+        if complete and token is not None and self._seen.get(self.storage.db.current()) == (token, self.position):
+            return None
+        position = self.storage.position()
+        if not complete or position != self.position:
+            return position
+        self._note_position(token)
+        return None
+
+    def _note_position(self, token: tuple[int, int, int] | None) -> None:
+        "Note that the index is current: until somebody writes, this connection need not ask for the position again."
+        if token is not None:
+            self._seen[self.storage.db.current()] = token, self.position
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -104,9 +114,9 @@ class NamespaceIndex:
 
     def refresh(self) -> None:
         "Read what has been written since the last refresh."
-        if not self.is_current:
-            with self.storage.snapshot():
-                self._follow(self.storage.position())
+        with self.storage.snapshot():
+            if (position := self.new_position()) is not None:
+                self.apply(position, self.changes(position))
 
     def view(self) -> IndexView:
         "Return what the index holds now: the same object until something changes. It is valid inside `snapshot` or `locked`."
@@ -118,11 +128,14 @@ class NamespaceIndex:
                 self.semantic.state, self.semantic.code_arrays)
         return known
 
+    def embedding_model(self) -> EmbeddingModelInfo | None:
+        "Return the model that questions are to be embedded by, as the store has it now; None: there are no vectors."
+        with self.snapshot():
+            return self.semantic.stamp
+
     def model(self) -> str | None:
         "Return the name of the model that questions are to be embedded by; None: there are no vectors."
-        with self._lock:
-            self.refresh()
-            return self.semantic.model
+        return None if (info := self.embedding_model()) is None else info.model
 
     def _replace(self, lexical: LexicalIndex, metadata: MetadataTable) -> None:
         self.lexical, self.metadata = lexical, metadata
@@ -194,8 +207,12 @@ class NamespaceIndex:
             self.metadata.renumber()
             self.doc_id_epoch += 1
 
-    def _follow(self, position: tuple[str, int]) -> None:
-        changes, after = self._changed(position), self.position[1]
+    def apply(self,
+              position: tuple[str, int],   # position of the store, as `new_position` returned it in this snapshot
+              changes: ChangeSet | None,   # what `changes` returned for it
+              ) -> None:
+        "Read the memories that have changed; all of them into a new index, if it is not known which."
+        after = self.position[1]
         self.position, self._complete = ("", 0), False  # if this is interrupted, the next refresh starts anew
         changed = self._begin() if changes is None else changes.affected
         self._read_again(changed)
@@ -203,9 +220,12 @@ class NamespaceIndex:
         if changes is None or changes.ranker:
             self._take_ranker()
         self.position, self._complete, self._unsaved = position, True, self._unsaved + len(changed)
+        self._note_position(self.storage.change_token())
 
-    def _changed(self, position: tuple[str, int]) -> ChangeSet | None:
-        "Return what is to be read again; None: everything, into a new index."
+    def changes(self,
+                position: tuple[str, int],  # position of the store
+                ) -> ChangeSet | None:
+        "Return the memories to read again, after loading the index from its file if it is of another store; None: all, into a new index."
         if self.position[0] != position[0]:
             self.load(position[0])
         known = position[0] == self.position[0] and position[1] >= self.position[1]

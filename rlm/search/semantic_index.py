@@ -34,6 +34,11 @@ class BackgroundSample:
         self.seqs, self.rows = np.zeros(0, np.int64), dict[int, Floats]()
         self.sample = quantize_sample(np.zeros((0, 0), np.float32))
 
+    def _add(self, seqs: Ints, chunks: NDArray[np.int32], vectors: Floats, mean: Floats, wanted: set[int]) -> None:
+        "Keep the first vector of each of the wanted memories."
+        first = np.flatnonzero((chunks == 0) & np.isin(seqs, list(wanted)))
+        self.rows |= zip(seqs[first].tolist(), center(vectors[first], mean), strict=True)
+
     def refresh(self,
                 index: VectorIndex,         # index of the namespace
                 source: StoredVectors,      # its true vectors
@@ -47,9 +52,12 @@ class BackgroundSample:
         self.seqs = hash_sample(index.seqs())
         wanted = set(self.seqs.tolist())
         self.rows = {s: v for s, v in self.rows.items() if changes is not None and s in wanted and s not in changes.seqs}
-        seqs, chunks, vectors = source.vectors_of(wanted - self.rows.keys())
-        first = chunks == 0
-        self.rows |= zip(seqs[first].tolist(), center(vectors[first], source.mean), strict=True)
+        missing = wanted - self.rows.keys()
+        taken = set() if changes is None else missing & changes.seqs
+        for seqs, chunks, vectors in [changes.vectors] if changes is not None and taken else []:
+            self._add(seqs, chunks, vectors, source.mean, taken)
+        if unread := missing - taken:
+            self._add(*source.vectors_of(unread), source.mean, unread)
         every = np.array([self.rows[s] for s in self.seqs.tolist() if s in self.rows], np.float32)
         self.sample = quantize_sample(every.reshape(-1, len(source.mean)))
 

@@ -404,7 +404,7 @@ class Memory:
               ) -> Query:
         "Return a question as the index takes it, with its vector where there is a model: `searcher.parse` and `embed`."
         request = self.searcher.parse(text, {})
-        return self.searcher.embed(request, self.ctx.search.index.model()).query
+        return self.searcher.embed(request, self.ctx.search.index.embedding_model()).query
 
     def export_jsonl(self,
                      path: "str | Path",  # a file; one that is there is replaced

@@ -21,11 +21,11 @@ from ..recall.checkpoints import CheckpointManager, Ints
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
 from ..search.candidates import Query
-from ..search.explainer import NEARBY
+from ..search.explainer import NEARBY, ExplainedHit
 from .context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, Source
-from ..store.embedding_model import Vectors
+from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..search.lexical.postings import CONTEXT_FIELDS
 from ..store.protocols import TermStatistics, Weights, rarest
@@ -100,22 +100,35 @@ class MemorySearcher:
 
     def embed(self,
               request: SearchRequest,  # a parsed question
-              model: str | None,       # name of the model whose vectors the index has; None: none
+              model: EmbeddingModelInfo | None,  # model whose vectors the index has; None: none
               ) -> SearchRequest:
         "Return a question with its vector, where there is a model. Nothing may be locked meanwhile: a model takes its time."
-        return replace(request, vector=self.ctx.embeddings.embed_query(request.text, model), model=model)
+        return replace(request, vector=self.ctx.embeddings.embed_query(request.text, model), model=None if model is None else model.model)
 
     def search(self,
                request: SearchRequest,  # a parsed question
                k: int,                  # how many hits at most
                ) -> SearchResults:
         "Return the best hits, first those that fit best."
-        if request.filters.as_of is not None or not self.builder.ready():
+        found = self._search_index(request, k) if request.filters.as_of is None else None
+        if found is None:
             source: Source = "full text" if request.filters.as_of is None else "history"
             return SearchResults(request.text, request.filters, self.full_text(request, k), source=source)
-        found = self.explainer.search(self.embed(request, self.index.semantic.model).query, k, request.filters)
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
+
+    def _search_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
+        "Return what the index finds, in one snapshot, unless another model's vectors are there than it knew of; None: it is being built."
+        known = self.index.semantic.stamp
+        asked = self.embed(request, known) if self.ctx.embeddings.is_loaded(known) else request
+        while True:
+            with self.builder.snapshot() as ready:
+                fits = asked.model == self.index.semantic.model
+                found = self.explainer.search(asked.query, k, request.filters) if ready and fits else None
+            if found is not None or not ready:
+                self.index.save()
+                return found
+            asked = self.embed(request, self.index.semantic.stamp)
 
     def search_near(self,
                     request: SearchRequest,  # a parsed question
@@ -129,7 +142,7 @@ class MemorySearcher:
             anchors = self.anchored.anchors
             anchors.radius(anchors.choose(None, slot), radius)  # refuses what there is not
             return self.search(request, k) if fallback else SearchResults(request.text, request.filters, (), source="building")
-        asked = self.embed(request, self.index.semantic.model)
+        asked = self.embed(request, self.index.semantic.stamp)
         found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)
                      for n, f in enumerate(found, start=1))
@@ -153,7 +166,7 @@ class MemorySearcher:
                 ) -> Explanation:
         "Return why a memory is found, or why not. Raises `NotFound`."
         past = request.filters.as_of is not None
-        asked = request if past else self.embed(request, self.index.model())
+        asked = request if past else self.embed(request, self.index.embedding_model())
         with self.index.snapshot():
             memory = self.reader.get(id, request.filters.as_of)
             held = tuple(said for said, one in self._single(request.filters)

@@ -129,16 +129,24 @@ class EmbeddingService:
 
     def embed_query(self,
                     text: str,            # the question as it was asked
-                    stored: str | None,   # name of the model whose vectors the store has; None: it has none
+                    stored: EmbeddingModelInfo | None,  # model whose vectors the store has; None: it has none
                     ) -> Vectors | None:  # (dim,)
         "Return the vector of a question; None: search by words. Raises `ModelMismatch`, `EmbeddingError`."
         if stored is None or (model := self.model()) is None:
             return None
-        if model.name != stored:
-            raise model_mismatch(self.storage.path, stored, model.name)
+        if model.name != stored.model:
+            raise model_mismatch(self.storage.path, stored.model, model.name)
         vector = self.query_cache.get(model, text)
-        self.storage.vectors.check_model(model.name, vector.shape[-1])
+        if (dim := vector.shape[-1]) != stored.dim:
+            raise model_mismatch(self.storage.path, stored.model, model.name, (stored.dim, dim))
         return vector
+
+    def is_loaded(self,
+                  stored: EmbeddingModelInfo | None,  # model whose vectors the store is known to have
+                  ) -> bool:
+        "Return whether the model in use is loaded and is that one, or there is none in use: then questions are embedded without an error."
+        with self._lock:
+            return self._loaded and (self._model is None or stored is None or self._model.name == stored.model)
 
     def embed_records(self,
                       records: Sequence[MemoryRecord],  # memories about to be stored

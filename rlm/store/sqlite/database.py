@@ -130,7 +130,7 @@ class SQLiteDatabase:
 
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment, whatever others write meanwhile."
-        return self._span(begin_reading)
+        return self._part_of_transaction() if self.current().active else self._span(begin_reading)
 
     def mark_failed(self) -> None:
         "Note that something failed half-way: the transaction that it was part of, if there is one, must not be committed."
@@ -196,6 +196,18 @@ class SQLiteDatabase:
         except BaseException:
             self._rolled_back(connection)
             raise
+
+    @contextmanager
+    def _part_of_transaction(self) -> Iterator[None]:
+        "A snapshot within a transaction or snapshot of this thread: what fails inside has changed nothing."
+        connection = self._ready()
+        with connection.lock:
+            before = connection.failed
+            try:
+                yield
+            except BaseException:
+                connection.failed = before or not connection.in_transaction
+                raise
 
     @contextmanager
     def _span(self, begin: Callable[[PooledConnection, float], None]) -> Iterator[None]:
