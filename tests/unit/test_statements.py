@@ -1,65 +1,59 @@
-"A search sends few statements to SQLite: each is counted by SQLite itself."
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
-import numpy as np
+"""What the companion reads as a fact, and what it must not."""
 import pytest
 
-from rlm import Memory
-from rlm.core.clock import ManualClock
-from rlm.store.embedding_model import Calibration, unit
+from rlm.companion.statement import normal_value
+from rlm.companion.statements import text_facts
 
-QUIET, AFTER_A_WRITE = 6, 10
-
-
-class Letters:
-    "A toy model: a text's letters, counted."
-
-    name, dim = "letters", 26
-    calibration = Calibration(np.zeros(26, np.float32), np.eye(26, dtype=np.float32)[25], 0.38, 0.56)
-
-    def embed(self, texts: list[str], kind: str) -> np.ndarray:
-        return unit([[t.lower().count(chr(97 + i)) for i in range(26)] for t in texts])
-
-
-@pytest.fixture(params=["words", "vectors"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> Iterator[Memory]:
-    with Memory(tmp_path / "store.db", clock=clock, embedder="none" if request.param == "words" else Letters()) as memory:
-        for n in range(20):
-            memory.write(f"The harbour of town {n} was built in {1900 + n}.")
-        assert memory.search("harbour of town 7")[0].text.startswith("The harbour of town 7")
-        yield memory
-
-
-def statements(memory: Memory, act: Callable[[], object]) -> list[str]:
-    "The statements that are sent while something is done; those that SQLite makes of them itself begin with two dashes."
-    sent: list[str] = []
-    connection = memory.ctx.storage.db.current()
-    connection.set_trace_callback(sent.append)
-    act()
-    connection.set_trace_callback(None)
-    return [s for s in sent if not s.startswith("--")]
+SAME = [  # pairs that are about the same thing, with another value
+    ("I live in Seoul.", "We've moved to Busan."), ("I work at Acme.", "I just joined Globex."), ("나는 서울에 살아.",
+    "부산으로 이사했어요."),
+    ("저는 삼성에서 일해요.", "카카오로 이직했습니다."), ("내 생일은 5월 3일이야.", "My birthday is May 4."), ("My name is Ann.",
+    "Call me Annie."),
+    ("내 이름은 지민이야.", "My name is Jimin."), ("I'm married to Ann.", "My wife is Bea."), ("The meeting is on Tuesday.",
+    "The meeting has been moved to Thursday."),
+    ("회의는 화요일에 있어.", "회의가 목요일로 바뀌었어."), ("My favourite band is Blur.", "Actually, my favorite band is Pulp now."),
+    ("내 전화번호는 010-1234-5678이야.", "내 전화번호를 010-9999-0000으로 바꿨어."), ("I'm 34.", "I turned 35 last week."),
+    ("My dog's name is Rex.", "My dog's name is Max."), ("The capital of Kazakhstan is Astana.",
+    "The capital of Kazakhstan is Nur-Sultan."),
+    ("Lee's manager is Kim.", "Lee's manager is Park."),
+]
+NOTHING = [  # no statement of the speaker
+    "Do I live in Rome?", "If I lived in Paris I would be happy.", "Tom said he lives in Rome.", "I might move to Oslo.",
+    "I wish I worked at Acme.",
+    "He lives in Rome.", "Maybe my favourite colour is blue.", "I'm thinking about moving to Oslo.", "I'm kidding, I live on the moon",
+    "\"I live in Rome\"",
+    "나 로마에 살아?", "로마로 이사할까?", "로마에 살면 좋겠다.", "민수가 로마에 산다고 했어.", "오슬로로 이사하려고 해.",
+    "부산에 살았으면 좋겠어.", "아마 내년에 결혼할 것 같아.",
+    "", "?!", "👍", "ㅋㅋㅋ", "ok", "Thanks!", "고마워!",
+]
 
 
-@pytest.mark.parametrize("question", ["harbour of town 7", "harbour of town 8", "nothing of the kind"])
-def test_a_quiet_search_sends_six_statements_at_most(memory: Memory, question: str) -> None:
-    sent = statements(memory, lambda: memory.search(question))
-    assert "BEGIN" in sent and len(sent) <= QUIET, sent
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_two_wordings_of_one_relation_have_one_key_and_two_values(one: str, other: str) -> None:
+    a, b = text_facts(one).statements[-1], text_facts(other).statements[-1]
+    assert a.key == b.key and a.single and b.single, (a, b)
+    assert normal_value(a.value) != normal_value(b.value)
 
 
-@pytest.mark.parametrize("text", ["The bakery opens at seven.", "빵집은 일곱 시에 문을 연다."])
-def test_the_first_search_after_a_write_sends_ten_statements_at_most(memory: Memory, text: str) -> None:
-    memory.write(text)
-    found: list[str] = []
-    sent = statements(memory, lambda: found.append(memory.search(text)[0].text))
-    assert found == [text] and len(sent) <= AFTER_A_WRITE, sent
-    assert len(statements(memory, lambda: memory.search(text))) <= QUIET
+@pytest.mark.parametrize("text", NOTHING)
+def test_what_is_asked_guessed_wished_or_reported_is_no_statement(text: str) -> None:
+    assert text_facts(text).statements == ()
 
 
-def test_a_search_after_another_process_wrote_sends_ten_statements_at_most(memory: Memory, tmp_path: Path, clock: ManualClock) -> None:
-    with Memory(tmp_path / "store.db", clock=clock, embedder=memory.ctx.embeddings.model() or "none") as other:
-        other.write("The bakery opens at seven.")
-    found: list[str] = []
-    sent = statements(memory, lambda: found.append(memory.search("bakery")[0].text))
-    assert found == ["The bakery opens at seven."] and len(sent) <= AFTER_A_WRITE, sent
+@pytest.mark.parametrize("text", ["I no longer like coffee.", "I quit smoking.", "이제 커피 안 마셔.", "담배 끊었어.",
+                                  "I don't eat meat anymore.", "I sold my car."])
+def test_what_is_over_affirms_nothing(text: str) -> None:
+    (found,) = text_facts(text).statements
+    assert found.ended or found.negated
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, "I live in " * 400, "((((" * 300, "\u0000\ufffd", "나는 " * 900,
+                                  ", and I " * 250, "the " * 490 + "is x",
+                                  "X is " + "a b of " * 250, "' " * 900])
+def test_no_text_takes_long_or_fails(text: str) -> None:
+    text_facts(text)
+
+
+def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
+    assert text_facts("I live in Seoul.").nothing_else
+    assert not text_facts("Dear Anna, what a lovely evening it was! I live in Seoul.").nothing_else
