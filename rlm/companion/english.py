@@ -48,7 +48,8 @@ class Grammar:
 
     verbs: frozenset[str]  # forms of verbs
     copula: re.Pattern[str]  # a form of *be* at the start of a predicate
-    adverb: re.Pattern[str]  # an adverb and the space after it
+    adverbs: frozenset[str]  # the adverbs that a predicate loses
+    adverb: re.Pattern[str]  # one of them and the space after it
     trailing_adverbs: re.Pattern[str]  # adverbs at the end of a subject
     opener: re.Pattern[str]  # what comes before the sentence proper
     closer: re.Pattern[str]  # what comes after it
@@ -90,7 +91,8 @@ def grammar() -> Grammar:
         naming=re.compile(rf"(?:.*\b)?(?:{naming})$|(?:{'|'.join(data['usual'].split())}) ", re.I),
         verbs=frozenset(words | {w for v in [*data["copulas"], *data["auxiliaries"]] for w in v.split()[:1]}),
         copula=re.compile(rf"(?:{copula}|'s) (?:being )?"),
-        adverb=re.compile(rf"\b{adverb} (?=\w)", re.I), trailing_adverbs=re.compile(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
+        adverbs=frozenset(data["adverbs"].split()), adverb=re.compile(rf"\b{adverb} (?=\w)", re.I),
+        trailing_adverbs=re.compile(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
         opener=re.compile(rf"(?:(?:{alternatives('openers')})\b[\s,:;.!—–-]*)+", re.I),
         closer=re.compile(rf"(?:[\s,]+(?:{alternatives('closers')}))+$", re.I),
         unsure=read_words(data["unsure"], r"^(?:If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably)\b"),
@@ -177,6 +179,10 @@ def named_subject(words: str,    # the subject as it is written
 
 # %% ../../nbs/85_companion/02_english.ipynb #505f53de
 _NEGATION = re.compile(r"(?:[\w']+ )?(?:not|never)\b|(?:don't|doesn't|didn't|can't|cannot|won't)\b")
+_NO_LONGER = re.compile(r"\b(?:no longer|stopped) ")
+_DO_NOT = re.compile(r"^(?:do|does|did) not |^(?:don't|doesn't|didn't|won't) |^(?:do|does|did) (?=\w)")
+_BE_NOT = re.compile(r"^(am|is|are|was|were|have|has) (?:not|never) ")
+_WORD_PART = re.compile(r"\w+")
 _NOT_THAT = re.compile(r",?\s+(?:and )?(?:not|rather than|instead of)\s+(?P<x>[^,]+)$", re.I)
 _SWAPPED = (re.compile(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|went) (?:(?:my|his|her|their|"
     r"the) (?P<r>[\w ]+?) )?from (?P<a>.+?) to (?P<b>.+)$", re.I),
@@ -210,16 +216,15 @@ def read_predicate(clause: str,     # the whole clause
     "Return the predicate without adverbs and closing words, and what these said of it."
     g = grammar()
     ended = bool(g.ended.search(clause))
-    words = re.sub(r"^used to ", "", predicate)
-    words = re.sub(r"\b(?:no longer|stopped) ", "", words)
+    words = _NO_LONGER.sub("", predicate.removeprefix("used to "))
     negated = bool(_NEGATION.match(words)) and not re.match(r"can(?:'t|not) stand", words)
-    words = re.sub(r"^(?:do|does|did) not |^(?:don't|doesn't|didn't|won't) |^(?:do|does|did) (?=\w)", "", words)
-    words = re.sub(r"^(am|is|are|was|were|have|has) (?:not|never) ", r"\1 ", words)
+    words = _BE_NOT.sub(r"\1 ", _DO_NOT.sub("", words))
     instead: tuple[str, ...] = ()
     m = _NOT_THAT.search(words)
     if m and len(words[:m.start()].split()) > 1:
         instead, words = (m["x"].strip(),), words[:m.start()]
-    words = g.adverb.sub("", words)
+    if not g.adverbs.isdisjoint(_WORD_PART.findall(words.lower())):  # quicker than to look for each of them everywhere
+        words = g.adverb.sub("", words)
     while m := g.closer.search(words):
         words = words[:m.start()].strip(" ,.")
     return Predicate(words.strip(" ,."), negated and not ended, ended, instead)

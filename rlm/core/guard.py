@@ -363,7 +363,8 @@ def _flags(found: Iterable[ScreenedText]) -> list[str]:
 def _speaks_beside(fields: Mapping[str, Any]) -> bool:
     "Whether anything is found in what stands beside the words, all of it read at once."
     others = [fields.get(name) for name in (*LABELS, *BESIDE, *IDENTIFIERS)]
-    read = screen("\n".join(text for value in others if value for text in _strings(value)), redact=False)
+    beside = "\n".join(text for value in others if value for text in _strings(value))
+    read = screen(beside, redact=False) if beside else ScreenedText("")
     return bool(read.secrets or read.instructions)
 
 
