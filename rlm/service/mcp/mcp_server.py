@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
@@ -89,7 +89,7 @@ class MemoryServer(MCPServer[Any]):
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as e:
-            if isinstance(e.__cause__, ValidationError):
+            if isinstance(e.__cause__, ValidationError) and not isinstance(e, UnexpectedToolError):  # unexpected: our result, not a call
                 raise ToolError(argument_problem(name, e.__cause__)) from e.__cause__
             if isinstance(e.__cause__, RlmError | HttpProblem):
                 raise ToolError(sentence_of(e.__cause__)) from e.__cause__

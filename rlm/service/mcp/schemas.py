@@ -139,7 +139,6 @@ class StatsAnswer(TypedDict):
 class HistoryEvent(TypedDict):
     "Something that happened to a memory, and when."
 
-    id: int
     at: str
     kind: str
     detail: dict[str, Any]
