@@ -150,9 +150,17 @@ class Explainer:
                ) -> list[ExplainedHit]:  # best first; equal scores by id
         "Return the best `k` memories that pass the filters."
         with self.index.snapshot():
-            hits = self._hits(*self.searcher.retrieve_and_rank(query, k, filters))[:k]
+            hits = self.find(query, k, filters)
         self.index.save()
         return hits
+
+    def find(self,
+             query: Query,      # question with its tokens and vector
+             k: int,            # largest number of memories
+             filters: Filters,  # filters about the present: without `as_of`
+             ) -> list[ExplainedHit]:  # best first; equal scores by id
+        "Return the best `k` memories that pass the filters; within a snapshot of the index, which `search` opens by itself."
+        return self._hits(*self.searcher.retrieve_and_rank(query, k, filters))[:k]
 
     def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory]) -> list[ExplainedHit]:
         seqs = [r.seq for r in ranked]

@@ -120,11 +120,11 @@ class MemorySearcher:
     def _search_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
         "Return what the index finds, in one snapshot, unless another model's vectors are there than it knew of; None: it is being built."
         known = self.index.semantic.stamp
-        asked = self.embed(request, known) if self.ctx.embeddings.is_loaded(known) else request
+        asked = self.embed(request, known) if known and self.ctx.embeddings.loaded_model in (None, known.model) else request
         while True:
             with self.builder.snapshot() as ready:
                 fits = asked.model == self.index.semantic.model
-                found = self.explainer.search(asked.query, k, request.filters) if ready and fits else None
+                found = self.explainer.find(asked.query, k, request.filters) if ready and fits else None
             if found is not None or not ready:
                 self.index.save()
                 return found

@@ -141,12 +141,11 @@ class EmbeddingService:
             raise model_mismatch(self.storage.path, stored.model, model.name, (stored.dim, dim))
         return vector
 
-    def is_loaded(self,
-                  stored: EmbeddingModelInfo | None,  # model whose vectors the store is known to have
-                  ) -> bool:
-        "Return whether the model in use is loaded and is that one, or there is none in use: then questions are embedded without an error."
+    @property
+    def loaded_model(self) -> str | None:
+        "Name of the model in use, empty until it is loaded; None: there is none, and memories are found by their words."
         with self._lock:
-            return self._loaded and (self._model is None or stored is None or self._model.name == stored.model)
+            return "" if not self._loaded else None if self._model is None else self._model.name
 
     def embed_records(self,
                       records: Sequence[MemoryRecord],  # memories about to be stored
