@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from .statement import Statement, language_data, normal_value
 from .statements import text_facts
 from ..store.protocols import Write
-from ..store.records import Event, MemoryRecord
+from ..store.records import Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable
 from ..store.sqlite.memories import MemoryTable
 
@@ -140,7 +140,7 @@ class FactKeeper:
         for seq, record in self.memories.records(list(over)).items() if over else ():
             if record.immutable or record.valid_to is not None or record.session is not None:
                 continue
-            at = max(now, record.updated_at)
+            at = version_time(now, record.updated_at)
             old = record.changed(valid_to=max(over[seq], record.valid_from + _MOMENT), version=record.version + 1, updated_at=at)
             detail = {"version": old.version, "changed": ["valid_to"], "reason": "superseded"} | ({"by": new.id} if seq != new.seq else {})
             out.append(Retirement(tx.replace(record, old, Event(at, "update", record.id, record.namespace, detail)), touched[seq]))
@@ -160,7 +160,7 @@ class FactKeeper:
             record = self.memories.records([seq]).get(seq)
             if record is None or record.valid_to not in ends_of.get(seq, set()):
                 continue  # its end was set by somebody else
-            at = max(now, record.updated_at)
+            at = version_time(now, record.updated_at)
             new = record.changed(valid_to=None, version=record.version + 1, updated_at=at)
             detail = {"version": new.version, "changed": ["valid_to"], "reason": "current again"}
             out.append(tx.replace(record, new, Event(at, "update", record.id, record.namespace, detail)))

@@ -26,7 +26,7 @@ from ..core.tables import html_table, text_table
 from .model import Rule, find_rule_record
 from ..store.filters import Filters
 from ..store.protocols import Write
-from ..store.records import Event, MemoryRecord, read_count, read_label
+from ..store.records import Event, MemoryRecord, read_count, read_label, version_time
 from ..store.sqlite.storage import SQLiteStorage
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def apply_transition(tx: Write,             # an open transaction
                      restart: bool = False,  # count evidence from here on
                      ) -> MemoryRecord:      # the rule afterwards
     "Change a rule's status and log the event. It is dated no earlier than the last version, also after a clock went back."
-    at = max(now, record.updated_at)
+    at = version_time(now, record.updated_at)
     start = {"counted_from": {"at": to_iso(at), "success": record.success, "failure": record.failure}} if restart else {}
     new = record.changed(status=t.new, version=record.version + 1, updated_at=at, archived_at=at if t.new == "archived" else None,
                          extra={**record.extra, **start})

@@ -36,6 +36,7 @@ class TermScore:
 
 def term_scores(plan: QueryPlan,         # plan of the query
                 passages: NDArray[Any],  # passages of one memory
+                own_only: bool = False,  # whether the memories before and after count for nothing
                 ) -> dict[str, TermScore]:
     "Return what each term adds to the score of the memory's best passage; terms that add nothing are left out."
     mine = passages.astype(np.int32)
@@ -45,7 +46,7 @@ def term_scores(plan: QueryPlan,         # plan of the query
             at = np.minimum(rows.searchsorted(mine), len(rows) - 1)
             worth, share = np.where(rows[at] == mine, weight * impacts[at], 0.0), shares[at] / 255
             own[n] += worth * (1 - share)
-            around[n] += worth * share
+            around[n] += 0 if own_only else worth * share
     best = (own + around).sum(axis=0).argmax() if plan.postings else 0
     found = {term: TermScore(float(own[n, best]), float(around[n, best])) for n, (_, term, _) in enumerate(plan.postings)}
     return {term: worth for term, worth in found.items() if worth.own or worth.around}
@@ -83,9 +84,10 @@ def explain_score(record: MemoryRecord,        # memory that was found
                   parts: Mapping[str, float],  # part of its score → contribution
                   plan: QueryPlan,             # plan of the query
                   passages: slice,             # passages of the memory, in the index that made the plan
+                  own_only: bool = False,      # whether the memories before and after count for nothing
                   ) -> dict[str, dict[str, float]]:
     "Return what each term and each part added to a score."
-    worth = term_scores(plan, np.arange(passages.start, passages.stop))
+    worth = term_scores(plan, np.arange(passages.start, passages.stop), own_only)
     total = sum(w.own + w.around for w in worth.values())
     scale = parts.get("words", 0.0) / total if total else 0.0
     columns = own_columns(record)
@@ -103,8 +105,9 @@ class LazyExplanation(Mapping[str, Mapping[str, float]]):
                  parts: Mapping[str, float],  # as for `explain_score`
                  plan: QueryPlan,                  # as for `explain_score`
                  passages: slice,                # as for `explain_score`
+                 own_only: bool = False,      # as for `explain_score`
                  ) -> None:
-        self._of, self._made = (record, parts, plan, passages), None
+        self._of, self._made = (record, parts, plan, passages, own_only), None
 
     _made: dict[str, dict[str, float]] | None
 

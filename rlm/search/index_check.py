@@ -65,7 +65,7 @@ def lexical_fingerprints(lexical: LexicalIndex,  # an index of words
     return found
 
 # %% ../../nbs/30_search/16_index_check.ipynb #08248e84
-_PLAIN = ("recalled", "end", "user", "said", "length", "time", "asks", "script")  # columns that hold values, not numbers of names
+_PLAIN = ("recalled", "end", "user", "said", "length", "time", "asks", "script", "recorded")  # columns of values
 
 
 def _as_bits(column: NDArray[Any]) -> Hashes:

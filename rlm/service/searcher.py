@@ -24,7 +24,7 @@ from ..search.candidates import Query
 from ..search.explainer import NEARBY, ExplainedHit
 from .context import MemoryContext
 from .reader import MemoryReader
-from .results import Explanation, Hit, Parts, SearchResults, Source
+from .results import Explanation, Hit, Parts, SearchResults
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..search.lexical.postings import CONTEXT_FIELDS
@@ -88,7 +88,7 @@ class MemorySearcher:
                  ) -> None:
         self.ctx, self.reader, self.anchored = ctx, reader, anchored
         self.storage, self.index, self.namespace = ctx.storage, ctx.search.index, ctx.namespace
-        self.explainer, self.builder = ctx.search.explainer, ctx.search.builder
+        self.explainer, self.builder, self.past = ctx.search.explainer, ctx.search.builder, ctx.search.past
 
     def parse(self,
               query: str,                  # question as it was asked
@@ -110,10 +110,10 @@ class MemorySearcher:
                k: int,                  # how many hits at most
                ) -> SearchResults:
         "Return the best hits, first those that fit best."
-        found = self._search_index(request, k) if request.filters.as_of is None else None
-        if found is None:
-            source: Source = "full text" if request.filters.as_of is None else "history"
-            return SearchResults(request.text, request.filters, self.full_text(request, k), source=source)
+        if request.filters.as_of is not None:
+            return SearchResults(request.text, request.filters, self.search_past(request, k), source="history")
+        if (found := self._search_index(request, k)) is None:
+            return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
         hits = tuple(Hit(n, a.score, a.record, a.shares) for n, a in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
 
@@ -148,6 +148,16 @@ class MemorySearcher:
                      for n, f in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
 
+    def search_past(self,
+                    request: SearchRequest,  # a parsed question about a past moment
+                    k: int,                  # how many hits at most
+                    ) -> tuple[Hit, ...]:
+        "Return the best hits among what the store knew then, by words; full text answers while an index is being built."
+        if not (self.builder.ready() and self.past.ready()):
+            return self.full_text(request, k)
+        found = self.past.search(request.terms, request.filters, k)
+        return tuple(Hit(n, hit.score, hit.record, hit.shares) for n, hit in enumerate(found, start=1))
+
     def full_text(self,
                   request: SearchRequest,  # a parsed question
                   k: int,                  # how many hits at most
@@ -172,7 +182,7 @@ class MemorySearcher:
             held = tuple(said for said, one in self._single(request.filters)
                          if not self.storage.passes(memory.id, self.namespace, one))
             if past:
-                rank, parts, frequencies = self._past_parts(request, memory)
+                rank, parts, frequencies = self.past.explain(request.terms, request.filters, memory)
             else:
                 parts, frequencies = self.explainer.explain(asked.query, memory, request.filters)
                 rank = self.explainer.rank_of(asked.query, memory, request.filters)
@@ -184,13 +194,6 @@ class MemorySearcher:
         terms = rarest(request.terms, stats.frequencies)
         weights = Weights(previous=0.0, next=0.0) if past else Weights()
         return terms if past else limit_terms(terms, stats.frequencies), stats, weights
-
-    def _past_parts(self, request: SearchRequest, memory: MemoryRecord) -> tuple[int | None, Parts, dict[str, int]]:
-        "Return rank, parts and frequencies in a past moment."
-        terms, stats, weights = self._statistics(request)
-        rank = next((h.rank for h in self.full_text(request, 1000) if h.id == memory.id), None)
-        parts = merge_context_columns(bm25_parts(self.storage.columns([memory])[0], terms, stats, weights))
-        return rank, parts, {t: stats.frequencies[t] for t in terms}
 
     def _single(self, filters: Filters) -> list[tuple[str, Filters]]:
         "Return each restriction by itself."

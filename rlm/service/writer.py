@@ -24,7 +24,8 @@ from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_
 from .reader import MemoryReader
 from ..store.filters import Filters
 from ..store.protocols import Write
-from ..store.records import Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id
+from ..store.records import (
+    Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id, version_time)
 from ..search.embedding.passages import embedding_fields
 from ..search.embedding.service import RecordVectors
 
@@ -192,7 +193,7 @@ class MemoryWriter:
             refuse_change(old, changed)
             if not changed:
                 return old
-            now = max(self.ctx.clock.now(), old.updated_at)
+            now = version_time(self.ctx.clock.now(), old.updated_at)
             if "status" in changed:
                 changed["archived_at"] = now if changed["status"] == "archived" else None
             new = check_order(old.changed(**changed, version=old.version + 1, updated_at=now))

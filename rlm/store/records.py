@@ -6,14 +6,14 @@
 __all__ = ['Kind', 'Status', 'KINDS', 'STATUSES', 'RECALLED', 'LABEL_LIMIT', 'JSON_DEPTH', 'Reader', 'READERS', 'REQUIRED',
            'FIELDS', 'JSON_FIELDS', 'COLUMNS', 'MemoryRecord', 'make_record', 'read_label', 'stored_id', 'read_tags',
            'dump_json', 'read_mapping', 'read_choice', 'read_count', 'read_flag', 'read_confidence', 'read_fields',
-           'new_record', 'check_order', 'to_row', 'from_row', 'Edge', 'Event', 'check_edge']
+           'new_record', 'check_order', 'version_time', 'to_row', 'from_row', 'Edge', 'Event', 'check_edge']
 
 # %% ../../nbs/20_store/00_records.ipynb #257609c2
 import json
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
 from ..core.clock import from_iso, parse_time, to_iso
@@ -275,6 +275,13 @@ def check_order(record: MemoryRecord,  # one that is about to be stored
     if record.turn is not None and record.session is None:
         raise InvalidInput(f"The memory {record.id!r} has turn {record.turn} of no session.", "Name the session too.")
     return record
+
+
+def version_time(now: datetime,     # the present, as a clock tells it
+                 before: datetime,  # recorded time of the version before
+                 ) -> datetime:     # never before it
+    "Return the recorded time of the next version. After a clock went back the version before stays present for a microsecond."
+    return now if now >= before else before + timedelta(microseconds=1)
 
 # %% ../../nbs/20_store/00_records.ipynb #cae6ce6f
 FIELDS: tuple[str, ...] = tuple(f.name for f in fields(MemoryRecord))

@@ -20,7 +20,7 @@ from ...core.clock import Clock, SystemClock, to_iso
 from ...core.errors import InvalidInput, NotFound
 from ...store.filters import Filters
 from ...store.protocols import TermStatistics, Weights
-from ...store.records import STATUSES, Event, dump_json
+from ...store.records import STATUSES, Event, dump_json, version_time
 from ...store.sqlite.runs import JudgmentRow, RunRow, TrajectoryRow
 from ...store.sqlite.storage import SQLiteStorage
 from ...store.sqlite.writer import SQLiteWriter
@@ -136,7 +136,7 @@ class SQLiteStrategyStore:
             names = (*_FINDING, *(_LAYOUT if wanted.id == record.id else ()))  # what the guard made another of stays as it is
             new = {n: getattr(wanted, n) for n in names if getattr(wanted, n) != getattr(record, n)}
             if new:
-                at = max(self.clock.now(), record.updated_at)
+                at = version_time(self.clock.now(), record.updated_at)
                 event = Event(at, "update", old.memory_id, self.namespace, {"version": record.version + 1, "changed": sorted(new)})
                 archived = at if wanted.status == "archived" else None
                 tx.replace(record, record.changed(**new, archived_at=archived, version=record.version + 1, updated_at=at), event)

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from ...core.clock import from_iso, to_iso
@@ -17,7 +18,7 @@ from ..protocols import ChangeSet, IndexDocument
 from ..records import Event, dump_json
 from .connection import unreadable
 from .database import SQLiteDatabase, identity_of
-from .fulltext import adjacent_turns, tokens_with
+from .fulltext import adjacent_turns, column_tokens, row_texts, tokens_with
 
 # %% ../../../nbs/20_store/09_events.ipynb #ae2fef3e
 _LOG = "INSERT INTO events (at, namespace, kind, subject, detail_json) VALUES (?, ?, ?, ?, ?)"
@@ -149,9 +150,18 @@ class EventLog:
 
 # %% ../../../nbs/20_store/09_events.ipynb #a7667583
 _UNCHANGED = "('use', 'ranker', 'link', 'graph', 'anchor')"  # SQL: kinds of events after which a memory has the same words as before
-_DOCUMENTS = ("m.text, m.status IN ('hot', 'ltm'), m.valid_from, m.valid_to, m.session, m.speaker, m.role, m.status, m.kind, m.category")
+_DOCUMENTS = ("m.text, m.status IN ('hot', 'ltm'), m.valid_from, m.valid_to, m.session, m.speaker, m.role, m.status, m.kind, m.category, "
+              "m.updated_at")
+_VERSIONS = ("SELECT v.vid, v.namespace, v.title, v.text, v.summary, v.tags_json, NULL, NULL, " + _DOCUMENTS.replace("m.", "v.")
+             + ", v.replaced_at FROM memory_versions v WHERE v.vid > ? AND +v.namespace = ? ORDER BY v.vid LIMIT ?")
 _CHANGES = ("SELECT DISTINCT CASE WHEN kind IN ('erase', 'ranker', 'reembed') THEN kind END, subject FROM events "
             "WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'link', 'graph', 'anchor')")
+
+
+def _index_document(number: int, columns: Mapping[str, Sequence[str]], row: Sequence[Any]) -> IndexDocument:
+    text, recalled, start, end, session, speaker, role, status, kind, category, at = row
+    return IndexDocument(number, columns, text, bool(recalled), from_iso(start), end and from_iso(end), session, speaker, role,
+                         status, kind, category, from_iso(at))
 
 
 class ChangeFeed:
@@ -166,8 +176,29 @@ class ChangeFeed:
                   seqs: Collection[int],  # numbers of memories; those that are gone are left out
                   ) -> list[IndexDocument]:
         "Return memories as an index wants them, in the order of their numbers."
-        return [IndexDocument(seq, columns, text, bool(recalled), from_iso(start), end and from_iso(end), *others)
-                for seq, columns, (text, recalled, start, end, *others) in tokens_with(self.db, seqs, _DOCUMENTS)]
+        return [_index_document(seq, columns, row) for seq, columns, row in tokens_with(self.db, seqs, _DOCUMENTS)]
+
+    def versions(self,
+                 namespace: str,  # the partition
+                 after: int,      # number of the last version that is known
+                 limit: int,      # how many at most
+                 ) -> list[tuple[IndexDocument, datetime]]:  # with the moment at which each was replaced or deleted
+        "Return past versions as an index wants them, numbered as versions, in the order of these numbers, without neighbours."
+        rows = self.db.query(_VERSIONS, (after, namespace, limit))
+        return [(_index_document(row[0], column_tokens(row_texts(row)), row[8:-1]), from_iso(row[-1])) for row in rows]
+
+    def last_version(self) -> int:
+        "Return the number of the last version that was replaced or deleted, in any namespace; 0: there is none."
+        return int(self.db.query("SELECT coalesce(max(vid), 0) FROM memory_versions")[0][0])
+
+    def count_versions(self,
+                       namespace: str,  # the partition
+                       after: int,      # number of the last version that is known
+                       limit: int,      # highest number worth counting to
+                       ) -> int:
+        "Return how many past versions came after one, or the limit if there are more."
+        sql = "SELECT count(*) FROM (SELECT 1 FROM memory_versions WHERE vid > ? AND +namespace = ? LIMIT ?)"
+        return int(self.db.query(sql, (after, namespace, limit))[0][0])
 
     def changes(self,
                 namespace: str,  # the partition

@@ -190,6 +190,40 @@ class MemoryTable:
         rows = self.db.query(f"SELECT {columns} FROM {table} WHERE m.seq IN {which}", values)
         return {record.seq: record for record in map(to_record, rows)}
 
+    def past(self,
+             versions: Sequence[int],  # numbers of past versions; those that are gone are left out
+             ) -> dict[int, MemoryRecord]:
+        "Return past versions by their numbers."
+        which, values = one_of(versions)
+        rows = self.db.query(f"SELECT m.vid, {MEMORY_FIELDS}, m.tags_json FROM memory_versions m WHERE m.vid IN {which}", values)
+        return {vid: to_record(tuple(row)) for vid, *row in rows}
+
+    def past_ids(self,
+                 versions: Collection[int],  # numbers of past versions; those that are gone are left out
+                 ) -> dict[int, str]:
+        "Return the ids of the memories that past versions are of, by the numbers of the versions."
+        which, values = one_of(list(versions))
+        return dict(self.db.query(f"SELECT vid, id FROM memory_versions WHERE vid IN {which}", values))
+
+    def version_number(self,
+                       namespace: str,  # the partition
+                       memory_id: str,  # id of a memory
+                       version: int,    # which of its versions
+                       ) -> int:        # 0: it is no past version
+        "Return the number of a past version."
+        sql = "SELECT vid FROM memory_versions WHERE namespace = ? AND id = ? AND version = ?"
+        found = self.db.query(sql, (namespace, memory_id, version))
+        return int(found[0][0]) if found else 0
+
+    def matching_past(self,
+                      namespace: str,    # the partition
+                      filters: Filters,  # about a past moment: with `as_of`
+                      ) -> NDArray[np.int64]:
+        "Return the numbers of the past versions that pass filters, ascending."
+        where, values = conditions(filters, namespace)
+        rows = self.db.query(f"SELECT m.vid FROM memory_versions m WHERE {where}", values)
+        return np.sort(np.fromiter((row[0] for row in rows), np.int64, len(rows)))
+
     def namespaces(self) -> list[str]:
         "Return every namespace that has a memory, in order; the index is asked once for each."
         sql = ("WITH RECURSIVE found(name) AS (SELECT min(namespace) FROM memories UNION ALL "

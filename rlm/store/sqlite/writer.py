@@ -14,7 +14,7 @@ from typing import Any
 
 from ...core.clock import from_iso, to_iso
 from ...core.errors import AlreadyExists, InvalidInput, NotFound, StoreBusy, StoreClash
-from ..records import COLUMNS, Edge, Event, MemoryRecord, check_edge, to_row
+from ..records import COLUMNS, Edge, Event, MemoryRecord, check_edge, to_row, version_time
 from .database import SQLiteDatabase
 from .events import EventLog
 from .fulltext import adjacent, affected_seqs, has_no_context, ids_by_namespace, index_alone, replies, updating_index
@@ -127,7 +127,7 @@ def refuse_circles(db: SQLiteDatabase,                     # inside a transactio
 # %% ../../../nbs/20_store/14_writer.ipynb #7843f727
 _INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _KEEP = (f"INSERT INTO memory_versions ({', '.join(COLUMNS)}, tags_json, replaced_at) "
-         f"SELECT {MEMORY_FIELDS}, {TAGS_OF}, max(?, m.updated_at) FROM memories m WHERE m.seq = ?")  # a clock may go back
+         f"SELECT {MEMORY_FIELDS}, {TAGS_OF}, ? FROM memories m WHERE m.seq = ?")
 _REPLACE = f"UPDATE memories SET {', '.join(f'{c} = ?' for c in COLUMNS)} WHERE seq = ?"
 _TAG = "INSERT INTO memory_tags VALUES (?, ?)"
 _LINK = ("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) "
@@ -241,7 +241,7 @@ class SQLiteWriter:
 
     def _keep(self, record: MemoryRecord, at: datetime) -> int:
         "Copy the present version into the history; returns its document number."
-        self.db.query(_KEEP, (to_iso(at), record.seq))
+        self.db.query(_KEEP, (to_iso(version_time(at, record.updated_at)), record.seq))
         return -int(self.db.query("SELECT last_insert_rowid()")[0][0])
 
     def _end(self, memory_id: str, namespace: str) -> int:
