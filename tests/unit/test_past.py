@@ -123,7 +123,7 @@ def test_a_long_past_is_read_by_a_thread(path: Path, monkeypatch: pytest.MonkeyP
         assert past._thread is not None
         past._thread.join()
         assert past.ready() and past.lexical.documents == 40
-        assert [h.id for h in memory.search("boat 7", as_of=then)][0] == "m7"
+        assert next(h.id for h in memory.search("boat 7", as_of=then)) == "m7"
         assert len(past.search(["boat"], Filters.read(as_of=then), 100)) == 40
     with Memory(path, clock=clock) as memory:
         memory.ctx.search.past.ready()  # closing does not wait for all of it
