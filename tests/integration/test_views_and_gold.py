@@ -35,6 +35,11 @@ def everything(view: Callable[..., dict[str, Any]], *terms: str, **how: Any) -> 
             return found
 
 
+def stated(view: Callable[..., dict[str, Any]], *terms: str, **how: Any) -> list[str]:
+    "Terms of a hierarchy that are there by statements, as the questions ask; definitions place others, and are marked."
+    return [i["iri"] for i in everything(view, *terms, **how) if i.get("by") != "definition"]
+
+
 def facts(context: OntologyContext, term: str, fact: str) -> list[str]:
     return [i["value"] for i in everything(context.tools["describe_entity"], term) if i["fact"] == fact]
 
@@ -44,17 +49,17 @@ def seen(context: OntologyContext, q: Question) -> list[str] | int | bool | None
     t, x, y = context.tools, q.subjects[0], q.subjects[-1]
     match q.template:
         case "direct_subclasses" | "subproperties":
-            return [i["iri"] for i in everything(t["hierarchy"], x, depth=1)]
+            return stated(t["hierarchy"], x, depth=1)
         case "direct_superclasses" | "superproperties":
-            return [i["iri"] for i in everything(t["hierarchy"], x, direction="up", depth=1)]
+            return stated(t["hierarchy"], x, direction="up", depth=1)
         case "all_subclasses":
-            return [i["iri"] for i in everything(t["hierarchy"], x)]
+            return stated(t["hierarchy"], x)
         case "ancestors":
-            return [i["iri"] for i in everything(t["hierarchy"], x, direction="up")]
+            return stated(t["hierarchy"], x, direction="up")
         case "count_direct":
-            return int(t["hierarchy"](x)["direct"])
+            return len(stated(t["hierarchy"], x, depth=1))
         case "count_all":
-            return int(t["hierarchy"](x)["total"])
+            return len(stated(t["hierarchy"], x))
         case "domain" | "range" | "inverse":
             return [v.strip("()").split()[0] for value in facts(context, x, q.template) for v in value.split(" or ")]
         case "is_a":

@@ -42,8 +42,13 @@ class HierarchyTools:
         head = {**o.item(iri), "relation": relation, "direction": way, "direct": sum(d == 1 for d in found.values()),
                 "levels": max(found.values(), default=0)}
         tail = (f", direction={way!r}" if way == "up" else "") + (f", depth={levels}" if levels else "")
-        return page(list(found.items()), lambda pair: {**o.item(pair[0]), "depth": pair[1]}, f"hierarchy({head['iri']!r}{tail}", head,
-                    offset, limit)
+
+        def item(pair: tuple[str, int]) -> dict[str, Any]:
+            ends = (pair[0], iri) if way == "down" else (iri, pair[0])
+            told = {"by": "definition"} if relation == "subclass" and self.index.hierarchies.by_definition(*ends) else {}
+            return {**o.item(pair[0]), "depth": pair[1], **told}
+
+        return page(list(found.items()), item, f"hierarchy({head['iri']!r}{tail}", head, offset, limit)
 
     def find_path(self,
                   term: str,              # a short name, an IRI, a label

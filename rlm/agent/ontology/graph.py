@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['XSD', 'NUMBERS', 'FRACTIONS', 'Term', 'SHARED', 'RDF', 'RDFS', 'OWL', 'SKOS', 'PROV', 'SH', 'DCTERMS', 'DC', 'OBO',
-           'USUAL', 'Literal', 'is_iri', 'as_term', 'TripleStore', 'namespace_of', 'local_name', 'split_name',
+           'USUAL', 'COMMON', 'Literal', 'is_iri', 'as_term', 'TripleStore', 'namespace_of', 'local_name', 'split_name',
            'collapse', 'NamespaceTree', 'choose_prefixes', 'PrefixMap', 'rdflib_graph']
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #2928ebdc
@@ -254,6 +254,9 @@ def choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs a
     return chosen
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #6127f1e4
+COMMON = ("rdf", "rdfs", "owl", "xsd", "skos")  # prefixes that queries may use in every graph
+
+
 class PrefixMap:
     "Short names of a graph's IRIs, in both directions."
 
@@ -272,7 +275,8 @@ class PrefixMap:
                 self._curies[iri] = f"{chosen[namespace]}:{iri[len(namespace):]}"
                 used[chosen[namespace]] = namespace
         self.used: dict[str, str] = dict(sorted(used.items()))  # prefix → namespace, of those that the graph uses
-        self.prefixes: dict[str, str] = dict(declared) | self.used  # prefix → namespace, with all that the file declares
+        usual = {prefix: namespace for namespace, prefix in USUAL.items() if prefix in COMMON}
+        self.prefixes: dict[str, str] = usual | dict(declared) | self.used  # as the file binds them, and the common ones
         self._prefix_of = {n: p for p, n in self.used.items()}
         self._namespaces = NamespaceTree(self._prefix_of)
 

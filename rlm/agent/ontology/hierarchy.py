@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 
+from .expressions import ClassDefinitions
 from .graph import RDFS, SKOS, TripleStore, is_iri
 from .vocabulary import TermKinds
 
@@ -214,11 +215,25 @@ class Hierarchies:
         def pairs(predicate: str) -> list[tuple[str, str]]:
             return [(s, o) for s, o in graph.pairs(predicate) if is_iri(s) and isinstance(o, str) and is_iri(o)]
 
-        self.classes = Hierarchy(pairs(RDFS + "subClassOf"), kinds.classes)
+        stated, defined = Hierarchy(pairs(RDFS + "subClassOf"), kinds.classes), ClassDefinitions(graph).pairs()
+        self.defined = frozenset((a, b) for a, b in defined if b not in stated.ancestors(a))  # narrower, broader: by definition alone
+        self.classes = Hierarchy(pairs(RDFS + "subClassOf") + sorted(self.defined), kinds.classes) if self.defined else stated
         self.properties = Hierarchy(pairs(RDFS + "subPropertyOf"), kinds.properties)
         broader = pairs(SKOS + "broader") + pairs(SKOS + "broaderTransitive") + pairs(SKOS + "broadMatch")
         narrower = pairs(SKOS + "narrower") + pairs(SKOS + "narrowerTransitive") + pairs(SKOS + "narrowMatch")
         self.concepts = Hierarchy(broader + [(b, a) for a, b in narrower], kinds.by_kind["concept"])
+
+    def by_definition(self,
+                      iri: str,    # a class
+                      other: str,  # a class above it
+                      ) -> bool:
+        "Tell whether a class is below another by definitions alone: no chain of statements leads there."
+        seen, waiting = {iri}, [iri]
+        for here in waiting:  # grows on the way
+            up = {t for t in self.classes.parents.get(here, ()) if (here, t) not in self.defined} - seen
+            seen |= up
+            waiting += sorted(up)
+        return other not in seen and other in self.classes.ancestors(iri)
 
     def of(self,
            iri: str,  # a term

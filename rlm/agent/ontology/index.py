@@ -12,7 +12,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
-from .graph import OWL, RDF, RDFS, TripleStore, is_iri
+from .expressions import SCHEMA, ClassDefinitions, end_predicates
+from .graph import DCTERMS, OBO, OWL, RDF, RDFS, Literal, TripleStore, is_iri
 from .hierarchy import Hierarchies, Hierarchy
 from .search import TermSearch
 from .vocabulary import CHARACTERISTICS, Ontology
@@ -53,9 +54,12 @@ class Disjointness:
         return min(((x, y) for g, xs, ys in firsts for x in xs for y in ys if x != y or len(g) == 1), default=None)
 
 # %% ../../../nbs/60_ontology/09_index.ipynb #21194ca3
-_LINKS = {"superclass": RDFS + "subClassOf", "superproperty": RDFS + "subPropertyOf", "equivalent class": OWL + "equivalentClass",
-          "equivalent property": OWL + "equivalentProperty", "disjoint with": OWL + "disjointWith", "domain": RDFS + "domain",
-          "range": RDFS + "range", "inverse": OWL + "inverseOf", "same as": OWL + "sameAs", "property chain": OWL + "propertyChainAxiom"}
+_LINKS = {"superclass": (RDFS + "subClassOf",), "superproperty": (RDFS + "subPropertyOf",), "equivalent class": (OWL + "equivalentClass",),
+          "equivalent property": (OWL + "equivalentProperty",), "disjoint with": (OWL + "disjointWith",),
+          "domain": end_predicates(RDFS + "domain"), "range": end_predicates(RDFS + "range"),
+          "inverse": (OWL + "inverseOf", *(n + "inverseOf" for n in SCHEMA)), "same as": (OWL + "sameAs",),
+          "property chain": (OWL + "propertyChainAxiom",),
+          "replaced by": (OBO + "IAO_0100001", DCTERMS + "isReplacedBy", *(n + "supersededBy" for n in SCHEMA))}
 _MUTUAL = {"equivalent class", "equivalent property", "disjoint with", "inverse", "same as"}  # true from either side
 FACTS = ("type", "characteristic", "label", "definition", *_LINKS, "restriction", "subclass", "subproperty", "instance", "other")
 
@@ -91,17 +95,20 @@ class TermFacts:
         yield from sorted(self._links(iri), key=lambda f: (FACTS.index(f.fact), str(f.value)))
         for name, predicate in (("subclass", RDFS + "subClassOf"), ("subproperty", RDFS + "subPropertyOf"), ("instance", RDF + "type")):
             yield from (TermFact(name, curie(predicate), curie(s)) for s in sorted(t.subjects(iri, predicate)) if is_iri(s))
-        known = {RDF + "type", *o.labels.labelling, *o.labels.other_labels, *o.labels.defining, *_LINKS.values()}
+        links = [p for predicates in _LINKS.values() for p in predicates]
+        known = {RDF + "type", *o.labels.labelling, *o.labels.other_labels, *o.labels.defining, *links}
         rest = [TermFact("other", curie(p), o.value(v)) for p, vs in t.by_subject.get(iri, {}).items() if p not in known for v in vs]
         yield from sorted(rest, key=lambda f: (f.by, str(f.value)))
 
     def _links(self, iri: str) -> Iterator[TermFact]:
         "Links to other terms. Anonymous superclasses are restrictions."
         o, t = self.ontology, self.ontology.graph
-        for name, predicate in _LINKS.items():
+        for name, predicate in ((name, p) for name, predicates in _LINKS.items() for p in predicates):
             values = set(t.resources(iri, predicate))
             values |= {s for s in t.subjects(iri, predicate) if name in _MUTUAL and is_iri(s)}
             values |= self.disjointness.partners(iri) if name == "disjoint with" else set()
+            if name == "replaced by":  # some files write the new term's short name as a text
+                values |= {v.value for v in t.objects(iri, predicate) if isinstance(v, Literal)}
             for v in values:
                 members = () if is_iri(v) else tuple(o.curie(m) for m in sorted(o.ends.members(v)))
                 shown = " o ".join(str(o.value(m)) for m in t.list_members(v)) if name == "property chain" else o.value(v)
@@ -124,14 +131,14 @@ class PropertyUsage:
                  ontology: Ontology,  # the ontology of the classes
                  classes: Hierarchy,  # its classes
                  ) -> None:
-        self.ontology, self.classes = ontology, classes
+        self.ontology, self.classes, self.definitions = ontology, classes, ClassDefinitions(ontology.graph)
 
     @cached_property
     def by_class(self) -> Mapping[str, Mapping[str, list[str]]]:
         "domain and range: class → the properties that have it there."
         found: dict[str, dict[str, list[str]]] = {"domain": {}, "range": {}}
         for role, by_class in found.items():
-            for p in sorted({s for s, _ in self.ontology.graph.pairs(RDFS + role) if is_iri(s)}):
+            for p in sorted({s for which in end_predicates(RDFS + role) for s, _ in self.ontology.graph.pairs(which) if is_iri(s)}):
                 for c in self.ontology.ends.ends(p, RDFS + role):
                     by_class.setdefault(c, []).append(p)
         return found
@@ -152,8 +159,7 @@ class PropertyUsage:
         above = {iri: 0} | (self.classes.ancestors(iri) if inherited else {})
         found = {PropertyUse(d, c, p, role) for c, d in above.items() for p in self.by_class[role].get(c, ())}
         if role == "domain":
-            found |= {PropertyUse(d, c, p, "restriction") for c, d in above.items()
-                      for node in t.resources(c, RDFS + "subClassOf", OWL + "equivalentClass")
+            found |= {PropertyUse(d, c, p, "restriction") for c, d in above.items() for node in self.definitions.parts(c)
                       for p in t.resources(node, OWL + "onProperty") if is_iri(p)}
         return sorted(found)
 
