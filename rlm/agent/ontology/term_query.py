@@ -160,7 +160,7 @@ HEADER: dict[str, tuple[str, ...]] = {
 
 
 def plain_texts(index: OntologyIndex,    # an ontology
-                values: Iterable[Term],  # of its header
+                values: Iterable[Term],  # what its header says
                 ) -> list[str]:
     "Show values of a header as texts: literals as they are, terms by their labels, other IRIs whole; in order, each once."
     o = index.ontology
@@ -174,7 +174,7 @@ class HeaderTools:
 
     def __init__(self,
                  index: OntologyIndex,  # the ontology to look into
-                 iri: str,              # of the ontology; empty where the file does not say
+                 iri: str,              # the ontology's IRI; empty where the file does not say
                  ) -> None:
         self.index, self.iri = index, iri
 
