@@ -27,6 +27,9 @@ from ..store.sqlite.storage import SQLiteStorage
 COMPACT_ROWS = 256  # changed rows, at least, after which the overlay is worked into the arrays; a twentieth of a larger graph
 
 
+_NO_LINKS = build_adjacency(links())
+
+
 @dataclass(frozen=True, slots=True)
 class GraphHit:
     "A memory that a walk has reached."
@@ -49,7 +52,7 @@ class GraphIndex:
                  ) -> None:
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.weights, self.clock, self.added = LinkWeights(theta=theta, kmax=kmax), clock or SystemClock(), 0
-        self._adjacency, self._position, self._lock = build_adjacency(links()), ("", 0), backend.db.shared_lock()
+        self._adjacency, self._position, self._lock = _NO_LINKS, ("", 0), backend.db.shared_lock()
 
     def sync(self) -> Adjacency:
         "Catch up with the store and return the graph of this moment. Not for use inside a transaction that has written."

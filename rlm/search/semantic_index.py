@@ -27,12 +27,15 @@ from ..store.protocols import ChangeSet
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #cc0c5385
+_NO_SAMPLE = quantize_sample(np.zeros((0, 0), np.float32))
+
+
 class BackgroundSample:
     "A sample of the memories of a vector index, and their true vectors."
 
     def __init__(self) -> None:
         self.seqs, self.rows = np.zeros(0, np.int64), dict[int, Floats]()
-        self.sample = quantize_sample(np.zeros((0, 0), np.float32))
+        self.sample = _NO_SAMPLE
 
     def _add(self, seqs: Ints, chunks: NDArray[np.int32], vectors: Floats, mean: Floats, wanted: set[int]) -> None:
         "Keep the first vector of each of the wanted memories."

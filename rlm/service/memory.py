@@ -125,15 +125,14 @@ class Memory:
         self.ctx = ctx
         self.graph: GraphIndex = GraphIndex(ctx.storage, ctx.namespace, clock=ctx.clock)
         self.anchors: AnchorManager = anchor_manager(ctx)
-        self.attention: SearchCoordinator = search_coordinator(ctx, self.graph)
         self.admin: MemoryAdmin = MemoryAdmin(ctx)
         self.reader = MemoryReader(ctx)
         self.writer = MemoryWriter(ctx, self.reader, self.graph, self.anchors)
         anchored = AnchoredSearcher(ctx.search.searcher, self.graph, self.anchors, ctx.settings.anchor_boost)
         self.searcher = MemorySearcher(ctx, self.reader, anchored)
-        self.recaller = RecallSearcher(ctx, self.searcher, self.attention)
+        self._attention: SearchCoordinator | None = None
         self._rules: RuleStore | None = None
-        self._lock = threading.Lock()  # held while the rules are opened
+        self._lock = threading.Lock()  # held while attention or the rules are opened
 
     @property
     def settings(self) -> Settings:
@@ -159,6 +158,14 @@ class Memory:
     def index(self) -> NamespaceIndex:
         "Return the index of the namespace: words, vectors and metadata."
         return self.ctx.search.index
+
+    @property
+    def attention(self) -> SearchCoordinator:
+        "Return the attention of the namespace: what is in mind. It is made when it is first asked for."
+        with self._lock:
+            if self._attention is None:
+                self._attention = search_coordinator(self.ctx, self.graph)
+            return self._attention
 
     @property
     def rules(self) -> "RuleStore":
@@ -265,7 +272,7 @@ class Memory:
                            ) -> dict[str, Any]:
         "Return `results` as `recall` gives them, `source`, the layer that knew them, `search_time_ms` and `result_count`."
         count = read_k(k, top_k, self.settings.search_k)
-        return self.recaller.recall(self.searcher.parse(query, filters), count)
+        return RecallSearcher(self.ctx, self.searcher, self.attention).recall(self.searcher.parse(query, filters), count)
 
     def explain(self, /,
                 query: str,      # as given to `search`
@@ -368,7 +375,8 @@ class Memory:
     def close(self) -> None:
         "Release the file. Writes are stored already; attention is stored now, and an index that is being built is waited for."
         with suppress(StoreError):  # another process writes for too long, say: some moves of attention are lost
-            self.attention.flush()
+            if self._attention is not None:
+                self._attention.flush()
         self.ctx.close()
 
     # the names of the first edition: each is another name for what `EARLIER_NAMES` says
