@@ -1,6 +1,7 @@
 "Writing many near an anchor, with others writing to the same store; and searching near one while an index is being built."
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def building(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
         memory.write(text, id=id, session=id)
     memory.link("hub", "near")
     memory.anchors.set("A", "hub")
-    monkeypatch.setattr(memory.ctx.search.builder, "ready", lambda: False)
+    monkeypatch.setattr(memory.ctx.search.builder, "snapshot", lambda: nullcontext(False))
     return memory
 
 
