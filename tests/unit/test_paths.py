@@ -1,4 +1,5 @@
 "Paths that are none, copies that have to wait, and settings files that YAML can't read: an error that says so, at once."
+import os
 import sqlite3
 import threading
 import time
@@ -19,6 +20,7 @@ from rlm.core.clock import SystemClock
 from rlm.core.errors import InvalidInput, RlmError, SettingsError, StoreBusy, StoreError
 from rlm.core.files import read_path, replace_file
 from rlm.core.settings import load_settings
+from rlm.core.whole_file import machine, written
 from rlm.recall.snapshots import import_graph
 from rlm.rules import RuleStore
 from rlm.service.http.tokens import TokenFile
@@ -116,3 +118,18 @@ def test_the_error_of_a_disk_that_is_full_is_ours(memory: Memory, tmp_path: Path
     for act in (lambda: memory.backend.backup(tmp_path / "copy.db"), lambda: backup(memory.backend.db, tmp_path / "copy.db")):
         with pytest.raises(RlmError, match="no room"):
             act()
+
+
+def test_what_another_container_has_not_finished_is_left_alone(tmp_path: Path) -> None:
+    target, mine = tmp_path / "index.npz", f"{machine()}-{os.getpid()}"
+    theirs = [tmp_path / f"index.npz.{name}.1.part" for name in (f"0123abcd-{os.getpid()}", "0123abcd-999999999", str(os.getpid()))]
+    dead, old = tmp_path / f"index.npz.{machine()}-999999999.1.part", tmp_path / "index.npz.0123abcd-7.1.part"
+    for part in (*theirs, dead, old):
+        part.write_text("words")
+    os.utime(old, (0, 0))
+    with written(target) as part:
+        assert part.name.startswith(f"index.npz.{mine}.")
+        part.write_text("whole")
+        os.replace(part, target)
+    assert [part.read_text() for part in theirs] == ["words"] * 3, "the same number is another process there"
+    assert not dead.exists() and not old.exists()

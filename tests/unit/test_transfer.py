@@ -1,4 +1,5 @@
 "Export and import: nothing is lost, nothing foreign comes along, and no file can leave a store that is not sound."
+import base64
 import json
 import os
 import random
@@ -13,11 +14,13 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.core.settings import load_settings
+from rlm.search.embedding.reembed import reembed
 from rlm.search.embedding.service import EmbeddingService
 from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.cli import main
@@ -32,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("bare")
 EVERY = Filters.read(status="any")
 OTHER_TABLES = """
 INSERT INTO triples VALUES (1, 'Mina', 'likes', 'tea', 0), (2, 'Mina', 'likes', '커피', 1);
-INSERT INTO vectors (seq, model, dim, vector) VALUES (1, 'e5', 3, x'00ff10');
+INSERT INTO vectors (seq, model, dim, vector) VALUES (1, 'e5', 3, x'003c00380034');
 INSERT INTO slots VALUES ('default', 'A', 'anchor', 2, 'ctx', 'h', 's', 'e5', x'0102', 3, 1, 5, '2026-01-01T00:00:00.000000Z', NULL, '{}');
 INSERT INTO slot_refs VALUES ('default', 'A', 1, 0.5, 0.25, '2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000000Z');
 INSERT INTO runs VALUES ('r1', 'default', '2026-01-01T00:00:00.000000Z', 'm', 'prov', '/x', NULL);
@@ -473,6 +476,33 @@ def test_numbers_that_arrays_are_made_of_are_bounded(full: Memory, bad: dict[str
                                                                                                lines_of(full.backend))]
     with pytest.raises(InvalidInput, match=next(iter(bad))):
         import_lines(empty(), lines)
+
+
+@pytest.mark.parametrize("bad", ["cut", "no number", "two parts"])
+def test_vectors_that_are_damaged_are_made_anew(path: Path, tmp_path: Path, clock: ManualClock, bad: str) -> None:
+    with Memory(path, clock=clock, embedder=Toy()) as memory:
+        memory.write_many([{"id": f"m{n}", "text": text} for n, text in enumerate(["a boat at sea", "고양이", "a tomato in the garden"])])
+        lines = [json.loads(line) for line in lines_of(memory.backend)]
+        true = memory.backend.db.query("SELECT * FROM vectors ORDER BY seq, chunk")
+    stored = {"cut": lambda raw: raw[:-2], "no number": lambda raw: b"\x00\x7e" + raw[2:], "two parts": lambda raw: raw}[bad]
+    for row in [row for row in lines if row.get("table") == "vectors" and row["seq"] == 1]:
+        row["vector"]["$base64"] = base64.b64encode(stored(base64.b64decode(row["vector"]["$base64"]))).decode()
+        if bad == "two parts":
+            lines.insert(-1, row | {"chunk": 1, "vector": {"$base64": base64.b64encode(b"\0\0").decode()}})
+    lines[-1]["lines"] = len(lines)
+    (file := tmp_path / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    other = tmp_path / "other.db"
+    with Memory(other, clock=clock, embedder=Toy()) as open_, Memory(other, clock=clock, embedder=Toy()) as memory:
+        assert not open_.search("harbour")
+        memory.import_jsonl(file)
+        assert memory.backend.db.query("SELECT * FROM vectors ORDER BY seq, chunk") == true and memory.check() == []
+        assert [h.id for h in open_.search("harbour")][:1] == ["m0"], "an index that is open learns of them"
+        memory.backend.db.query("UPDATE vectors SET vector = substr(vector, 3) WHERE seq = 2")  # as an earlier version imported it
+        (said,) = memory.check()
+        assert "another size" in said and memory.backend.vectors.missing("toy", dim=16) == [2]
+        assert reembed(memory.backend, Toy(), clock).embedded == 1
+        assert memory.backend.db.query("SELECT * FROM vectors ORDER BY seq, chunk") == true and memory.check() == []
+        assert [h.id for h in open_.search("kitten")][:1] == ["m1"]
 
 
 def test_an_open_index_learns_of_what_an_import_brings_without_an_event(bare: Path, clock: ManualClock) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from ...core.whole_file import machine
 from .base import Kind
 from .e5_file import E5File, Floats, unpack_blocks
 from .e5_tokenizer import E5Tokenizer
@@ -125,7 +126,7 @@ def cached_onnx_model(folder: Path,                 # the cache
             continue
     model = build()
     path = folder / f"{name}.{hashlib.sha256(model).hexdigest()[:16]}.onnx"
-    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    part = path.with_name(f"{path.name}.{machine()}-{os.getpid()}.{threading.get_ident()}.part")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         part.write_bytes(model)

@@ -84,7 +84,8 @@ _QUESTIONS: Mapping[str, str] = {
     "Slots that refer to memories of another namespace: {n} (first: {first}).":
         "SELECT s.slot FROM slot_refs s JOIN memories m ON m.seq = s.seq WHERE m.namespace <> s.namespace",
     "Memories with vectors of another size than the store's: {n} (first: {first}). `rlm reembed` makes them anew.":
-        "SELECT m.id FROM meta s JOIN vectors v ON v.model = json_extract(s.value, '$[0]') AND v.dim <> json_extract(s.value, '$[1]') "
+        "SELECT m.id FROM meta s JOIN vectors v ON v.model = json_extract(s.value, '$[0]') AND (v.dim <> json_extract(s.value, '$[1]') "
+        "OR length(v.vector) <> 2 * v.dim) "
         "JOIN memories m ON m.seq = v.seq WHERE s.key = 'vector_model' AND json_valid(s.value)",
     "The store has no identity.":
         "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'database_id')",

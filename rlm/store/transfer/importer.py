@@ -24,6 +24,7 @@ from ..sqlite.events import EventLog
 from ..sqlite.integrity import contradictions
 from ..sqlite.schema import SCHEMA_VERSION
 from ..sqlite.storage import SQLiteStorage
+from ..sqlite.vectors import is_vector
 from .export import FORMAT, TABLES
 from .row_validation import LARGEST, read_memory, read_rows
 
@@ -329,10 +330,11 @@ def _merge(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], seque
 
 
 def _without_vectors(db: SQLiteDatabase, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    "Those vectors whose memories have none of their model here: parts of two embeddings are not mixed."
+    "Those vectors whose memories have none of their model here, and no damaged one there: parts of two embeddings are not mixed."
     seqs = json.dumps(sorted({row["seq"] for row in rows}))
     there = set(db.query("SELECT DISTINCT seq, model FROM vectors WHERE seq IN (SELECT value FROM json_each(?))", (seqs,)))
-    return [row for row in rows if (row["seq"], row["model"]) not in there]
+    damaged = {(row["seq"], row["model"]) for row in rows if not is_vector(row["vector"], row["dim"])}  # made anew, like missing ones
+    return [row for row in rows if (row["seq"], row["model"]) not in there | damaged]
 
 
 def _log_silent(db: SQLiteDatabase, added: set[int], embedded: set[int]) -> None:
