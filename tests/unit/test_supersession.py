@@ -47,6 +47,8 @@ def test_a_newer_statement_ends_the_older_one_which_stays_in_history_and_in_the_
 
 
 @pytest.mark.parametrize(("old", "new"), [
+    ("I switched from Netflix to Disney+.", "I replaced my bike with an electric one."),
+    ("We replaced the air purifier's filter in April for spring.", "We went from batch size 32 to 8 because of an OOM."),
     ("I live in Seoul.", "My sister lives in Busan."), ("I like tea.", "I like coffee."), ("I live in Seoul.", "Do I live in Busan?"),
     ("I live in Seoul.", "If I lived in Busan I'd swim."), ("I live in Seoul.", "Tom said he lives in Busan."),
     ("I met Tom.", "I met Ann."),
