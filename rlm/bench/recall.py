@@ -33,12 +33,12 @@ from ..store.filters import Filters
 from ..store.protocols import Weights
 from ..store.sqlite.database import SQLiteDatabase
 from ..search.embedding.base import Embedder, choose_embedder
-from ..search.embedding.service import QueryVectorCache
+from ..search.embedding.query_cache import QueryVectorCache
 from ..store.embedding_model import Vectors
 from ..search.candidates import Query
 from ..search.namespace_index import NamespaceIndex
 from ..search.searcher import Searcher
-from ..search.ranker_training import LabelledQuestion, training_examples
+from ..search.training_examples import LabelledQuestion, training_examples
 from ..search.ranker import FEATURES, TrainingExample, TrainingReport, train
 from ..search.score_weights import DEFAULT_WEIGHTS, PARTS, Ranker, ScoreWeights
 from ..store.records import new_record

@@ -20,7 +20,8 @@ from .candidates import POOL, Query, CandidateSet
 from .searcher import Searcher
 from ..store.sqlite.memories import RecordCache
 from .lexical.query_plan import QueryPlan
-from .lexical.postings import LONG_TEXT, PASSAGE_LENGTH, impact
+from .lexical.bm25 import impact
+from .lexical.postings import LONG_TEXT, PASSAGE_LENGTH
 from .ranked_list import SCORE_EPSILON, RankedMemory
 from .score_weights import PARTS, ScoreWeights
 from ..store.records import MemoryRecord

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .explainer import LazyExplanation, Shares, explain_score
 from .growable_array import GrowableArray
 from .lexical.lexical_index import LexicalIndex
-from .lexical.postings import idf
+from .lexical.bm25 import idf
 from .lexical.query_plan import QueryPlan, QueryTerm
 from .metadata_table import MetadataTable, microseconds
 from .namespace_index import NamespaceIndex

@@ -17,7 +17,7 @@ from ..search.explainer import NEARBY
 from ..search.passage import Passage, best_passage
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
-from ..search.lexical.postings import CONTEXT_FIELDS
+from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.score_weights import PARTS
 from ..store.records import Event, MemoryRecord
 

@@ -27,7 +27,7 @@ from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
-from ..search.lexical.postings import CONTEXT_FIELDS
+from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..store.protocols import TermStatistics, Weights, rarest
 from ..search.ranked_list import SCORE_EPSILON
 from ..store.records import STATUSES, MemoryRecord

@@ -36,9 +36,9 @@ from rlm.search.embedding.base import Kind, register_embedder
 from rlm.search.embedding.reembed import reembed
 from rlm.search.ranked_list import EMPTY_RANKING
 from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
-from rlm.search.ranker_training import save_ranker
 from rlm.search.score_weights import PARTS
 from rlm.search.searcher import Searcher
+from rlm.search.training_examples import save_ranker
 from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding_model import Vectors
 from rlm.store.filters import Filters

@@ -38,8 +38,8 @@ from rlm.search.embedding.e5_tokenizer import E5Tokenizer, clean_text
 from rlm.search.embedding.local import make_m2v, make_st
 from rlm.search.embedding.openai import OpenAIEmbedder, make_openai, retry_delay
 from rlm.search.embedding.passages import MAX_PARTS, sample_parts, shorten_query, split_parts
+from rlm.search.embedding.query_cache import QueryVectorCache
 from rlm.search.embedding.reembed import reembed, switch_model
-from rlm.search.embedding.service import QueryVectorCache
 from rlm.store.embedding_model import Calibration, EmbeddingModelInfo, Vectors, unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event

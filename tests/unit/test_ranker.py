@@ -32,8 +32,8 @@ from rlm.search.ranker import (
     prior_penalty,
     train,
 )
-from rlm.search.ranker_training import recorded_questions
 from rlm.search.score_weights import PARTS
+from rlm.search.training_examples import recorded_questions
 from rlm.service.cli import main
 
 pytestmark = pytest.mark.usefixtures("bare")

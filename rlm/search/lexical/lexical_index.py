@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ..growable_array import GrowableArray
 from ..index_file import Arrays, pack_texts, unpack_texts
 from .doc_table import DocTable, best_passages
-from .postings import Floats, Segment, idf, merge_segments, renumber_segment
+from .bm25 import idf
+from .postings import Floats, Segment, merge_segments, renumber_segment
 from .query_plan import QueryPlan, QueryTerm
 from .segment_builder import SegmentBuilder
 

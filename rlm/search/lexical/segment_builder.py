@@ -8,7 +8,8 @@ __all__ = ['SegmentBuilder']
 # %% ../../../nbs/28_index/06_segment_builder.ipynb #76bca7cd
 from collections.abc import Mapping, Sequence
 
-from .postings import CONTEXT_FIELDS, Segment, field_impacts, segment_of_fields, split_passages
+from .bm25 import CONTEXT_FIELDS
+from .postings import Segment, field_impacts, segment_of_fields, split_passages
 
 # %% ../../../nbs/28_index/06_segment_builder.ipynb #6d8014db
 class SegmentBuilder:

@@ -8,7 +8,7 @@ from tqdm import tqdm
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import example, json_option, print_json, with_memory
 from rlm.service.memory import Memory
-from rlm.search.ranker_training import LabelledQuestion, forget_rankers, read_labelled, recorded_questions, save_ranker, training_examples
+from rlm.search.training_examples import LabelledQuestion, forget_rankers, read_labelled, recorded_questions, save_ranker, training_examples
 from rlm.search.ranker import TrainingExample, TrainingReport, cross_validate, train
 
 
