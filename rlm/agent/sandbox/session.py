@@ -78,6 +78,11 @@ class Recovery:
     lost: bool = False  # whether all variables are gone
     dropped: int = 0  # earlier steps that are undone too, the latest ones
 
+    @property
+    def warning(self) -> str:
+        "The note, if steps before the last request are undone, with a space before it; else nothing."
+        return f" {self.note}" if self.lost or self.dropped else ""
+
 
 class Session(Protocol):
     "An interpreter that takes requests, and can go back to the state before the last one."
@@ -179,19 +184,18 @@ class InterpreterSandbox:
         except TypeError as e:
             raise InvalidInput(str(e)) from e
         except SessionLost as e:
-            session.restore()
-            raise InvalidInput(f"{name} does not fit into the sandbox ({e}).", "Pass a handle, or a part.") from e
+            undone = session.restore().warning
+            raise InvalidInput(f"{name} does not fit into the sandbox ({e}).{undone}", "Pass a handle, or a part.") from e
 
     def get(self,
             name: str,  # a variable
             ) -> Any:
         "Return a variable if it is plain data or a handle, else its repr. Raises `NotFound`, and `InvalidInput` when it is too large."
-        session, most = self._current, self._limits.variable
+        session, most, recovery = self._current, self._limits.variable, Recovery()
         try:
             reply = session.exchange({"get": self._bridge.check_variable(name), "most": most})
         except SessionLost as e:
-            session.restore()
-            reply = {"error": str(e)}
+            recovery, reply = session.restore(), {"error": str(e)}
         if "missing" in reply:
             raise NotFound(f"There is no variable {name!r} in the sandbox.")
         if "size" in reply:
@@ -199,7 +203,7 @@ class InterpreterSandbox:
         try:
             return copy_plain(decode(reply["value"]), self._bridge.objects.resolve)
         except (KeyError, ValueError, TypeError, LookupError) as e:
-            raise InvalidInput(f"{name} can't be read ({clip(str(reply.get('error', e)), 200)}).") from e
+            raise InvalidInput(f"{name} can't be read ({clip(str(reply.get('error', e)), 200)}).{recovery.warning}") from e
 
     def dump(self) -> bytes:
         "Return the state, for `load`. Raises `SandboxError` when there is none that could be put back."

@@ -1,0 +1,44 @@
+"A sandbox over a session says what became of earlier steps, also when a variable is set or read."
+
+import pytest
+
+from rlm.agent.sandbox.protocol import Limits
+from rlm.agent.sandbox.session import InterpreterSandbox, Recovery, SessionLost
+from rlm.core.errors import InvalidInput
+
+
+class BrokenSession:
+    "A session that is lost at every request, and comes back as it is told to."
+
+    def __init__(self, recovery: Recovery) -> None:
+        self.recovery, self.restored = recovery, 0
+
+    def exchange(self, request: object) -> dict[str, object]:
+        raise SessionLost("memory", "MemoryError: it is too large")
+
+    def restore(self) -> Recovery:
+        self.restored += 1
+        return self.recovery
+
+    def dump(self) -> bytes:
+        return b""
+
+    def load(self, state: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("recovery", "said"), [
+    (Recovery(), ""), (Recovery("So are the last 2 steps.", dropped=2), " So are the last 2 steps."),
+    (Recovery("All variables are gone.", lost=True), " All variables are gone.")])
+def test_setting_and_reading_a_variable_say_which_steps_are_undone(recovery: Recovery, said: str) -> None:
+    session = BrokenSession(recovery)
+    box = InterpreterSandbox("toy", True, lambda bridge: session)
+    box.start({}, {}, Limits())
+    with pytest.raises(InvalidInput) as put:
+        box.put("x", 1)
+    assert put.value.message == f"x does not fit into the sandbox (MemoryError: it is too large).{said}"
+    with pytest.raises(InvalidInput) as got:
+        box.get("x")
+    assert got.value.message == f"x can't be read (MemoryError: it is too large).{said}"
+    assert session.restored == 2
