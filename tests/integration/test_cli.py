@@ -189,7 +189,7 @@ def test_every_example_runs(line: str, home: Path) -> None:
     for start, first in BEFORE.items():
         if line.startswith(start):
             shell(home, first)
-    done = shell(home, line) if not line.startswith("rlm serve") else started(home, line)
+    done = started(home, line) if line.startswith(("rlm serve", "rlm mcp --http")) else shell(home, line)
     assert done.stdout.strip()
     assert b"Traceback" not in done.stderr
     if "--json" in line:

@@ -58,8 +58,8 @@ def drive(server: Any, session: Callable[[Call, Client], Awaitable[None]], **mor
     asyncio.run(run())
 
 
-def in_memory(memory: Memory, session: Callable[[Call, Client], Awaitable[None]], read_only: bool = False, **more: Any) -> None:
-    drive(memory_server(LocalMemory(memory), read_only), session, **more)
+def in_memory(memory: Memory, session: Callable[[Call, Client], Awaitable[None]], **more: Any) -> None:
+    drive(memory_server(LocalMemory(memory)), session, **more)
 
 
 def process(path: Path, *words: str) -> StdioServerParameters:
@@ -194,13 +194,18 @@ def test_a_wrong_call_is_answered_with_a_sentence(memory: Memory, name: str, arg
     assert memory.stats()["memories"] == 1
 
 
-def test_a_server_that_only_reads_has_no_tool_that_writes(memory: Memory) -> None:
+def test_a_server_that_only_reads_has_no_tool_that_writes(tmp_path: Path) -> None:
+    Memory(tmp_path / "m.db", embedder="none").close()
+
     async def session(call: Call, client: Client) -> None:
         names = [t.name for t in (await client.list_tools()).tools]
         assert names == ["memory_search", "memory_get_related", "memory_stats", "memory_history"]
-        assert "no tool" in await call("memory_save", text="x") and "Save" not in (client.instructions or "")
+        assert "can only be read" in await call("memory_save", text="x") and "Save" not in (client.instructions or "")
         assert [p.name for p in (await client.list_prompts()).prompts] == ["session_start"]
-    in_memory(memory, session, read_only=True)
+        assert (await call("memory_stats"))["memories"] == 0
+    with Memory(tmp_path / "m.db", embedder="none", read_only=True) as memory:
+        in_memory(memory, session)
+    drive(process(tmp_path / "m.db", "--read-only"), session)
 
 
 def test_resources_and_prompts_are_there(memory: Memory) -> None:

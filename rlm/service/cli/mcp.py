@@ -15,14 +15,26 @@ It waits for a client now; Ctrl-C ends it."""
 
 
 @click.group("mcp", cls=Group, invoke_without_command=True,
-             epilog=example("rlm mcp install --client claude-desktop", "rlm mcp install --client claude-code --write"))
+             epilog=example("rlm mcp install --client claude-desktop", "rlm mcp --http --port 0"))
+@click.option("--http", is_flag=True, help="Over HTTP instead, for clients that are given an address; `rlm serve` answers there too.")
+@click.option("--host", help="With --http: a name or an address. Default: the setting serve_host, which is this machine alone.")
+@click.option("--port", type=int, help="With --http: 0 is any that is free. Default: the setting serve_port, 8377.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="With --http: who may call. Default: the setting token_file.")
 @click.option("--read-only", is_flag=True, help="Offer only the tools that change nothing.")
 @store_options
 @click.pass_context
-def mcp_group(ctx: click.Context, read_only: bool, db: Path | None, namespace: str | None, config: Path | None) -> None:
+def mcp_group(ctx: click.Context, http: bool, host: str | None, port: int | None, token_file: Path | None, read_only: bool,
+              db: Path | None, namespace: str | None, config: Path | None) -> None:
     "Serve memory to an assistant over MCP, on standard input and output. A client starts it."
     if ctx.invoked_subcommand is not None:
         return
+    if http:
+        from rlm.service.mcp.http import serve_mcp
+        serve_mcp(load_settings(config, db_path=db, namespace=namespace, serve_host=host, serve_port=port, token_file=token_file), config,
+                  read_only)
+        return
+    if host is not None or port is not None or token_file is not None:
+        raise click.UsageError("--host, --port and --token-file say something only with --http.")
     from rlm.service.mcp.stdio import serve_stdio
     if sys.stdin.isatty():
         click.echo(WAITING, err=True)

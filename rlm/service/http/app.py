@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -12,7 +13,7 @@ from starlette.exceptions import HTTPException
 from rlm.core.errors import RlmError
 
 from .errors import HttpProblem, log_problem, problem_of
-from .middleware import Gateway, GatewayConfig, is_loopback
+from .middleware import App, Gateway, GatewayConfig, is_loopback
 from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
 from .schemas import ProblemOut, error_location, problem_responses
 from .tokens import Token, TokenFile
@@ -97,4 +98,8 @@ def guarded_application(service: Service,                 # memories, metrics an
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     guest = Token("guest", settings.namespace, ("admin",))
     config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
-    return TracingMiddleware(Gateway(application(service), config, [service.metrics.count_request]), service.tracer)
+    app: App = application(service)
+    if find_spec("mcp") is not None:  # an extra of its own
+        from rlm.service.mcp.http import with_mcp
+        app = with_mcp(app, service.pool, settings.serve_max_body)
+    return TracingMiddleware(Gateway(app, config, [service.metrics.count_request]), service.tracer)

@@ -10,6 +10,15 @@ from ..memory import Memory
 class MemorySource(Protocol):
     "Gives a tool the memory that its caller may use."
 
+    @property
+    def read_only(self) -> bool:
+        "Return whether no caller may write."
+
+    def may(self,
+            right: str,  # read or write
+            ) -> bool:
+        "Return whether the caller has a right: tools that take another one are not shown."
+
     def use(self,
             right: str,  # what for: read or write
             ) -> AbstractContextManager[Memory]:
@@ -26,6 +35,17 @@ class LocalMemory:
                  memory: Memory,  # open store, in the namespace of the option
                  ) -> None:
         self.memory = memory
+
+    @property
+    def read_only(self) -> bool:
+        "Return whether the store was opened for reading."
+        return self.memory.backend.read_only
+
+    def may(self,
+            right: str,  # read or write
+            ) -> bool:
+        "Return whether the store was opened for this."
+        return right == "read" or not self.read_only
 
     @contextmanager
     def use(self,
