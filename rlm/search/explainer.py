@@ -167,9 +167,10 @@ class Explainer:
         return self._hits(*self.searcher.retrieve_and_rank(query, k, filters))[:k]
 
     def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory]) -> list[ExplainedHit]:
+        ranked = list(ranked)  # a `RankedList` makes its items anew whenever it is read
         seqs = [r.seq for r in ranked]
         records, plan = self.records.records(seqs), found.plan
-        passages = [self.index.lexical.docs.span(doc) for doc in self.index.metadata.docs(seqs).tolist()]
+        passages = self.index.lexical.docs.spans(self.index.metadata.docs(seqs).tolist())
         hits = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, plan, span))
                 for r, span in zip(ranked, passages, strict=True)]
         return sorted(hits, key=lambda h: (-round(h.score / SCORE_EPSILON), h.record.id))

@@ -163,8 +163,9 @@ class NamespaceIndex:
 
     def save(self) -> None:
         "Save the index to its files, if `SAVE_AFTER` memories or more have been read since the last save."
-        folder = self.storage.derived_files.folder
-        if folder is None or max(self._unsaved, self.semantic.unsaved) < SAVE_AFTER or self.storage.in_transaction:
+        if max(self._unsaved, self.semantic.unsaved) < SAVE_AFTER or self.storage.in_transaction:
+            return
+        if (folder := self.storage.derived_files.folder) is None:
             return
         with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
             identity, last = self.storage.position()

@@ -6,6 +6,7 @@
 __all__ = ['DocTable', 'best_passages']
 
 # %% ../../../nbs/28_index/07_doc_table.ipynb #727d5e21
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,14 @@ class DocTable:
              doc: int,  # number of a memory
              ) -> slice:
         "Return the passages of a memory."
-        first = self.first_passage.values
-        return slice(int(first[doc]), int(first[doc + 1]) if doc + 1 < self.size else self.passage_doc.size)
+        return self.spans([doc])[0]
+
+    def spans(self,
+              docs: Sequence[int],  # numbers of memories
+              ) -> list[slice]:
+        "Return the passages of each memory."
+        first, last, end = self.first_passage.values, self.size - 1, self.passage_doc.size
+        return [slice(int(first[doc]), int(first[doc + 1]) if doc < last else end) for doc in docs]
 
     def passages(self,
                  docs: Any,  # numbers of memories
