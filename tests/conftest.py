@@ -5,6 +5,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded: th
 
 import signal
 from collections.abc import Iterator
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
+from rlm.search.namespace_index import NamespaceIndex
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background: programs that tests start would not hear it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,6 +56,12 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("HOME", str(home))
         patch.chdir(home)
         yield home
+
+
+@pytest.fixture
+def files_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    "Index files are written before a search returns, not by a thread: for tests that look at the files."
+    monkeypatch.setattr(NamespaceIndex, "save", partialmethod(NamespaceIndex.save, wait=True))
 
 
 @pytest.fixture

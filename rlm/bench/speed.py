@@ -75,7 +75,7 @@ def filled(folder: str,  # an empty one
     with Memory(path, embedder=LookupEmbedder(some.questions, some.asked)) as memory:
         with memory.index.snapshot():  # a search would have a large one built in the background
             pass
-        memory.index.save()
+        memory.index.save(wait=True)
         built = time.perf_counter()
     np.save(Path(folder, "asked.npy"), some.asked)
     Path(folder, "questions.json").write_text(json.dumps(some.questions, ensure_ascii=False), encoding="utf-8")

@@ -44,7 +44,7 @@ class IndexBuilder:
         try:
             with self.index.snapshot():
                 pass
-            self.index.save()
+            self.index.save(wait=True)
         except Exception as e:  # raised by the next search
             self._failure = e
 

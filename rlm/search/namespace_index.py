@@ -6,9 +6,11 @@
 __all__ = ['SAVE_AFTER', 'MAX_GAPS', 'IndexView', 'NamespaceIndex']
 
 # %% ../../nbs/30_search/08_namespace_index.ipynb #3c2335d3
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,7 +19,7 @@ from tqdm import tqdm
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION
 from .growable_array import GrowableArray
-from .index_file import index_path, read_index, write_index
+from .index_file import Arrays, index_path, read_index, write_index
 from .scorer import Scorer
 from .metadata_table import MetadataTable, metadata_arrays, metadata_from_arrays
 from ..store.embedding_model import EmbeddingModelInfo
@@ -78,6 +80,8 @@ class NamespaceIndex:
         self._complete, self._unsaved, self._lock = False, 0, storage.shared_lock()
         self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int, int], tuple[str, int]]]()  # connection → state in which it was in step
         self._view: IndexView | None = None
+        self._saver: threading.Thread | None = None
+        self._saving = threading.Lock()  # held while files are written
 
     @property
     def is_current(self) -> bool:
@@ -161,23 +165,38 @@ class NamespaceIndex:
     def _stamp(self, identity: str) -> dict[str, Any]:
         return {"store": identity_of(identity), "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
 
-    def save(self) -> None:
-        "Save the index to its files, if `SAVE_AFTER` memories or more have been read since the last save."
+    def save(self,
+             wait: bool = False,  # whether to return only when the files are written
+             ) -> None:
+        "Save the index to its files in a thread, if `SAVE_AFTER` memories or more have been read since the last save."
         if max(self._unsaved, self.semantic.unsaved) < SAVE_AFTER or self.storage.in_transaction:
             return
-        if (folder := self.storage.derived_files.folder) is None:
-            return
-        with self._lock, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
-            identity, last = self.storage.position()
-            if identity != self.position[0] or last < self.position[1]:  # it has read what a transaction may still undo
-                return
-            if self._unsaved >= SAVE_AFTER:
-                self._unsaved, (identity, last) = 0, self.position
-                self.lexical.compact()
-                arrays = self.lexical.to_arrays() | metadata_arrays(self.metadata)
-                write_index(self.storage.derived_files, index_path(folder, "words", self.namespace), self._stamp(identity), last, arrays)
+        if (folder := self.storage.derived_files.folder) is not None:
+            if wait:
+                self._write_files(folder)
+            elif self._saver is None or not self._saver.is_alive():
+                self._saver = threading.Thread(target=self._write_files, args=(folder,), name="rlm-save")
+                self._saver.start()
+
+    def _write_files(self, folder: Path) -> None:
+        "Copy what changes, which takes milliseconds; then write, while searches go on."
+        with self._saving, suppress(StoreError):  # a writer takes too long, say: a search does not fail for it
+            with self._lock:
+                (identity, last), (known, event), due = self.storage.position(), self.position, self._unsaved
+                if identity != known or last < event:  # it has read what a transaction may still undo
+                    return
+                arrays = self._copy_arrays() if due >= SAVE_AFTER else None
+                self._unsaved -= 0 if arrays is None else due
+            if arrays is not None:
+                write_index(self.storage.derived_files, index_path(folder, "words", self.namespace), self._stamp(known), event, arrays)
             if self.semantic.unsaved >= SAVE_AFTER:
                 self.semantic.save()
+
+    def _copy_arrays(self) -> Arrays:
+        "Return the arrays of the index as they are now; those of segments never change, and are not copied."
+        segments = {id(array) for s in self.lexical.segments for array in (s.terms, s.starts, s.passage, s.impact, s.context_share)}
+        found = self.lexical.to_arrays() | metadata_arrays(self.metadata)
+        return {name: array if id(array) in segments else array.copy() for name, array in found.items()}
 
     def _read(self, seqs: Sequence[int], batch: int = 5000) -> None:
         "Add memories to the index, in batches."
@@ -234,6 +253,8 @@ class NamespaceIndex:
 
     def close(self) -> None:
         "Wait for background work to end."
+        if self._saver is not None:
+            self._saver.join()
         self.semantic.close()
 
     def __repr__(self) -> str:

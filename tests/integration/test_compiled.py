@@ -1,5 +1,6 @@
 """Compiled loops and numpy give the same answers: to the last bit, but for rough figures by which a large store chooses candidates, where
 scalar products are made several numbers at a time."""
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -133,13 +134,34 @@ def test_a_learned_ranker_goes_by_columns(memory: Memory) -> None:
 
 def test_one_question_loads_no_compiler_and_many_do(tmp_path: Path) -> None:
     code = ("import sys; from rlm import Memory\n"
+            "from rlm.core import compiled\n"
             "with Memory(':memory:', embedder='none') as m:\n"
             "    m.write('the boat')\n"
             "    for n in range(int(sys.argv[1])): m.search('boat')\n"
-            "print('numba' in sys.modules)")
+            "    print('numba' in sys.modules, end=' ')\n"
+            "    thread = compiled._loader\n"
+            "    if thread is not None: thread.join()\n"
+            "    m.search('boat')\n"
+            "print('numba' in sys.modules, compiled._waiting == [])")
     said = [subprocess.run([sys.executable, "-c", code, str(n)], capture_output=True, text=True, check=True, cwd=tmp_path).stdout.strip()
             for n in (compiled.LATER - 1, compiled.LATER)]
-    assert said == ["False", "True"]
+    assert said == ["False False False", "False True True"], "no search waits for it; a rest does"
+
+
+def test_loops_are_compiled_by_a_process_of_its_own(tmp_path: Path) -> None:
+    code = ("import os, sys; from rlm import Memory\n"
+            "from rlm.core import compiled\n"
+            "seen = []\n"
+            "before, folder = compiled._compiled, os.environ['NUMBA_CACHE_DIR']\n"
+            "compiled._compiled = lambda *given: seen.append(os.listdir(folder)) or before(*given)\n"
+            "with Memory(':memory:', embedder='none') as m:\n"
+            "    m.write('the boat')\n"
+            "    for n in range(compiled.LATER): m.search('boat')\n"
+            "    compiled._loader.join()\n"
+            "print(bool(seen), all(any(name.startswith('rlm-loops-') for name in names) for names in seen))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
+                          env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)})
+    assert done.stdout.strip() == "True True" and not done.stderr, "here they are only loaded"
 
 
 def test_threads_that_search_at_once_load_once(tmp_path: Path) -> None:
@@ -153,6 +175,7 @@ def test_threads_that_search_at_once_load_once(tmp_path: Path) -> None:
             "        for _ in range(9): found.append(len(m.search('boat')))\n"
             "    threads = [threading.Thread(target=search) for _ in range(4)]\n"
             "    [t.start() for t in threads]; [t.join() for t in threads]\n"
+            "    compiled._loader.join()\n"
             "print(len(found), sum(found), len(compiled._ready) == len({r.__name__ for r in compiled._ready}), compiled._waiting)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.strip() == "36 36 True []" and not done.stderr

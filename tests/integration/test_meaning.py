@@ -81,7 +81,7 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def kept(monkeypatch: pytest.MonkeyPatch, files_at_once: None) -> None:
     "Index files are written for a single memory."
     monkeypatch.setattr(namespace_index, "SAVE_AFTER", 1)
 
@@ -512,7 +512,7 @@ for n in range(10_000):
 
 
 @pytest.mark.nightly
-def test_killed_while_files_are_written(path: Path, tmp_path: Path) -> None:
+def test_killed_while_files_are_written(path: Path, tmp_path: Path, files_at_once: None) -> None:
     draw, written = random.Random(7), list[str]()
     for round_ in range(5):
         process = subprocess.Popen(script(KILLED, path, start=round_), stdout=subprocess.PIPE, text=True)

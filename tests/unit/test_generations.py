@@ -62,7 +62,7 @@ def test_a_generation_outlives_the_erasure_of_another_namespace_that_came_later(
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def kept(monkeypatch: pytest.MonkeyPatch, files_at_once: None) -> None:
     "An index is worth a file after fifty memories."
     monkeypatch.setattr("rlm.search.namespace_index.SAVE_AFTER", 50)
 
@@ -88,7 +88,7 @@ def losing_the_log(path: Path) -> None:
     "A power cut: what only stood in the log is gone."
     code = ("import os, sys; from test_generations import *; import rlm.search.namespace_index as n; n.SAVE_AFTER = 50\n"
             "m = Memory(sys.argv[1], embedder=Toy()); m.backend.db.query('PRAGMA wal_autocheckpoint = 0')\n"
-            "m.write_many(sentences(2, 150)); m.search('anything at all'); os._exit(9)")
+            "m.write_many(sentences(2, 150)); m.search('anything at all'); m.index._saver.join(); os._exit(9)")
     done = subprocess.run([sys.executable, "-c", code, str(path)], cwd=Path(__file__).parents[2], env=environment(), check=False)
     assert done.returncode == 9 and Path(f"{path}-wal").stat().st_size > 0
     Path(f"{path}-wal").unlink()

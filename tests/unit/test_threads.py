@@ -183,7 +183,7 @@ def test_what_is_not_stored_is_kept_in_no_file(tmp_path: Path, monkeypatch: pyte
         def ghost() -> None:
             m.write("secret coffee", id="ghost")
             m.search("coffee")
-            thread = threading.Thread(target=m.index.save)
+            thread = threading.Thread(target=m.index.save, args=(True,))
             with monkeypatch.context() as patch:
                 patch.setattr(namespace_index, "SAVE_AFTER", 1)
                 thread.start()
@@ -197,6 +197,7 @@ def test_what_is_not_stored_is_kept_in_no_file(tmp_path: Path, monkeypatch: pyte
         assert found(m, "coffee", "cocoa") == {"coffee": [], "cocoa": ["real"]}
 
 
+@pytest.mark.usefixtures("files_at_once")
 def test_after_something_was_undone_the_file_of_the_index_still_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(tmp_path / "m.db", embedder="none") as m:
         m.write_many([{"text": f"green tea number {n}"} for n in range(50)])
@@ -244,3 +245,25 @@ def test_a_thread_whose_connection_cannot_be_opened_is_told_so(tmp_path: Path, m
         gc.collect()
         assert [type(e) for e in said] == [StoreError] and "can't be opened" in str(said[0]) and not lost
         assert memory.get("t").text == "tea"  # who has a connection goes on
+
+
+def test_a_search_does_not_wait_for_the_files_of_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writing, go_on = threading.Event(), threading.Event()
+    real = namespace_index.write_index
+
+    def slowly(*given: Any) -> bool:
+        writing.set()
+        assert go_on.wait(60)
+        return real(*given)
+    monkeypatch.setattr(namespace_index, "SAVE_AFTER", 1)
+    monkeypatch.setattr(namespace_index, "write_index", slowly)
+    with Memory(tmp_path / "m.db", embedder="none") as m:
+        m.write("green tea", id="t")
+        assert [h.id for h in m.search("tea")] == ["t"] and writing.wait(60), "the search is over, its files are not written"
+        m.write("black tea", id="b")
+        m.delete("t")
+        assert [h.id for h in m.search("tea")] == ["b"] and not list(tmp_path.rglob("words*.npz"))
+        go_on.set()
+    assert list(tmp_path.rglob("words*.npz")), "closing waits for them"
+    with Memory(tmp_path / "m.db", embedder="none") as m:
+        assert m.check() == [] and [h.id for h in m.search("tea")] == ["b"]
