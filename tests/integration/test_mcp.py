@@ -25,6 +25,7 @@ from rlm.service.mcp.clients import CLIENTS, config_path
 from rlm.service.mcp.mcp_server import TOOLS, memory_server
 from rlm.service.mcp.schemas import CAUTION
 from rlm.service.mcp.sources import LocalMemory
+from rlm.service.mcp.tools import MemoryTools
 from rlm.service.results import memory_dict
 
 RLM = Path(sys.executable).with_name("rlm")
@@ -66,6 +67,9 @@ def process(path: Path, *words: str) -> StdioServerParameters:
     "How a client starts `rlm mcp`."
     env = {**os.environ, "RLM_EMBEDDER": "none"}
     return StdioServerParameters(command=str(RLM), args=["mcp", "--db", str(path), *words], env=env)
+
+
+READING = ["memory_search", "memory_get_related", "memory_stats", "memory_history", "rule_apply"]
 
 
 # ---------------------------------------------------------------- what each tool does
@@ -167,6 +171,63 @@ def test_a_memory_has_the_names_and_values_that_it_has_elsewhere(memory: Memory)
     in_memory(memory, session)
 
 
+def test_rules_are_applied_and_conflicts_told(memory: Memory) -> None:
+    memory.rules.add_rule("아침에는 차. Tea in the morning.", rule_id="morning", formal="when hour < 11 then drink = 'tea'",
+                          tags=["drinks"])
+    memory.rules.add_rule("Coffee in meetings.", rule_id="coffee", formal="when meeting then drink = 'coffee'", success=9)
+
+    async def session(call: Call, _client: Client) -> None:
+        tea = await call("rule_apply", facts={"hour": 9})
+        assert tea["outcomes"] == {"drink": "tea"} and [r["rule_id"] for r in tea["fired"]] == ["morning"] and tea["disputes"] == []
+        both = await call("rule_apply", facts={"hour": 9, "meeting": True})
+        assert both["outcomes"] == {"drink": "coffee"} and both["disputes"][0]["winners"] == ["coffee"]
+        assert (await call("rule_apply", facts={"hour": 9, "meeting": True}, tags=["drinks"]))["outcomes"] == {"drink": "tea"}
+        assert "No rule" in (await call("rule_apply", facts={"hour": 15, "meeting": None}))["note"]
+        assert "facts" in await call("rule_apply", facts={"hour": [9]}) and "facts" in await call("rule_apply", facts="hour")
+        assert (await call("memory_search", query="tea in the morning"))["hits"] == [], "a rule is not a memory of what was said"
+    in_memory(memory, session)
+
+
+def test_the_agent_answers_in_the_caller_s_namespace(tmp_path: Path) -> None:
+    pytest.importorskip("pyoxigraph", reason="the extra agent is not installed")
+    ticks = list[float]()
+
+    async def seen(progress: float, total: float | None, message: str | None) -> None:
+        ticks.append(progress)
+
+    async def session(call: Call, client: Client) -> None:
+        answer = await call("agent_ask", question="Find all subclasses of Activity", ontology="prov")
+        assert "prov:Publish" in answer["answer"] and answer["converged"] is True and answer["model"] == "habit"
+        for wrong in ("prow", str(tmp_path / "m.db"), "../ontology/prov.ttl"):
+            assert f"no ontology {wrong!r}" in await call("agent_ask", question="Find all subclasses of Activity", ontology=wrong)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.call_tool("agent_ask", {"question": "하위 클래스는 몇 개야?", "ontology": "prov"},
+                                                    progress_callback=seen), .05)
+        assert (await call("memory_search", query="subclasses of a class"))["hits"] == []
+    with Memory(tmp_path / "m.db", namespace="work", embedder="none") as memory:
+        in_memory(memory, session)
+        assert memory.stats()["by_kind"]["strategy"] > 0
+        assert "work" in memory.namespaces() and "default" not in memory.namespaces()
+
+
+def test_a_long_call_tells_how_far_it_is(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = list[float | None]()
+
+    def slowly(_self: MemoryTools, _question: str, _ontology: str) -> Any:
+        time.sleep(.5)
+        return {"answer": "x", "converged": True, "judgment": "unknown", "model": "habit", "iterations": 1, "run_id": "r", "reason": ""}
+    monkeypatch.setattr(MemoryTools, "_run_agent", slowly)
+    monkeypatch.setattr("rlm.service.mcp.tools.TICK_S", .05)
+
+    async def seen(progress: float, total: float | None, message: str | None) -> None:
+        ticks.append(total)
+
+    async def session(_call: Call, client: Client) -> None:
+        await client.call_tool("agent_ask", {"question": "How many?", "ontology": "prov"}, progress_callback=seen)
+        assert len(ticks) >= 2 and set(ticks) == {60.0}
+    in_memory(memory, session)
+
+
 # ---------------------------------------------------------------- what is refused, and how
 
 WRONG = [("memory_search", {"query": "tea", "tag": "x"}, "no argument `tag`. Did you mean 'tags'?"),
@@ -199,7 +260,7 @@ def test_a_server_that_only_reads_has_no_tool_that_writes(tmp_path: Path) -> Non
 
     async def session(call: Call, client: Client) -> None:
         names = [t.name for t in (await client.list_tools()).tools]
-        assert names == ["memory_search", "memory_get_related", "memory_stats", "memory_history"]
+        assert names == READING
         assert "can only be read" in await call("memory_save", text="x") and "Save" not in (client.instructions or "")
         assert [p.name for p in (await client.list_prompts()).prompts] == ["session_start"]
         assert (await call("memory_stats"))["memories"] == 0

@@ -15,7 +15,7 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from serving import serving
-from test_mcp import Call, a_life, result_of
+from test_mcp import READING, Call, a_life, result_of
 
 from rlm import Memory
 from rlm.core.settings import load_settings
@@ -25,7 +25,6 @@ from rlm.service.http.tokens import TokenFile
 from rlm.service.mcp.http import guarded_mcp
 
 pytestmark = [pytest.mark.usefixtures("bare"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
-READING = ["memory_search", "memory_get_related", "memory_stats", "memory_history"]
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from ...core.text import clip
 from ..http.errors import HttpProblem, log_problem
 from .schemas import tool_memory
 from .sources import MemorySource
-from .tools import MemoryTools
+from .tools import MemoryTools, is_available
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #3a66b4fd
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -36,7 +36,8 @@ TOOLS: dict[str, tuple[str, ToolAnnotations]] = {  # name → title for people, 
     "memory_save": ("Remember", ADDS), "memory_search": ("Search memory", READS), "memory_update": ("Correct a memory", SETS),
     "memory_delete": ("Forget a memory", REMOVES), "memory_get_related": ("Related memories", READS), "memory_pin": ("Pin a memory", SETS),
     "memory_unpin": ("Unpin a memory", SETS), "memory_stats": ("Memory statistics", READS),
-    "memory_history": ("History of a memory", READS)}
+    "memory_history": ("History of a memory", READS), "rule_apply": ("Apply rules", READS),
+    "agent_ask": ("Ask about an ontology", ADDS)}
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #3186a066
 READING = """Long-term memory of the person you talk with. It outlives this conversation.
@@ -166,6 +167,8 @@ def memory_server(source: MemorySource,  # gives the caller's memory
     server = MemoryServer("rlm", title="Long-term memory", instructions=instructions, version=__version__, log_level="WARNING")
     server.source, tools = source, MemoryTools(source)
     for name, (title, annotations) in TOOLS.items():
+        if not is_available(name):
+            continue
         method = getattr(tools, name)
         server.add_tool(method, name, title, inspect.getdoc(method), annotations)
     add_resources(server, source)

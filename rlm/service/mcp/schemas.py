@@ -33,6 +33,11 @@ Moment = Annotated[str | None, Field(description="ISO 8601 date or time, such as
 Related = Annotated[Sequence[str], Field(description="Ids of memories that this one belongs with; each is linked to it.")]
 Count = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="How many memories at most.")]
 Depth = Annotated[int, Field(ge=1, le=3, description="How many links to walk: 1 is what is linked to it, 2 also what is linked to that.")]
+Facts = Annotated[dict[str, bool | float | str | None], Field(description="The situation: names and their values, such as "
+                                                                          "{\"hour\": 9, \"meeting\": true}. null is unknown.")]
+RuleTags = Annotated[Sequence[str], Field(description="Only rules with all of these keywords; leave it out for all rules.")]
+Question = Annotated[str, Field(min_length=1, max_length=10_000, description="One question about the ontology, in any language.")]
+Ontology = Annotated[str, Field(description="Name of an ontology that comes with the package: prov, skos, time, sosa, ssn, org or rlm.")]
 Pin = Annotated[bool, Field(description="True: never forgotten. For what must hold in every conversation, such as an allergy.")]
 
 SHOWN = ("id", "text", "kind", "title", "summary", "formal", "category", "tags", "status", "pinned", "immutable", "version", "speaker",
@@ -150,6 +155,45 @@ class HistoryAnswer(TypedDict):
     id: str
     versions: list[ToolMemory]
     events: list[HistoryEvent]
+
+
+class FiredRule(TypedDict):
+    "A rule whose condition holds, and what follows from it."
+
+    rule_id: str
+    expr: Annotated[str, Field(description="The rule in words.")]
+    says: Annotated[str, Field(description="What follows from it.")]
+
+
+class RuleDispute(TypedDict):
+    "A conflict between rules, and how it was decided."
+
+    rules: list[str]
+    about: list[str]
+    says: Annotated[str, Field(description="What is followed; empty if nothing is.")]
+    stage: Annotated[str, Field(description="What decided: proof, vote, tie-break, or none.")]
+    winners: list[str]
+
+
+class RulesAnswer(TypedDict):
+    "What the rules say about a situation."
+
+    fired: list[FiredRule]
+    outcomes: Annotated[dict[str, Any], Field(description="What is set in the end: name and value.")]
+    disputes: list[RuleDispute]
+    note: str
+
+
+class AskAnswer(TypedDict):
+    "The answer of a run, and how it came to its end."
+
+    answer: str
+    converged: Annotated[bool, Field(description="False: a limit ended the run, and the answer is partial.")]
+    judgment: Annotated[str, Field(description="Whether the answer was checked: yes, no or unknown.")]
+    model: str
+    iterations: int
+    run_id: str
+    reason: str
 
 
 def tool_memory(record: MemoryRecord,  # version of a memory
