@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .importance import Importance, importance
+from .importance import Importance, importance, shows
 from ..core.errors import InvalidInput
 
 # %% ../../nbs/85_companion/08_policy.ipynb #9d804fc5
@@ -173,6 +173,8 @@ class MemoryPolicy:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):
             return True, "it asks to be remembered"
+        if found.question and shows("asks", turn.strip()):
+            return False, "a question that states nothing"
         if found.question and found.score < SAVE_FROM and not {"personal", "preference"} & found.parts.keys():
             return False, "a question"
         if found.score >= SAVE_FROM:

@@ -22,10 +22,10 @@ from rlm.service.memory import EARLIER_NAMES
 from rlm.store.records import MemoryRecord
 
 METHODS = ["write", "write_many", "add_conversation", "get", "list", "search", "update", "delete", "restore", "explain", "history", "link",
-           "unlink", "links", "feedback", "stats", "namespace", "namespaces", "close"]
+           "unlink", "links", "feedback", "context", "stats", "namespace", "namespaces", "close"]
 ASIDE = {"bootstrap", "recall", "intelligent_search"}
 PARTS = {"anchors": "AnchorManager", "graph": "GraphIndex", "attention": "SearchCoordinator", "rules": "RuleStore",
-         "strategies": "SQLiteStrategyStore", "admin": "MemoryAdmin"}
+         "strategies": "SQLiteStrategyStore", "companion": "Companion", "admin": "MemoryAdmin"}
 
 
 @pytest.fixture

@@ -101,6 +101,17 @@ class FactTable:
                f"{_SELECT} WHERE f.namespace = :n AND f.value_key = :k AND {_CURRENT} ORDER BY 1 DESC, 2 LIMIT :limit")
         return [_fact(row) for row in self.db.query(sql, {"n": namespace, "k": key, "limit": limit})]
 
+    def stating(self,
+                namespace: str,      # the partition
+                subject_key: str,    # normal form of a subject
+                relation_key: str,   # normal form of a relation
+                value_key: str,      # normal form of a value
+                ) -> list[int]:      # ascending
+        "Return the numbers of the memories that state a fact, neither denied nor said to be over; memories that are not current too."
+        sql = ("SELECT DISTINCT seq FROM facts WHERE namespace = ? AND value_key = ? AND +subject_key = ? AND +relation_key = ? "
+               "AND negated = 0 AND ended = 0 ORDER BY seq")
+        return [seq for (seq,) in self.db.query(sql, (namespace, value_key, subject_key, relation_key))]
+
     def of(self,
            seqs: Sequence[int],         # numbers of memories
            ) -> dict[int, list[Fact]]:  # number → facts, current or not; only of memories that have some

@@ -152,6 +152,18 @@ class MemoryTable:
         sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset"
         return [to_record(row) for row in self.db.query(sql, values | {"limit": limit, "offset": offset})]
 
+    def pinned(self,
+               namespace: str,   # the partition to look in
+               now: datetime,    # the present: what has ended by then is left out
+               limit: int = 50,  # how many at most
+               ) -> list[MemoryRecord]:
+        "Return the pinned blocks that are current, those used most first, then the newest. Reads an index of pinned memories alone."
+        _, columns, _ = source(None)
+        sql = (f"SELECT {columns} FROM memories m INDEXED BY memories_pinned WHERE m.namespace = :namespace AND m.pinned = 1 "
+               f"AND m.kind = 'block' AND m.status IN ('hot', 'ltm') AND {_TIMES['now']} "
+               "ORDER BY m.access_count DESC, m.seq DESC LIMIT :limit")
+        return [to_record(row) for row in self.db.query(sql, {"namespace": namespace, "now": to_iso(now), "limit": limit})]
+
     def passes(self,
                memory_id: str,    # id of one memory
                namespace: str,    # its partition
