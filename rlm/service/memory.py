@@ -24,7 +24,7 @@ from ..recall.anchored_write import LinkPolicy
 from ..recall.anchors import AnchorManager
 from ..recall.coordinator import SearchCoordinator
 from ..recall.graph import GraphIndex
-from ..recall.graph_builder import BuildReport, build_graph
+from ..recall.graph_builder import BuildReport
 from ..recall.links import LinkWeights
 from ..search.candidates import Query
 from ..search.namespace_index import NamespaceIndex
@@ -388,10 +388,8 @@ class Memory:
                   k: int = 16,                         # neighbours in meaning that each memory brings
                   progress: bool | None = None,        # show a bar; None: where somebody watches a terminal
                   ) -> BuildReport:
-        "Link all memories by meaning, time, tags and conversations, and return what was done. May be interrupted and run again."
-        done = build_graph(self.ctx.storage, self.ctx.namespace, mixture, k, self.clock, progress)
-        self.graph.count_added(done.added)
-        return done
+        "Link all memories by meaning, time, tags and conversations: `graph.build`."
+        return self.graph.build(mixture, k, progress)
 
     def close(self) -> None:
         "Release the file. Writes are stored already; attention is stored now, and an index that is being built is waited for."
@@ -722,4 +720,5 @@ EARLIER_NAMES: Mapping[str, str] = {  # name → what it stands for now
     "backend": "ctx.storage", "index": "ctx.search.index",
     "write_near": "write_many(…, slot=…)", "recent": "list", "record_usage": "feedback", "query": "searcher.parse and searcher.embed",
     "export_jsonl": "admin.export", "import_jsonl": "admin.import_", "backup": "admin.backup", "copies": "admin.copies",
-    "check": "admin.check"}
+    "check": "admin.check",
+    "bootstrap": "graph.build"}
