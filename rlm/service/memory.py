@@ -29,10 +29,10 @@ from ..recall.links import LinkWeights
 from ..search.candidates import Query
 from ..search.namespace_index import NamespaceIndex
 from .context import MemoryContext
-from .input_parsing import formal_checker, read_k
+from .input_parsing import formal_checker, read_k, read_share
 from .reader import MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
-from .searcher import MemorySearcher, RecallSearcher, anchor_manager, search_coordinator
+from .searcher import MemorySearcher, RecallSearcher, anchor_manager, refuse_least, search_coordinator
 from .writer import MemoryWriter, read_placement
 from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService
@@ -254,14 +254,17 @@ class Memory:
                slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
                radius: int | None = None,  # links to walk from the anchor; 0: the anchor alone; None: by its use
                fallback: bool = True,      # the whole index answers, and near hits are marked; False: only what is near the anchor
+               min_score: float | None = None,  # relevance that each hit must have, 0 to 1; None: nothing if the best is below the floor
                **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> SearchResults:
         "Return the memories that fit the query best, best first. Raises `InvalidInput`, `ModelMismatch`."
+        least = read_share(min_score, "min_score")
         if slot is None and (radius is not None or not fallback):
             raise InvalidInput("A radius, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")
         count, request = read_k(k, top_k, self.settings.search_k), self.searcher.parse(query, filters)
         if slot is None:
-            return self.searcher.search(request, count)
+            return self.searcher.search(request, count, least)
+        refuse_least(least, "a search with a slot")
         return self.searcher.search_near(request, count, slot, radius, fallback)
 
     def recall(self, /,
@@ -513,10 +516,12 @@ class Memory:
                       slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
                       radius: int | None = None,  # links to walk from the anchor; 0: the anchor alone; None: by its use
                       fallback: bool = True,      # the whole index answers, and near hits are marked; False: only what is near the anchor
+                      min_score: float | None = None,  # relevance that each hit must have, 0 to 1; None: as for `search`
                       **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                       ) -> SearchResults:
         "Do what `search` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.search, query, k, top_k=top_k, slot=slot, radius=radius, fallback=fallback, **filters)
+        return await run_in_thread(self.search, query, k, top_k=top_k, slot=slot, radius=radius, fallback=fallback, min_score=min_score,
+                                   **filters)
 
     async def arecall(self, /,
                       query: str,                # words in any language

@@ -44,6 +44,7 @@ class Hit:
     layer: str = ""  # what found it: working memory, cache, checkpoint, anchor A, graph …; empty: the index
     hops: int | None = None  # links walked to it from where attention was; None: it was not walked to
     path: tuple[str, ...] = ()  # ids of the memories on that way, from the anchor to this one
+    relevance: float | None = None  # probability that it answers the question; None: not known, such as for full text
 
     @property
     def id(self) -> str:
@@ -62,7 +63,7 @@ class Hit:
 
     def as_dict(self) -> dict[str, Any]:
         "Return for JSON: rank, score, its parts by column and by term, the passage, and the memory."
-        return {"rank": self.rank, "score": self.score, "parts": by_column(self.parts),
+        return {"rank": self.rank, "score": self.score, "relevance": self.relevance, "parts": by_column(self.parts),
                 "terms": {t: sum(p.values()) for t, p in self.parts.items()}, "passage": asdict(self.passage),
                 "memory": memory_dict(self.memory),
                 **({"layer": self.layer} if self.layer else {}),
@@ -91,6 +92,10 @@ def nothing_found(source: Source,  # what answered
     return _BUILDING if source == "building" else "nothing found"
 
 # %% ../../nbs/90_service/01_results.ipynb #f4cb6b67
+def _percent(share: float | None) -> str:
+    return "" if share is None else "<1%" if share < 0.005 else f"{share:.0%}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchResults(Sequence[Hit]):
     "The hits of one search, best first, with what was asked: a sequence of `Hit`s that shows itself as a table."
@@ -100,6 +105,7 @@ class SearchResults(Sequence[Hit]):
     hits: tuple[Hit, ...]  # hits, best first
     source: Source = "index"  # what answered
     ranked_by: str = ""  # what a learned ranker was trained on; empty for the usual mix
+    refused: float | None = None  # relevance of the best memory, where it was below the floor and nothing is returned
 
     @overload
     def __getitem__(self, i: int) -> Hit: ...
@@ -111,26 +117,39 @@ class SearchResults(Sequence[Hit]):
     def __len__(self) -> int:
         return len(self.hits)
 
+    @property
+    def confident(self) -> bool:
+        "Return whether the best hit is more likely an answer than not."
+        return bool(self.hits) and (self.hits[0].relevance or 0.0) >= 0.5
+
     def table(self,
               width: int = 60,  # longest text shown, in characters
               ) -> tuple[list[str], list[list[object]]]:
-        "Return headers and rows: rank, score, its share by column, who and when, text."
+        "Return headers and rows: rank, relevance, score, its share by column, who and when, text."
         used = [c for c in SHOWN if any(c in by_column(h.parts) for h in self.hits)]
         who = any(h.memory.speaker or h.memory.role for h in self.hits)
-        headers = ["", "score", *used, "id", *(["who"] if who else []), "from", "memory"]
-        return headers, [[h.rank, f"{h.score:.3g}", *(f"{by_column(h.parts).get(c, 0):.3g}" for c in used), h.id,
+        sure = any(h.relevance is not None for h in self.hits)
+        headers = ["", *(["relevance"] if sure else []), "score", *used, "id", *(["who"] if who else []), "from", "memory"]
+        return headers, [[h.rank, *([_percent(h.relevance)] if sure else []), f"{h.score:.3g}",
+                          *(f"{by_column(h.parts).get(c, 0):.3g}" for c in used), h.id,
                           *([h.memory.speaker or h.memory.role or ""] if who else []),
                           f"{h.memory.valid_from:%Y-%m-%d}", clip(h.passage.text, width)] for h in self.hits]
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        shown = text_table(headers, rows) if rows else f"{nothing_found(self.source)} for {clip(self.query)!r}"
+        shown = text_table(headers, rows) if rows else f"{nothing_found(self.source)} for {clip(self.query)!r}{self._why}"
         return f"{shown}\nranker {self.ranked_by}" if self.ranked_by else shown
+
+    @property
+    def _why(self) -> str:
+        if self.refused is None:
+            return ""
+        return f": the best memory answers it with a probability of {self.refused:.0%} only (min_score=0 shows it)"
 
     def _repr_html_(self) -> str:
         where = {"index": "", "building": f": {_BUILDING}"}.get(self.source, f", from {self.source.replace('_', ' ')}")
         learned = f"; ranker {self.ranked_by}" if self.ranked_by else ""
-        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”{where}{learned}")
+        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”{where}{learned}{self._why}")
 
     def trace(self) -> "Trace":
         "Return where each hit came from: the layer that answered, and the links that were walked."

@@ -119,14 +119,15 @@ def filter_arguments(status: tuple[str, ...] = (),  # each --status, 'any' perha
 @click.option("--slot", help="Say which hits lie near this anchor, and move it: A, B, C, or auto.")
 @click.option("--radius", type=int, help="Links to walk from the anchor; 0: the anchor alone. Default: by its use.")
 @click.option("--no-fallback", is_flag=True, help="Only what is near the anchor.")
+@click.option("--min-score", type=float, help="Least relevance, 0 to 1. Default: nothing if the best is below the floor.")
 @click.option("--trace", is_flag=True, help="Show which layer gave each, and by which way.")
 @filter_options
 @with_memory()
 @json_option
-def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: int | None, no_fallback: bool, trace: bool,
-           as_json: bool, **filters: Any) -> None:
+def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: int | None, no_fallback: bool, min_score: float | None,
+           trace: bool, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best."
-    hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, **filter_arguments(**filters))
+    hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, min_score=min_score, **filter_arguments(**filters))
     print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace() if trace else hits))
     if hits.source != "index" and hits.filters.as_of is None:
         found = "Found by full text alone" if hits.source == "full text" else "Nothing was looked for"

@@ -123,7 +123,8 @@ def search_routes(service: Service,  # memories, metrics and spans
                               "Leave out slot.")
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.search", slot=body.slot or "") as span:
             begun = time.perf_counter()
-            hits = memory.search(body.q, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback, **body.filters.given())
+            hits = memory.search(body.q, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback,
+                                 min_score=body.min_score, **body.filters.given())
             seconds = time.perf_counter() - begun
             if span is not None:
                 span.set_attributes({"rlm.hits": len(hits), "rlm.layer": layer_of(hits)})

@@ -108,6 +108,7 @@ class SearchBody(RequestModel):
     slot: Literal["A", "B", "C", "auto"] | None = Field(default=None, description="Search near this anchor; auto: the one that fits best")
     radius: int | None = Field(default=None, ge=0, le=3, description="How many links from the anchor; 0: the anchor itself")
     fallback: bool = Field(default=True, description="Answer from the whole store, and say what of it is near; false: only what is near")
+    min_score: float | None = Field(default=None, ge=0, le=1, description="Least relevance; none: nothing if the best is below the floor")
 
     @model_validator(mode="after")
     def _consistent(self) -> "SearchBody":
@@ -193,6 +194,7 @@ class HitOut(BaseModel):
     "A memory that was found, and why."
 
     rank: int  # 1 is best
+    relevance: float | None = None  # probability that it answers the question; none: not known
     score: float  # the sum of the parts
     parts: dict[str, float]  # column, cue or similarity → its share of the score
     terms: dict[str, float]  # word of the question → its share
