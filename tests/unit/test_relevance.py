@@ -1,12 +1,15 @@
 "A search says how likely its hits answer, returns nothing when the best is unlikely, and cuts where it is told to."
 import pytest
 
-from rlm import InvalidInput, Memory
+from rlm import Memory
+from rlm.core.errors import InvalidInput
 from rlm.search.embedding.base import choose_embedder
 from rlm.search.relevance import BY_WORDS, FLOOR, WITH_E5
 
-FACTS = {"en": ["I am allergic to peanuts.", "The dentist is on 12 March at 8:40.", "I moved to Busan in May.", "The spare key is with Mrs. Okafor."],
-         "ko": ["나는 땅콩 알레르기가 있어.", "치과 예약은 3월 12일 8시 40분이야.", "5월에 부산으로 이사했어.", "여벌 열쇠는 옆집 아주머니가 갖고 있어."]}
+FACTS = {"en": ["I am allergic to peanuts.", "The dentist is on 12 March at 8:40.", "I moved to Busan in May.",
+                "The spare key is with Mrs. Okafor."],
+         "ko": ["나는 땅콩 알레르기가 있어.", "치과 예약은 3월 12일 8시 40분이야.", "5월에 부산으로 이사했어.",
+                "여벌 열쇠는 옆집 아주머니가 갖고 있어."]}
 ASKED = {"en": "When is the dentist?", "ko": "치과 예약은 언제야?"}
 FOREIGN = {"en": "zebra quantum", "ko": "얼룩말 양자역학"}
 
@@ -40,9 +43,9 @@ def test_an_answer_is_likely_and_what_was_never_said_is_not_answered(language: s
 
 def test_a_least_relevance_cuts_each_hit(e5: object) -> None:
     with filled("en", e5) as memory:
-        everything = memory.search("When is the dentist?", min_score=0)
+        everything = memory.search("Is the dentist where the key is?", min_score=0)
         assert len(everything) > 1
-        some = memory.search("When is the dentist?", min_score=0.3)
+        some = memory.search("Is the dentist where the key is?", min_score=0.3)
         assert [h.id for h in some] == [h.id for h in everything if h.relevance >= 0.3] and len(some) < len(everything)
         assert len(memory.search("When is the dentist?", min_score=1)) == 0
 
