@@ -251,19 +251,17 @@ def from_file(path: Path,           # a YAML file
     return {key.lower(): value for key, value in (found or {}).items()}
 
 # %% ../../nbs/10_core/11_settings.ipynb #05870b66
+_VARIABLES: Mapping[str, str] = {variable: name for name, meta in KNOWN.items()  # variable → setting; of two that are set the later counts
+                                 for variable in (meta["also"], f"RLM_{name.upper()}") if variable}
+
+
 def from_environment(environment: Mapping[str, str],   # variable → text
                      ) -> dict[str, tuple[str, str]]:  # setting → text, and the variable it came from
     "Settings in environment variables. A near miss such as RLM_DB_PAHT is an error."
-    found: dict[str, tuple[str, str]] = {}
-    for name, meta in KNOWN.items():
-        for variable in (meta["also"], f"RLM_{name.upper()}"):
-            if environment.get(variable):
-                found[name] = (environment[variable], variable)
-    variables = ["RLM_CONFIG", *(f"RLM_{name.upper()}" for name in KNOWN),
-                 *(meta["also"] for meta in KNOWN.values() if meta["also"])]
-    ours = (v for v in environment if v.startswith(("RLM_", "AIMEMORY_")) and v not in variables)
-    for variable in ours:
-        if near := difflib.get_close_matches(variable, variables, 1, 0.85):
+    there = dict.fromkeys(environment)  # one look at each variable: to ask for one that is not there takes longer
+    found = {name: (text, variable) for variable, name in _VARIABLES.items() if variable in there and (text := environment[variable])}
+    for variable in (v for v in there if v.startswith(("RLM_", "AIMEMORY_")) and v != "RLM_CONFIG" and v not in _VARIABLES):
+        if near := difflib.get_close_matches(variable, ["RLM_CONFIG", *_VARIABLES], 1, 0.85):
             raise SettingsError(f"The environment variable {variable} is no setting.", f"Did you mean {near[0]}?")
     return found
 
