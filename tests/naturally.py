@@ -80,6 +80,6 @@ def marked(asked: Asked, value: Any, answer: str, refused: bool, context: Ontolo
         return "right" if str(value) == str(gold) else "wrong"
     if asked.kind == "L":
         said_text = _plain(answer)
-        return "right" if all(_plain(g.removesuffix("…"))[:200] in said_text for g in gold) else "wrong"
+        return "right" if all(_plain(g.strip("<>").split("…")[0])[:200] in said_text for g in gold) else "wrong"
     given = value if isinstance(value, list) else [value]
     return "right" if {_iri(context, str(v)) for v in given} == {_iri(context, g) for g in gold} else "wrong"

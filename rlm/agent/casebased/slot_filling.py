@@ -173,7 +173,7 @@ def link_entities(question: str,    # as it was asked
     "What the question names, by what was found."
     mentions = mentions_in(question)
     asking = [span for spans in match_intents(question).values() for span in spans]
-    links = link(mentions, read_found(observation, mentions), asking)
+    links = link(mentions, read_found(observation, mentions), asking, question)
     missing = [m for m in unlinked(mentions, links, asking) if m.form == "quoted" or re.sub("['’]s$", "", m.text.lower()) not in own]
     lost = [m for m in missing if m.form != "capital" or not set(tokens(m.text)) <= EMPTY]
     return QuestionEntities(question, tuple(links), tuple(lost), unlinked_modifiers(question, links, asking))

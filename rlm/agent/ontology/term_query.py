@@ -110,7 +110,7 @@ class TermQueryTools:
             return sorted(self.index.hierarchies.of(iri)[1].descendants(iri, 1 if direct else None))
         chosen = check_choice(kind, KINDS, "kind") or "class"
         if chosen == "term":
-            return sorted({t for k, terms in kinds.by_kind.items() if k not in ("ontology", "term", "datatype") for t in terms})
+            return [t for t in kinds.terms if not t.startswith((OWL, RDF, RDFS)) and kinds.of(t) != ("ontology",)]
         own = kinds.properties if chosen == "property" else kinds.by_kind[chosen]
         return [t for t in own if not t.startswith((OWL, RDF, RDFS))]
 

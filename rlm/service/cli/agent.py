@@ -1,8 +1,8 @@
 """Commands `rlm-agent run` and `show`: one question about an ontology, and what a run did.
 
 Made to be called by programs: what is printed with `--json` is stable, everything else goes to the standard error,
-and the exit code says how it went: 0 for an answer (which may be that it does not know), 3 when a limit ended the
-run, 1 when something was wrong with the question, a file, a key or a server, 2 when the command was typed wrongly.
+and the exit code says how it went: 0 for an answer, 3 when it does not know or a limit ended the run,
+1 when something was wrong with the question, a file, a key or a server, 2 when the command was typed wrongly.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version
 
 
-NOT_CONVERGED = 3  # exit code of a run that a limit ended
+NOT_CONVERGED = 3  # exit code of a run that a limit ended, or that found no answer
 
 
 def read_budget(parts: tuple[str, ...],  # amounts such as `0.50` (dollars), `20000t` (tokens), `60s` (seconds)
@@ -63,7 +63,7 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
                 namespace: str | None, config: Path | None, as_json: bool) -> None:
     """Answer one question about an ontology.
 
-    The exit code is 0 for an answer, 3 when a limit ended the run, 1 or 2 for a mistake."""
+    The exit code is 0 for an answer, 3 when it does not know or a limit ended the run, 1 or 2 for a mistake."""
     found = run(query, ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
                 ontology_name=ontology_name, limits=read_budget(budget, max_iterations), namespace=namespace, config=config)
     if as_json:
@@ -71,7 +71,7 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
     else:
         click.echo(found.answer)
         click.echo(f"{found.learned.trajectory.ending}, log: {found['log_path'] or 'none'}", err=True)
-    ctx.exit(0 if found.converged else NOT_CONVERGED)
+    ctx.exit(0 if found.converged and not found.abstained else NOT_CONVERGED)
 
 
 @main.command("show", epilog=example("rlm-agent show logs/rlm_example.jsonl", "rlm-agent show logs/rlm_example.jsonl --json"))

@@ -1,0 +1,51 @@
+"Questions as people ask them in Protégé, OLS and schema.org, over ontologies that the packs have never seen."
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from naturally import marked, ontology_path, questions
+
+from rlm.agent.learning.pipeline import Task, rlm_run_with_memory
+from rlm.agent.memory.packs import ensure_packs
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.models import open_model
+from rlm.agent.ontology import setup_ontology_context
+from rlm.agent.runner import RunResult, setting_for
+from rlm.core.settings import load_settings
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
+
+
+def answered(ontology: str, texts: list[str]) -> list[RunResult]:
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    ensure_packs(backend, ontology)
+    setting = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, False, None, {})
+    with setup_ontology_context(ontology_path(ontology) or ontology) as context:
+        return [RunResult(rlm_run_with_memory(Task(text), backend, setting, context)) for text in texts]
+
+
+@pytest.mark.parametrize("ontology", ["bakery", "seedling", "market"])
+def test_most_are_answered_and_hardly_one_wrongly(ontology: str) -> None:
+    asked = [a for a in questions("asked_naturally_dev") if a.ontology == ontology]
+    found, marks = answered(ontology, [a.text for a in asked]), Counter[str]()
+    with setup_ontology_context(ontology_path(ontology) or ontology) as context:
+        for a, r in zip(asked, found, strict=True):
+            value = r.learned.trajectory.as_dict(sys.maxsize)["value"]
+            marks[marked(a, value, r.answer, r.abstained or not r.converged, context)] += 1
+    assert marks["right"] >= 0.55 * len(asked) and marks["wrong"] <= 0.1 * len(asked), marks
+
+
+@pytest.mark.parametrize("text", [
+    "Which breads are sold by more than two shops?", "Who never worked at a bakery?", "Which breads are not eaten at night?",
+    "Why is sourdough sour?", "어느 빵이 가장 맛있어?", "빵집이 아닌 곳에서 파는 빵은?"])
+def test_what_nothing_accounts_for_is_refused_with_what_is_near(text: str) -> None:
+    result = answered("bakery", [text])[0]
+    assert result.abstained and result["abstained"] is True and result.answer.startswith("I do not know")
+
+
+def test_the_sets_are_two_halves() -> None:
+    dev, held = questions("asked_naturally_dev"), questions("asked_naturally_held")
+    assert len(dev) >= 100 <= len(held) and not {a.text for a in dev} & {a.text for a in held}
+    assert all(ontology_path(a.ontology) is None or Path(ontology_path(a.ontology) or "").name for a in (*dev, *held))
