@@ -82,7 +82,10 @@ class TermSet:
     rest: str = ""  # what no phrase accounts for
     conditions: int = 0  # phrases that a plain list does not have
 
-    def add(self, name: str, value: object) -> bool:
+    def add(self,
+            name: str,      # argument of `find_terms`
+            value: object,  # its value
+            ) -> bool:
         "Take a condition; tells whether it agrees with those that are there."
         if name in ("lacks", "has", "exclude"):
             held = self.arguments.setdefault(name, [])
