@@ -154,6 +154,7 @@ class Read(Protocol):
                subject: str | None = None,  # only those about this memory
                after: int = 0,              # only those with a higher number, to catch up from a position
                limit: int | None = None,    # how many at most; None: all
+               kinds: Sequence[str] = (),   # only of these kinds; empty: of all
                ) -> list[Event]:
         "Return events in order."
 

@@ -16,7 +16,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from click.testing import CliRunner
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, ElicitResult
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
@@ -26,6 +26,7 @@ from rlm.service.mcp.mcp_server import TOOLS, memory_server
 from rlm.service.mcp.schemas import CAUTION
 from rlm.service.mcp.sources import LocalMemory
 from rlm.service.mcp.tools import MemoryTools
+from rlm.service.proposals import dismiss_proposal, open_proposals
 from rlm.service.results import memory_dict
 
 RLM = Path(sys.executable).with_name("rlm")
@@ -69,7 +70,8 @@ def process(path: Path, *words: str) -> StdioServerParameters:
     return StdioServerParameters(command=str(RLM), args=["mcp", "--db", str(path), *words], env=env)
 
 
-READING = ["memory_search", "memory_get_related", "memory_stats", "memory_history", "rule_apply"]
+READING = ["auto_search", "memory_search", "memory_get_related", "memory_stats", "memory_history", "rule_apply", "memory_review",
+           "policy_decide", "policy_status"]
 
 
 # ---------------------------------------------------------------- what each tool does
@@ -123,7 +125,8 @@ def test_every_tool_is_described_for_a_model(memory: Memory) -> None:
             assert set(example) <= set(tool.input_schema["properties"]) and set(tool.input_schema.get("required", ())) <= set(example)
             assert all(p.get("description") for p in tool.input_schema["properties"].values()), tool.name
             assert tool.output_schema and tool.annotations and tool.annotations.open_world_hint is False
-        assert {t.name for t in tools if t.annotations and t.annotations.destructive_hint} == {"memory_delete"}
+        assert {t.name for t in tools if t.annotations and t.annotations.destructive_hint} == {
+            "memory_delete", "memory_reject"}
         assert "Save (memory_save)" in (client.instructions or "")
     in_memory(memory, session)
 
@@ -226,6 +229,73 @@ def test_a_long_call_tells_how_far_it_is(memory: Memory, monkeypatch: pytest.Mon
         await client.call_tool("agent_ask", {"question": "How many?", "ontology": "prov"}, progress_callback=seen)
         assert len(ticks) >= 2 and set(ticks) == {60.0}
     in_memory(memory, session)
+
+
+@pytest.mark.parametrize(("known", "turn"), [("I am allergic to peanuts.", "Can I eat peanut cookies?"),
+                                             ("나는 땅콩 알레르기가 있어", "땅콩 과자 먹어도 돼?")])
+def test_a_turn_begins_with_what_belongs_to_it(memory: Memory, known: str, turn: str) -> None:
+    async def session(call: Call, client: Client) -> None:
+        assert (await call("auto_search", turn=turn)) == {"context": "", "tokens": 0, "memories": [], "left_out": []}
+        wanted = (await call("memory_save", text=known))["memory"]["id"]
+        await call("memory_save", text="The train to Busan leaves at nine.")
+        name = (await call("memory_save", text="My name is Mina.", pinned=True))["memory"]["id"]
+        block = await call("auto_search", turn=turn, tokens=300)
+        assert block["memories"][0] == name and wanted in block["memories"]
+        assert known in block["context"] and block["tokens"] <= 300
+        profile = json.loads((await client.read_resource("memory://profile")).contents[0].text)  # type: ignore[union-attr]
+        assert [m["id"] for m in profile] == [name]
+    in_memory(memory, session)
+
+
+def test_the_policy_decides_and_says_why(memory: Memory) -> None:
+    async def session(call: Call, _client: Client) -> None:
+        for turn, action in [("My name is Mina and I live in Busan.", "SAVE"), ("나는 부산에 살아", "SAVE"), ("ok thanks", "SKIP")]:
+            decided = await call("policy_decide", turn=turn)
+            assert decided["action"] == action and decided["reason"] and 0 <= decided["importance"] <= 1
+        state = await call("policy_status")
+        assert (state["updates"], state["learned"], state["rejections"]) == (0, False, 0)
+        memory.companion.learn(memory.companion.decide("나는 부산에 살아"), 1.0)
+        assert (await call("policy_status"))["updates"] == 1
+    in_memory(memory, session)
+
+
+def test_a_rejection_that_a_model_asks_for_waits_for_a_person(memory: Memory) -> None:
+    "A client that cannot ask: the memory stands, and the proposal waits, until it is decided."
+    wrong, other = memory.write("I work at Hanbit as a nurse.").id, memory.write("I live in Busan.").id
+
+    async def session(call: Call, _client: Client) -> None:
+        for id in (wrong, other):
+            answer = await call("memory_reject", id=id, reason="That was never true.")
+            assert answer["status"] == "proposed" and "rlm review" in answer["note"]
+        assert [w["memory"]["id"] for w in (await call("memory_review"))["waiting"]] == [wrong, other]
+        assert memory.get(wrong).text and not memory.companion.rejections(), "nothing is rejected by it"
+        assert isinstance(await call("memory_reject", id="nobody"), str)
+        dismiss_proposal(memory, other)
+        memory.companion.reject(wrong)
+        assert (await call("memory_review"))["waiting"] == [] and (await call("memory_review"))["rejected"] == 1
+        assert "rejected" in await call("memory_save", text="I work at Hanbit as a nurse.")
+        assert "note" in await call("memory_save", text="I live in Busan."), "the other one is still known"
+    in_memory(memory, session)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(("action", "content", "status"), [
+    ("accept", {"reject": True}, "rejected"), ("accept", {"reject": False}, "stands"), ("decline", None, "stands"),
+    ("cancel", None, "proposed")])
+def test_a_client_that_can_ask_asks_the_person(memory: Memory, mode: str, action: Any, content: Any, status: str) -> None:
+    wrong, asked = memory.write("나는 한빛에서 간호사로 일해").id, list[str]()
+
+    async def person(_context: Any, question: Any) -> ElicitResult:
+        asked.append(question.message)
+        return ElicitResult(action=action, content=content)
+
+    async def session(call: Call, _client: Client) -> None:
+        assert (await call("memory_reject", id=wrong, reason="간호사였던 적 없어"))["status"] == status
+    in_memory(memory, session, mode=mode, elicitation_callback=person)
+    assert len(asked) == 1 and "한빛" in asked[0]
+    assert [r.actor for r in memory.companion.rejections()] == (["human"] if status == "rejected" else [])
+    assert [p.memory.id for p in open_proposals(memory)] == ([wrong] if status == "proposed" else [])
+    assert (memory.stats()["memories"] == 0) == (status == "rejected")
 
 
 # ---------------------------------------------------------------- what is refused, and how

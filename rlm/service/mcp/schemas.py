@@ -38,6 +38,9 @@ Facts = Annotated[dict[str, bool | float | str | None], Field(description="The s
 RuleTags = Annotated[Sequence[str], Field(description="Only rules with all of these keywords; leave it out for all rules.")]
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="One question about the ontology, in any language.")]
 Ontology = Annotated[str, Field(description="Name of an ontology that comes with the package: prov, skos, time, sosa, ssn, org or rlm.")]
+Turn = Annotated[str, Field(min_length=1, max_length=10_000, description="The person's message, as it was written.")]
+TurnTokens = Annotated[int, Field(ge=50, le=8000, description="Tokens that the block may cost, all of it.")]
+Reason = Annotated[str, Field(max_length=1000, description="Why it is wrong, in the words of the person.")]
 Pin = Annotated[bool, Field(description="True: never forgotten. For what must hold in every conversation, such as an allergy.")]
 
 SHOWN = ("id", "text", "kind", "title", "summary", "formal", "category", "tags", "status", "pinned", "immutable", "version", "speaker",
@@ -194,6 +197,62 @@ class AskAnswer(TypedDict):
     iterations: int
     run_id: str
     reason: str
+
+
+class ContextAnswer(TypedDict):
+    "A block of what is remembered, for one turn."
+
+    context: Annotated[str, Field(description="Dated lines, each with the id of its memory; empty if nothing is known.")]
+    tokens: int
+    memories: Annotated[list[str], Field(description="Ids of the memories in the block.")]
+    left_out: Annotated[list[str], Field(description="Ids of found memories for which there was no room.")]
+
+
+class PolicyAnswer(TypedDict):
+    "What the policy decides about a message, and why."
+
+    action: Annotated[str, Field(description="SAVE, RETRIEVE or SKIP.")]
+    save: bool
+    retrieve: bool
+    phase: Annotated[str, Field(description="What decided: rule, bandit or trial.")]
+    reason: str
+    importance: Annotated[float, Field(description="How much the message holds, in [0, 1].")]
+    signs: Annotated[list[str], Field(description="What it holds: personal, preference, technical, emotion, keywords.")]
+
+
+class StatusAnswer(TypedDict):
+    "The state of the policy that decides what is saved."
+
+    updates: Annotated[int, Field(description="Pieces of feedback that it has learned from.")]
+    learned: bool
+    epsilon: Annotated[float, Field(description="Share of middling messages that may be decided the other way, to learn from.")]
+    save_from: Annotated[float, Field(description="Importance from which a message is saved.")]
+    skip_up_to: Annotated[float, Field(description="Importance up to which a message is not saved.")]
+    rejections: Annotated[int, Field(description="Values that a person has rejected.")]
+
+
+class WaitingProposal(TypedDict):
+    "A memory that was proposed to be rejected."
+
+    memory: ToolMemory
+    reason: str
+    at: str
+
+
+class ReviewAnswer(TypedDict):
+    "What waits for a person's decision."
+
+    waiting: list[WaitingProposal]
+    rejected: Annotated[int, Field(description="Values that a person has rejected so far.")]
+    note: str
+
+
+class RejectAnswer(TypedDict):
+    "What became of a rejection that was asked for."
+
+    id: str
+    status: Annotated[str, Field(description="rejected, stands, or proposed: it waits for a person.")]
+    note: str
 
 
 def tool_memory(record: MemoryRecord,  # version of a memory

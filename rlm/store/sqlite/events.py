@@ -66,12 +66,15 @@ class EventLog:
              subject: str | None = None,  # only those about this memory
              after: int = 0,              # only those with a higher number, to catch up from a position
              limit: int | None = None,    # how many at most; None: all
+             kinds: Sequence[str] = (),   # only of these kinds; empty: of all
              ) -> list[Event]:
         "Return events in order. Raises `StoreCorrupt`."
         only = "" if subject is None else " AND subject = :subject"
+        only += f" AND kind IN ({', '.join(f':kind{n}' for n in range(len(kinds)))})" if kinds else ""
         sql = (f"SELECT at, kind, subject, namespace, detail_json, id FROM events "
                f"WHERE namespace = :namespace AND id > :after{only} ORDER BY id LIMIT :limit")
-        values = {"namespace": namespace, "subject": subject, "after": after, "limit": -1 if limit is None else limit}
+        values = {"namespace": namespace, "subject": subject, "after": after, "limit": -1 if limit is None else limit,
+                  **{f"kind{n}": kind for n, kind in enumerate(kinds)}}
         try:
             return [Event(from_iso(r[0]), r[1], r[2], r[3], json.loads(r[4]), r[5]) for r in self.db.query(sql, values)]
         except (ValueError, TypeError) as e:

@@ -170,9 +170,10 @@ class SQLiteStorage:
                subject: str | None = None,  # only those about this memory
                after: int = 0,              # only those with a higher number, to catch up from a position
                limit: int | None = None,    # how many at most; None: all
+               kinds: Sequence[str] = (),   # only of these kinds; empty: of all
                ) -> list[Event]:
         "Return events in order."
-        return self.event_log.read(namespace, subject, after, limit)
+        return self.event_log.read(namespace, subject, after, limit, kinds)
 
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event."

@@ -1,0 +1,135 @@
+"""The tools that decide and correct: what belongs into a conversation, what is worth saving, and what a person has rejected.
+
+A model cannot reject a memory by itself. The client asks the person, where it can; otherwise the rejection is a proposal that waits for
+`rlm review`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from anyio import to_thread
+from mcp.server.elicitation import AcceptedElicitation, DeclinedElicitation, ElicitationResult
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from pydantic import BaseModel, Field
+
+from rlm.companion.policy import SAVE_FROM, SKIP_UP_TO
+from rlm.core.text import clip
+
+from ..proposals import open_proposals, propose_rejection
+from .schemas import ContextAnswer, MemoryId, PolicyAnswer, Reason, RejectAnswer, ReviewAnswer, StatusAnswer, Turn, TurnTokens, tool_memory
+from .sources import MemorySource
+
+PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
+REJECTED = "The person confirmed: it is deleted, and will not be remembered again, however it is worded."
+STANDS = "The person declined: the memory stands as it is."
+
+
+class CompanionTools:
+    "The tools over the companion of whoever calls. Each method is one tool; threads may call them at once."
+
+    def __init__(self,
+                 source: MemorySource,  # gives the caller's memory
+                 ) -> None:
+        self.source = source
+
+    def auto_search(self,
+                    turn: Turn,                # what the person said
+                    tokens: TurnTokens = 1024,  # what the block may cost
+                    ) -> ContextAnswer:
+        """Return what is remembered that belongs to the person's message: a block of dated lines within a budget of tokens.
+
+        Use it at the beginning of each turn, with the person's message as it is, before you answer. Pinned memories come first, then what
+        answers the message, as whole as there is room.
+        Do not use it to look for one particular thing: memory_search returns ids and scores. An empty block means that nothing is known.
+        Example: {"turn": "What should I cook for Mina tonight?"}"""
+        with self.source.use("read") as memory:
+            block = memory.context(turn, tokens)
+        return {"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used], "left_out": list(block.left_out)}
+
+    def policy_decide(self,
+                      turn: Turn,  # what the person said
+                      ) -> PolicyAnswer:
+        """Say whether a message is worth saving and whether memories should be looked up for it, and why. It changes nothing.
+
+        Use it when you are unsure whether to save something, or when the person asks why you did or did not remember it.
+        Do not use it before every save: when they ask you to remember something, or state a fact about themselves, just save it.
+        Example: {"turn": "I moved to Busan last week."}"""
+        with self.source.use("read") as memory:
+            found = memory.companion.decide(turn)
+        return {"action": found.action, "save": found.save, "retrieve": found.retrieve, "phase": found.phase, "reason": found.reason,
+                "importance": round(found.importance.score, 3), "signs": sorted(found.importance.parts)}
+
+    def policy_status(self) -> StatusAnswer:
+        """Show the state of the policy that decides what is worth saving: what it has learned from feedback, and its thresholds.
+
+        Use it when the person asks how you decide what to remember.
+        Do not use it to decide about one message: that is policy_decide.
+        Example: {}"""
+        with self.source.use("read") as memory:
+            policy = memory.companion.policy()
+            return {"updates": policy.bandit.updates, "learned": policy.bandit.updates > 0, "epsilon": policy.epsilon,
+                    "save_from": SAVE_FROM, "skip_up_to": SKIP_UP_TO, "rejections": len(memory.companion.rejections())}
+
+    def memory_review(self) -> ReviewAnswer:
+        """List the corrections that wait for a person: memories that were proposed to be rejected, and why.
+
+        Use it when the person asks what is waiting for their decision, or whether something wrong was noted. Show them the command that
+        decides; you cannot decide for them.
+        Example: {}"""
+        with self.source.use("read") as memory:
+            waiting: Any = [{"memory": tool_memory(p.memory), "reason": p.reason, "at": p.as_dict()["at"]} for p in open_proposals(memory)]
+            rejected = len(memory.companion.rejections())
+        return {"waiting": waiting, "rejected": rejected, "note": "A person rejects one with: rlm review reject ID. Until then it stands."}
+
+
+class Confirmation(BaseModel):
+    "What a person is asked before a memory is rejected."
+
+    reject: bool = Field(title="Reject it", description="Yes: delete it and never remember it again. No: it stands.")
+
+
+def can_ask(ctx: "Context[Any, Any]",  # context of a request
+            ) -> bool:
+    "Return whether the client can ask its person something."
+    known = ctx.client_capabilities.elicitation if ctx.client_capabilities is not None else None
+    return known is not None and (known.form is not None or known.url is None)
+
+
+def reject_tool(source: MemorySource,  # gives the caller's memory
+                ) -> Callable[..., Awaitable[RejectAnswer]]:
+    "Return the tool `memory_reject`."
+    def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Confirmation] | Confirmation | None:
+        with source.use("write") as memory:
+            record = memory.get(id)
+        if not can_ask(ctx):
+            return None
+        return Elicit(f"Should “{clip(record.text, 200)}” ({record.id}) be deleted, and never be remembered again?", Confirmation)
+
+    def propose(id: str, reason: str) -> RejectAnswer:
+        with source.use("write") as memory:
+            propose_rejection(memory, id, reason, source.actor())
+        return {"id": id, "status": "proposed", "note": PROPOSED}
+
+    def reject(id: str, reason: str) -> RejectAnswer:
+        with source.use("write") as memory:
+            memory.companion.reject(id, reason=reason or None, actor="human")
+        return {"id": id, "status": "rejected", "note": REJECTED}
+
+    async def memory_reject(id: MemoryId, answer: Annotated[ElicitationResult[Confirmation], Resolve(ask)],
+                            reason: Reason = "") -> RejectAnswer:
+        """Ask that a memory be rejected as wrong: the person is asked, and what they reject is deleted and never remembered again.
+
+        Use it when the person says that something you remember was never true ("I never lived in Seoul"), after you have searched for
+        its id. Give their words as the reason.
+        Do not use it for what was true once and has changed (memory_save), for a wrong wording (memory_update), or because you doubt
+        something yourself.
+        Example: {"id": "3066901354f1", "reason": "I have never lived in Seoul."}"""
+        if isinstance(answer, AcceptedElicitation) and answer.data is not None:
+            if answer.data.reject:
+                return await to_thread.run_sync(reject, id, reason)
+            return {"id": id, "status": "stands", "note": STANDS}
+        if isinstance(answer, DeclinedElicitation):
+            return {"id": id, "status": "stands", "note": STANDS}
+        return await to_thread.run_sync(propose, id, reason)
+    return memory_reject
