@@ -6,7 +6,7 @@
 __all__ = ['MemoryFacts', 'speaker_of', 'facts_of', 'same_value', 'ends', 'Retirement', 'FactKeeper']
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #6b44c2b9
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -119,6 +119,16 @@ class FactKeeper:
             own.append(replace(fact, seq=record.seq, valid_to=end))
         self.facts.put(record.seq, record.namespace, own)
         return self._retire(tx, touched, record, now)
+
+    def keep_all(self,
+                 tx: Write,                        # the transaction in which the memories were stored
+                 records: Iterable[MemoryRecord],  # they, with their numbers, in any order
+                 now: datetime,                    # recorded time
+                 ) -> None:
+        "Read and keep the facts of memories that came by another way than a write, the oldest first."
+        for record in sorted(records, key=lambda r: (r.valid_from, r.seq)):
+            if record.session is None:
+                self.keep(tx, record, facts_of(record), now)
 
     def _related(self, record: MemoryRecord, fact: Fact, instead: Sequence[str]) -> list[Fact]:
         "The current facts of other memories that a fact may end, or be ended by."

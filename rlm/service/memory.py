@@ -16,6 +16,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
+from ..companion.rejection import rejection_of
+from ..companion.supersession import FactKeeper
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, StoreError
 from ..core.settings import Settings
@@ -36,10 +38,11 @@ from .searcher import MemorySearcher, RecallSearcher, anchor_manager, refuse_lea
 from .writer import MemoryWriter, read_placement
 from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService
+from ..store.protocols import Write
 from ..store.records import Edge, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
 from ..store.transfer.export import export_file
-from ..store.transfer.importer import ImportReport, import_file
+from ..store.transfer.importer import ImportReport, import_file, import_lines
 
 if TYPE_CHECKING:  # loaded when they are first asked for
     from rlm.service.companion import Companion
@@ -66,9 +69,31 @@ class MemoryAdmin:
                 ) -> ImportReport:
         "Read an export into the store, all or nothing, and embed what came without vectors. Raises `InvalidInput`, `StoreError`."
         settings = self.ctx.settings
-        report = import_file(self.storage, path, self.ctx.namespace, settings.secrets, formal_checker(settings.max_text_chars))
+        report = import_file(self.storage, path, self.ctx.namespace, settings.secrets, formal_checker(settings.max_text_chars),
+                             self._refuse, self._keep)
         self.ctx.embeddings.embed_missing(self.ctx.namespace, self.ctx.clock)
         return report
+
+    def import_lines(self,
+                     lines: Iterable[str],     # lines of an export
+                     only: str | None = None,  # read rows of this namespace, and leave out those of others; None: of all
+                     ) -> ImportReport:
+        "Read an export of several namespaces into the store, all or nothing, and embed what came without vectors. Raises `InvalidInput`."
+        settings = self.ctx.settings
+        report = import_lines(self.storage, lines, secrets=settings.secrets, check=formal_checker(settings.max_text_chars), only=only,
+                              refuse=self._refuse, keep=self._keep)
+        for name in self.storage.memories.namespaces() if only is None else [only]:
+            self.ctx.embeddings.embed_missing(name, self.ctx.clock)
+        return report
+
+    def _refuse(self, record: MemoryRecord) -> str:
+        "Why a memory must not come in: what it states was rejected here. Empty: it may."
+        return rejection_of(record, self.storage.rejections)
+
+    def _keep(self, tx: Write, records: Sequence[MemoryRecord]) -> None:
+        "Read what imported memories state, and end what they contradict."
+        if self.ctx.settings.supersede == "on":
+            FactKeeper(self.storage.facts, self.storage.memories).keep_all(tx, records, self.ctx.clock.now())
 
     def backup(self,
                path: "str | Path",  # a file that does not exist yet

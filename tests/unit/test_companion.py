@@ -268,6 +268,41 @@ def test_a_superseded_memory_that_states_it_goes_too(memory: Memory, clock: Manu
     assert memory.list(10)[:] == () and memory.context("live Oslo Busan").text == ""
 
 
+@pytest.mark.parametrize(("wrong", "same", "neighbour"), [
+    ("I live in Oslo.", "My address is OSLO.", "I live in Bergen."), ("나는 대구에 살아.", "대구로 이사했어.", "나는 부산에 살아.")])
+def test_an_import_leaves_out_what_was_rejected_here_and_names_it(
+        memory: Memory, clock: ManualClock, tmp_path: Path, wrong: str, same: str, neighbour: str) -> None:
+    with Memory(tmp_path / "other.db", embedder="none", clock=clock) as other:
+        other.write("The boat is red.", id="boat")
+        other.write(same, id="same", valid_from="2025-01-01")
+        other.write(neighbour, id="neighbour", valid_from="2025-06-01")
+        other.namespace("second").write(wrong, id="elsewhere")
+        other.admin.export(tmp_path / "one.jsonl")
+    assert memory.namespace("copy").list(10)[:] == ()
+    rejection = memory.companion.reject(text=wrong, reason="never")
+    report = memory.admin.import_(tmp_path / "one.jsonl")
+    assert report.added == 2 and list(report.refused) == ["same"] and "rejected by human" in report.refused["same"]
+    assert {r.id for r in memory.list(10)} == {"boat", "neighbour"} and memory.backend.check() == []
+    memory.companion.lift(rejection.id)
+    assert memory.admin.import_(tmp_path / "one.jsonl").added == 1 and memory.get("same").valid_to is not None  # the control
+
+
+def test_what_comes_in_is_read_as_a_write_is(memory: Memory, clock: ManualClock, tmp_path: Path) -> None:
+    with Memory(tmp_path / "other.db", embedder="none", clock=clock, supersede="off") as other:
+        other.write("I live in Oslo.", id="oslo", valid_from="2025-01-01")
+        other.write("I work at Acme.", id="acme", valid_from="2025-06-01")
+        other.write("It rains.", id="rain")
+        other.admin.export(tmp_path / "one.jsonl")
+    memory.write("I live in Busan.", id="busan", valid_from="2025-02-01")
+    memory.write("I work at Kakao.", id="kakao", valid_from="2025-02-01")
+    memory.admin.import_lines((tmp_path / "one.jsonl").read_text(encoding="utf-8").splitlines())
+    assert [memory.get(i).valid_to is None for i in ("oslo", "busan", "acme", "kakao", "rain")] == [False, True, True, False, True]
+    assert {id for id, _ in memory.context("live work Oslo Busan Acme Kakao").used} == {"busan", "acme"}
+    clock.advance(days=1)
+    memory.write("I moved to Daegu.")
+    assert memory.get("busan").valid_to is not None and memory.backend.check() == []
+
+
 def test_rejecting_twice_is_rejecting_once_and_a_wrong_call_is_an_error(memory: Memory) -> None:
     first = memory.companion.reject(text="I live in Oslo.")
     assert memory.companion.reject(text="i live in OSLO").id == first.id and len(memory.companion.rejections()) == 1

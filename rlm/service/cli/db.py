@@ -15,10 +15,8 @@ from rlm.service.cli.common import (Group, example, json_option, one_namespace, 
                                     report_export, report_import, write_export,
                                     refuse_namespace, store_options, with_memory)
 from rlm.service.memory import Memory
-from rlm.service.input_parsing import formal_checker
 from rlm.store.sqlite.database import examine, restore
 from rlm.store.transfer.export import export_lines
-from rlm.store.transfer.importer import import_lines
 
 
 @click.group("db", cls=Group)
@@ -99,11 +97,7 @@ def export_(memory: Memory, target: str, only: str | None, named: str | None, as
 def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -> None:
     """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. With -n only that namespace is read, and
     what the file has of others is left out. Exit code 1 if memories were refused."""
-    checked = formal_checker(memory.settings.max_text_chars)
-    report = import_lines(memory.backend, source, secrets=memory.settings.secrets, check=checked, only=named)
-    given = memory.backend.memories.namespaces() if named is None else [named]
-    for name in given:  # what came without vectors of this store's model gets them
-        memory.embeddings.embed_missing(name, memory.clock)
+    report = memory.admin.import_lines(source, named)
     told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused), "rows": dict(report.rows),
             "left_out": report.left_out}
     line = f"{report.added:,} added, {report.unchanged:,} unchanged, {len(report.refused):,} refused."

@@ -1,0 +1,89 @@
+"""Commands over what a prompt is given, and over what a person corrects: `rlm context` and `rlm review`."""
+
+import click
+
+from rlm.core.clock import to_iso
+from rlm.core.errors import InvalidInput
+from rlm.service.cli.common import Group, example, json_option, print_json, print_table, with_memory
+from rlm.service.memory import Memory
+from rlm.store.sqlite.rejections import Rejection
+
+
+@click.command("context", epilog=example('rlm context "is it green tea?"', 'rlm context "치과는 언제 가?" --tokens 200 --json'))
+@click.argument("query")
+@click.option("--tokens", type=int, default=1024, show_default=True, help="What the block may cost, all of it.")
+@click.option("-k", type=int, default=20, show_default=True, help="How many memories compete for room, at most.")
+@with_memory()
+@json_option
+def context_command(memory: Memory, query: str, tokens: int, k: int, as_json: bool) -> None:
+    "Print a block for a prompt about QUERY: what is pinned, then what answers it, dated and attributed, within a budget of tokens."
+    block = memory.context(query, tokens, k)
+    if as_json:
+        print_json({"text": block.text, "tokens": block.tokens, "budget": block.budget, "used": [id for id, _ in block.used],
+                    "left_out": list(block.left_out)})
+    elif block.text:
+        click.echo(block.text)
+    else:
+        click.echo("Nothing fits into so few tokens." if block.left_out else "Nothing is known about it.", err=True)
+
+
+@click.group("review", cls=Group)
+def review_group() -> None:
+    "Correct for good: reject what is wrong, list what was rejected, and lift a rejection."
+
+
+def rejection_dict(rejection: Rejection,  # a rejection
+                   ) -> dict[str, str | None]:
+    "Return a rejection for JSON. It does not say what was rejected: the store has only its hash."
+    return {"id": rejection.id, "at": to_iso(rejection.created_at), "actor": rejection.actor, "reason": rejection.reason,
+            "memory_id": rejection.memory_id}
+
+
+@review_group.command(epilog=example('rlm review reject tea --reason "I never drank tea"', 'rlm review reject --text "I live in Oslo."',
+                                     'rlm review reject --relation residence --value Oslo',
+                                     'rlm review reject --relation "사는 곳" --value 오슬로'))
+@click.argument("id", required=False)
+@click.option("--text", help="Words that are wrong, instead of an ID.")
+@click.option("--subject", default="user", show_default=True, help="What the wrong fact is about.")
+@click.option("--relation", help="What it says of it: residence, employer, 사는 곳 …")
+@click.option("--value", help="The value that is wrong.")
+@click.option("--reason", help="Why, in your words. It is shown when the value is refused.")
+@with_memory()
+@json_option
+def reject(memory: Memory, id: str | None, text: str | None, subject: str, relation: str | None, value: str | None, reason: str | None,
+           as_json: bool) -> None:
+    "Refuse what the memory ID states from now on, however it is worded, and delete the memories that state it."
+    made = memory.companion.reject(id, text=text, subject=subject, relation=relation, value=value, reason=reason)
+    print_json(rejection_dict(made)) if as_json else click.echo(f"Rejected. To allow it again: rlm review lift {made.id}")
+
+
+@review_group.command(epilog=example("rlm review lift --memory tea"))
+@click.argument("id", required=False)
+@click.option("--memory", "rejected", help="The memory whose rejections are lifted, instead of the ID of one rejection.")
+@with_memory()
+@json_option
+def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) -> None:
+    "Allow again what the rejection ID refuses. A memory that was deleted for it comes back with `Memory.restore`."
+    if (id is None) == (rejected is None):
+        raise InvalidInput("A rejection is named by its id, or by its memory.", "Give the id that `rlm review list` shows, or --memory.")
+    chosen = [id] if id is not None else [r.id for r in memory.companion.rejections() if r.memory_id == rejected]
+    if not chosen:
+        raise InvalidInput(f"No rejection is of the memory {rejected!r}.", "See `rlm review list`.")
+    lifted = [memory.companion.lift(one) for one in chosen]
+    if as_json:
+        print_json([rejection_dict(r) for r in lifted])
+    else:
+        click.echo("\n".join(f"Lifted: {r.id}" for r in lifted))
+
+
+@review_group.command("list", epilog=example("rlm review list", "rlm review list --json"))
+@with_memory()
+@json_option
+def list_(memory: Memory, as_json: bool) -> None:
+    "List what was rejected: who, when and why. What it was is not stored, only its hash."
+    found = memory.companion.rejections()
+    if as_json:
+        print_json([rejection_dict(r) for r in found])
+    else:
+        print_table([(r.id, f"{r.created_at:%Y-%m-%d}", r.actor, r.memory_id or "", r.reason or "") for r in found],
+                    ["id", "on", "by", "memory", "reason"])
