@@ -8,7 +8,7 @@ __all__ = ['Row', 'Fit', 'Adjacency', 'merge_links', 'build_adjacency', 'replace
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #ec7459fc
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ _EMPTY_ROW: Row = (np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, n
 class Adjacency:
     "Hold the links of one namespace at one moment, as compressed sparse rows with an overlay of changed rows."
 
-    starts: Ints  # start of each memory's row, by memory number, and one more at the end
+    memories: Ints  # memories that have a row, ascending: as many as are linked, whatever their numbers
+    starts: Ints  # start of the row of each of these, and one more at the end
     to: Ints  # neighbours
     weight: Floats  # in [0, 1], strongest first in each row; of several links between two memories the strongest
     bits: NDArray[np.uint8]  # origins of each link, all of them together
@@ -35,11 +36,16 @@ class Adjacency:
             seq: int,  # memory number
             ) -> Row:
         "Return the neighbours of a memory, strongest first, ties by number; empty for an unknown memory."
-        if seq in self.overlay:
-            return self.overlay[seq]
-        if not 0 <= seq < len(self.starts) - 1:
+        return self.overlay[seq] if seq in self.overlay else self.stored_row(seq)
+
+    def stored_row(self,
+                   seq: int,  # memory number
+                   ) -> Row:
+        "Return the row of a memory in the arrays, whether the overlay has another or not."
+        at = int(self.memories.searchsorted(seq))
+        if at == len(self.memories) or self.memories[at] != seq:
             return _EMPTY_ROW
-        a, b = self.starts[seq], self.starts[seq + 1]
+        a, b = self.starts[at], self.starts[at + 1]
         return self.to[a:b], self.weight[a:b], self.bits[a:b]
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #30612e6c
@@ -67,8 +73,8 @@ def build_adjacency(found: Links,  # links of one namespace
 
 
 def _from_rows(a: Ints, to: Ints, weight: Floats, bits: NDArray[np.uint8]) -> Adjacency:
-    counts = np.bincount(a, minlength=int(a.max(initial=0)) + 1) if len(a) else np.zeros(1, np.int64)
-    return Adjacency(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), to, weight, bits)
+    memories, starts = np.unique(a, return_index=True)
+    return Adjacency(memories, np.append(starts, len(a)).astype(np.int64), to, weight, bits)
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #92dcca27
 def _with_link(row: Row, other: int, weight: float | None, bits: int) -> Row:
@@ -97,7 +103,7 @@ def replace_rows(graph: Adjacency,       # adjacency before the change
         for other, weight, bits in zip(*(column.tolist() for column in new), strict=True):
             if other not in seqs:
                 overlay[other] = _with_link(overlay.get(other, graph.row(other)), seq, weight, bits)
-    return Adjacency(graph.starts, graph.to, graph.weight, graph.bits, overlay)
+    return replace(graph, overlay=overlay)
 
 
 def compacted(graph: Adjacency,  # adjacency with an overlay
@@ -105,7 +111,7 @@ def compacted(graph: Adjacency,  # adjacency with an overlay
     "Return the same links with an empty overlay: all rows in the arrays."
     if not graph.overlay:
         return graph
-    a = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
+    a = np.repeat(graph.memories, np.diff(graph.starts))
     kept = ~np.isin(a, np.fromiter(graph.overlay, np.int64, len(graph.overlay)))
     parts = [(a[kept], graph.to[kept], graph.weight[kept], graph.bits[kept])]
     parts += [(np.full(len(to), seq, np.int64), to, w, o) for seq, (to, w, o) in graph.overlay.items() if len(to)]
@@ -118,7 +124,7 @@ def unique_links(graph: Adjacency,  # links of a namespace
                  ) -> Links:        # each pair once, the lower number first
     "Return all links of an adjacency, each pair once."
     whole = compacted(graph)
-    a = np.repeat(np.arange(len(whole.starts) - 1), np.diff(whole.starts))
+    a = np.repeat(whole.memories, np.diff(whole.starts))
     once = a < whole.to
     return Links(a[once], whole.to[once], whole.weight[once], whole.bits[once])
 

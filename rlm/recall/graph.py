@@ -170,16 +170,14 @@ class GraphIndex:
     def edge_count(self) -> int:
         "Return how many pairs of memories are linked."
         graph = self.sync()
-        before = len(graph.starts) - 1
-        changed = (len(row[0]) - (int(graph.starts[s + 1] - graph.starts[s]) if s < before else 0) for s, row in graph.overlay.items())
+        changed = (len(row[0]) - len(graph.stored_row(s)[0]) for s, row in graph.overlay.items())
         return (len(graph.to) + sum(changed)) // 2
 
     def stats(self) -> dict[str, Any]:
         "Return how many links there are, by origin, and how many a memory has."
         found = unique_links(self.sync())
-        degrees = np.bincount(np.concatenate((found.src, found.dst))) if len(found) else np.zeros(1, np.int64)
-        linked = degrees[degrees > 0]
-        return {"edges": len(found), "memories linked": len(linked), "most links": int(degrees.max()),
+        linked = np.unique(np.concatenate((found.src, found.dst)), return_counts=True)[1]
+        return {"edges": len(found), "memories linked": len(linked), "most links": int(linked.max(initial=0)),
                 "mean links": round(float(linked.mean()), 2) if len(linked) else 0.0,
                 "mean weight": round(float(found.weight.mean()), 3) if len(found) else 0.0,
                 "origins": {origin_of(int(b)): n for b, n in sorted(Counter(found.bits.tolist()).items())}}

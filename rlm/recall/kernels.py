@@ -152,7 +152,7 @@ HELD, UNIT_DOC, ALIVE = range(3)
 INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ? i4"  # of an index: these, and the same facts about all memories, in the same places
 GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says which are
 FIRST, COUNT, VECTORS = range(3)
-WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each memory begin, how many it has; and they themselves
+WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each document begin, how many it has; and they themselves
 AXIS, MIDDLE, CODES, FIGURES = range(4)
 MODEL = "f4 f4 i1 f8"  # of what questions are measured against: see `MEASURE_QUERY`
 DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, LEAST, MARGIN = range(11)  # what is told of a question
@@ -311,7 +311,7 @@ def RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, wanted, n, tou
     if len(vectors) > 3:  # their codes
         CODED_Z_SCORES(new, seqs, vectors, unit, mean, spread)
     else:
-        Z_SCORES(new, seqs, I4(vectors, FIRST), I4(vectors, COUNT), F44(vectors, VECTORS), unit, mean, spread)
+        Z_SCORES(new, I8(buffer, NUMBERS)[n:end], I4(vectors, FIRST), I4(vectors, COUNT), F44(vectors, VECTORS), unit, mean, spread)
     return end, left, RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, end)
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #4074ec75

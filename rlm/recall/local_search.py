@@ -217,7 +217,7 @@ class NeighbourhoodCache:
     def _order(self) -> Ints:
         "Return all memories, ascending."
         if self._ordered[0] is not self.index.position or not self._ordered[0][0]:
-            self._ordered = self.index.position, np.flatnonzero(self.index.metadata.seq_to_doc.values)
+            self._ordered = self.index.position, self.index.metadata.seq_to_doc.seqs()
         return self._ordered[1]
 
 

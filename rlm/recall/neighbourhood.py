@@ -123,7 +123,7 @@ class Neighbourhood:
 
     def unchanged(self) -> bool:
         "Tell whether all memories are what they were: one that is different has got another number, one that is gone has none."
-        return bool((self.index.metadata.seq_to_doc.values[self.seqs] == self.docs + 1).all())
+        return bool((self.index.metadata.seq_to_doc.get(self.seqs) == self.docs + 1).all())
 
     def z_scores(self,
                  measured: MeasuredQuery | None,  # question, measured; None: it has no vector

@@ -9,7 +9,7 @@ __all__ = ['POOL', 'POOL_SHARE', 'EVERYTHING', 'Query', 'AllowedDocs', 'Candidat
 # %% ../../nbs/30_search/09_candidates.ipynb #3be7e92c
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class AllowedDocs:
     "The memories that pass the filters of a search."
 
     mask: NDArray[np.bool_]  # by document id
-    seqs: NDArray[Any]  # mask by number in the store, or those numbers
+    seqs: NDArray[np.int64]  # numbers in the store, ascending
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +62,12 @@ class CandidateSet:
     candidates: Candidates  # candidates with words and meaning scored
 
 # %% ../../nbs/30_search/09_candidates.ipynb #26f75a9b
-@loop("f4+ i4* i8* f4* f8 f8")
-def BEST_VECTORS(found, place, seqs, cosines, mean, spread):  # type: ignore[no-untyped-def]
+@loop("f4+ i4* f4* f8 f8")
+def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untyped-def]
     "Raise `found`, by document id, to the z-score of each memory's nearest vector."
     middle, unit = np.float32(mean), np.float32(spread)
-    for i in range(len(seqs)):
-        at = place[seqs[i]]
+    for i in range(len(place)):
+        at = place[i]
         if at > 0:
             worth = (cosines[i] - middle) / unit
             if worth > found[at - 1]:
@@ -115,7 +115,7 @@ class CandidateGenerator:
         if measured is None or (best := BEST_VECTORS.run) is None:
             return c.max_per_doc(seqs, cosines if measured is None else measured.z_scores(cosines))
         found = np.zeros(c["seq"].size, np.float32)
-        best(found, c.seq_to_doc.values, seqs, cosines, measured.mean, measured.spread)
+        best(found, c.seq_to_doc.get(seqs), cosines, measured.mean, measured.spread)
         return found
 
     def all_candidates(self,
@@ -130,7 +130,7 @@ class CandidateGenerator:
         meaning, docs = self.z_scores(measured), np.arange(len(words))
         barred = None if allowed is None else ~allowed.mask
         if self.index.lexical.documents < len(words):
-            gone = c.seq_to_doc.values[c["seq"]] != 1 + docs
+            gone = ~c.present
             barred = gone if barred is None else barred | gone
         if barred is not None:
             barred[list(also)] = False
@@ -179,7 +179,9 @@ class FilterResolver:
         self._plain: tuple[tuple[str, int], float, float, AllowedDocs | None] = ("", 0), 0.0, 0.0, None  # position, span of time, answer
 
     def _allowed(self, found: NDArray[np.bool_]) -> AllowedDocs:
-        return AllowedDocs(found, np.append(False, found)[self.index.metadata.seq_to_doc.values])
+        c = self.index.metadata
+        seqs = c["seq"][found if self.index.lexical.documents == len(found) else found & c.present]
+        return AllowedDocs(found, seqs if (seqs[1:] > seqs[:-1]).all() else np.sort(seqs, kind="stable"))
 
     def _filtered(self, filters: Filters, now: float) -> AllowedDocs:
         "Return what passes filters of any kind."

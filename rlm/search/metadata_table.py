@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import compose_hangul
-from .growable_array import GrowableArray
+from .growable_array import GrowableArray, SeqTable
 from .index_file import Arrays, pack_texts, unpack_texts
 from ..store.filters import Filters
 from .query_features import dominant_script, name_parts, question_form, tells_time
@@ -54,7 +54,7 @@ class MetadataTable:
 
     def __init__(self) -> None:
         self.columns = {name: GrowableArray(kind) for name, kind in _COLUMNS.items()}
-        self.seq_to_doc = GrowableArray("i4")  # by seq: 1 + document id; 0 for a memory that is not in the table
+        self.seq_to_doc = SeqTable()  # by seq: 1 + document id; 0 for a memory that is not in the table
         self.sessions: dict[str, int] = {}  # session → id
         self.speakers: dict[str, int] = {}  # case-folded name → id
         self.labels: dict[str, dict[str, int]] = {what: {} for what in LABELS}  # column → name → id
@@ -107,7 +107,7 @@ class MetadataTable:
              ) -> NDArray[np.int64]:  # in the same order, without memories that are not in the table
         "Return the document ids of memories."
         wanted = np.asarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64)
-        found = self.seq_to_doc.values[wanted[wanted < self.seq_to_doc.size]]
+        found = self.seq_to_doc.get(wanted)
         return found[found > 0].astype(np.int64) - 1
 
     def add(self,
@@ -118,9 +118,7 @@ class MetadataTable:
         for column, facts in zip(self.columns.values(), zip(*map(self._row, some), strict=True), strict=True):
             column.extend(facts)
         seqs = self["seq"][first:]
-        if (missing := int(seqs.max()) + 1 - self.seq_to_doc.size) > 0:
-            self.seq_to_doc.extend(np.zeros(missing, np.int32))
-        self.seq_to_doc.values[seqs] = 1 + np.arange(first, first + len(some))
+        self.seq_to_doc.set(seqs, 1 + np.arange(first, first + len(some)))
         self._count(np.arange(first, first + len(some)), 1)
         self.script_counts.update(self["script"][first:].tolist())
         self._limit(first)
@@ -144,16 +142,22 @@ class MetadataTable:
                ) -> NDArray[np.int64]:  # document ids that they had
         "Remove memories; their rows stay until `renumber`."
         numbers = np.unique(self.docs(seqs))
-        self.seq_to_doc.values[self["seq"][numbers]] = 0
+        self.seq_to_doc.set(self["seq"][numbers], 0)
         self._count(numbers, -1)
         return numbers
 
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        "Return by document id whether its memory is in the table, not removed or replaced by a later row."
+        return np.asarray(self.seq_to_doc.get(self["seq"]) == 1 + np.arange(self["seq"].size), bool)
+
     def renumber(self) -> None:
         "Drop the rows of removed memories; the others get the ids 0, 1, 2 …, in their order."
-        kept = np.flatnonzero(self.seq_to_doc.values[self["seq"]] == 1 + np.arange(self["seq"].size))
+        kept = np.flatnonzero(self.present)
         for column in self.columns.values():
             column.replace(column.values[kept])
-        self.seq_to_doc.values[self["seq"]] = 1 + np.arange(len(kept))
+        self.seq_to_doc = SeqTable()
+        self.seq_to_doc.set(self["seq"], 1 + np.arange(len(kept)))
         self.script_counts = Counter(self["script"].tolist())
 
     def filter_mask(self,
@@ -179,7 +183,7 @@ class MetadataTable:
                     ) -> Values:              # by document id
         "Return the highest value of each memory; 0 for a memory without one."
         found = np.zeros(self["seq"].size + 1, np.float32)
-        np.maximum.at(found, self.seq_to_doc.values[seqs], values)
+        np.maximum.at(found, self.seq_to_doc.get(seqs), values)
         return found[1:]
 
 # %% ../../nbs/30_search/02_metadata_table.ipynb #0419e5d8
@@ -188,7 +192,7 @@ def metadata_arrays(c: MetadataTable,  # table of an index
     "Return the table as named arrays."
     facts = {f"fact.{n}": column.values for n, column in c.columns.items()}
     names = json.dumps([list(known) for known in (c.sessions, c.speakers, *c.labels.values())])
-    return {"place": c.seq_to_doc.values, "names": pack_texts([names]), **facts}
+    return {"present": c.present, "names": pack_texts([names]), **facts}
 
 
 def metadata_from_arrays(arrays: Arrays,  # arrays by `metadata_arrays`, possibly among others
@@ -197,11 +201,12 @@ def metadata_from_arrays(arrays: Arrays,  # arrays by `metadata_arrays`, possibl
     c = MetadataTable()
     for name, column in c.columns.items():
         column.extend(arrays[f"fact.{name}"])
-    c.seq_to_doc.extend(arrays["place"])
+    docs = np.flatnonzero(arrays["present"])
+    c.seq_to_doc.set(c["seq"][docs], 1 + docs)
     names = json.loads(unpack_texts(arrays["names"])[0])
     c.sessions, c.speakers, *labels = ({name: n for n, name in enumerate(known)} for known in names)
     c.labels = dict(zip(LABELS, labels, strict=True))
-    c._count(c.seq_to_doc.values[c.seq_to_doc.values > 0] - 1, 1)
+    c._count(docs, 1)
     c.script_counts = Counter(c["script"].tolist())
     c._limit(0)
     return c

@@ -128,7 +128,8 @@ class NamespaceIndex:
         if known is None or not known.is_of(self):
             known = self._view = IndexView(
                 self.position, self.doc_id_epoch, self.scorer.ranker, self.lexical.segments, self.lexical.docs,
-                self.lexical.document_frequencies, self.metadata, self.semantic.background(), self.semantic.dense_arrays,
+                self.lexical.document_frequencies, self.metadata, self.semantic.background(),
+                self.semantic.dense_arrays(self.metadata["seq"]),
                 self.semantic.state, self.semantic.code_arrays)
         return known
 

@@ -31,9 +31,9 @@ def previous_turns(c: MetadataTable,         # metadata of an index
                    docs: NDArray[np.int64],  # document ids, each once
                    ) -> NDArray[np.int64]:   # positions in `docs`; -1: the turn before is not among them
     "Return for each document the position of the turn before it in the same conversation."
-    seqs, session, place, found = c["seq"][docs], c["session"][docs], c.seq_to_doc.values, np.full(len(docs), -1)
+    seqs, session, found = c["seq"][docs], c["session"][docs], np.full(len(docs), -1)
     for back in range(1, REACH + 1):
-        other = place[np.maximum(seqs - back, 0)] - 1
+        other = c.seq_to_doc.get(seqs - back) - 1
         same = (found < 0) & (other >= 0) & (session >= 0) & (c["session"][other] == session)
         found[same] = other[same]
     order = np.argsort(docs)

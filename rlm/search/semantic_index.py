@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .growable_array import GrowableArray
+from .growable_array import GrowableArray, SeqTable
 from .query_vector import SAMPLE_SIZE, MeasuredQuery, QuantizedSample, hash_rank, hash_sample, measure_query, quantize_sample
 from .vector.quantizer import Floats, Ints, center
 from .vector.scan import Allowed
@@ -78,16 +78,14 @@ class DenseMatrix:
 
     def _clear(self) -> None:
         self.seqs, self._flat = GrowableArray("i8"), GrowableArray("f4")  # memory of each vector, 0 for one that is gone; components
-        self.first, self.count = GrowableArray("i4"), GrowableArray("i4")  # by memory: 1 + its first row, 0 for none; its rows
+        self.first, self.count = SeqTable(), SeqTable()  # by memory: 1 + its first row, 0 for none; its rows
 
     def _place(self, seqs: Ints) -> None:
         "Note where the next rows lie; those of a memory are neighbours, but a batch may end between them."
-        for column in (self.first, self.count):
-            column.extend(np.zeros(max(0, int(seqs.max(initial=0)) + 1 - column.size), np.int32))
         which, at, counts = np.unique(seqs, return_index=True, return_counts=True)
-        new = self.first.values[which] == 0
-        self.first.values[which[new]] = 1 + self.seqs.size + at[new]
-        self.count.values[which] = np.where(new, counts, self.count.values[which] + counts)
+        new = self.first.get(which) == 0
+        self.first.set(which[new], 1 + self.seqs.size + at[new])
+        self.count.set(which, np.where(new, counts, self.count.get(which) + counts))
 
     def refresh(self,
                 index: VectorIndex,        # index of the namespace
@@ -101,9 +99,10 @@ class DenseMatrix:
             self._clear()
         if not self.in_use:
             return
-        old = np.array([s for s in ([] if anew or changes is None else changes.seqs) if s < self.first.size], np.int64)
+        old = np.array([] if anew or changes is None else sorted(changes.seqs), np.int64)
+        old = old[self.first.get(old) > 0]
         if len(old):
-            self.first.values[old] = 0
+            self.first.set(old, 0)
             self.seqs.values[np.isin(self.seqs.values, old)] = 0
         for seqs, _, vectors in source.batches() if anew or changes is None else [changes.vectors]:
             self._place(seqs)
@@ -123,8 +122,7 @@ class DenseMatrix:
         "Return how much some memories stand out, by their true vectors."
         flat, out = self.rows(len(query.unit)), np.zeros(len(seqs), np.float32)
         if (run := Z_SCORES.run) is not None:
-            first, count = self.first.values, self.count.values
-            run(out, np.ascontiguousarray(seqs, np.int64), first, count, flat, query.unit, query.mean, query.spread)
+            run(out, np.arange(len(seqs)), self.first.get(seqs), self.count.get(seqs), flat, query.unit, query.mean, query.spread)
             return out
         rows, owner = self.vectors(seqs, len(query.unit))
         cosines = np.einsum("ij,j->i", rows, query.unit, dtype=np.float64).astype(np.float32)  # the same in whatever company
@@ -136,14 +134,13 @@ class DenseMatrix:
                 dim: int,    # dimensions of the vectors
                 ) -> tuple[Floats, NDArray[np.int32]]:  # (n, dim) centred, one after the other; and which of the memories each is of
         "Return the vectors of some memories."
-        first, count = self.first.values, self.count.values
-        if len(seqs) and seqs.max() < self.first.size and (count[seqs] == 1).all() and (first[seqs] > 0).all():
-            return self.rows(dim)[first[seqs] - 1], np.arange(len(seqs), dtype=np.int32)  # as most texts are short
-        there = np.flatnonzero(seqs < self.first.size)
-        start = first[seqs[there]].astype(np.int64) - 1
-        counts = np.where(start >= 0, count[seqs[there]], 0)
+        first, count = self.first.get(seqs), self.count.get(seqs)
+        if len(seqs) and (count == 1).all() and (first > 0).all():
+            return self.rows(dim)[first - 1], np.arange(len(seqs), dtype=np.int32)  # as most texts are short
+        start = first.astype(np.int64) - 1
+        counts = np.where(start >= 0, count, 0)
         rows = np.arange(counts.sum()) + np.repeat(start + counts - np.cumsum(counts), counts)
-        return self.rows(dim)[rows], np.repeat(there, counts).astype(np.int32)
+        return self.rows(dim)[rows], np.repeat(np.arange(len(seqs)), counts).astype(np.int32)
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #51df29b2
 class SemanticIndex:
@@ -285,12 +282,13 @@ class SemanticIndex:
         "Return the true vectors of some memories, if all are in memory."
         return self._dense.vectors(seqs, len(self._source.mean)) if self.index is not None and self._dense.in_use else None
 
-    @property
-    def dense_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats] | None:  # None: not all are in memory
-        "Return by memory where its vectors begin, from 1, 0 for none, and how many it has; and all of them, centred."
+    def dense_arrays(self,
+                     seqs: Ints,  # memory of each document
+                     ) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats] | None:  # None: not all are in memory
+        "Return by document where its vectors begin, from 1, 0 for none, and how many it has; and all of them, centred."
         if self.index is None or not self._dense.in_use:
             return None
-        return self._dense.first.values, self._dense.count.values, self._dense.rows(len(self._source.mean))
+        return self._dense.first.get(seqs), self._dense.count.get(seqs), self._dense.rows(len(self._source.mean))
 
     @property
     def code_arrays(self) -> tuple[IndexState, tuple[NDArray[Any], ...]] | None:  # None: they are few, or have no axes yet

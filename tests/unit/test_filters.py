@@ -63,7 +63,7 @@ def told(memory: Memory, filters: Filters) -> list[int]:
     with memory.index.snapshot():
         passing, c = memory.ctx.search.searcher.filters.resolve(filters), memory.index.metadata
         assert passing is not None
-        there = c.seq_to_doc.values[c["seq"]] == 1 + np.arange(c["seq"].size)
+        there = c.present
         by_number = np.sort(c["seq"][passing.mask & there]).tolist()
         by_seq = np.flatnonzero(passing.seqs).tolist() if passing.seqs.dtype == np.bool_ else passing.seqs.tolist()
         assert by_seq == by_number

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..growable_array import is_close
 from .quantizer import (
     Floats, Ints, VectorCodes, arg_highest, arg_lowest, binary_code, code_scores, hamming_distances)
 from .similarity_kernels import BEST_CODE_SCORES
@@ -44,13 +45,18 @@ def passing_rows(seq: Ints,              # memory of each row
                  allowed: NDArray[Any],  # as `read_filter` gives it
                  ) -> NDArray[np.bool_]:
     "Return which rows belong to allowed memories, as a mask."
-    size = int(seq.max(initial=0)) + 1
-    table = np.zeros(size, bool)
+    if not len(seq):
+        return np.zeros(0, bool)
+    first, last = int(seq.min()), int(seq.max())
+    if not is_close(first, last, len(seq)):  # a table would be as long as the store
+        return np.isin(seq, np.flatnonzero(allowed) if allowed.dtype == np.bool_ else allowed)
+    table = np.zeros(last + 1 - first, bool)
     if allowed.dtype == np.bool_:
-        table[:len(allowed)] = allowed[:size]
+        given = allowed[first:last + 1]
+        table[:len(given)] = given
     else:
-        table[allowed[(allowed >= 0) & (allowed < size)]] = True
-    return table[seq]
+        table[allowed[(allowed >= first) & (allowed <= last)] - first] = True
+    return table[seq - first]
 
 # %% ../../../nbs/28_index/14_scan.ipynb #3facf2ee
 def coarse_scores(state: IndexState,             # state that the rows are of
