@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .answer_parsing import answer_terms, has_other_form, is_abstention, local_name, match_form, read_number, read_refusal, read_truth
+from .answer_parsing import answer_parts, has_other_form, is_abstention, local_name, match_form, read_number
+from .answer_parsing import read_refusal, read_truth, same_term
 from ..memory.store import Judgment
 from ..models.base import Message, Model, ModelError, replace_surrogates
 from ..tracing.trajectory import Step, Trajectory, bounded, safe_trajectory
@@ -84,8 +85,10 @@ def _verify_refusal(trajectory: Trajectory, expected: bool) -> Judgment:
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #efcf6bd4
 def _verify_terms(trajectory: Trajectory, expected: Sequence[object]) -> Judgment:
-    wanted, got = {local_name(t): str(t) for t in expected}, set(answer_terms(trajectory))
-    missing, extra = sorted(wanted[n] for n in wanted.keys() - got), sorted(got - wanted.keys())
+    wanted = list(dict.fromkeys(map(str, expected)))
+    got = [p for p in answer_parts(trajectory) if local_name(p) not in ("", "none", "없음", "없습니다")]
+    missing = sorted(t for t in wanted if not any(same_term(t, g) for g in got))
+    extra = [g for g in got if not any(same_term(t, g) for t in wanted)]
     said = f"{len(wanted) - len(missing)} of {len(wanted)} terms, {len(extra)} that do not belong."
     return Judgment(not missing and not extra, said, "high", tuple(missing))
 

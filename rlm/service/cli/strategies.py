@@ -96,8 +96,10 @@ def show_training(done: "CurriculumReport",  # result of a training
 
 
 @memory_group.command("train", epilog=example("rlm memory train skos_v1.yaml --db trained.db",
-                                              "rlm memory train skos_v1.yaml --db trained.db --passes 2 --control --no-packs --json"))
-@click.argument("curriculum", type=click.Path(path_type=Path, dir_okay=False))
+                                              "rlm memory train --curriculum skos_v1.yaml --db trained.db --passes 2",
+                                              "rlm memory train skos_v1.yaml --db trained.db --control --no-packs --json"))
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--curriculum", type=click.Path(path_type=Path, dir_okay=False), help="The curriculum, instead of as the argument.")
 @click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="How often each question is to have been asked.")
 @click.option("--control", is_flag=True, help="Also ask without memory, to see what it is worth.")
 @click.option("--no-packs", is_flag=True, help="Start without the strategies that come with rlm.")
@@ -106,16 +108,18 @@ def show_training(done: "CurriculumReport",  # result of a training
 @click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the logs of the runs go. Default: none are kept.")
 @with_memory(makes=True)
 @json_option
-def train_command(memory: Memory, curriculum: Path, passes: int, control: bool, no_packs: bool, model: str | None, memory_k: int | None,
-                  log_dir: Path | None, as_json: bool) -> None:
-    "Ask the questions of CURRICULUM, a YAML file, and learn from the answers. Interrupted training goes on where it stopped."
+def train_command(memory: Memory, file: Path | None, curriculum: Path | None, passes: int, control: bool, no_packs: bool,
+                  model: str | None, memory_k: int | None, log_dir: Path | None, as_json: bool) -> None:
+    "Ask the questions of FILE, a curriculum in YAML, and learn from the answers. Interrupted training goes on where it stopped."
     from rlm.agent.learning.curriculum import read_curriculum, train
     from rlm.agent.models import open_model
     from rlm.agent.ontology import setup_ontology_context
     from rlm.agent.memory.packs import ensure_packs
     from rlm.agent.runner import setting_for
     from rlm.core.promotion import PromotionPolicy
-    lessons, backend = read_curriculum(curriculum), strategies_of(memory)
+    if (chosen := curriculum or file) is None or (curriculum and file):
+        raise click.UsageError("Name one curriculum: rlm memory train --curriculum FILE.")
+    lessons, backend = read_curriculum(chosen), strategies_of(memory)
     setting = setting_for(open_model(model, memory.settings), memory_k, True, log_dir, {"clock": memory.clock})
     with setup_ontology_context(lessons.path, name=lessons.ontology) as context:
         if not no_packs:
