@@ -187,6 +187,7 @@ class Settings:
     serve_rate: float = setting(
         100.0, "Requests a second that one token may make, over ten seconds; 0: any number.",
         lambda v: _number(v, 0, 1_000_000, False))
+    access_log: str = setting("off", "A line for each request: 'off'; '-': to the standard error; or a file that is appended to.", _word)
     metrics_prefix: str = setting(
         "rlm", "'greeum': the eight figures on anchors and graph also under the names of that project.",
         lambda v: _word(v, ("rlm", "greeum")))

@@ -240,8 +240,9 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         "Return all of it for JSON, with the verdict."
-        return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score, "parts": self.parts,
-                "scale": self.scale, "frequencies": self.frequencies, "held_back_by": list(self.held_back_by),
+        return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score,
+                "parts": {term: dict(share) for term, share in self.parts.items()},
+                "scale": self.scale, "frequencies": dict(self.frequencies), "held_back_by": list(self.held_back_by),
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7

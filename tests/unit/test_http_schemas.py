@@ -8,15 +8,15 @@ from rlm.service.http.schemas import AnchorBody, RecallBody, RequestModel, Searc
 
 
 def test_what_is_given_is_read() -> None:
-    assert SearchBody(q="tea", top_k=3).count() == 3 and SearchBody(q="tea").filters.given() == {}
-    assert RecallBody(q="tea", k=2, top_k=2).count() == 2 and RecallBody(q="tea").count() is None
+    assert SearchBody(query="tea", top_k=3).count() == 3 and SearchBody(query="tea").filters.given() == {}
+    assert RecallBody(query="tea", k=2, top_k=2).count() == 2 and RecallBody(query="tea").count() is None
     read = SearchBody.model_validate_json('{"q": "차", "filters": {"tags": ["a"], "since": "2026-01-01"}}')
     assert read.filters.given() == {"since": "2026-01-01", "tags": ["a"], "match": "all"}
     assert WriteBody(text="x", tags=["a"]).fields() == {"tags": ["a"]}
 
 
 @pytest.mark.parametrize(("schema", "body", "where"), [
-    (SearchBody, {}, "q"), (SearchBody, {"q": "x", "k": 1, "top_k": 2}, ""), (RecallBody, {"q": "x", "k": 1, "top_k": 2}, ""),
+    (SearchBody, {}, "query"), (SearchBody, {"q": "x", "k": 1, "top_k": 2}, ""), (RecallBody, {"q": "x", "k": 1, "top_k": 2}, ""),
     (SearchBody, {"q": "x", "k": "5"}, "k"), (SearchBody, {"q": "x", "slots": "A"}, "slots"), (SearchBody, {"q": "x", "radius": 1}, ""),
     (WriteBody, {"text": "x", "policy": {}}, ""), (SearchBody, {"q": "x", "filters": {"tag": "a"}}, "filters.tag"),
     (AnchorBody, {}, ""), (AnchorBody, {"pinned": None}, "")])

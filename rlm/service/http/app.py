@@ -12,8 +12,11 @@ from starlette.exceptions import HTTPException
 
 from rlm.core.errors import RlmError
 
+from .docs_page import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
-from .middleware import App, Gateway, GatewayConfig, is_loopback
+from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
+from .memory_routes import collection_routes, conversation_routes, link_routes, memory_routes
+from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
 from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
 from .schemas import ProblemOut, error_location, problem_responses
 from .tokens import Token, TokenFile
@@ -52,18 +55,38 @@ def handle_errors(app: FastAPI,  # application
         return problem_response(HttpProblem(error.status_code, detail, headers=error.headers))
 
 
+TAGS = {"memories": "What is remembered: one memory, or all of them a page at a time.",
+        "search": "Questions, and the memories that answer them.",
+        "links": "Links between two memories.",
+        "conversations": "Turns of a conversation, stored together and read in order.",
+        "looking around": "What lies around a memory, and when things were said.",
+        "anchors": "Three places of attention, near which a search or a write can take place.",
+        "upkeep": "Whether the server lives, and its figures."}
+DESCRIPTION = ("Requests and answers are JSON. A token opens one namespace or more (`Authorization: Bearer …`, `Rlm-Namespace` for another "
+               "than its first). Errors are `application/problem+json`. An unknown field or parameter is an error. HEAD is answered "
+               "wherever GET is.")
+IDEMPOTENCY_KEY = {"name": "Idempotency-Key", "in": "header", "required": False, "description":
+                   "A fresh key for each request, such as a UUID. The same request again under the same key gets the same answer, and is "
+                   "not done twice", "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$",
+                                            "examples": ["5a1f0c8e-6b0e-4c39-9a55-0d6f2f8f7d11"]}}
+
+
 def openapi_page(app: FastAPI,  # application
                  ) -> Callable[[], dict[str, Any]]:
     "Return a function that gives the OpenAPI page, with the shape of errors in it; the page is made once."
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            page = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+            page = get_openapi(title=app.title, version=app.version, summary=app.summary, description=DESCRIPTION, routes=app.routes,
+                               tags=[{"name": name, "description": about} for name, about in TAGS.items()])
             schemas = page["components"]["schemas"]
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
             schemas["ProblemOut"] = ProblemOut.model_json_schema()
             for path in page["paths"].values():
-                for route in path.values():
+                for method, route in path.items():
+                    if method.upper() in CHANGING_METHODS:
+                        route.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
+                        route["responses"] |= {str(s): found for s, found in problem_responses(409, basis=()).items()}
                     if "422" in route["responses"]:
                         route["responses"]["422"] = dict(problem_responses(422)[422])
             app.openapi_schema = page
@@ -82,11 +105,20 @@ def application(service: Service,  # memories, metrics and spans
         service.close()
 
     app = FastAPI(title="rlm", version=__version__, summary="Long-term memory for language-model agents", docs_url=None, redoc_url=None,
-                  lifespan=life, telemetry={"tracing": False, "metrics": False, "logs": False}, redirect_slashes=False)
+                  lifespan=life, telemetry={"tracing": False, "metrics": False, "logs": False}, redirect_slashes=False,
+                  generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
-    for routes in (search_routes, recall_routes, reading_routes, anchor_routes, upkeep_routes, page_routes):
+    for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, reading_routes,
+                   anchor_routes, upkeep_routes, page_routes):
         app.include_router(routes(service))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
+    page = docs_page(app.openapi())
+    headers = {"Content-Security-Policy": docs_policy(page)}
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        "The contract, for people."
+        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
     return app
 
 
@@ -98,8 +130,11 @@ def guarded_application(service: Service,                 # memories, metrics an
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     guest = Token("guest", settings.namespace, ("admin",))
     config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
-    app: App = application(service)
+    app: App = IdempotentRequests(application(service))
     if find_spec("mcp") is not None:  # an extra of its own
         from rlm.service.mcp.http import with_mcp
         app = with_mcp(app, service.pool, settings.serve_max_body)
-    return TracingMiddleware(Gateway(app, config, [service.metrics.count_request]), service.tracer)
+    observers: list[Observer] = [service.metrics.count_request]
+    if service.access_log is not None:
+        observers.append(service.access_log)
+    return TracingMiddleware(Gateway(app, config, observers), service.tracer)

@@ -1,7 +1,8 @@
 """Errors as HTTP answers: `application/problem+json` of RFC 9457, the same shape for every error.
 
-A message about bad input, or about a memory that is not there, is written for the caller and is sent as it is. Every
-other message may name a file of the server: it goes into the log, and the caller gets a general sentence.
+A message about bad input, a taken id, a version that is past, or a memory that is not there, is written
+for the caller and is sent as it is. Every other message may name a file of the server: it goes into the log, and the
+caller gets a general sentence.
 """
 
 import errno
@@ -10,13 +11,15 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreBusy, StoreClash, StoreFull, StoreReadOnly
+from rlm.core.errors import (AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreClash, StoreFull, StoreReadOnly,
+                             VersionConflict)
 
 log = logging.getLogger("rlm.serve")
 
 TITLES = {400: "Bad request", 401: "A token is needed", 403: "Not allowed", 404: "Not found", 405: "No such method here",
-          408: "The request came too slowly", 409: "It contradicts what is stored", 413: "The request is too large",
-          414: "The address is too long", 415: "This is not JSON", 421: "Called under a wrong name", 422: "It can't be taken as it is",
+          408: "The request came too slowly", 409: "It contradicts what is stored", 412: "It was changed meanwhile",
+          413: "The request is too large", 414: "The address is too long", 415: "This is not JSON",
+          421: "Called under a wrong name", 422: "It can't be taken as it is",
           429: "Too many requests", 500: "The server failed", 503: "Busy", 507: "There is no room left"}
 
 
@@ -40,6 +43,8 @@ class HttpProblem(Exception):
         return json.dumps(self.content, ensure_ascii=False).encode("utf-8", "replace")
 
 
+SPOKEN_PROBLEMS: dict[type[RlmError], int] = {  # error whose message is written for the caller → status
+    AlreadyExists: 409, InvalidInput: 422, NotFound: 404, VersionConflict: 412}
 STORE_PROBLEMS: dict[type[RlmError], tuple[int, str]] = {  # error of the store → status, and a sentence that names no file
     StoreBusy: (503, "Another process is writing to the store; nothing was stored."),
     StoreClash: (409, "An id is taken, or a memory that is named is not there; nothing was stored."),
@@ -62,8 +67,8 @@ def is_out_of_files(error: BaseException | None,  # an error; its causes are loo
 def problem_of(error: Exception,  # an error that ended a request
                ) -> HttpProblem:
     "Return the answer for an error. It names no file of the server."
-    if isinstance(error, InvalidInput | NotFound):
-        return HttpProblem(404 if isinstance(error, NotFound) else 422, error.message, error.hint)
+    if (spoken := next((s for kind, s in SPOKEN_PROBLEMS.items() if isinstance(error, kind)), None)) and isinstance(error, RlmError):
+        return HttpProblem(spoken, error.message, error.hint)
     if is_out_of_files(error):
         return HttpProblem(503, "The server has no room for one open file more.", "Try again a little later.", {"Retry-After": "1"})
     status, detail = next((found for kind, found in STORE_PROBLEMS.items() if isinstance(error, kind)), (500, "Its log says more."))

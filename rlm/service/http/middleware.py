@@ -30,9 +30,11 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 BODY_METHODS = ("POST", "PUT", "PATCH")  # methods of requests that bring a body
+BULK_PATH, BODILESS_PATH = ":bulk", "/restore"  # ends of paths: of bodies with an object a line, and of requests without a body
 PATIENCE_S = 30.0  # seconds that a caller may let the server wait
-SINGLE_HEADERS = (b"authorization", b"content-length", b"content-type", b"host", b"origin", b"rlm-namespace", b"transfer-encoding")
-OPEN_PATHS = ("/", "/health", "/health/live", "/openapi.json")  # need no token: they tell nothing about a memory
+SINGLE_HEADERS = (b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"if-match", b"origin",
+                  b"rlm-namespace", b"transfer-encoding")
+OPEN_PATHS = ("/", "/docs", "/health", "/health/live", "/openapi.json")  # need no token: they tell nothing about a memory
 MAX_TARGET = 8192  # bytes of path and query together: room for the longest id, twelve bytes to a letter
 BURST_S = 10.0  # seconds' worth of requests that may come at once
 MAX_CALLERS = 10_000  # buckets that are kept; beyond it, those that are full again are dropped
@@ -110,8 +112,23 @@ def check_origin(scope: Scope,           # connection scope of ASGI
         raise HttpProblem(421, "This server does not go by that name.", "Use an address of this machine, or the setting serve_names.")
     if origin and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
         raise HttpProblem(403, "The request comes from another site's page.", "Only the server's own page may call it from a browser.")
-    if scope["method"] in BODY_METHODS and header(scope, b"content-type").partition(";")[0].strip().lower() != "application/json":
-        raise HttpProblem(415, "A body must be JSON, and say so.", "Send the header Content-Type: application/json.")
+    check_type(scope)
+
+
+def check_type(scope: Scope,  # connection scope of ASGI
+               ) -> None:
+    "Refuse a body that does not say that it is JSON, which no form on a foreign page can send. Raises `HttpProblem`."
+    if scope["method"] not in BODY_METHODS:
+        return
+    kind, empty = header(scope, b"content-type").partition(";")[0].strip().lower(), header(scope, b"content-length") in ("", "0")
+    if scope["path"].endswith(BULK_PATH):
+        known: tuple[str, ...] = ("application/x-ndjson",)
+    elif scope["method"] == "PATCH":
+        known = ("application/json", "application/merge-patch+json")
+    else:
+        known = ("application/json", "") if scope["path"].endswith(BODILESS_PATH) and empty else ("application/json",)
+    if kind not in known:
+        raise HttpProblem(415, "A body must be JSON, and say so.", f"Send the header Content-Type: {known[0]}.")
 
 
 def check_framing(scope: Scope,  # connection scope of ASGI
@@ -254,6 +271,23 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
     return await read_body(scope, receive, config)
 
 
+async def serve_request(app: App,                 # application that answers
+                        context: RequestContext,  # request and its answer
+                        receive: Receive,         # source of the body
+                        ) -> None:
+    "Have the application answer a request. HEAD is answered as GET is, without the body."
+    scope = context.scope
+    if scope["method"] != "HEAD":
+        await app(scope, receive, context.answer)
+        return
+
+    async def head(message: Message) -> None:
+        await context.answer({**message, "body": b""} if message["type"] == "http.response.body" else message)
+    asked = {**scope, "method": "GET"}
+    await app(asked, receive, head)
+    scope.update({name: value for name, value in asked.items() if name not in scope})  # the route, for the figures
+
+
 Observer = Callable[[RequestContext], None]
 
 
@@ -288,7 +322,7 @@ class Gateway:
             if self.uses is not None and (caller := scope.get("rlm.caller")) not in (None, self.config.guest):
                 self.uses.note(caller)
             if body is not None:
-                await self.app(scope, replay_body(body, receive), context.answer)
+                await serve_request(self.app, context, replay_body(body, receive))
         except Exception as error:
             await context.refuse(log_problem(error))
         finally:

@@ -21,16 +21,18 @@ from rlm.core.errors import RlmError
 from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.service.memory import Memory
-from rlm.service.results import SearchResults, memory_dict
+from rlm.service.results import SearchResults
 
+from .access_log import AccessLog
+from .answers import (ANCHOR_FIELDS, AnchorOut, AnchorsOut, HealthOut, LinkOut, LiveOut, NeighboursOut, NodeOut, RecallOut, SearchOut,
+                      TimelineItem, TimelineOut)
 from .auth import MetricsCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem, is_out_of_files
 from .explorer import content_security_policy, read_page
 from .metrics import Metrics
 from .pool import MemoryPool
-from .schemas import (ANCHOR_FIELDS, WITHOUT_TOKEN, AnchorBody, AnchorOut, AnchorsOut, HealthOut, LinkOut, MemoryOut,
-                      NeighboursOut, NodeOut, RecallBody, RecallOut, SearchBody, SearchOut, Slot, Time, TimelineItem,
-                      TimelineOut, WriteBody, problem_responses)
+from .schemas import WITHOUT_TOKEN, AnchorBody, RecallBody, SearchBody, Slot, Time, problem_responses
+from .tokens import Token
 from .tracing import SpanTracer
 
 MAX_NODES = 120  # memories in a picture of a neighbourhood
@@ -49,6 +51,7 @@ class Service:
                  **more: Any,                       # arguments of `Memory`
                  ) -> None:
         self.settings, self.pool, self.tracer = settings, MemoryPool(settings, **more), SpanTracer(settings.traces)
+        self.access_log = None if settings.access_log == "off" else AccessLog(settings.access_log)
         self.metrics = Metrics(self.pool.counters, settings.metrics_prefix)
         self._ready_age_s, self._ready, self._asked = ready_age_s, False, -math.inf
 
@@ -72,19 +75,22 @@ class Service:
         "Close the store, and send the last spans."
         self.pool.close()
         self.tracer.close()
+        if self.access_log is not None:
+            self.access_log.close()
 
 
 def json_response(value: Mapping[str, Any],  # contents, as the contract has them
                   status: int = 200,         # status code of HTTP
+                  headers: Mapping[str, str] | None = None,  # headers beside its type and length
                   ) -> Response:
     "Return an answer as JSON. It is not validated: the tests hold it to the contract."
-    return Response(json.dumps(value, ensure_ascii=False), status, media_type="application/json")
+    return Response(json.dumps(value, ensure_ascii=False), status, headers, media_type="application/json")
 
 
 def hit_dicts(hits: SearchResults,  # result of a search
               ) -> list[dict[str, Any]]:
     "Return the hits as `HitOut`."
-    return [{"layer": "index", "path": []} | h.as_dict() for h in hits]
+    return [{"layer": hits.source, "path": []} | h.as_dict() for h in hits]
 
 
 def search_response(hits: SearchResults,  # result of a search
@@ -112,18 +118,16 @@ def layer_of(hits: SearchResults,  # result of a search
 
 def search_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
-    "Return the routes that search and write."
-    routes = APIRouter(prefix="/v1")
+    "Return the routes that search."
+    routes = APIRouter(prefix="/v1", tags=["search"])
 
-    @routes.post("/search", responses=problem_responses(), response_model=SearchOut, response_model_exclude_none=True)
-    def search(body: SearchBody, caller: ReadCaller) -> Response:
-        "The memories that answer a question best. It changes nothing, unless it names a slot: then the anchor may move."
+    def search(body: SearchBody, caller: Token) -> Response:
         if body.slot is not None and not caller.may("write"):
             raise HttpProblem(403, "A search near an anchor may move it, and this token does not have the right to write.",
                               "Leave out slot.")
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.search", slot=body.slot or "") as span:
             begun = time.perf_counter()
-            hits = memory.search(body.q, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback,
+            hits = memory.search(body.query, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback,
                                  min_score=body.min_score, **body.filters.given())
             seconds = time.perf_counter() - begun
             if span is not None:
@@ -131,28 +135,29 @@ def search_routes(service: Service,  # memories, metrics and spans
         service.metrics.count_search(layer_of(hits), seconds)
         return json_response(search_response(hits, caller.namespace, seconds))
 
-    @routes.post("/write", status_code=201, responses=problem_responses(409, 507), response_model=MemoryOut,
-                 response_model_exclude_none=True)
-    def write(body: WriteBody, caller: WriteCaller) -> Response:
-        "Store a memory. What it answers was stored when it answers."
-        policy = None if body.policy is None else body.policy.model_dump(exclude_none=True)
-        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.write", slot=body.slot or ""):
-            return json_response(memory_dict(memory.write(body.text, slot=body.slot, policy=policy, **body.fields(),
-                                                          provenance={"source": "rest", "token": caller.id})), 201)
+    @routes.post("/memories:search", responses=problem_responses(), response_model=SearchOut)
+    def search_memories(body: SearchBody, caller: ReadCaller) -> Response:
+        "The memories that answer a question best. It changes nothing, unless it names a slot: then the anchor may move."
+        return search(body, caller)
+
+    @routes.post("/search", responses=problem_responses(), response_model=SearchOut, deprecated=True)
+    def search_as_earlier(body: SearchBody, caller: ReadCaller) -> Response:
+        "Another name of `POST /v1/memories:search`."
+        return search(body, caller)
     return routes
 
 
 def recall_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the route that searches with attention. A recall moves attention, and what is in mind is kept: it takes the right to write."
-    routes = APIRouter(prefix="/v1")
+    routes = APIRouter(prefix="/v1", tags=["search"])
 
     @routes.post("/recall", responses=problem_responses(), response_model=RecallOut)
     def recall(body: RecallBody, caller: WriteCaller) -> Response:
         "The memories that answer a question best, from what is in mind if that is enough. It moves attention."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.recall") as span:
             begun = time.perf_counter()
-            recalled = memory.intelligent_search(body.q, body.count(), **body.filters.given())
+            recalled = memory.intelligent_search(body.query, body.count(), **body.filters.given())
             if span is not None:
                 span.set_attributes({"rlm.hits": recalled["result_count"], "rlm.layer": recalled["source"]})
         service.metrics.count_search(layer_of(recalled["results"]), time.perf_counter() - begun)
@@ -160,10 +165,18 @@ def recall_routes(service: Service,  # memories, metrics and spans
     return routes
 
 
-async def reject_unknown_params(request: Request,  # request, its route known
-                                ) -> None:
+def parameter_names(dependant: Any,  # what FastAPI knows of a route, or of a dependency of it
+                    ) -> set[str]:
+    "Return the names that a route knows behind the question mark, those of its dependencies too."
+    return {p.alias for p in dependant.query_params}.union(*(parameter_names(d) for d in dependant.dependencies))
+
+
+async def known_params_only(request: Request,  # request, its route known
+                            ) -> None:
     "Refuse parameters of an address that its route does not have: a dependency. Raises `RequestValidationError`."
-    known = {p.alias for p in request.scope["route"].dependant.query_params}
+    if not request.query_params:
+        return
+    known = parameter_names(request.scope["route"].dependant)
     if unknown := [n for n in request.query_params if n not in known]:
         what = "There is no such parameter. Known: " + (", ".join(sorted(known)) or "none") + "."
         raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", n), "msg": what, "input": None} for n in unknown])
@@ -193,13 +206,7 @@ def neighbourhood(memory: Memory,  # open namespace
 def reading_routes(service: Service,  # memories, metrics and spans
                    ) -> APIRouter:
     "Return the routes that show memories."
-    routes = APIRouter(prefix="/v1", responses=problem_responses(404), dependencies=[Depends(reject_unknown_params)])
-
-    @routes.get("/memories/{id}", response_model=MemoryOut, response_model_exclude_none=True)
-    def memory(id: QuotedId, caller: ReadCaller) -> Response:
-        "One memory by its id."
-        with service.pool.use(caller.namespace) as opened:
-            return json_response(memory_dict(opened.get(id)))
+    routes = APIRouter(prefix="/v1", tags=["looking around"], responses=problem_responses(404), dependencies=[Depends(known_params_only)])
 
     @routes.get("/memories/{id}/neighbours")
     def neighbours(id: QuotedId, caller: ReadCaller, radius: Annotated[int, Query(ge=0, le=3)] = 1,
@@ -246,7 +253,7 @@ def change_anchor(memory: Memory,    # open namespace
 def anchor_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the routes of the anchors."
-    routes = APIRouter(prefix="/v1")
+    routes = APIRouter(prefix="/v1", tags=["anchors"])
 
     @routes.get("/anchors", responses=problem_responses())
     def anchors(caller: ReadCaller) -> AnchorsOut:
@@ -272,7 +279,7 @@ class MetricsResponse(Response):
 def upkeep_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the routes of health and metrics. Where no tokens are needed at all, on loopback, none is needed for metrics either."
-    routes, anyone = APIRouter(), problem_responses(basis=WITHOUT_TOKEN)
+    routes, anyone = APIRouter(tags=["upkeep"]), problem_responses(basis=WITHOUT_TOKEN)
     unready = {"model": HealthOut, "description": "The store does not answer, or too many ask"}
 
     @routes.get("/health", responses=anyone | {503: anyone[503] | unready})
@@ -283,9 +290,9 @@ def upkeep_routes(service: Service,  # memories, metrics and spans
         return HealthOut(live=True, ready=ready)
 
     @routes.get("/health/live", responses=anyone)
-    async def live() -> dict[str, bool]:
+    async def live() -> LiveOut:
         "Whether it lives."
-        return {"live": True}
+        return LiveOut(live=True)
 
     @routes.get("/metrics", responses=problem_responses(), response_class=MetricsResponse)
     def metrics(_caller: MetricsCaller) -> Response:

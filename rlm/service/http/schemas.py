@@ -1,20 +1,20 @@
-"""What the server takes and gives, with types: the contract that its OpenAPI page shows.
+"""What the server takes, with types, descriptions and examples: the contract that its OpenAPI page shows.
 
 A field that a request does not have in its schema is an error, not a hint to guess from: a misspelt `slot` would
-otherwise search everywhere, and a misspelt `tags` would store a memory without any. Answers are written as they are,
-not validated at each request, which would take longer than the search; the tests validate them, with requests made
-from the contract.
+otherwise search everywhere, and a misspelt `tags` would store a memory without any. What the server gives is in
+`answers.py`.
 """
 
 import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 MAX_QUESTION = 10_000  # characters: longer is a document, not a question
 MAX_EXTRA = 65_536  # characters of a memory's `extra`, as JSON: it is stored in the row and sent with each hit
 MAX_DEPTH = 20  # levels of objects and lists in `extra`
+MAX_TURNS = 5000  # turns or lines of one request, which are stored in one transaction
 
 
 def bounded_extra(value: dict[str, Any],  # JSON object that a caller keeps with a memory
@@ -32,43 +32,69 @@ def bounded_extra(value: dict[str, Any],  # JSON object that a caller keeps with
     return value
 
 
+def about(description: str,  # what a property is, as the OpenAPI page shows it
+          example: Any,      # one value that it may have
+          **more: Any,       # default and limits, as pydantic's `Field` takes them
+          ) -> Any:
+    "Return the declaration of a property, with its description and an example."
+    return Field(description=description, examples=[example], **more)
+
+
+def optional(description: str,  # what a property is, as the OpenAPI page shows it
+             example: Any,      # one value that it may have
+             ) -> Any:
+    "Return the declaration of a property that may be left out, and has no value then."
+    def without_default(schema: dict[str, Any]) -> None:
+        schema.pop("default", None)
+    return Field(default=None, description=description, examples=[example], json_schema_extra=without_default)
+
+
 Label = Annotated[str, Field(min_length=1, max_length=512)]
 Slot = Literal["A", "B", "C"]
+AnySlot = Literal["A", "B", "C", "auto"]
+Kind = Literal["block", "rule", "strategy"]
+Status = Literal["hot", "ltm", "held", "archived"]
 Time = Annotated[str, Field(description="ISO 8601: 2026-01-31, or 2026-01-31T09:00:00Z", max_length=64)]
-Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="In any language, as a person would ask it")]
-Count = Annotated[int | None, Field(ge=1, le=1000, description="How many memories at most")]
-CountAlias = Annotated[int | None, Field(ge=1, le=1000, description="Another name of k")]
-
-
+Tags = Annotated[list[Label], Field(max_length=100)]
+Text = Annotated[str, Field(min_length=1)]
+Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
 Extra = Annotated[dict[str, Any], AfterValidator(bounded_extra)]
+QUERY: Any = about("The question, in any language, as a person would ask it; `q` is another name of it", "치과는 언제 가?",
+                   validation_alias=AliasChoices("query", "q"))
+K: Any = about("How many memories at most; without it, the setting search_k", 5, default=None, ge=1, le=1000)
+TOP_K: Any = about("Another name of k", 5, default=None, ge=1, le=1000)
 
 
 class RequestModel(BaseModel):
     "The body of a request: unknown fields are refused, and numbers are numbers."
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
 
 
 class FilterFields(RequestModel):
     "Which memories count. What is left out does not restrict."
 
-    tags: list[Label] = Field(default=[], max_length=100)  # only memories with these
-    match: Literal["all", "any"] = "all"  # must all of `tags` be there, or any?
-    category: Label | None = None  # only of this category
-    kind: Label | None = None  # block, rule, strategy …
-    status: Label | list[Label] | None = None  # default: hot and ltm; 'any' for all
-    session: Label | None = None  # only from this conversation
-    speaker: Label | None = None  # only said by this speaker
-    role: Label | None = None  # only said in this role
-    since: Time | None = None  # said or true from then on
-    until: Time | None = None  # said or true before
-    valid_at: Time | None = None  # true in the world at that moment
-    as_of: Time | None = None  # as the store knew it then
+    tags: Tags = about("Only memories with these tags", ["health"], default=[])
+    match: Literal["all", "any"] = about("Must all of `tags` be there, or is one enough?", "all", default="all")
+    category: Label | None = about("Only of this category", "fact", default=None)
+    kind: Label | None = about("Only of this kind: block, rule or strategy", "block", default=None)
+    status: Label | list[Label] | None = about("Only of this status, or one of several; any: all. Usual: hot, ltm", "hot", default=None)
+    session: Label | None = about("Only from this conversation", "2026-05-08", default=None)
+    speaker: Label | None = about("Only said by this speaker", "Mina", default=None)
+    role: Label | None = about("Only said in this role", "user", default=None)
+    since: Time | None = about("Only what was said, or became true, from this time on", "2026-01-31", default=None)
+    until: Time | None = about("Only what was said, or became true, before this time", "2026-02-28", default=None)
+    valid_at: Time | None = about("Only what was true in the world at this time", "2026-02-01", default=None)
+    as_of: Time | None = about("As the store knew it at this time, superseded and deleted versions included", "2026-02-01T09:00:00Z",
+                               default=None)
 
     def given(self) -> dict[str, Any]:
         "Return the filters as `Memory.search` takes them."
         found = self.model_dump(exclude_none=True, exclude={"match", "tags"})
         return found | ({"tags": self.tags, "match": self.match} if self.tags else {})
+
+
+FILTERS: Any = about("Which memories count", {"tags": ["health"], "since": "2026-01-01"}, default=FilterFields())
 
 
 def one_count(k: int | None,      # number of results
@@ -83,10 +109,10 @@ def one_count(k: int | None,      # number of results
 class RecallBody(RequestModel):
     "A question to what is in mind."
 
-    q: Question
-    k: Count = None
-    top_k: CountAlias = None
-    filters: FilterFields = FilterFields()  # which memories count
+    query: Question = QUERY
+    k: int | None = K
+    top_k: int | None = TOP_K
+    filters: FilterFields = FILTERS
 
     @model_validator(mode="after")
     def _one_number(self) -> "RecallBody":
@@ -101,14 +127,14 @@ class RecallBody(RequestModel):
 class SearchBody(RequestModel):
     "A question, asked of everything or near an anchor."
 
-    q: Question
-    k: Count = None
-    top_k: CountAlias = None
-    filters: FilterFields = FilterFields()  # which memories count
-    slot: Literal["A", "B", "C", "auto"] | None = Field(default=None, description="Search near this anchor; auto: the one that fits best")
-    radius: int | None = Field(default=None, ge=0, le=3, description="How many links from the anchor; 0: the anchor itself")
-    fallback: bool = Field(default=True, description="Answer from the whole store, and say what of it is near; false: only what is near")
-    min_score: float | None = Field(default=None, ge=0, le=1, description="Least relevance; none: nothing if the best is below the floor")
+    query: Question = QUERY
+    k: int | None = K
+    top_k: int | None = TOP_K
+    filters: FilterFields = FILTERS
+    slot: AnySlot | None = about("Search near this anchor; auto: the one that fits best", "auto", default=None)
+    radius: int | None = about("How many links from the anchor; 0: the anchor itself", 2, default=None, ge=0, le=3)
+    fallback: bool = about("Answer from the whole store, and say what of it is near; false: only what is near", True, default=True)
+    min_score: float | None = about("Least relevance; without it, nothing if the best is below the floor", 0.2, default=None, ge=0, le=1)
 
     @model_validator(mode="after")
     def _consistent(self) -> "SearchBody":
@@ -122,32 +148,51 @@ class SearchBody(RequestModel):
         return one_count(self.k, self.top_k)
 
 
+class ExplainBody(RequestModel):
+    "A question for which it is to be explained why a memory is found, or why not."
+
+    query: Question = QUERY
+    filters: FilterFields = FILTERS
+
+
 class Policy(RequestModel):
     "How a new memory is linked to those near it."
 
-    link_k: int | None = Field(default=None, ge=0, le=1000, description="Links at most")
-    min_w: float | None = Field(default=None, ge=0, le=1, description="The least weight of a link")
+    link_k: int | None = about("Links at most", 8, default=None, ge=0, le=1000)
+    min_w: float | None = about("The least weight of a link", 0.35, default=None, ge=0, le=1)
+
+
+TEXT: Any = about("The words, kept exactly", "다음 주 화요일에 치과 예약이 있어")
+TAGS: Any = about("Tags, for filters", ["health"], default=[])
+EXTRA: Any = about(f"Whatever else the caller keeps with it: a JSON object of at most {MAX_EXTRA:,} characters", {"page": 3}, default={})
+
+
+def field_values(body: BaseModel,  # a request
+                 *left_out: str,   # fields that are no fields of a memory
+                 ) -> dict[str, Any]:
+    "Return the fields of a memory that were given, those at their default left out."
+    return {n: v for n, v in body.model_dump(exclude_none=True, exclude=set(left_out)).items() if v not in ([], {}, False)}
 
 
 class WriteBody(RequestModel):
     "A memory to be stored."
 
-    text: str = Field(min_length=1, description="The words, kept exactly")
-    slot: Literal["A", "B", "C", "auto"] | None = Field(default=None, description="Link it near this anchor, which moves to it")
-    policy: Policy | None = Field(default=None, description="With a slot: how it is linked")
-    id: Label | None = None  # of your own; default: a fresh one
-    tags: list[Label] = Field(default=[], max_length=100)  # for filters
-    category: Label | None = None  # fact, preference, experience …
-    title: str | None = None  # a short title
-    summary: str | None = None  # one or two sentences, for when space is short
-    session: Label | None = None  # the conversation it belongs to
-    speaker: Label | None = None  # who said it
-    role: Label | None = None  # user, assistant, tool …
-    reply_to: Label | None = None  # id of the memory it answers
-    valid_from: Time | None = None  # when it was said or became true
-    valid_to: Time | None = None  # when it stops being true
-    pinned: bool = False  # never forgotten
-    extra: Extra = {}  # anything else the caller keeps with it
+    text: Text = TEXT
+    slot: AnySlot | None = about("Link it near this anchor, which moves to it", "auto", default=None)
+    policy: Policy | None = about("With a slot: how it is linked", {"link_k": 8, "min_w": 0.35}, default=None)
+    id: Label | None = about("An id of your own; without it, a fresh one is made", "dentist", default=None)
+    tags: Tags = TAGS
+    category: Label | None = about("A word of your own: fact, preference, experience …", "fact", default=None)
+    title: str | None = about("A short title", "Dentist", default=None)
+    summary: str | None = about("One or two sentences, for when space is short", "Dentist on Tuesday.", default=None)
+    session: Label | None = about("The conversation it belongs to", "2026-05-08", default=None)
+    speaker: Label | None = about("Who said it", "Mina", default=None)
+    role: Label | None = about("In which role: user, assistant, tool …", "user", default=None)
+    reply_to: Label | None = about("The id of the memory it answers", "question-1", default=None)
+    valid_from: Time | None = about("When it was said or became true; without it, now", "2026-05-08T09:00:00Z", default=None)
+    valid_to: Time | None = about("When it stops being true", "2026-05-13", default=None)
+    pinned: bool = about("Never forgotten", False, default=False)
+    extra: Extra = EXTRA
 
     @model_validator(mode="after")
     def _policy_has_slot(self) -> "WriteBody":
@@ -157,16 +202,96 @@ class WriteBody(RequestModel):
 
     def fields(self) -> dict[str, Any]:
         "Return the fields as `Memory.write` takes them, without slot and policy."
-        found = self.model_dump(exclude_none=True, exclude={"text", "slot", "policy"})
-        return {name: value for name, value in found.items() if value not in ([], {}, False)}
+        return field_values(self, "text", "slot", "policy")
+
+
+class PatchBody(RequestModel):
+    "What is to change about a memory. What is left out stays; null takes a value away (RFC 7396)."
+
+    text: Text = optional("The new words", "치과 예약은 수요일이야")
+    tags: Tags = optional("All tags from now on", ["health", "moved"])
+    category: Label | None = optional("Another category", "fact")
+    title: Label | None = optional("Another title", "Dentist")
+    summary: Text | None = optional("Another summary", "Dentist on Wednesday.")
+    speaker: Label | None = optional("Who said it", "Mina")
+    role: Label | None = optional("In which role", "user")
+    status: Status = optional("hot, ltm, held or archived", "archived")
+    valid_from: Time = optional("When it was said or became true", "2026-05-08T09:00:00Z")
+    valid_to: Time | None = optional("When it stops being true", "2026-05-13")
+    pinned: bool = optional("Never forgotten", True)
+    extra: Extra = optional("All of `extra` from now on: it is replaced as a whole", {"page": 4})
+
+    @model_validator(mode="after")
+    def _something(self) -> "PatchBody":
+        if not self.model_fields_set:
+            raise ValueError("there is nothing to change: give at least one field")
+        return self
+
+    def changes(self) -> dict[str, Any]:
+        "Return the fields and their new values, as `Memory.update` takes them."
+        return self.model_dump(exclude_unset=True)
+
+
+class TurnBody(RequestModel):
+    "A turn of a conversation. The names of chat logs, `content`, `name` and `time`, are read too."
+
+    text: Text = about("The words; `content` is another name of it", "치과는 언제 가?", validation_alias=AliasChoices("text", "content"))
+    speaker: Label | None = about("Who said it, by name; `name` is another name of it", "Mina", default=None,
+                                  validation_alias=AliasChoices("speaker", "name"))
+    role: Label | None = about("In which role: user, assistant, tool …", "user", default=None)
+    valid_from: Time | None = about("When it was said; `time` is another name of it", "2026-05-08T09:00:00Z", default=None,
+                                    validation_alias=AliasChoices("valid_from", "time"))
+    id: Label | None = about("An id of your own; without it, a fresh one is made", "turn-1", default=None)
+    reply_to: Annotated[int, Field(ge=0)] | Label | None = about("The turn it answers: its place in this list, from 0, or its id", 0,
+                                                                 default=None)
+    tags: Tags = TAGS
+    extra: Extra = EXTRA
+
+    def fields(self) -> dict[str, Any]:
+        "Return the turn as `Memory.add_conversation` takes it."
+        found = field_values(self)
+        return found if self.reply_to is None else found | {"reply_to": self.reply_to}  # 0 is a place, not a default
+
+
+class ConversationBody(RequestModel):
+    "Turns of one conversation, in order: they are stored together, or not at all."
+
+    turns: list[TurnBody] = about("Turns, in order", [{"speaker": "Mina", "text": "치과는 언제 가?"}, {"text": "화요일"}],
+                                  min_length=1, max_length=MAX_TURNS)
+    session: Label | None = about("The conversation; one that is there is continued. Without it, a new one", "2026-05-08", default=None)
+    tags: Tags = about("Tags of each turn that has none of its own", ["health"], default=[])
+
+
+class LinkBody(RequestModel):
+    "A link to another memory."
+
+    target: Label = about("The id of the memory that the link leads to", "street")
+    relation: Label = about("Its type, a word of your own: similar, supports, likes …", "supports", default="related")
+    weight: float = about("Its weight", 0.8, default=1.0, ge=0, le=1, strict=False)
+
+
+class LinkWeightBody(RequestModel):
+    "A link whose ends the address names."
+
+    relation: Label = about("Its type, a word of your own: similar, supports, likes …", "supports", default="related")
+    weight: float = about("Its weight", 0.8, default=1.0, ge=0, le=1, strict=False)
+
+
+class FeedbackBody(RequestModel):
+    "How a memory did. The numbers are added to its counters."
+
+    helped: int = about("Times it helped", 1, default=0, ge=0, le=1_000_000)
+    failed: int = about("Times it misled", 0, default=0, ge=0, le=1_000_000)
+    used: int = about("Times it was used", 1, default=1, ge=0, le=1_000_000)
+    query: Question | None = about("The question it was found for, which `rlm train-ranker` learns from", "치과는 언제 가?", default=None)
 
 
 class AnchorBody(RequestModel):
     "What is to change about an anchor."
 
-    anchor_block_id: Label | None = Field(default=None, description="Put it at this memory; also one that is pinned")
-    pinned: bool | None = Field(default=None, description="Keep it where it is, or let searches move it")
-    hop_budget: int | None = Field(default=None, ge=1, le=3, description="How far a search at this anchor walks, in links")
+    anchor_block_id: Label | None = about("Put it at this memory; also one that is pinned", "street", default=None)
+    pinned: bool | None = about("Keep it where it is, or let searches move it", True, default=None)
+    hop_budget: int | None = about("How far a search at this anchor walks, in links", 2, default=None, ge=1, le=3)
 
     @model_validator(mode="after")
     def _something(self) -> "AnchorBody":
@@ -175,147 +300,26 @@ class AnchorBody(RequestModel):
         return self
 
 
-class MemoryOut(BaseModel):
-    "A memory. Fields without a value are left out."
-
-    model_config = ConfigDict(extra="allow")
-    id: str  # unique in its namespace
-    kind: str  # block, rule, strategy …
-    text: str  # the words themselves
-    status: str  # hot, ltm, held or archived
-    version: int  # 1, 2, 3 …
-    created_at: str  # recorded: first version
-    updated_at: str  # recorded: this version
-    valid_from: str  # true in the world from here
-    tags: list[str] = []  # sorted
-
-
-class HitOut(BaseModel):
-    "A memory that was found, and why."
-
-    rank: int  # 1 is best
-    relevance: float | None = None  # probability that it answers the question; none: not known
-    score: float  # the sum of the parts
-    parts: dict[str, float]  # column, cue or similarity → its share of the score
-    terms: dict[str, float]  # word of the question → its share
-    passage: dict[str, Any]  # the sentences that hold most of what was asked: text, and start and end of it in the memory's text
-    layer: str = "index"  # what found it
-    hops: int | None = None  # links walked to it
-    path: list[str] = []  # ids on that way, from the anchor
-    memory: MemoryOut  # whole
-
-
-class SearchOut(BaseModel):
-    "What a search found, best first."
-
-    query: str  # as it was asked
-    namespace: str  # where it was asked
-    source: Literal["index", "full text", "building"]  # while a large index is being built, full text; without fallback, building: no hits
-    ranked_by: str  # what a learned ranker was trained on; empty for the usual mix
-    hits: list[HitOut]  # best first
-    search_time_ms: float  # in the store; without the way here and back
-
-
-class RecallOut(BaseModel):
-    "What came to mind, best first, and which layer knew it."
-
-    query: str  # as it was asked
-    namespace: str  # where it was asked
-    source: Literal["working_memory", "cache", "checkpoint", "ltm_fallback"]  # the layer that answered; the last: a search of everything
-    ranked_by: str  # what a learned ranker was trained on; empty for the usual mix
-    results: list[HitOut]  # best first
-    result_count: int  # how many
-    search_time_ms: float | None  # in the layers, without the model's; null for the past, and while a large index is being built
-
-
-ANCHOR_FIELDS = ("slot", "summary", "pinned", "hop_budget", "uses", "failures", "in_use")  # named alike in the state of an anchor
-
-
-class AnchorOut(BaseModel):
-    "A place of attention, and where it stands."
-
-    slot: Slot  # its name
-    anchor_block_id: str | None  # the memory it stands at
-    summary: str  # of that memory, its beginning
-    pinned: bool  # it does not move by itself
-    hop_budget: int  # links that a search walks from it
-    uses: int  # searches and writes that went through it
-    failures: int  # searches in a row that found nothing near it
-    in_use: bool  # it was used last
-
-
-class AnchorsOut(BaseModel):
-    "All three anchors of a namespace."
-
-    slots: list[AnchorOut]  # A, B, C
-
-
-class NodeOut(BaseModel):
-    "A memory in a neighbourhood."
-
-    id: str  # of the memory
-    text: str  # its beginning
-    kind: str  # block, rule, strategy …
-    valid_from: str  # said, or true, from then on
-    hops: int  # links from the centre, on the shortest way
-
-
-class LinkOut(BaseModel):
-    "A link between two of them."
-
-    source: str  # id
-    target: str  # id
-    weight: float  # in [0, 1]
-    origin: str  # what made it: sim, time, tag, write, user
-
-
-class NeighboursOut(BaseModel):
-    "What is around a memory."
-
-    center: str  # its id
-    nodes: list[NodeOut]  # nearest first, the centre itself among them
-    links: list[LinkOut]  # strongest first
-    cut: bool  # there is more than is shown
-
-
-class TimelineItem(BaseModel):
-    "A memory on the time line."
-
-    id: str  # of the memory
-    at: str  # said, or true, from then on
-    text: str  # its beginning
-    kind: str  # block, rule, strategy …
-    tags: list[str]  # sorted
-    session: str | None = None  # the conversation it belongs to
-    speaker: str | None = None  # who said it, by name or role
-
-
-class TimelineOut(BaseModel):
-    "What was remembered, latest first."
-
-    moments: list[TimelineItem]  # latest first
-    more: bool  # there are older ones
-
-
-class HealthOut(BaseModel):
-    "Whether the server lives, and whether its store answers."
-
-    live: bool  # it answers
-    ready: bool  # and so does its store
-
-
 class ProblemOut(BaseModel):
     "An error, as RFC 9457 has it."
 
-    title: str  # of this kind of error
-    status: int  # of HTTP
-    detail: str = ""  # what was wrong with this request
-    hint: str = ""  # what to do about it
-    errors: list[dict[str, str]] = []  # field by field: where, what
+    title: str = about("What kind of error it is", "It can't be taken as it is")
+    status: int = about("The status code of HTTP", 422)
+    detail: str = about("What was wrong with this request", "k is 0.", default="")
+    hint: str = about("What to do about it", "Give a whole number from 1 to 10,000.", default="")
+    errors: list[dict[str, str]] = about("Field by field: where it is, and what is wrong with it",
+                                         [{"where": "filters.tags.0", "what": "Input should be a valid string"}], default=[])
 
 
-WITHOUT_TOKEN = (403, 408, 413, 414, 421, 500, 503)  # errors that any request may be answered with
-WITH_TOKEN = (*WITHOUT_TOKEN, 400, 401, 415, 422, 429)  # errors of a route that needs a token
+WITHOUT_TOKEN = (403, 408, 413, 414, 421, 429, 500, 503)  # errors that any request may be answered with
+WITH_TOKEN = (*WITHOUT_TOKEN, 400, 401, 415, 422)  # errors of a route that needs a token
+PROBLEMS = {400: "The request can't be read", 401: "No token, an unknown or an expired one", 403: "Not allowed",
+            404: "Nothing of that name", 408: "The body came too slowly",
+            409: "It contradicts what is stored, or the same request is under way",
+            412: "The memory has another version than `If-Match` says", 413: "The body is too large", 414: "The address is too long",
+            415: "The body is not JSON", 421: "Called under a name that is not this server's",
+            422: "A field is missing, unknown or out of range",
+            429: "Too many requests", 500: "The server failed", 503: "Busy; see `Retry-After`", 507: "There is no room left"}
 
 
 def problem_responses(*statuses: int,                       # status codes of errors, beside those that every such route has
@@ -323,7 +327,7 @@ def problem_responses(*statuses: int,                       # status codes of er
                       ) -> dict[int | str, dict[str, Any]]:
     "Return the errors of a route, as FastAPI declares them."
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
-    return {s: {"description": "An error", "content": content} for s in (*basis, *statuses)}
+    return {s: {"description": PROBLEMS[s], "content": content} for s in sorted({*basis, *statuses})}
 
 
 def error_location(path: Sequence[object],  # location of an error as pydantic has it: 'body', 'filters', 'tags', 0

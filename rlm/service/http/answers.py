@@ -1,0 +1,281 @@
+"""What the server gives, with types, descriptions and examples.
+
+Answers are written as they are, not validated at each request, which would take longer than the search; the tests
+validate them, with requests made from the contract. A memory, a hit, a history, an explanation and a rule have one
+shape, which the command line's `--json` has too.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from .schemas import Kind, Slot, Status, about, optional
+
+WHEN = "2026-05-08T09:00:00.000000Z"
+MEMORY = {"id": "dentist", "namespace": "default", "kind": "block", "text": "다음 주 화요일에 치과 예약이 있어", "status": "hot",
+          "pinned": False, "immutable": False, "version": 1, "success": 0, "failure": 0, "access_count": 0,
+          "created_at": WHEN, "updated_at": WHEN, "valid_from": WHEN, "tags": ["health"]}
+NEXT_CURSOR: Any = about("The argument `cursor` of the next page; null: this is the last", "mD3qgNSzvJ8xYc0kTqfZ_w")
+
+
+class MemoryOut(BaseModel):
+    "A memory. Fields without a value are left out."
+
+    model_config = ConfigDict(extra="allow")
+    id: str = about("Its id, unique in its namespace", "dentist")
+    namespace: str = about("The partition it belongs to", "default")
+    kind: Kind = about("block: something said or known; rule: what to do when; strategy: how a task was solved", "block")
+    text: str = about("The words, exactly as they were given, credentials taken out", "다음 주 화요일에 치과 예약이 있어")
+    title: str = optional("A short title", "Dentist")
+    summary: str = optional("One or two sentences", "Dentist on Tuesday.")
+    formal: str = optional("Of a rule: its condition and outcome", "when hour < 11 then drink = 'tea'")
+    category: str = optional("The caller's own word", "fact")
+    source_type: str = optional("Of a strategy: what it was learned from", "success")
+    status: Status = about("hot: new; ltm: promoted; held: not applied until a person decides; archived: kept, and not found", "hot")
+    pinned: bool = about("Whether it is never forgotten", False)
+    immutable: bool = about("Whether it is never changed", False)
+    version: int = about("1, 2, 3 …: the entity tag (`ETag`) of the memory, without its quotes", 1)
+    success: int = about("How often it helped", 0)
+    failure: int = about("How often it misled", 0)
+    access_count: int = about("How often it was used", 0)
+    confidence: float = optional("How far it is trusted, in [0, 1]", 0.9)
+    created_at: str = about("When its first version was recorded", WHEN)
+    updated_at: str = about("When this version was recorded", WHEN)
+    last_used_at: str = optional("The last use that was reported", WHEN)
+    archived_at: str = optional("Since when it is archived", WHEN)
+    valid_from: str = about("From when it is true in the world, or when it was said", WHEN)
+    valid_to: str = optional("Until when it is true", "2026-05-13T00:00:00.000000Z")
+    session: str = optional("The conversation it belongs to", "2026-05-08")
+    turn: int = optional("Its place there, from 0", 0)
+    speaker: str = optional("Who said it, by name", "Mina")
+    role: str = optional("In which role", "user")
+    reply_to: str = optional("The id of the memory it answers", "question-1")
+    tags: list[str] = optional("Tags, sorted", ["health"])
+    scope: dict[str, Any] = optional("Of a strategy: where it applies", {"ontology": "skos"})
+    provenance: dict[str, Any] = optional("Where it came from: the door, the token's public name, what the guard marked",
+                                       {"source": "rest", "token": "guest"})
+    extra: dict[str, Any] = optional("What else the caller keeps with it", {"page": 3})
+
+
+class MemoriesOut(BaseModel):
+    "A page of memories."
+
+    items: list[MemoryOut] = about("Memories, newest first", [MEMORY])
+    next_cursor: str | None = NEXT_CURSOR
+
+
+class ConversationOut(BaseModel):
+    "Turns of a conversation."
+
+    session: str = about("The conversation", "2026-05-08")
+    items: list[MemoryOut] = about("Its turns, in order", [MEMORY])
+
+
+class ConversationPageOut(BaseModel):
+    "The last turns of a conversation, or those before."
+
+    session: str = about("The conversation", "2026-05-08")
+    items: list[MemoryOut] = about("Its turns, in order", [MEMORY])
+    next_cursor: str | None = about("The argument `cursor` for the turns before these; null: there are none", "mD3qgNSzvJ8xYc0kTqfZ_w")
+
+
+class DeletedOut(BaseModel):
+    "How many memories were deleted, or erased: one of the two is there."
+
+    deleted: int = optional("Taken out of the present; the history stays", 1)
+    erased: int = optional("Removed whole, history included", 1)
+
+
+class HitOut(BaseModel):
+    "A memory that was found, and why."
+
+    rank: int = about("Its place; 1 is best", 1)
+    score: float = about("The sum of its parts", 0.837)
+    relevance: float | None = about("The probability that it answers the question; null: not known", 0.9, default=None)
+    parts: dict[str, float] = about("Column, cue or similarity, and its share of the score", {"text": 0.441, "when": 0.264})
+    terms: dict[str, float] = about("Word of the question, and its share of the score", {"치과": 0.441})
+    passage: dict[str, Any] = about("The sentences that hold most of what was asked: text, and start and end of it in the memory's text",
+                                    {"text": "다음 주 화요일에 치과 예약이 있어", "start": 0, "end": 19})
+    layer: str = about("What found it: index, history, cache, working memory, checkpoint, anchor A …", "index", default="index")
+    hops: int | None = about("Links walked to it; without it, it was not walked to", 1, default=None)
+    path: list[str] = about("Ids on that way, from the anchor to this one", ["street", "dentist"], default=[])
+    memory: MemoryOut = about("The memory, whole", MEMORY)
+
+
+HIT = {"rank": 1, "score": 0.441, "relevance": 0.9, "parts": {"text": 0.441}, "terms": {"치과": 0.441}, "layer": "index", "path": [], "memory": MEMORY,
+       "passage": {"text": MEMORY["text"], "start": 0, "end": 19}}
+
+
+class SearchOut(BaseModel):
+    "What a search found, best first."
+
+    query: str = about("The question, as it was asked", "치과는 언제 가?")
+    namespace: str = about("Where it was asked", "default")
+    source: Literal["index", "full text", "history", "building"] = about(
+        "What answered: the index; the history, of the past (`as_of`); full text, while a large index is being built; "
+        "building: nothing, since only what is near was wanted meanwhile", "index")
+    ranked_by: str = about("What a learned ranker was trained on; empty for the usual mix", "")
+    hits: list[HitOut] = about("Hits, best first", [HIT])
+    search_time_ms: float = about("Milliseconds in the store, without the way here and back", 0.4)
+
+
+class RecallOut(BaseModel):
+    "What came to mind, best first, and which layer knew it."
+
+    query: str = about("The question, as it was asked", "치과는 언제 가?")
+    namespace: str = about("Where it was asked", "default")
+    source: Literal["working_memory", "cache", "checkpoint", "ltm_fallback", "history", "full text"] = about(
+        "The layer that answered; ltm_fallback: a search of everything; history: of the past; full text: while a large index is being "
+        "built", "cache")
+    ranked_by: str = about("What a learned ranker was trained on; empty for the usual mix", "")
+    results: list[HitOut] = about("Hits, best first", [HIT])
+    result_count: int = about("How many", 1)
+    search_time_ms: float | None = about("Milliseconds in the layers, without the model's; null for the past, and while a large index is "
+                                         "being built", 0.2)
+
+
+class ExplanationOut(BaseModel):
+    "Why a memory is found for a question, or why not."
+
+    query: str = about("The question, as it was asked", "치과는 언제 가?")
+    verdict: str = about("In one sentence: whether it is found, where, or why not", "Found at rank 1, score 0.837.")
+    rank: int | None = about("Its place among those that passed the filters; null: not found, or below the first 1,000", 1)
+    score: float = about("The sum of all parts", 0.837)
+    parts: dict[str, dict[str, float]] = about("Word, or cue in brackets; column; its share of the score", {"치과": {"text": 0.441}})
+    scale: float = about("How much cues such as the date count, in [0, 1]", 1.0)
+    frequencies: dict[str, int] = about("Word of the question, and how many memories of the namespace hold it", {"치과": 1})
+    held_back_by: list[str] = about("Filters that it does not pass", ["tags=('work',)"])
+    memory: MemoryOut = about("The memory, whole", MEMORY)
+
+
+class EventOut(BaseModel):
+    "Something that was done to a memory."
+
+    at: str = about("When", WHEN)
+    kind: str = about("What: write, update, delete, erase, link, use …", "update")
+    detail: dict[str, Any] = about("Ids, numbers and reasons, never a text", {"version": 2, "changed": ["text"]})
+
+
+class HistoryOut(BaseModel):
+    "Every version of a memory that is kept, and what happened to it."
+
+    versions: list[MemoryOut] = about("Versions, oldest first", [MEMORY])
+    events: list[EventOut] = about("Events, oldest first", [{"at": WHEN, "kind": "write", "detail": {}}])
+
+
+class EdgeOut(BaseModel):
+    "A link from one memory to another."
+
+    src: str = about("The id of the memory it starts from", "street")
+    dst: str = about("The id of the memory it leads to", "dentist")
+    relation: str = about("Its type", "supports")
+    weight: float = about("Its weight, in [0, 1]", 0.8)
+    origin: str = about("What made it: user, sim, time, tag, write", "user")
+
+
+class EdgesOut(BaseModel):
+    "The links of a memory."
+
+    items: list[EdgeOut] = about("Links from and to it, strongest first",
+                                 [{"src": "street", "dst": "dentist", "relation": "supports", "weight": 0.8, "origin": "user"}])
+
+
+class UnlinkedOut(BaseModel):
+    "How many links were removed."
+
+    removed: int = about("Links that were there, and are no more", 1)
+
+
+class UseOut(BaseModel):
+    "The counters of a memory."
+
+    id: str = about("The memory", "dentist")
+    success: int = about("How often it helped", 1)
+    failure: int = about("How often it misled", 0)
+    access_count: int = about("How often it was used", 1)
+
+
+ANCHOR_FIELDS = ("slot", "summary", "pinned", "hop_budget", "uses", "failures", "in_use")  # named alike in the state of an anchor
+ANCHOR = {"slot": "A", "anchor_block_id": "street", "summary": "The dentist is on Main Street.", "pinned": True, "hop_budget": 2, "uses": 2,
+          "failures": 0, "in_use": True}
+
+
+class AnchorOut(BaseModel):
+    "A place of attention, and where it stands."
+
+    slot: Slot = about("Its name", "A")
+    anchor_block_id: str | None = about("The memory it stands at", "street")
+    summary: str = about("The beginning of that memory's text", "The dentist is on Main Street.")
+    pinned: bool = about("Whether it stays there, whatever is searched", True)
+    hop_budget: int = about("Links that a search walks from it", 2)
+    uses: int = about("Searches and writes that went through it", 2)
+    failures: int = about("Searches in a row that found nothing near it", 0)
+    in_use: bool = about("Whether it was used last", True)
+
+
+class AnchorsOut(BaseModel):
+    "All three anchors of a namespace."
+
+    slots: list[AnchorOut] = about("A, B and C", [ANCHOR])
+
+
+class NodeOut(BaseModel):
+    "A memory in a neighbourhood."
+
+    id: str = about("The memory", "street")
+    text: str = about("The beginning of its text", "The dentist is on Main Street.")
+    kind: Kind = about("block, rule or strategy", "block")
+    valid_from: str = about("From when it is true, or when it was said", WHEN)
+    hops: int = about("Links from the centre, on the shortest way", 1)
+
+
+class LinkOut(BaseModel):
+    "A link between two of them."
+
+    source: str = about("The id of one end", "street")
+    target: str = about("The id of the other", "dentist")
+    weight: float = about("Its weight, in [0, 1]", 0.8)
+    origin: str = about("What made it: sim, time, tag, write, user", "user")
+
+
+class NeighboursOut(BaseModel):
+    "What is around a memory."
+
+    center: str = about("Its id", "dentist")
+    nodes: list[NodeOut] = about("Memories, nearest first, the centre itself among them",
+                                 [{"id": "dentist", "text": MEMORY["text"], "kind": "block", "valid_from": WHEN, "hops": 0}])
+    links: list[LinkOut] = about("Links, strongest first", [{"source": "street", "target": "dentist", "weight": 0.8, "origin": "user"}])
+    cut: bool = about("Whether there is more than is shown", False)
+
+
+class TimelineItem(BaseModel):
+    "A memory on the time line."
+
+    id: str = about("The memory", "dentist")
+    at: str = about("From when it is true, or when it was said", WHEN)
+    text: str = about("The beginning of its text", "다음 주 화요일에 치과 예약이 있어")
+    kind: Kind = about("block, rule or strategy", "block")
+    tags: list[str] = about("Tags, sorted", ["health"])
+    session: str | None = about("The conversation it belongs to", "2026-05-08", default=None)
+    speaker: str | None = about("Who said it, by name or role", "Mina", default=None)
+
+
+class TimelineOut(BaseModel):
+    "What was remembered, latest first."
+
+    moments: list[TimelineItem] = about("Memories, latest first",
+                                        [{"id": "dentist", "at": WHEN, "text": MEMORY["text"], "kind": "block", "tags": ["health"]}])
+    more: bool = about("Whether there are older ones", False)
+
+
+class HealthOut(BaseModel):
+    "Whether the server lives, and whether its store answers."
+
+    live: bool = about("It answers", True)
+    ready: bool = about("And so does its store", True)
+
+
+class LiveOut(BaseModel):
+    "Whether the server lives."
+
+    live: bool = about("It answers", True)
