@@ -102,7 +102,8 @@ class HitOut(BaseModel):
     memory: MemoryOut = about("The memory, whole", MEMORY)
 
 
-HIT = {"rank": 1, "score": 0.441, "relevance": 0.9, "parts": {"text": 0.441}, "terms": {"치과": 0.441}, "layer": "index", "path": [], "memory": MEMORY,
+HIT = {"rank": 1, "score": 0.441, "relevance": 0.9, "parts": {"text": 0.441}, "terms": {"치과": 0.441}, "layer": "index",
+       "path": [], "memory": MEMORY,
        "passage": {"text": MEMORY["text"], "start": 0, "end": 19}}
 
 
