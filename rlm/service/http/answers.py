@@ -58,14 +58,14 @@ class MemoryOut(BaseModel):
 
 
 class MemoriesOut(BaseModel):
-    "A page of memories."
+    "A page of memories, and where the next one begins."
 
     items: list[MemoryOut] = about("Memories, newest first", [MEMORY])
     next_cursor: str | None = NEXT_CURSOR
 
 
 class ConversationOut(BaseModel):
-    "Turns of a conversation."
+    "Turns of a conversation that were stored just now."
 
     session: str = about("The conversation", "2026-05-08")
     items: list[MemoryOut] = about("Its turns, in order", [MEMORY])
@@ -277,6 +277,6 @@ class HealthOut(BaseModel):
 
 
 class LiveOut(BaseModel):
-    "Whether the server lives."
+    "Whether the server lives; its store is not asked."
 
     live: bool = about("It answers", True)

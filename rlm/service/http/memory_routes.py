@@ -71,7 +71,7 @@ def provenance(caller: Token,  # token of the request
     return {"source": "rest", "token": caller.id}
 
 
-def list_filters(tag: Annotated[Labels, Query(description="Only with this tag; repeat it for several", examples=[["health"]])] = [],  # noqa: B006
+def _list_filters(tag: Annotated[Labels, Query(description="Only with this tag; repeat it for several", examples=[["health"]])] = [],  # noqa: B006
                  match: Annotated[str, Query(pattern="^(all|any)$", examples=["all"], description="All tags, or one?")] = "all",
                  category: Annotated[Name | None, Query(description="Only of this category", examples=["fact"])] = None,
                  kind: Annotated[Name | None, Query(description="Only of this kind", examples=["block"])] = None,
@@ -144,7 +144,7 @@ def collection_routes(service: Service,  # memories, metrics and spans
     routes = APIRouter(prefix="/v1", tags=["memories"], dependencies=[Depends(known_params_only)])
 
     @routes.get("/memories", responses=problem_responses(), response_model=MemoriesOut)
-    def list_memories(caller: ReadCaller, filters: Annotated[dict[str, Any], Depends(list_filters)], k: Count = 20,
+    def list_memories(caller: ReadCaller, filters: Annotated[dict[str, Any], Depends(_list_filters)], k: Count = 20,
                       cursor: Cursor = None) -> Response:
         "The memories stored last, newest first, a page at a time. A cursor holds however much is written in between."
         with service.pool.use(caller.namespace) as memory:
