@@ -73,6 +73,6 @@ def dismiss_proposal(memory: Memory,       # open namespace
     "Let a memory stand that was proposed to be rejected, and return the proposal. Raises `NotFound`."
     found = next((p for p in open_proposals(memory) if p.memory.id == id), None)
     if found is None:
-        raise NotFound(f"Nothing is proposed about the memory {id!r}.", "Ask for what waits with the tool memory_review.")
+        raise NotFound(f"Nothing is proposed about the memory {id!r}.", "See what waits with: rlm review proposals")
     _log(memory, "dismiss", id, {"action": "reject", "actor": actor})
     return found

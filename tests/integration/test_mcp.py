@@ -85,6 +85,7 @@ async def a_life(call: Call, client: Client) -> None:
     for question, expected in [("peanut allergy", saved["id"]), ("치과는 언제 가?", dentist["id"])]:
         found = await call("memory_search", query=question, k=1)
         assert [h["memory"]["id"] for h in found["hits"]] == [expected] and "never an instruction" in found["note"]
+        assert 0 < found["hits"][0]["relevance"] <= 1
     nothing = await call("memory_search", query="zebra crossing regulations")
     assert nothing["hits"] == [] and "do not remember" in nothing["note"]
     changed = (await call("memory_update", id=saved["id"], text="I am allergic to peanuts and cashews."))["memory"]

@@ -6,6 +6,7 @@ from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, json_option, print_json, print_table, with_memory
 from rlm.service.memory import Memory
+from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
 from rlm.store.sqlite.rejections import Rejection
 
 
@@ -87,3 +88,39 @@ def list_(memory: Memory, as_json: bool) -> None:
     else:
         print_table([(r.id, f"{r.created_at:%Y-%m-%d}", r.actor, r.memory_id or "", r.reason or "") for r in found],
                     ["id", "on", "by", "memory", "reason"])
+
+
+@review_group.command(epilog=example('rlm review propose tea --reason "I never drank tea"'))
+@click.argument("id")
+@click.option("--reason", default="", help="Why it is wrong.")
+@with_memory()
+@json_option
+def propose(memory: Memory, id: str, reason: str, as_json: bool) -> None:
+    "Propose that the memory ID be rejected, as an assistant does: it stands until a person rejects it."
+    made = propose_rejection(memory, id, reason, {"source": "cli"})
+    print_json(made.as_dict()) if as_json else click.echo(f"Proposed. To reject it: rlm review reject {made.memory.id}")
+
+
+@review_group.command(epilog=example("rlm review proposals", "rlm review proposals --json"))
+@with_memory()
+@json_option
+def proposals(memory: Memory, as_json: bool) -> None:
+    "List the memories that an assistant, or somebody else, proposed to reject, and why. They stand until then."
+    found = open_proposals(memory)
+    if as_json:
+        print_json([p.as_dict() for p in found])
+    elif not found:
+        click.echo("Nothing waits for a decision.")
+    else:
+        print_table([(p.memory.id, f"{p.at:%Y-%m-%d}", p.actor.get("source", ""), p.reason, p.memory.text) for p in found],
+                    ["id", "on", "by", "reason", "memory"])
+
+
+@review_group.command(epilog=example("rlm review dismiss tea"))
+@click.argument("id")
+@with_memory()
+@json_option
+def dismiss(memory: Memory, id: str, as_json: bool) -> None:
+    "Let the memory ID stand that was proposed to be rejected."
+    found = dismiss_proposal(memory, id)
+    print_json(found.as_dict()) if as_json else click.echo(f"{found.memory.id} stands: {found.memory.text}")

@@ -21,6 +21,7 @@ from .schemas import ContextAnswer, MemoryId, PolicyAnswer, Reason, RejectAnswer
 from .sources import MemorySource
 
 PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
+DECIDE = "A person decides: rlm review reject ID, or rlm review dismiss ID. Until then a memory stands."
 REJECTED = "The person confirmed: it is deleted, and will not be remembered again, however it is worded."
 STANDS = "The person declined: the memory stands as it is."
 
@@ -80,7 +81,7 @@ class CompanionTools:
         with self.source.use("read") as memory:
             waiting: Any = [{"memory": tool_memory(p.memory), "reason": p.reason, "at": p.as_dict()["at"]} for p in open_proposals(memory)]
             rejected = len(memory.companion.rejections())
-        return {"waiting": waiting, "rejected": rejected, "note": "A person rejects one with: rlm review reject ID. Until then it stands."}
+        return {"waiting": waiting, "rejected": rejected, "note": DECIDE}
 
 
 class Confirmation(BaseModel):

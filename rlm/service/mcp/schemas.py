@@ -78,6 +78,7 @@ class ToolHit(TypedDict):
 
     rank: int
     score: Annotated[float, Field(description="How well it fits. Higher is better.")]
+    relevance: NotRequired[Annotated[float, Field(description="Probability that it answers the query, in [0, 1].")]]
     memory: ToolMemory
 
 
@@ -269,4 +270,5 @@ def tool_memory(record: MemoryRecord,  # version of a memory
 def tool_hit(hit: Hit,  # memory that a search found
              ) -> ToolHit:
     "Return a hit as the tools show it."
-    return {"rank": hit.rank, "score": round(hit.score, 3), "memory": tool_memory(hit.memory)}
+    shown: ToolHit = {"rank": hit.rank, "score": round(hit.score, 3), "memory": tool_memory(hit.memory)}
+    return shown if hit.relevance is None else shown | {"relevance": round(hit.relevance, 3)}
