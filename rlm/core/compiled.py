@@ -196,12 +196,19 @@ def load() -> float:  # seconds it took
     return time.perf_counter() - began
 
 # %% ../../nbs/10_core/14_compiled.ipynb #93383c1e
+def _numba_version() -> str:
+    try:
+        return importlib.metadata.version("numba")
+    except importlib.metadata.PackageNotFoundError:  # it was not installed as packages are
+        return ""
+
+
 def _marks() -> list[Path]:
     "Where it is noted that these loops, in this version of numba and Python, are compiled on this machine."
     every = sorted(f"{_digest(it.body)} {it.takes} {it.reorder}" for it in _waiting if it.body.__module__ != "__main__")
     files = sorted({it.body.__code__.co_filename for it in _waiting if it.body.__module__ != "__main__"})
     every += [f"{os.stat(file).st_mtime_ns}" for file in files if os.path.exists(file)]  # numba forgets what it kept when a file changes
-    versions = [sys.version, platform.processor() or platform.machine(), importlib.metadata.version("numba"), np.__version__]
+    versions = [sys.version, platform.processor() or platform.machine(), _numba_version(), np.__version__]
     name = f"rlm-loops-{hashlib.sha256(chr(10).join([*every, *versions]).encode()).hexdigest()[:16]}"
     given = os.environ.get("NUMBA_CACHE_DIR")
     folders = [Path(given)] if given else [Path(__file__).parent / "__pycache__", Path("~/.cache/rlm").expanduser()]
@@ -218,7 +225,7 @@ def mark_compiled(marks: Sequence[str],  # paths; one is enough
             return
 
 
-def compile_ahead() -> bool:  # whether it ended well
+def compile_ahead() -> int:  # exit code; 0: it ended well, or no process could be started
     "Compile all loops in a process of its own, which leaves them where `load` finds them."
     modules = sorted({it.body.__module__ for it in _waiting} - {"__main__"})
     code = ("import importlib, os, sys\n[importlib.import_module(name) for name in sys.argv[1].split()]\n"
@@ -226,10 +233,10 @@ def compile_ahead() -> bool:  # whether it ended well
     command = [sys.executable, "-c", code, " ".join(modules), *map(str, _marks())]
     try:
         quiet = subprocess.DEVNULL
-        return subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, check=False).returncode == 0
+        return subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, check=False).returncode
     except OSError as e:  # no process can be started
         logging.getLogger("rlm").info("Loops are not compiled: %s", e)
-        return False
+        return 0
 
 
 LATER = 8  # searches of a process after which the loops are loaded, when it rests
@@ -269,10 +276,9 @@ def _load_at_rest() -> None:
         _waiting.clear()
         return
     _rest()
-    if not any(mark.exists() for mark in _marks()):
-        compile_ahead()
-        _rest()
-    if any(mark.exists() for mark in _marks()):
+    code = 0 if any(mark.exists() for mark in _marks()) else compile_ahead()
+    _rest()
+    if code or any(mark.exists() for mark in _marks()):  # what failed there fails here, too, and is said
         prepare()
 
 

@@ -184,9 +184,12 @@ def test_threads_that_search_at_once_load_once(tmp_path: Path) -> None:
 def test_a_compiler_that_does_not_fit_is_said_once_and_no_search_fails(tmp_path: Path) -> None:
     (tmp_path / "numba.py").write_text("raise ImportError('needs another numpy')")
     code = ("from rlm import Memory\n"
+            "from rlm.core import compiled\n"
             "with Memory(':memory:', embedder='none') as m:\n"
             "    m.write('the boat')\n"
-            "    print(sum(len(m.search('boat')) for _ in range(20)))")
+            "    found = sum(len(m.search('boat')) for _ in range(10))\n"
+            "    compiled._loader.join()\n"
+            "    print(found + sum(len(m.search('boat')) for _ in range(10)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
                           env={"PYTHONPATH": str(tmp_path)})
     assert done.stdout.strip() == "20" and done.stderr.count("does not compile: ImportError: needs another numpy") == 1
