@@ -105,6 +105,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pair = {"group": "particles", "scene": 1, "question": {"ko": "어디로 이사했어?", "en": "Where did I move?"},
             "memory": {"ko": "부산으로 이사했다.", "en": "I moved to Busan."}}
     (home / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
+    life = {"life": "one", "language": "en", "split": "dev", "questions": [
+        {"question": "Who has the key?", "type": "single", "gold": ["m1"]}, {"question": "Which car?", "type": "unanswerable", "gold": []}],
+        "items": [{"id": "m1", "kind": "fact", "when": "2025-01-02", "text": "The spare key is with Mrs. Okafor."}]}
+    (home / "lives.jsonl").write_text(json.dumps(life) + "\n", encoding="utf-8")
     (home / "ontology").mkdir()
     shutil.copy(ROOT / "ontology" / "skos.ttl", home / "ontology")
     shutil.copy(ROOT / "docs" / "curricula" / "skos_v1.yaml", home)
