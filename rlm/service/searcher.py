@@ -8,12 +8,13 @@ __all__ = ['READ', 'LAYERS', 'SearchRequest', 'limit_terms', 'merge_context_colu
 
 # %% ../../nbs/90_service/05_searcher.ipynb #981f042d
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidInput
+from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines
 from ..core.text import tokens, valid_text
 from ..recall.anchored_search import AnchoredSearcher
@@ -149,8 +150,10 @@ class MemorySearcher:
 
     def _search_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
         "Return what the index finds, in one snapshot, unless another model's vectors are there than it knew of; None: it is being built."
-        known = self.index.semantic.stamp
-        asked = self.embed(request, known) if known and self.ctx.embeddings.loaded_model in (None, known.model) else request
+        known, asked = self.index.semantic.stamp, request
+        if known and self.ctx.embeddings.loaded_model in (None, known.model):
+            with suppress(ModelMismatch):  # what is known may be of the past: the snapshot tells which vectors are there now
+                asked = self.embed(request, known)
         while True:
             with self.builder.snapshot() as ready:
                 fits = asked.model == self.index.semantic.model

@@ -74,7 +74,7 @@ def test_a_memory_is_made_read_changed_deleted_and_restored_whatever_it_is_calle
 def test_a_fresh_id_is_given_where_none_is_sent(client: httpx.Client) -> None:
     made = client.post("/v1/memories", json={"text": "I am allergic to peanuts."})
     assert made.headers["location"] == f"/v1/memories/{made.json()['id']}" and len(made.json()["id"]) == 12
-    assert made.json()["provenance"] == {"source": "rest", "token": "guest"} and "seq" not in made.json()
+    assert made.json()["provenance"] == {"source": "rest", "caller": "guest"} and "seq" not in made.json()
 
 
 def test_a_taken_id_is_a_conflict_and_the_first_stays(client: httpx.Client) -> None:

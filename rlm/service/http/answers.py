@@ -53,7 +53,7 @@ class MemoryOut(BaseModel):
     tags: list[str] = optional("Tags, sorted", ["health"])
     scope: dict[str, Any] = optional("Of a strategy: where it applies", {"ontology": "skos"})
     provenance: dict[str, Any] = optional("Where it came from: the door, the token's public name, what the guard marked",
-                                       {"source": "rest", "token": "guest"})
+                                       {"source": "rest", "caller": "guest"})
     extra: dict[str, Any] = optional("What else the caller keeps with it", {"page": 3})
 
 

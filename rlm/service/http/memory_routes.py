@@ -68,7 +68,7 @@ def matched_version(header: str | None,  # value of If-Match
 def provenance(caller: Token,  # token of the request
                ) -> dict[str, str]:
     "Return where a memory comes from that this caller writes."
-    return {"source": "rest", "token": caller.id}
+    return {"source": "rest", "caller": caller.id}
 
 
 def _list_filters(tag: Annotated[Labels, Query(description="Only with this tag; repeat it for several", examples=[["health"]])] = [],  # noqa: B006
