@@ -9,7 +9,7 @@ __all__ = ['Words', 'read_words', 'Grammar', 'grammar', 'clauses', 'split_clause
 # %% ../../nbs/85_companion/02_english.ipynb #cda14c30
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 
@@ -295,7 +295,16 @@ def _is_named(noun: str, value: str) -> bool:
 _AND_THEN = re.compile(r"(?:,| and| and then|, and) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
     r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) )")
 _PARTICLES = frozenset({"up", "off", "out", "down", "it", "that", "so", "this", "them", "him", "her", "there", "here", "one"})
+_PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
+
+
+def _is_over(subject: str, speaker: str, p: Predicate) -> bool:
+    "Whether a state is told in the past: *I lived in Busan*, *my boss was Ms Yun*; not *I was born in Daegu*, *the author was Jo*."
+    if p.negated or not (m := _PAST_STATE.match(p.words)):
+        return False
+    own = subject == speaker or subject.startswith(f"{speaker}'s ")
+    return m[0] not in ("was ", "were ") or (own and not grammar().participle.match(p.words[m.end():]))
 
 
 def english_statements(sentence: str,          # one sentence
@@ -313,6 +322,7 @@ def english_statements(sentence: str,          # one sentence
             continue
         for words in _AND_THEN.split(parts[1]):
             p = read_predicate(clause, words)
+            p = replace(p, ended=True, negated=False) if _is_over(subject, speaker, p) else p
             found = _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
             if found and found.value.lower() not in _PARTICLES:
                 out.append(found)

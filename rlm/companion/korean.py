@@ -158,6 +158,9 @@ def _changed(t: Topic, instead: tuple[str, ...]) -> Statement | None:
     return None
 
 
+_PAST_STATE = re.compile("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
+
+
 def korean_statements(sentence: str,          # one sentence
                       speaker: str = "user",  # who says it: whom `나` and `내` mean
                       ) -> list[Statement]:
@@ -166,7 +169,7 @@ def korean_statements(sentence: str,          # one sentence
     p = particles()
     for clause in clauses(sentence):
         t = split_topic(clause, speaker)
-        ended, instead = bool(p.ended.search(clause)), tuple[str, ...]()
+        ended, instead = bool(p.ended.search(clause) or _PAST_STATE.search(clause)), tuple[str, ...]()
         if m := _NOT_THAT.search(t.predicate):
             instead, t = (m["x"],), Topic(t.subject, t.relation, (t.predicate[:m.start()] + t.predicate[m.end():]).strip())
         if t.relation and (value := copula_value(t.predicate)):

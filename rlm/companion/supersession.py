@@ -39,8 +39,8 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
     if record.kind != "block" or record.role not in (None, "user"):
         return MemoryFacts((), ())
     found = text_facts(record.text, speaker_of(record))
-    alone = found.nothing_else and record.session is None
     kept = [s for s in found.statements if s.single or s.negated or s.ended or s.instead_of or s.relation in language_data("relations")]
+    alone = found.nothing_else and len(kept) == len(found.statements) and record.session is None
 
     def fact(s: Statement) -> Fact:
         return Fact(record.seq, 0, s.subject, s.relation, s.value, *s.key, normal_value(s.value), s.single, s.negated, s.ended, alone,
