@@ -12,7 +12,7 @@ from rlm.service.cli.common import Group, example, json_option, print_json, prin
 
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
     "memory": ("rlm.service.cli.strategies:memory_group", "Write, search and manage memories."),
-    "context": ("rlm.service.cli.review:context_command", "Print a block for a prompt, within a budget of tokens."),
+    "context": ("rlm.service.cli.review:context_command", "Print a block for a prompt about QUERY: what is pinned, then what answers it."),
     "review": ("rlm.service.cli.review:review_group", "Correct for good: reject what is wrong, list and lift rejections."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
     "anchors": ("rlm.service.cli.anchors:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),

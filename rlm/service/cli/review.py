@@ -17,7 +17,7 @@ from rlm.store.sqlite.rejections import Rejection
 @with_memory()
 @json_option
 def context_command(memory: Memory, query: str, tokens: int, k: int, as_json: bool) -> None:
-    "Print a block for a prompt about QUERY: what is pinned, then what answers it, dated and attributed, within a budget of tokens."
+    "Print a block for a prompt about QUERY: what is pinned, then what answers it. Lines are dated, the budget is kept."
     block = memory.context(query, tokens, k)
     if as_json:
         print_json({"text": block.text, "tokens": block.tokens, "budget": block.budget, "used": [id for id, _ in block.used],
@@ -30,7 +30,7 @@ def context_command(memory: Memory, query: str, tokens: int, k: int, as_json: bo
 
 @click.group("review", cls=Group)
 def review_group() -> None:
-    "Correct for good: reject what is wrong, list what was rejected, and lift a rejection."
+    "Correct for good: reject what is wrong, list and lift rejections."
 
 
 def rejection_dict(rejection: Rejection,  # a rejection
