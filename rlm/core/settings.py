@@ -153,6 +153,9 @@ class Settings:
     embedder: str = setting(
         "auto", "What turns text into vectors: 'auto' (e5 if it can run), 'none', 'e5', 'st:NAME', 'm2v:NAME', "
         "'openai:MODEL'.", _word)
+    embedding: str = setting(
+        "auto", "When a memory gets its vector: 'now', before the write returns; 'later', by a thread of the process, and until then it is "
+        "found by its words; 'auto': later in a server, else now.", lambda v: _word(v, ("auto", "now", "later")))
     embedding_url: str = setting(
         "https://api.openai.com/v1", "Where 'openai:' models are served; asked only when one is named.", _url)
     embedding_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)))

@@ -96,7 +96,7 @@ class RuleStore:
         if context is None:
             name = embedder if isinstance(embedder, str) else None
             settings = load_settings(config, db_path=path, namespace=namespace, embedder=name, **overrides)
-            backend, embeddings = open_store(settings, read_only, embedder)
+            backend, embeddings = open_store(settings, read_only, embedder, clock)
             context = OpenedFile(settings, clock or SystemClock(), backend, embeddings, NamespaceSearch.open(backend, settings.namespace))
         self.settings, self.clock, self.backend = context.settings, context.clock, context.storage
         self.embeddings, self._search = context.embeddings, context.search
@@ -118,6 +118,7 @@ class RuleStore:
         "Release the file, unless a `Memory` opened it. Nothing is pending: every write was stored when it returned."
         if self._owned:
             self._search.close()
+            self.embeddings.close()
             self.backend.close()
 
     def __enter__(self) -> Self:
@@ -161,6 +162,7 @@ class RuleStore:
             embedded = self.embeddings.embed_records(part)  # before the transaction, which no model call may hold up
             with self.backend.transaction() as tx:
                 self.embeddings.store(embedded, new := tx.insert(part))
+            self.embeddings.notice(new)
             stored += new
         return [Rule.from_record(r) for r in stored]
 

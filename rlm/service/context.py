@@ -45,7 +45,7 @@ class MemoryContext:
         "Open a store. Raises `SettingsError` for unknown settings, `StoreError` for a file that is no store."
         named = embedder if isinstance(embedder, str) else None
         settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
-        storage, embeddings = open_store(settings, read_only, embedder)
+        storage, embeddings = open_store(settings, read_only, embedder, clock)
         search = NamespaceSearch.open(storage, settings.namespace)
         return cls(settings, settings.namespace, clock or SystemClock(), storage, embeddings, search)
 
@@ -60,4 +60,6 @@ class MemoryContext:
     def close(self) -> None:
         "Wait for an index that is being built, and release the file, unless the context was made by `for_namespace`."
         self.search.close()
+        if self.storage.owns_database:
+            self.embeddings.close()
         self.storage.close()

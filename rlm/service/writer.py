@@ -143,6 +143,7 @@ class MemoryWriter:
                 new = tx.insert(part)
                 self.embeddings.store(embedded, new)
                 stored += self._keep_facts(tx, new, found)
+            self.embeddings.notice(new)
         return stored
 
     def _read_facts(self, records: Sequence[MemoryRecord]) -> list[MemoryFacts]:
@@ -165,7 +166,7 @@ class MemoryWriter:
                     policy: LinkPolicy,               # how they are linked
                     ) -> list[MemoryRecord]:
         "Store memories one after the other, each linked near an anchor before the next, in one transaction."
-        embedded, near = self.embeddings.embed_records(records), AnchoredWriter(self.graph, self.anchors, policy)
+        embedded, near = self.embeddings.embed_records(records, at_once=True), AnchoredWriter(self.graph, self.anchors, policy)
         stored, added, found = list[MemoryRecord](), 0, self._read_facts(records)
         with self.storage.transaction() as tx:
             refuse_rejected(records, self.storage.rejections)
@@ -206,11 +207,12 @@ class MemoryWriter:
                 found = self._read_facts([new])
                 self.storage.facts.put(new.seq, self.namespace, found[0].facts)
                 [stored] = self._keep_facts(tx, [stored], found)
-            if embedding_fields(new) != embedding_fields(old):
+            if told_anew := embedding_fields(new) != embedding_fields(old):
                 if embedded is None or embedding_fields(new) != embedding_fields(planned):
                     embedded = self.embeddings.embed_records([new])
                 self.embeddings.drop(stored) if embedded is None else self.embeddings.store(embedded, [stored])
-            return stored
+        self.embeddings.notice([stored] if told_anew else [])
+        return stored
 
     def _read_changes(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         "Return the changes as they may be stored; a rule can still be read as a rule."
@@ -268,6 +270,7 @@ class MemoryWriter:
             new = tx.insert([record], {"restored": old.version})
             self.embeddings.store(embedded, new)
             [stored] = self._keep_facts(tx, new, self._read_facts(new))
+        self.embeddings.notice([stored])
         return stored
 
     def _deleted(self, id: str) -> MemoryRecord:

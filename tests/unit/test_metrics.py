@@ -15,7 +15,7 @@ def figures(metrics: Metrics) -> dict[str, float]:
 
 def test_rates_are_of_the_last_minute_and_counters_stay() -> None:
     seconds, counted = [0.0], [AnchorCounters()]
-    metrics = Metrics(lambda: counted[0], "greeum", lambda: seconds[0])
+    metrics = Metrics(lambda: counted[0], prefix="greeum", now=lambda: seconds[0])
     seconds[0] = 30.0
     counted[0] = AnchorCounters(searches=10, local_hits=7, fallbacks=3, hops=14, moves=5, switches=2, edges=400, added=40, beam=32)
     metrics.count_search("anchor A", 0.0004)

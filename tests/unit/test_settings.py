@@ -17,7 +17,8 @@ OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", 
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
          "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
          "secrets": "refuse", "supersede": "off",
-         "embedder": "none", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other", "cache": "kept",
+         "embedder": "none", "embedding": "later", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other",
+         "cache": "kept",
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
          "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
          "n_promote": 7, "k_fail": 2, "k_fail_total": 4, "k_fail_realtime": 5, "max_fail_rate": .01, "ttl_hot": 9.5, "ttl_ltm": 99.0,
@@ -49,7 +50,8 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     words |= {"checkpoints": ("create", "parallel", "full")}
     words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
-                      "metrics_prefix": ("greeum", "rlm", "greeum"), "supersede": ("off", "on", "off"),
+                      "metrics_prefix": ("greeum", "rlm", "greeum"), "embedding": ("now", "later", "now"),
+                      "supersede": ("off", "on", "off"),
                       "traces": ("console", "off", "otlp")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})

@@ -16,6 +16,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from rlm.search.embedding.worker import EmbeddingWorker
+
 from .middleware import RequestContext
 from .tracing import route_of
 
@@ -107,11 +109,33 @@ class AnchorCollector(Collector):
         yield CounterMetricFamily("rlm_attention_unstored", "Times that attention was not stored after an answer", value=found.unstored)
 
 
+class EmbeddingCollector(Collector):
+    "What the worker that embeds later has done, and has before it."
+
+    def __init__(self,
+                 worker: Callable[[], EmbeddingWorker | None],  # the store's worker; None: no store is open yet
+                 ) -> None:
+        self.worker = worker
+
+    def describe(self) -> Iterable[Any]:
+        "Return nothing: registering the collector must not open the store."
+        return []
+
+    def collect(self) -> Iterator[Any]:
+        "Yield the figures of this moment."
+        if (worker := self.worker()) is not None:
+            yield GaugeMetricFamily("rlm_embedding_waiting", "Memories that this process stored and that have no vectors yet",
+                                    value=worker.waiting)
+            yield CounterMetricFamily("rlm_embedding_embedded", "Memories that were given their vectors later", value=worker.embedded)
+            yield GaugeMetricFamily("rlm_embedding_failing", "1 while the model can't embed", value=float(bool(worker.error)))
+
+
 class Metrics:
     "Everything that a server counts, in a registry of its own."
 
     def __init__(self,
                  count: Callable[[], AnchorCounters],        # counters of anchors and graphs
+                 worker: Callable[[], EmbeddingWorker | None] = lambda: None,  # what embeds later; None: no store is open yet
                  prefix: str = "rlm",                        # 'greeum': the eight figures under that name too
                  now: Callable[[], float] = time.monotonic,  # clock, in seconds
                  ) -> None:
@@ -122,6 +146,7 @@ class Metrics:
         self.layers = Histogram("rlm_search_seconds", "How long searches took, by the layer that answered", ("layer",),
                                 registry=self.registry, buckets=LATENCY_BUCKETS_S)
         self.registry.register(AnchorCollector(count, dict.fromkeys(("rlm", prefix)), now))
+        self.registry.register(EmbeddingCollector(worker))
 
     def count_request(self,
                       context: RequestContext,  # a request that is over

@@ -16,6 +16,7 @@ from rlm.core.settings import Settings
 from rlm.recall.anchored_search import BEAM
 from rlm.service.memory import Memory
 from rlm.search.embedding.base import Embedder, choose_embedder
+from rlm.search.embedding.worker import EmbeddingWorker
 
 from .errors import HttpProblem
 from .limits import file_limit, namespace_limit
@@ -63,7 +64,9 @@ class MemoryPool:
             if self._store is None:
                 if self._model is None:
                     self._model = choose_embedder(settings=self.settings) or "none"
-                self._store = Memory(**self._given | {"namespace": self.settings.namespace, "embedder": self._model})
+                self._store = Memory(**self._given | {"namespace": self.settings.namespace, "embedder": self._model,
+                                                      "embedding": "now" if self.settings.embedding == "now" else "later"})
+                self._store.embeddings.resume()
             return self._store
 
     @contextmanager
@@ -99,6 +102,10 @@ class MemoryPool:
             past, memories, store = self._past, self._open(), self._store
         links = 0 if store is None else store.backend.edge_table.count()
         return sum((anchor_counters(m) for m in memories), past + AnchorCounters(edges=links))
+
+    def embedding_worker(self) -> EmbeddingWorker | None:
+        "Return what embeds later; None while the store is not open."
+        return None if (store := self._store) is None else store.embeddings.worker
 
     def close(self) -> None:
         "Close all namespaces, and the store."

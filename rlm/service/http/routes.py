@@ -52,7 +52,7 @@ class Service:
                  ) -> None:
         self.settings, self.pool, self.tracer = settings, MemoryPool(settings, **more), SpanTracer(settings.traces)
         self.access_log = None if settings.access_log == "off" else AccessLog(settings.access_log)
-        self.metrics = Metrics(self.pool.counters, settings.metrics_prefix)
+        self.metrics = Metrics(self.pool.counters, self.pool.embedding_worker, settings.metrics_prefix)
         self._ready_age_s, self._ready, self._asked = ready_age_s, False, -math.inf
 
     def ready(self) -> bool:

@@ -34,7 +34,9 @@ def serve_stdio(settings: Settings,          # where, and which namespace
                 ) -> None:
     "Serve until the client closes standard input. Raises what the store raises."
     given = {name: getattr(settings, name) for name, source in settings.sources.items() if source == "argument" and name != "db_path"}
+    given["embedding"] = "now" if settings.embedding == "now" else "later"
     with Memory(settings.db_path, config=config, read_only=read_only, **given) as memory:
+        memory.embeddings.resume()
         server = memory_server(LocalMemory(memory))
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads standard input would hold up a Ctrl-C; each write is whole
         warming = threading.Thread(target=warm_up, args=(memory,), name="rlm-mcp-warm-up")

@@ -1,0 +1,229 @@
+"""Vectors that follow: a write is committed and found by its words, a thread embeds it, and nothing that happens meanwhile is lost."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
+from toy import Toy
+
+from rlm import Memory
+from rlm.core.errors import EmbeddingError
+from rlm.core.settings import load_settings
+from rlm.search.embedding.base import Kind
+from rlm.search.embedding.worker import EmbeddingWorker
+from rlm.service.cli.main import main
+from rlm.service.http.metrics import Metrics
+from rlm.service.http.pool import MemoryPool
+from rlm.store.embedding_model import Vectors
+
+LINES = ["The boat came in late.", "고양이가 잠을 잔다.", "Bread is baked at six."]
+
+
+class Gated(Toy):
+    "Embeds passages only while its gate is open."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.asked = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        if kind == "passage":
+            self.asked.set()
+            assert self.gate.wait(20)
+        return super().embed(texts, kind)
+
+
+class Choosy(Toy):
+    "Can't read some texts; can't read any while it is out of reach."
+    out_of_reach = False
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        if kind == "passage" and (self.out_of_reach or any("unreadable" in t for t in texts)):
+            raise EmbeddingError("The model does not answer.")
+        return super().embed(texts, kind)
+
+
+def missing(memory: Memory) -> list[str]:
+    "Texts of the memories without vectors."
+    vectors = memory.backend.vectors
+    return sorted(s.text for s in vectors.sources(vectors.missing("toy")))
+
+
+@pytest.fixture
+def gated(tmp_path: Path) -> Iterator[tuple[Memory, Gated]]:
+    model = Gated()
+    with Memory(tmp_path / "m.db", embedder=model, embedding="later") as memory:
+        yield memory, model
+        model.gate.set()
+
+
+def test_a_write_returns_before_its_vector_and_is_found_by_its_words(gated: tuple[Memory, Gated]) -> None:
+    memory, model = gated
+    written = memory.write(LINES[0])
+    assert model.asked.wait(20) and missing(memory) == [LINES[0]]
+    assert [h.id for h in memory.search("boat")] == [written.id]
+    model.gate.set()
+    assert memory.embeddings.worker.wait(20) and not missing(memory)
+    assert [h.id for h in memory.search("harbour")] == [written.id]  # by its meaning
+
+
+def test_what_changes_while_it_is_embedded_gets_the_vector_of_its_new_text(gated: tuple[Memory, Gated]) -> None:
+    memory, model = gated
+    kept, gone = memory.write_many(["The boat is red.", "A kitten sleeps."])
+    assert model.asked.wait(20)
+    memory.update(kept.id, text="The piano is red.")
+    memory.delete(gone.id)
+    model.gate.set()
+    assert memory.embeddings.worker.wait(20) and not missing(memory)
+    info = memory.backend.vectors.model()
+    assert info is not None
+    [stored] = memory.backend.vectors.read(info, [memory.get(kept.id).seq or 0])[2].astype(np.float32)
+    assert float(stored @ Toy.embed(model, ["The piano is red."], "query")[0]) > .999
+
+
+def test_an_update_of_other_fields_embeds_nothing(gated: tuple[Memory, Gated]) -> None:
+    memory, model = gated
+    model.gate.set()
+    written = memory.write(LINES[0])
+    assert memory.embeddings.worker.wait(20)
+    before = model.texts
+    memory.update(written.id, pinned=True)
+    assert memory.embeddings.worker.wait(20) and model.texts == before
+    memory.delete(written.id)
+    memory.restore(written.id)
+    assert memory.embeddings.worker.wait(20) and not missing(memory)
+
+
+def test_every_way_in_is_embedded_in_the_end(tmp_path: Path, gated: tuple[Memory, Gated]) -> None:
+    memory, model = gated
+    model.gate.set()
+    with Memory(tmp_path / "other.db", embedder="none") as other:
+        other.write("A train leaves.")
+        other.export_jsonl(tmp_path / "x.jsonl")
+    memory.write_many(LINES)
+    memory.add_conversation([{"role": "user", "content": "The garden is wet."}, {"role": "assistant", "content": "Take boots."}])
+    memory.import_jsonl(tmp_path / "x.jsonl")
+    memory.rules.add_rule("when rain then boots = True")
+    memory.namespace("second").write("Another namespace.")
+    assert memory.embeddings.worker.wait(20) and not missing(memory)
+
+
+def test_a_write_near_an_anchor_is_embedded_at_once(gated: tuple[Memory, Gated]) -> None:
+    memory, model = gated
+    model.gate.set()
+    memory.write_many(LINES[2:], slot="A")
+    assert not missing(memory)
+
+
+def test_one_text_that_the_model_cannot_read_keeps_no_other_from_its_vector(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder=Choosy(), embedding="later") as memory:
+        memory.write_many([*LINES, "an unreadable line"])
+        assert memory.embeddings.worker.wait(20)
+        assert missing(memory) == ["an unreadable line"] and len(memory.embeddings.worker.refused) == 1
+        memory.update(memory.search("unreadable")[0].id, text="A line.")
+        assert memory.embeddings.worker.wait(20) and not missing(memory) and not memory.embeddings.worker.refused
+
+
+def test_an_outage_is_told_and_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.search.embedding.worker.FIRST_PAUSE_S", .01)
+    model = Choosy()
+    model.out_of_reach = True
+    with Memory(tmp_path / "m.db", embedder=model, embedding="later") as memory:
+        memory.write_many(LINES)
+        worker = memory.embeddings.worker
+        assert not worker.wait(20) and "does not answer" in worker.error and worker.waiting == len(LINES)
+        model.out_of_reach = False
+        for _ in range(200):
+            if worker.wait(20):
+                break
+            time.sleep(.02)
+        assert not missing(memory) and not worker.error
+
+
+def test_without_a_model_nothing_waits(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder="none", embedding="later") as memory:
+        memory.write_many(LINES)
+        assert not memory.embeddings.worker.wait(20) and memory.search("boat")
+
+
+def test_closing_ends_the_thread_and_leaves_the_rest_for_the_next_opening(tmp_path: Path) -> None:
+    model = Gated()
+    with Memory(tmp_path / "m.db", embedder=model, embedding="later") as memory:
+        memory.write_many([f"line {n}" for n in range(20)])
+        assert model.asked.wait(20)
+        threading.Timer(.05, model.gate.set).start()
+    assert not any(t.name == "rlm-embedding" for t in threading.enumerate())
+    with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later") as memory:
+        assert missing(memory)
+        memory.embeddings.resume()
+        assert memory.embeddings.worker.wait(20) and not missing(memory)
+
+
+def test_what_a_killed_process_left_is_embedded_by_the_command(tmp_path: Path) -> None:
+    script = textwrap.dedent("""
+        import os, signal, sys, time
+        sys.path[:0] = [sys.argv[2]]
+        import toy
+        from rlm import Memory
+        class Slow(toy.Toy):
+            def embed(self, texts, kind):
+                time.sleep(.05)
+                return super().embed(texts, kind)
+        memory = Memory(sys.argv[1], embedder=Slow(), embedding="later")
+        memory.write_many([f"line {n} of the boat" for n in range(60)])
+        time.sleep(.2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    path = tmp_path / "m.db"
+    done = subprocess.run([sys.executable, "-c", script, str(path), str(Path(__file__).parent.parent)], env=os.environ, timeout=60,
+                          check=False)
+    assert done.returncode == -signal.SIGKILL
+    with Memory(path, embedder=Toy()) as memory:
+        assert len(memory.list(k=100)) == 60 and missing(memory) and not memory.check()
+    result = CliRunner().invoke(main, ["reembed", "--missing", "--embedder", "subjects", "--db", str(path)])
+    assert result.exit_code == 0 and "memories embedded with toy" in result.output
+    with Memory(path, embedder=Toy()) as memory:
+        assert not missing(memory) and not memory.check()
+
+
+def test_two_processes_worth_of_workers_on_one_file_agree(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with Memory(path, embedder=Toy(), embedding="later") as one, Memory(path, embedder=Toy(), embedding="later") as two:
+        for n in range(30):
+            (one if n % 2 else two).write(f"line {n}")
+        one.embeddings.resume()
+        assert one.embeddings.worker.wait(20) and two.embeddings.worker.wait(20)
+        assert not missing(one) and not one.check()
+
+
+def test_a_server_embeds_later_and_shows_it_in_its_metrics(tmp_path: Path) -> None:
+    pool = MemoryPool(load_settings(db_path=tmp_path / "m.db", environment={}), embedder=Toy())
+    metrics = Metrics(pool.counters, pool.embedding_worker)
+    assert b"rlm_embedding" not in metrics.page()
+    with pool.use("default") as memory:
+        assert memory.embeddings.later
+        memory.write(LINES[0])
+        assert memory.embeddings.worker.wait(20)
+    figures = {s.name: s.value for f in text_string_to_metric_families(metrics.page().decode()) for s in f.samples}
+    assert (figures["rlm_embedding_waiting"], figures["rlm_embedding_embedded_total"], figures["rlm_embedding_failing"]) == (0, 1, 0)
+    pool.close()
+    with MemoryPool(load_settings(db_path=tmp_path / "m.db", embedding="now", environment={}), embedder=Toy()).use("default") as memory:
+        assert not memory.embeddings.later
+        memory.close()
+
+
+def test_a_store_that_is_only_read_has_no_worker(tmp_path: Path) -> None:
+    Memory(tmp_path / "m.db", embedder="none").write(LINES[0])
+    with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later", read_only=True) as memory:
+        memory.embeddings.resume()
+        assert isinstance(memory.embeddings.worker, EmbeddingWorker) and memory.search("boat")
+        assert not any(t.name == "rlm-embedding" for t in threading.enumerate())
