@@ -66,7 +66,7 @@ _BROKEN: dict[str, tuple[str, ...]] = {
     "never fires": ("hour > 15 and hour < 9", "busy and not (busy or vip)", "budget - cost > 2 and cost - budget > 2", "n > 3 and n < 4",
                     "요일 == '월' and 요일 in ['화', '수']"),
     "says nothing": ("hour > 12 | hour > 9", "budget > cost and cost > 3 | budget > 3", "vip | vip or late"),
-    "contradicts itself": ("요일 == '월' | 요일 = '화'", "budget > cost and cost > 3 | budget < 3")}
+    "contradicts itself": ("vip | 요일 = '월' and 요일 != '월'", "busy | budget > 5 and budget < 3")}
 
 
 def _broken(make: Maker, kind: str) -> str:

@@ -23,8 +23,8 @@ class PromotionPolicy:
     n_promote: int = 5  # successes from which it is promoted
     k_fail: int = 1  # failures up to which it may be promoted, and stays so
     k_fail_total: int = 3  # failures up to which it is kept at all
-    k_fail_realtime: int = 3  # failures from which it is held at once
-    max_fail_rate: float = 0.0  # a share of failures that is tolerated however many they are
+    k_fail_realtime: int = 5  # failures from which it is held at once
+    max_fail_rate: float = 0.02  # a share of failures that is tolerated however many they are
     ttl_hot: float = 30.0  # days without use after which it is archived, if it was not promoted
     ttl_ltm: float = 180.0  # and if it was
 

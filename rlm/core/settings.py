@@ -168,9 +168,9 @@ class Settings:
     k_fail_total: int = setting(
         3, "Failures up to which it is kept at all; with more it is archived.", lambda v: _number(v, 0, 1_000_000, True))
     k_fail_realtime: int = setting(
-        3, "Failures from which it is held at once, until a person decides.", lambda v: _number(v, 1, 1_000_000, True))
+        5, "Failures from which it is held at once, until a person decides.", lambda v: _number(v, 1, 1_000_000, True))
     max_fail_rate: float = setting(
-        0.0, "A share of failures that is tolerated however many they are; 0: only the counts matter.",
+        0.02, "A share of failures that is tolerated however many they are; 0: only the counts matter.",
         lambda v: _number(v, 0, 1, False))
     ttl_hot: float = setting(30.0, "Days without use after which what was not promoted is archived.", _days)
     ttl_ltm: float = setting(180.0, "Days without use after which what was promoted is archived.", _days)

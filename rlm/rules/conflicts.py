@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['MAX_IMPLICATIONS', 'ConflictEdge', 'Conflict', 'common_sorts', 'sorts_agree', 'value_has_sort', 'claim_sorts',
-           'contradicts_facts', 'open_variables', 'pairwise_conflict', 'minimal_conflict_sets', 'find_conflicts',
-           'ConflictCandidate', 'ConflictContext', 'implication', 'related_rules', 'build_context', 'examine']
+           'impossible_outcome', 'open_variables', 'pairwise_conflict', 'minimal_conflict_sets', 'find_conflicts',
+           'ConflictCandidate', 'ConflictContext', 'implication', 'unchanged', 'related_rules', 'build_context',
+           'examine']
 
 # %% ../../nbs/50_rules/13_conflicts.ipynb #34556885
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +15,11 @@ from itertools import combinations
 
 from ..core.errors import InvalidInput
 from rlm.rules.expressions import (
-    Expression, FormalRule, Not, Sort, Value, canonical_claims, constant, disjunction, format_expression, format_outcome, variables,
+    Expression, FormalRule, Not, Sort, Value, assignments, canonical_claims, conjunction, constant, disjunction, format_expression,
+    format_outcome, variables,
 )
 from .model import Activation, MatchResult, Rule
-from .reasoner import Reasoner, facts_as_claims, post_state, with_post_sorts
+from .reasoner import Reasoner, facts_as_claims, post_state, renamed, with_post_sorts
 from .rule_store import RuleStore
 from .solver import merge_sorts
 
@@ -79,24 +81,21 @@ def claim_sorts(claims: Mapping[str, Expression],  # name → claim
     return {name: sorts[name] for claim in claims.values() for name in variables(claim)}
 
 # %% ../../nbs/50_rules/13_conflicts.ipynb #7736de86
-def contradicts_facts(f: Activation,              # a rule that fires
-                      match: MatchResult,         # the situation
-                      sorts: Mapping[str, Sort],  # variable → sort, of all variables
-                      reasoner: Reasoner,         # decides
-                      ) -> ConflictEdge | None:
-    "Return the facts that a rule's outcome contradicts; None when it contradicts none."
-    names = f.formal.about & match.facts.keys()
-    if not names or not sorts_agree(f, sorts):
-        return None
-    known = facts_as_claims(match.facts, variables(f.formal.outcome))
-    facts = {n: e for n, e in known.items() if value_has_sort(match.facts[n], sorts[n])}
-    claims = {"": f.formal.outcome, **facts}
+def impossible_outcome(f: Activation,              # a rule that fires
+                       match: MatchResult,         # the situation
+                       sorts: Mapping[str, Sort],  # variable → sort, of all variables, primed ones included
+                       reasoner: Reasoner,         # decides
+                       ) -> ConflictEdge | None:
+    "Return why an outcome can't be the case afterwards, whatever is done; None when it can."
+    if (len(f.effects) == len(f.formal.about) and not f.claims) or not sorts_agree(f, sorts):
+        return None  # it sets what it is about, each to one value
+    facts = {n: e for n, e in facts_as_claims(match.facts, variables(f.formal.outcome)).items() if value_has_sort(match.facts[n], sorts[n])}
+    claims = {"": post_state(f.formal.outcome), **facts}
     found = reasoner.satisfiable(claims, claim_sorts(claims, sorts))
     if found.verdict != "no":
         return None
-    core = [n for n in found.core if n] or sorted(names)
-    against = ", ".join(format_expression(facts[n]) for n in core if n in facts)
-    return ConflictEdge((f.rule_id,), f"{format_expression(f.formal.outcome)} against the facts {against}")
+    against = ", ".join(format_expression(facts[n]) for n in found.core if n in facts)
+    return ConflictEdge((f.rule_id,), f"{format_expression(f.formal.outcome)} can't be{f', since {against}' if against else ''}")
 
 
 def open_variables(fired: Sequence[Activation],  # rules
@@ -117,12 +116,12 @@ def pairwise_conflict(a: Activation,              # a rule that fires
     if not shared or canonical_claims(a.formal.outcome) == canonical_claims(b.formal.outcome):
         return None
     ids = (a.rule_id, b.rule_id)
+    for name in sorted(shared & a.effects.keys() & b.effects.keys()):
+        first, second = (constant(f.effects[name]) for f in (a, b))
+        if first != second:  # 1 and True are two outcomes
+            return ConflictEdge(ids, f"{name}: {format_expression(first)} against {format_expression(second)}")
     if not (sorts_agree(a, sorts) and sorts_agree(b, sorts)):
         return ConflictEdge(ids, f"{', '.join(sorted(shared))}", "they take it for different kinds of things")
-    for name in sorted(shared & a.effects.keys() & b.effects.keys()):
-        if a.effects[name] != b.effects[name]:
-            first, second = (format_expression(constant(f.effects[name])) for f in (a, b))
-            return ConflictEdge(ids, f"{name}: {first} against {second}")
     if len(a.effects) == len(a.formal.about) and len(b.effects) == len(b.formal.about) and not (a.claims or b.claims):
         return None
     names = variables(a.formal.outcome) | variables(b.formal.outcome)
@@ -162,7 +161,7 @@ def find_conflicts(match: MatchResult,        # the situation, and the rules tha
                    ) -> tuple[Conflict, ...]:  # ordered by their first rule
     "Return the conflicts among the rules that fire."
     sorts = common_sorts(match.fired)
-    found = [c for f in match.fired if (c := contradicts_facts(f, match, sorts, reasoner))]
+    found = [c for f in match.fired if (c := impossible_outcome(f, match, sorts, reasoner))]
     found += [c for a, b in combinations(match.fired, 2) if (c := pairwise_conflict(a, b, match, sorts, reasoner))]
     found += minimal_conflict_sets(match, sorts, reasoner, found)
     groups: list[tuple[set[str], list[ConflictEdge]]] = []  # connected components
@@ -180,7 +179,7 @@ def find_conflicts(match: MatchResult,        # the situation, and the rules tha
 class ConflictCandidate:
     "Holds an outcome in conflict, and the rules behind it."
 
-    outcome: Expression  # what it claims
+    outcome: Expression  # what it claims to be the case afterwards
     rules: tuple[Rule, ...]  # ordered by id
     ruled_out: tuple[str, ...] = ()  # facts and rules that make it impossible
     follows: tuple[str, ...] | None = None  # facts and rules that it follows from; None when it does not
@@ -214,18 +213,34 @@ class ConflictContext:
     conflict: Conflict  # the conflict
     match: MatchResult  # the situation
     candidates: tuple[ConflictCandidate, ...]  # ordered by their first rule
-    around: Mapping[str, Expression] = field(repr=False)  # what is not in conflict: `fact …` or `rule …` → claim
-    sorts: Mapping[str, Sort] = field(repr=False)  # variable → sort
+    around: Mapping[str, Expression] = field(repr=False)  # what is not in conflict: `fact …` or `rule …` → claim of before and after
+    sorts: Mapping[str, Sort] = field(repr=False)  # variable → sort, primed ones included
+    open: frozenset[str] = frozenset()  # variables that no fact gives: where they are read, they are read as they are afterwards
     notes: tuple[str, ...] = ()  # what was left out, and why
+
+    def after(self,
+              outcome: Expression,  # an outcome
+              ) -> Expression:
+        "Return what an outcome claims, as a claim about the state after it."
+        return post_state(outcome, self.open)
 
 # %% ../../nbs/50_rules/13_conflicts.ipynb #d95f74af
 MAX_IMPLICATIONS = 100  # promoted rules taken into account besides those that fire; more would make a question slow
 
 
 def implication(formal: FormalRule,  # a rule that did not fire
-                ) -> Expression:
-    "Return the claim that the outcome holds whenever the condition does."
-    return disjunction([Not(formal.condition), formal.outcome])
+                ) -> Expression | None:
+    "Return the claim that afterwards the outcome holds if the condition does; None for a rule that counts on, such as `n = n + 1`."
+    if any(variables(e) & formal.about for e in assignments(formal.outcome).values()):
+        return None
+    return renamed(disjunction([Not(formal.condition), formal.outcome]))
+
+
+def unchanged(facts: Mapping[str, Expression],  # name → claim, of before
+              changed: frozenset[str],          # variables that a rule in this situation claims something of
+              ) -> dict[str, Expression]:
+    "Return facts as claims of before and, where no rule touches them, of after."
+    return {n: e if n in changed else conjunction([e, renamed(e)]) for n, e in facts.items()}
 
 
 def related_rules(conflict: Conflict,         # the conflict
@@ -257,14 +272,16 @@ def build_context(conflict: Conflict,         # the conflict
     parties = [f for f in match.fired if f.rule_id in conflict.rules]
     unfired = [Activation(i, 0, "", formal, {}, ()) for i, formal in sorted(related.items())[:MAX_IMPLICATIONS]]
     sorts = common_sorts([*parties, *others, *unfired])
-    around = {f"rule {f.rule_id}": f.formal.outcome for f in others if sorts_agree(f, sorts)}
-    around |= {f"rule {f.rule_id}": implication(f.formal) for f in unfired if sorts_agree(f, sorts)}
-    names = {n for e in [*around.values(), *(f.formal.outcome for f in parties)] for n in variables(e)}
-    facts = {f"fact {n}": e for n, e in facts_as_claims(match.facts, names).items() if value_has_sort(match.facts[n], sorts[n])}
+    free, changed = open_variables(match.fired, match), frozenset[str]().union(*(f.formal.about for f in match.fired))
+    around = {f"rule {f.rule_id}": post_state(f.formal.outcome, free) for f in others if sorts_agree(f, sorts)}
+    around |= {f"rule {f.rule_id}": e for f in unfired if sorts_agree(f, sorts) and (e := implication(f.formal)) is not None}
+    names = {n for f in [*parties, *others, *unfired] for n in variables(f.formal.outcome) | variables(f.formal.condition)}
+    known = {n: e for n, e in facts_as_claims(match.facts, names & sorts.keys()).items() if value_has_sort(match.facts[n], sorts[n])}
+    facts = {f"fact {n}": e for n, e in unchanged(known, changed).items()}
     if around and reasoner.satisfiable({**facts, **around}, claim_sorts({**facts, **around}, sorts)).verdict == "no":
         notes.append("the other rules contradict the facts or each other, so only the facts were considered")
         around = {}
-    return ConflictContext(conflict, match, _candidates(parties, store), {**facts, **around}, sorts, tuple(notes))
+    return ConflictContext(conflict, match, _candidates(parties, store), {**facts, **around}, sorts, free, tuple(notes))
 
 
 def _candidates(parties: Sequence[Activation], store: RuleStore) -> tuple[ConflictCandidate, ...]:
@@ -285,14 +302,15 @@ def examine(context: ConflictContext,  # a conflict
 
 
 def _examine(c: ConflictCandidate, context: ConflictContext, reasoner: Reasoner) -> ConflictCandidate:
-    claims = {**context.around, "outcome": c.outcome}
+    outcome = context.after(c.outcome)
+    claims = {**context.around, "outcome": outcome}
     sorts = claim_sorts(claims, context.sorts)
     possible = reasoner.satisfiable(claims, sorts)
     if possible.verdict == "no":
         return replace(c, ruled_out=tuple(n for n in possible.core if n != "outcome") or ("itself",))
     if possible.verdict == "unknown":
         return replace(c, unknown=possible.why)
-    certain = reasoner.entails(context.around, c.outcome, sorts) if context.around else possible
+    certain = reasoner.entails(context.around, outcome, sorts) if context.around else possible
     if certain.verdict == "unknown":
         return replace(c, unknown=certain.why)
     return replace(c, follows=certain.core) if context.around and certain.verdict == "yes" else c

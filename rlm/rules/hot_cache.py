@@ -32,6 +32,7 @@ class CachedRule(NamedTuple):
     seq: int  # its number in the store
     status: str  # hot, ltm, held or archived
     score: float  # its confidence, in (0, 1)
+    since: float  # from when on it is valid, in seconds since 1970; minus infinity: since it was made
     until: float  # when it expires, in seconds since 1970; infinity: never
     text: str  # the rule in words
     version: int  # 1, 2, 3 …
@@ -49,9 +50,10 @@ def load_rules(backend: SQLiteStorage,             # the store
     for seq, tag in tagged:
         tags.setdefault(seq, []).append(tag)
     try:
-        return [CachedRule(id, seq, status, confidence(success, failure), from_iso(end).timestamp() if end else math.inf,
+        return [CachedRule(id, seq, status, confidence(success, failure),
+                           from_iso(begin).timestamp() if begin else -math.inf, from_iso(end).timestamp() if end else math.inf,
                            text, version, formal, frozenset(tags.get(seq, ())))
-                for id, seq, status, success, failure, end, text, version, formal in rows]
+                for id, seq, status, success, failure, begin, end, text, version, formal in rows]
     except (ValueError, TypeError) as e:
         raise unreadable(f"A rule of the namespace {namespace!r}") from e
 
@@ -159,10 +161,10 @@ class HotCacheManager:
                rule_id: str,      # a rule in the cache
                filters: Filters,  # `status`, `tags`, `match` and `now` count
                ) -> bool:
-        "Return whether a rule passes filters and has not expired."
-        r = self._rules[rule_id]
+        "Return whether a rule passes filters and is valid now."
+        r, now = self._rules[rule_id], _seconds(filters.now)
         tagged = not filters.tags or (all if filters.match == "all" else any)(tag in r.tags for tag in filters.tags)
-        return r.status in filters.status and tagged and r.until > _seconds(filters.now)
+        return r.status in filters.status and tagged and r.since <= now < r.until
 
     def best(self,
              filters: Filters,    # `status`, `tags`, `match` and `now` count

@@ -186,6 +186,7 @@ def _about(detail: Mapping[str, Any]) -> str:
     parts += [f"used at {to_iso(from_iso(detail['at']))[:16]}"] if "at" in detail else []
     parts += [str(detail["reason"])] if detail.get("reason") else []
     parts += [f"against {', '.join(detail['against'])}, by {detail['stage']}"] if "against" in detail else []
+    parts += ["disproved"] if detail.get("disproved") else []
     return ": ".join(parts)
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #9b20692d

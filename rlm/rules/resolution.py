@@ -4,10 +4,12 @@
 
 # %% auto #0
 __all__ = ['Ids', 'Proposal', 'Fallback', 'Decision', 'proposal_effects', 'Resolution', 'ConflictGraph', 'conflict_graph',
-           'VoteScore', 'vote', 'greedy_compatible', 'accept_until_draw', 'is_draw', 'after_entailment', 'decide',
-           'conflict_prompt', 'read_outcome', 'AntinomicLoop', 'BaseGeneration', 'ConflictResolver']
+           'VoteScore', 'vote', 'greedy_compatible', 'accept_until_draw', 'is_draw', 'after_entailment',
+           'disproved_rules', 'decide', 'conflict_prompt', 'read_outcome', 'AntinomicLoop', 'BaseGeneration',
+           'ConflictResolver']
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #d602252f
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +22,15 @@ from .expressions import TRUE, Expression, FormalRule, Sort, Value, constant, fo
 from ..core.tables import html_table
 from .model import MatchResult
 from .parser import FormalError, parse
-from .reasoner import Reasoner
+from .reasoner import Reasoner, with_post_sorts
 from .rule_store import RuleStore
 from .solver import merge_sorts
 from ..store.records import Event
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #fe30988b
+_log = logging.getLogger("rlm.rules")
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     "Holds what a fallback proposes."
@@ -57,6 +62,7 @@ class Decision:
     losers: tuple[str, ...]  # rules that are not
     reasons: tuple[str, ...]  # why, a sentence each
     proposal: Proposal | None = None  # what a fallback proposed, if that decided
+    disproved: tuple[str, ...] = ()  # losers that the facts, or the rules that are not in dispute, rule out: they alone are to blame
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #f47ac9b2
 def proposal_effects(outcome: Expression,  # a proposed outcome
@@ -95,7 +101,8 @@ class Resolution:
         plain = {n: json_value(v) for n, v in self.outcomes.items()}
         return {**self.match.as_dict(), "agreed": self.agreed, "outcomes": plain, "rulings": [
             {"rules": list(r.conflict.rules), "about": [c.reason for c in r.conflict.clashes], "stage": r.stage, "says": r.says,
-             "winners": list(r.winners), "losers": list(r.losers), "reasons": list(r.reasons)} for r in self.rulings]}
+             "winners": list(r.winners), "losers": list(r.losers), "disproved": list(r.disproved),
+             "reasons": list(r.reasons)} for r in self.rulings]}
 
     def __repr__(self) -> str:
         result = [f"{name} = {format_constant(constant(value))}" for name, value in self.outcomes.items()]
@@ -236,36 +243,51 @@ def after_entailment(context: ConflictContext,  # examined
     return [c for c in left if c.ids not in out], reasons
 
 
+def disproved_rules(context: ConflictContext,           # examined
+                    left: Sequence[ConflictCandidate],  # candidates that entailment has left
+                    ) -> tuple[str, ...]:
+    "Return the rules whose outcome the facts, or the rules that are not in dispute, rule out for certain."
+    doubted = {i for e in context.conflict.clashes if e.unknown for i in e.rules}
+    out = [c for c in context.candidates if c not in left and (c.ruled_out or not doubted.intersection(c.ids))]
+    return tuple(sorted(i for c in out for i in c.ids))
+
+
 def decide(context: ConflictContext,       # examined
            fallbacks: Sequence[Fallback],  # asked in order
            ) -> Decision:
     "Decide a conflict."
     left, reasons = after_entailment(context, conflict_graph(context.candidates, context.conflict))
-    graph = conflict_graph(left, context.conflict)
+    graph, disproved = conflict_graph(left, context.conflict), disproved_rules(context, left)
     if left and len(greedy_compatible(left, graph)) == len(left):
-        return _decision(context, "entailment", left, reasons)
+        return _decision(context, "entailment", left, reasons, disproved)
     order = vote(left, graph)
     for t in order:
         votes = f"{t.votes} {'vote' if t.votes == 1 else 'votes'}, confidence {t.confidence:.2f}"
         reasons.append(f"{' and '.join(t.candidate.ids)} ({t.candidate.says}): {votes}.")
     kept, draw = accept_until_draw(order, graph)
     if kept and not draw:
-        return _decision(context, "vote", kept, reasons)
-    beside = replace(context, around={**context.around, **{f"rule {i}": c.outcome for c in kept for i in c.ids}})
+        return _decision(context, "vote", kept, reasons, disproved)
+    beside = replace(context, around={**context.around, **{f"rule {i}": context.after(c.outcome) for c in kept for i in c.ids}})
     for fallback in fallbacks:
-        if proposal := fallback(beside, [t.candidate for t in draw]):
-            return _decision(context, proposal.stage, kept, (*reasons, *proposal.reasons), proposal)
+        try:
+            proposal = fallback(beside, [t.candidate for t in draw])
+        except Exception as e:  # whatever a model's client raises: the next one is asked
+            _log.warning("A fallback did not answer (%s: %s); the next one is asked.", type(e).__name__, e)
+            reasons.append(f"{getattr(fallback, 'stage', type(fallback).__name__)} did not answer: {type(e).__name__}.")
+            continue
+        if proposal:
+            return _decision(context, proposal.stage, kept, (*reasons, *proposal.reasons), disproved, proposal)
     if draw:
         reasons.append(f"A draw: {' and '.join(draw[0].candidate.ids)} by the newest version, then the lower id.")
-    return _decision(context, "tie-break" if draw else "none", greedy_compatible([t.candidate for t in order], graph), reasons)
+    return _decision(context, "tie-break" if draw else "none", greedy_compatible([t.candidate for t in order], graph), reasons, disproved)
 
 
-def _decision(context: ConflictContext, stage: str, kept: Sequence[ConflictCandidate], reasons: Sequence[str],
+def _decision(context: ConflictContext, stage: str, kept: Sequence[ConflictCandidate], reasons: Sequence[str], disproved: Sequence[str],
               proposal: Proposal | None = None) -> Decision:
     winners = tuple(sorted(i for c in kept for i in c.ids))
     losers = tuple(i for i in context.conflict.rules if i not in winners)
     says = [c.says for c in kept] + ([proposal.says] if proposal else [])
-    return Decision(context.conflict, stage, " and ".join(says), winners, losers, tuple(reasons), proposal)
+    return Decision(context.conflict, stage, " and ".join(says), winners, losers, tuple(reasons), proposal, tuple(disproved))
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #4ef6762d
 def conflict_prompt(context: ConflictContext,           # the conflict
@@ -327,8 +349,8 @@ class AntinomicLoop:
             except RlmError as e:
                 refused.append(f"{answer.strip()[:200]} ({e.reason if isinstance(e, FormalError) else e.message})")
                 continue
-            claims = {**context.around, "proposal": found.outcome}
-            checked = self.reasoner.satisfiable(claims, claim_sorts(claims, {**context.sorts, **found.sorts}))
+            claims = {**context.around, "proposal": context.after(found.outcome)}
+            checked = self.reasoner.satisfiable(claims, claim_sorts(claims, {**context.sorts, **with_post_sorts(found.sorts)}))
             if checked.verdict == "yes":
                 return Proposal("antinomic", format_outcome(found.outcome), found.outcome, (f"proposed in round {n + 1}, and possible",))
             refused.append(f"{answer.strip()[:200]} ({'impossible beside ' + ', '.join(checked.core) if checked.core else checked.why})")
@@ -356,7 +378,7 @@ class ConflictResolver:
                  rules: RuleStore,                    # the store; stays open
                  fallbacks: Iterable[Fallback] = (),  # asked in order when the vote does not decide
                  *,
-                 repeated: int = 2,                   # the number of the first loss that counts as a failure
+                 repeated: int = 2,                   # from which time on that a rule is disproved it counts as a failure
                  reasoner: Reasoner | None = None,    # decides; None: a new one with the setting solver_timeout_s
                  ) -> None:
         if repeated < 1:
@@ -375,7 +397,8 @@ class ConflictResolver:
     def record(self,
                resolution: Resolution,  # what `resolve` returned
                ) -> list[str]:          # rules whose failures went up
-        "Write a resolution down, in one transaction; repeated losers get a failure. Rules that are gone meanwhile are left out."
+        """Write a resolution down, in one transaction. A rule that was disproved, and not for the first time, gets a failure; who lost a
+        vote, a tie or to a fallback is not to blame. Rules that are gone meanwhile are left out."""
         now, blamed, store = self.rules.clock.now(), list[str](), self.rules
         with store.backend.transaction() as tx:
             for r in resolution.rulings:
@@ -383,12 +406,13 @@ class ConflictResolver:
                     tx.log([Event(now, "conflict-won", i, store.namespace, {"against": [*r.losers], "stage": r.stage})])
                 for loser in store.backend.get(r.losers, store.namespace):
                     others = [i for i in r.conflict.rules if i != loser.id]
-                    if self._losses(loser.id) + 1 >= self.repeated:
+                    proof = {"disproved": True} if loser.id in r.disproved else {}
+                    if proof and self._losses(loser.id) + 1 >= self.repeated:
                         counts = {"success": 0, "failure": 1}
-                        store.lifecycle.count(tx, loser, counts, now, now, "conflict-lost", against=others, stage=r.stage)
+                        store.lifecycle.count(tx, loser, counts, now, now, "conflict-lost", against=others, stage=r.stage, **proof)
                         blamed.append(loser.id)
                     else:
-                        tx.log([Event(now, "conflict-lost", loser.id, store.namespace, {"against": others, "stage": r.stage})])
+                        tx.log([Event(now, "conflict-lost", loser.id, store.namespace, {"against": others, "stage": r.stage, **proof})])
         return blamed
 
     def settle(self,
@@ -398,10 +422,10 @@ class ConflictResolver:
         return self.record(resolution)
 
     def _losses(self, rule_id: str) -> int:
-        "Return how often a rule has lost since a person last decided about it."
+        "Return how often a rule was disproved since a person last decided about it."
         lost = 0
         for e in self.rules.backend.events(self.rules.namespace, rule_id):
-            lost = 0 if e.detail.get("by") == "person" else lost + (e.kind == "conflict-lost")
+            lost = 0 if e.detail.get("by") == "person" else lost + (e.kind == "conflict-lost" and bool(e.detail.get("disproved")))
         return lost
 
     def decide(self,

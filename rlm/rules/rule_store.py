@@ -131,15 +131,15 @@ class RuleStore:
         return f"RuleStore({self.backend.path!r}, namespace={self.namespace!r})"
 
     def add_rule(self,
-                 rule: "str | Mapping[str, Any] | None" = None,  # its words, or a dictionary of fields
+                 rule: "str | Mapping[str, Any] | Rule | None" = None,  # its words, a dictionary of fields, or a rule of some store
                  /,
-                 **fields: Any,  # expr, formal, tags, rule_id, status, success, fail, category, valid_to, pinned …
+                 **fields: Any,  # expr, formal, tags, version, rule_id, status, success, fail, last_used, valid_to, pinned …
                  ) -> Rule:
         "Store a rule. It starts as hot. Raises `FormalError` with the position when `formal` can't be parsed, `InvalidInput` for all else."
         return self._insert([make_rule_record(rule, fields, self.settings, self.clock.now())], 1)[0]
 
     def add_rules(self,
-                  rules: Iterable["str | Mapping[str, Any]"],  # each as `add_rule` takes it
+                  rules: Iterable["str | Mapping[str, Any] | Rule"],  # each as `add_rule` takes it
                   batch: int = 5000,                           # rules per transaction
                   ) -> RuleList:
         "Store many rules, in order. All are checked before the first is stored. Raises `InvalidInput` with the rule's number, from 0."

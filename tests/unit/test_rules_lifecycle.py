@@ -162,7 +162,7 @@ def test_a_good_record_outweighs_a_few_failures_where_a_rate_is_set(clock: Manua
 def test_a_held_rule_is_told_of_and_not_applied(rules: RuleStore, caplog: pytest.LogCaptureFixture) -> None:
     rules.add_rule("x", rule_id="a", formal="when x then y")
     with caplog.at_level(logging.WARNING, "rlm.rules"):
-        assert rules.update_usage("a", fail_inc=3).status == "held"
+        assert rules.update_usage("a", fail_inc=4).status == "hot" and rules.update_usage("a", fail_inc=1).status == "held"
     assert "The rule a is held" in caplog.text
     assert (
         rules.apply({"x": True}).fired == ()
@@ -179,7 +179,8 @@ def test_pinned_rules_do_not_age_and_immutable_ones_do_not_change(rules: RuleSto
     clock.advance(days=999)
     assert rules.run_due().done == () and rules.get("stone").status == "hot" and rules.get("stone").fail == 9
     rules.update_usage("pin", fail_inc=4)
-    assert rules.get("pin").status == "held" and [t.new for t in rules.run_due().done] == ["archived"]
+    assert rules.get("pin").status == "hot", "four failures are for the night, five are held at once"
+    assert [t.new for t in rules.run_due().done] == ["archived"]
     with pytest.raises(InvalidInput, match="immutable"):
         rules.archive("stone")
 
@@ -288,3 +289,41 @@ def test_a_use_that_a_memory_reports_counts_like_any(bare: Path, clock: ManualCl
         note = memory.write("green tea")
         memory.record_usage(note.id, success=2)
         assert memory.backend.events("default", note.id)[-1].detail == {"success": 2, "failure": 0}
+
+
+def test_many_uses_are_judged_by_their_rate(rules: RuleStore) -> None:
+    rules.add_rule("x", rule_id="old", success=10_000, status="ltm")
+    rules.add_rule("y", rule_id="new")
+    for _ in range(5):
+        rules.update_usage("old", fail_inc=1)
+        rules.update_usage("new", fail_inc=1)
+    assert (rules.get("old").status, rules.get("new").status) == ("ltm", "held")
+    assert not [t for t in rules.run_due().done if t.rule_id == "old"]
+
+
+def test_a_rule_is_applied_from_when_it_is_valid_on(rules: RuleStore, clock: ManualClock) -> None:
+    rules.add_rule("when go then x = 1", formal="when go then x = 1", rule_id="later", valid_from="2026-06-01T00:00:00Z")
+    rules.add_rule("when go then y = 1", formal="when go then y = 1", rule_id="now")
+    assert [a.rule_id for a in rules.apply({"go": True}).fired] == ["now"]
+    clock.advance(days=300)
+    assert [a.rule_id for a in rules.apply({"go": True}).fired] == ["later", "now"]
+    clock.advance(days=-400)
+    assert [a.rule_id for a in rules.apply({"go": True}).fired] == ["now"], "a clock that went back stops no rule"
+
+
+def test_a_rule_and_the_row_of_the_seed_can_be_added(rules: RuleStore) -> None:
+    made = rules.add_rule("tea at nine", formal="when hour >= 9 then drink = 'tea'", tags=["drink"], rule_id="tea")
+    rules.update_usage("tea", 3)
+    with RuleStore(":memory:") as other:
+        copy = other.add_rule(rules.get("tea"))
+        assert (copy.rule_id, copy.success, copy.formal, copy.tags) == ("tea", 3, made.formal, made.tags)
+        assert copy.last_used == rules.get("tea").last_used
+        with pytest.raises(InvalidInput, match="already"):
+            other.add_rule(copy.as_dict())
+        row = {"rule_id": "r", "expr": "rest at night", "formal": None, "tags": ["a", "b"], "version": 4, "status": "ltm", "success": 6,
+               "fail": 1, "last_used": "2026-01-01T00:00:00Z"}
+        kept = other.add_rule(row)
+        assert {n: v for n, v in kept.as_dict().items() if n in row} == row | {"last_used": "2026-01-01T00:00:00.000000Z"}
+        assert not other.backend.check()
+        with pytest.raises(InvalidInput, match="version"):
+            other.add_rule(row | {"rule_id": "s", "version": 0})

@@ -152,7 +152,10 @@ def test_questions_about_single_rules_and_pairs() -> None:
     assert r.always_fires(parse("when x > 1 or x <= 1 then z")).verdict == "yes" and r.always_fires(tea).verdict == "no"
     assert r.vacuous(parse("when 기온 > 30 then 기온 > 20")).verdict == "yes" and r.vacuous(tea).verdict == "no"
     assert r.vacuous(parse("when x then a or not a")).verdict == "yes"
-    assert r.self_contradictory(parse("when drink == 'coffee' then drink = 'tea'")).verdict == "yes"
+    assert r.self_contradictory(parse("when drink == 'coffee' then drink = 'tea'")).verdict == "no"  # it is about the state afterwards
+    assert r.self_contradictory(parse("when a then drink = 'coffee' and drink != 'coffee'")).verdict == "yes"
+    assert r.self_contradictory(parse("when y > 3 then x < y and x > 4 and y < 5")).verdict == "no"
+    assert r.self_contradictory(parse("for x: Int, y: Int when y > 3 then x == y and x <= 3")).verdict == "yes"
     assert r.self_contradictory(tea).verdict == "no"
 
 

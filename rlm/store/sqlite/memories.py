@@ -305,12 +305,14 @@ class MemoryTable:
               namespace: str,                     # the partition
               seqs: Sequence[int] | None = None,  # numbers of rules; None: all
               ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        """Return rules in the order of their numbers, as id, seq, status, success, failure, valid_to, text, version and formal;
-        and their tags, as seq and tag."""
+        """Return rules in the order of their numbers, as id, seq, status, success, failure, valid_from if that is later than when it was
+        made, valid_to, text, version and formal; and their tags, as seq and tag."""
         which = "" if seqs is None else " AND m.seq IN (SELECT value FROM json_each(:seqs))"
         where, values = f"m.namespace = :namespace AND m.kind = 'rule'{which}", {"namespace": namespace, "seqs": json.dumps(seqs)}
         tags = self.db.query(f"SELECT t.seq, t.tag FROM memories m JOIN memory_tags t ON t.seq = m.seq WHERE {where}", values)
-        return self.db.query("SELECT m.id, m.seq, m.status, m.success, m.failure, m.valid_to, m.text, m.version, m.formal FROM memories m "
+        begins = "CASE WHEN m.valid_from > m.created_at THEN m.valid_from END"
+        return self.db.query(f"SELECT m.id, m.seq, m.status, m.success, m.failure, {begins}, m.valid_to, m.text, m.version, m.formal "
+                             "FROM memories m "
                         f"WHERE {where} ORDER BY m.seq", values), tags
 
     def statistics(self,
