@@ -132,12 +132,13 @@ class MemoryWriter:
     def insert(self,
                records: Sequence[MemoryRecord],  # prepared memories
                batch: int,                       # memories per transaction
+               embed: bool = True,               # False: leave their vectors to the worker or to `embed_missing`
                ) -> list[MemoryRecord]:
         "Store memories with their vectors, and return them with their numbers. Raises `InvalidInput`, `StoreError`."
         stored = list[MemoryRecord]()
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
-            embedded, found = self.embeddings.embed_records(part), self._read_facts(part)
+            embedded, found = self.embeddings.embed_records(part) if embed else None, self._read_facts(part)
             with self.storage.transaction() as tx:
                 refuse_rejected(part, self.storage.rejections)
                 new = tx.insert(part)

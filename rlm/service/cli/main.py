@@ -19,6 +19,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "attention": ("rlm.service.cli.attention:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),
     "graph": ("rlm.service.cli.graph:graph_group", "Make the links between memories, count them and look at them."),
     "db": ("rlm.service.cli.db:db_group", "Back up, restore, check, export and import a store."),
+    "import": ("rlm.service.cli.imports:import_command", "Read what another program remembers: its export PATH."),
     "namespaces": ("rlm.service.cli.namespaces:namespaces_group", "List the namespaces of a store, and erase one."),
     "reembed": ("rlm.service.cli.reembed:reembed_command", "Make all vectors of the store anew, while the old ones serve."),
     "train-ranker": ("rlm.service.cli.ranker:train_ranker_command", "Learn how to rank from questions with known answers."),
