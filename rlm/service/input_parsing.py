@@ -85,11 +85,12 @@ def _chat_message(turn: Mapping[Any, Any]) -> dict[str, Any]:
     given = {str(k): v for k, v in turn.items() if k not in _SILENT and not (k in _CALLS and not v)}
     calls = {name: given.pop(name) for name in _CALLS if name in given}
     for name in ("content", "text"):
-        if name in given and not isinstance(given[name], str) and (calls or isinstance(given[name], list | tuple)):
-            given[name] = content_text(given[name])
+        parts = given.get(name)
+        if isinstance(parts, list | tuple) and parts and all(isinstance(p, Mapping) for p in parts):
+            given[name] = content_text(parts)
     if calls:
         given["extra"] = {**given.get("extra", {}), **calls}
-        if not given.get("content") and not given.get("text"):
+        if given.get("content") in (None, "", []) and not given.get("text"):
             given["content"] = _call_text(calls.get("tool_calls") or [calls.get("function_call")])
             given.pop("text", None)
     if given.get("role") in _ROLES:

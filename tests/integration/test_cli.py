@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,15 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "ontology").mkdir()
     shutil.copy(ROOT / "ontology" / "skos.ttl", home / "ontology")
     shutil.copy(ROOT / "docs" / "curricula" / "skos_v1.yaml", home)
+    node = {"message": {"id": "m1", "author": {"role": "user"}, "content": {"parts": ["Which boat?"]}}, "parent": None, "children": []}
+    tree = [{"conversation_id": "c1", "title": "Boats", "mapping": {"m1": node}, "current_node": "m1"}]
+    (home / "conversations.json").write_text(json.dumps(tree), encoding="utf-8")
+    with zipfile.ZipFile(home / "claude-export.zip", "w") as archive:
+        chat = [{"uuid": "c1", "name": "Boats", "chat_messages": [{"uuid": "m1", "sender": "human", "text": "Which boat?"}]}]
+        archive.writestr("conversations.json", json.dumps(chat))
+    (home / "notes").mkdir()
+    (home / "notes" / "boat.md").write_text("# Boat\n\nThe filter is changed in May.\n", encoding="utf-8")
+    (home / "facts.jsonl").write_text('{"text": "The boiler is serviced in November."}\n', encoding="utf-8")
     (home / "turns.jsonl").write_text("".join(json.dumps(t) + "\n" for t in turns), encoding="utf-8")
     return home
 
