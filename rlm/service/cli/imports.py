@@ -19,8 +19,8 @@ from rlm.service.memory import Memory
 def import_command(memory: Memory, format: str, path: Path, later: bool, as_json: bool) -> None:
     """Read what another program remembers: its export PATH.
 
-    PATH is a file, a folder or a zip archive as it was downloaded. A second time it adds what is new; what was deleted here stays deleted.
-    A store of rlm itself is read with `rlm db import`."""
+    FORMAT says which program; PATH is a file, a folder or a zip archive as it was downloaded. A second time it adds what is new; what was
+    deleted here stays deleted. A store of rlm itself is read with `rlm db import`."""
     report = import_export(memory, path, format, embed=False)
     if not later and memory.embeddings.model() is not None:
         click.echo(f"{report.added:,} memories are stored, and found by their words. Ctrl-C leaves what has no vector for later.", err=True)
