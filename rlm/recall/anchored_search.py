@@ -27,7 +27,7 @@ from ..search.score_weights import DEFAULT_WEIGHTS
 
 # %% ../../nbs/40_recall/07_anchored_search.ipynb #701bb4f8
 BEAM = 128  # memories that a hop goes on with
-NEAR_SHARE = 0.5  # share of what a question's words can score from which a memory is near, where there is no model
+NEAR_SHARE = 0.5  # share of what a question's words can score from which a memory is near, whatever its cosine
 PATIENCE_S = 0.25  # seconds that an answer waits for other writers, so that attention can be stored
 
 
@@ -159,11 +159,12 @@ class AnchoredSearcher:
     def _near(self, measured: MeasuredQuery | None, found: Sequence[RankedMemory]) -> set[int]:
         "Return the numbers of the scored memories that are near to the question."
         stamp = self.index.semantic.stamp
+        worded = {r.seq for r in found if r.parts.get("words", 0.0) >= NEAR_SHARE * DEFAULT_WEIGHTS.words}
         if measured is None or stamp is None:
-            return {r.seq for r in found if r.parts.get("words", 0.0) >= NEAR_SHARE * DEFAULT_WEIGHTS.words}
+            return worded
         above = self.index.semantic.z_scores(measured, np.array([r.seq for r in found], np.int64))
         passed = (above > 0) & (measured.mean + measured.spread * above >= self.anchors.topics.gate(stamp))
-        return {r.seq for r, good in zip(found, passed.tolist(), strict=True) if good}
+        return worded | {r.seq for r, good in zip(found, passed.tolist(), strict=True) if good}
 
     def _hits(self, plan: QueryPlan, ranked: Sequence[RankedMemory], walk: Walk | None, near: Collection[int],
               slot: str) -> list[AnchoredHit]:

@@ -10,12 +10,13 @@ __all__ = ['VERSION', 'FORMAT', 'read_file', 'graph_lines', 'export_graph', 'Gra
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..core.clock import to_iso
+from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, replace_file
 from .anchors import AnchorManager, read_slot
@@ -33,10 +34,15 @@ FORMAT = "rlm-graph"
 
 def read_file(path: "str | Path",  # a snapshot
               ) -> list[Any]:
-    "Return the JSON value of each line of a file. Raises `NotFound`, `InvalidInput`."
+    "Return the JSON value of each line of a file, or the one value that it holds in any layout. Raises `NotFound`, `InvalidInput`."
     try:
-        texts = read_path(path).read_text(encoding="utf-8").split("\n")  # what else ends a line may stand in a text
-        return [json.loads(text) for text in texts if text.strip()]
+        whole = read_path(path).read_text(encoding="utf-8")
+        return [json.loads(text) for text in whole.split("\n") if text.strip()]  # what else ends a line may stand in a text
+    except json.JSONDecodeError as by_line:
+        try:
+            return [json.loads(whole)]
+        except (ValueError, RecursionError):
+            raise InvalidInput(f"The file {str(path)!r} is no snapshot ({str(by_line)[:80]}).", "Nothing was changed.") from None
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
     except (ValueError, RecursionError) as e:
@@ -110,6 +116,8 @@ def _stored_pairs(graph: GraphIndex) -> Ints:
 # %% ../../nbs/40_recall/09_snapshots.ipynb #b6606d9f
 def _check_graph(lines: list[Any]) -> list[dict[str, Any]]:
     "Return the links of a snapshot. Raises `InvalidInput`, naming the line."
+    if len(lines) == 1 and isinstance(lines[0], dict) and isinstance(edges := lines[0].get("edges"), list):  # one object
+        lines = [{"format": FORMAT, "version": lines[0].get("version")}, *edges, {"format": FORMAT, "lines": len(edges) + 2}]
     head, last = (lines[0], lines[-1]) if len(lines) > 1 else ({}, {})
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InvalidInput("This is no snapshot of a graph.", "Its first line would say so. Nothing was changed.")
@@ -162,7 +170,20 @@ def _check_anchors(lines: list[Any]) -> list[Mapping[str, Any]]:
         if not isinstance(slot, dict) or not isinstance(slot.get("anchor_block_id"), str | None) or \
                 not isinstance(slot.get("pinned", False), bool) or not isinstance(slot.get("topic_vec"), list | None):
             raise InvalidInput(f"A slot of the snapshot is {str(slot)[:60]}.", "Nothing was changed.")
+        _moment(slot.get("last_used_ts"))
     return list(found["slots"])
+
+
+def _moment(stamp: object) -> datetime | None:
+    "Return when an anchor was used last. Raises `InvalidInput`."
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool):
+        try:
+            return datetime.fromtimestamp(stamp, UTC)
+        except (OverflowError, ValueError, OSError):
+            raise InvalidInput(f"A slot of the snapshot was used at {str(stamp)[:40]}.", "Nothing was changed.") from None
+    if not isinstance(stamp, str | None):
+        raise InvalidInput(f"A slot of the snapshot was used at {str(stamp)[:40]}.", "Nothing was changed.")
+    return None if stamp is None else parse_time(stamp, "last_used_ts")
 
 
 def _topic_number(x: object) -> float:
@@ -187,6 +208,9 @@ def import_anchors(anchors: AnchorManager,  # a namespace's anchors
             topic = slot.get("topic_vec")
             if topic is not None and stamp is not None and slot.get("model") == stamp.model and len(topic) == stamp.dim:
                 row = replace(anchors.rows()[name], topic=unit(np.array([_topic_number(x) for x in topic], np.float32)))
+                anchors.backend.slots.put_anchors(anchors.namespace, [row], anchors.clock.now())
+            if (used := _moment(slot.get("last_used_ts"))) is not None:
+                row = replace(anchors.rows()[name], last_used_at=used)
                 anchors.backend.slots.put_anchors(anchors.namespace, [row], anchors.clock.now())
             anchors.pin(name) if slot.get("pinned") else anchors.unpin(name)
     return count

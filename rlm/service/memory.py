@@ -38,6 +38,7 @@ from .searcher import MemorySearcher, RecallSearcher, anchor_manager, refuse_lea
 from .writer import MemoryWriter, read_placement
 from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService
+from ..store.embedding_model import Vectors
 from ..store.protocols import Write
 from ..store.records import Edge, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
@@ -308,11 +309,13 @@ class Memory:
                            k: int | None = None,      # how many at most; None: the setting search_k
                            *,
                            top_k: int | None = None,  # another name for k
+                           query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
+                           keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
                            **filters: Any,            # as given to `search`
                            ) -> dict[str, Any]:
         "Return `results` as `recall` gives them, `source`, the layer that knew them, `search_time_ms` and `result_count`."
-        count = read_k(k, top_k, self.settings.search_k)
-        return RecallSearcher(self.ctx, self.searcher, self.attention).recall(self.searcher.parse(query, filters), count)
+        count, recall = read_k(k, top_k, self.settings.search_k), RecallSearcher(self.ctx, self.searcher, self.attention).recall
+        return recall(self.searcher.parse(query, filters), count, query_embedding, keywords)
 
     def context(self, /,
                 query: str,          # what the prompt is about: mostly the person's last turn
@@ -563,10 +566,13 @@ class Memory:
                                   k: int | None = None,      # how many at most; None: the setting search_k
                                   *,
                                   top_k: int | None = None,  # another name for k
+                                  query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
+                                  keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
                                   **filters: Any,            # as given to `search`
                                   ) -> dict[str, Any]:
         "Do what `intelligent_search` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.intelligent_search, query, k, top_k=top_k, **filters)
+        return await run_in_thread(self.intelligent_search, query, k, top_k=top_k, query_embedding=query_embedding,
+                                   keywords=keywords, **filters)
 
     async def acontext(self, /,
                        query: str,          # what the prompt is about: mostly the person's last turn

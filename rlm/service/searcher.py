@@ -288,14 +288,18 @@ class RecallSearcher:
     def recall(self,
                request: SearchRequest,  # a parsed question
                k: int,                  # how many hits at most
+               query_embedding: Vectors | None = None,  # the question's vector by the store's model; None: it is made
+               keywords: Sequence[str] | None = None,   # words to search for; None: all of the question's
                ) -> dict[str, Any]:
         """Return the best hits as `results`, with `source`, the layer that knew them, `history` or `full text`, `search_time_ms` without
         the model's time, and `result_count`."""
+        if keywords is not None:
+            request = replace(request, terms=tuple(dict.fromkeys(tokens(" ".join(keywords)))))
         if request.filters.as_of is not None or self.ctx.storage.in_transaction or not self.attention.ready():
             hits = self.searcher.search(request, k)
             source = "ltm_fallback" if hits.source == "index" else hits.source
             return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
-        said = self.attention.intelligent_search(request.text, None, None, k, request.filters, request.terms)
+        said = self.attention.intelligent_search(request.text, query_embedding, keywords, k, request.filters, request.terms)
         records = self.attention.records([r.seq for r in said["results"]])
         hits = SearchResults(request.text, request.filters, recalled_hits(said["results"], records, LAYERS[said["source"]]),
                              "index" if (layer := said["source"]) == "ltm_fallback" else layer,

