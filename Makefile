@@ -59,6 +59,15 @@ test: check  ## set up, then pass every check and every test, each notebook incl
 nightly: $(VENV)/.installed-dev  ## what takes longer: loops of kills, crowds of processes, the site, the wheel with each light extra
 	@$(PY) -m pytest -n 2 --dist loadfile --durations 15 -m "nightly and not heavy" $(PYTEST_ARGS)
 
+ADAPTERS := $(VENV)-adapters
+adapters: $(ADAPTERS)/.installed  ## the adapters against the real frameworks, in an environment of their own (some 300 MB)
+	@PYTHONPATH=. $(ADAPTERS)/bin/python -m pytest -q tests/adapters -p no:cacheprovider $(PYTEST_ARGS)
+
+$(ADAPTERS)/.installed: settings.ini
+	@$(PYTHON) -m venv $(ADAPTERS)
+	@$(ADAPTERS)/bin/pip install -q . langgraph openai-agents claude-agent-sdk pytest hypothesis
+	@touch $@
+
 heavy: $(VENV)/.installed-dev  ## what takes hours or other projects' packages; not part of CI
 	@$(PY) -m pytest --durations 15 -m heavy $(PYTEST_ARGS)
 

@@ -42,6 +42,7 @@ BELOW: dict[str, set[str]] = {
     "companion": {"core", "store", "search", "recall", "agent.models"},
     "federation": {"core", "companion"},
     "service": {"core", "store", "search", "recall", "rules", "agent", "companion", "federation"},
+    "adapters": {"core", "store", "search", "recall", "rules", "companion", "service"},
     "bench": {"core", "store", "search", "recall", "rules", "agent", "companion", "federation", "service"},
 }
 BENCH_MOUNT = ("service", "bench")  # the command line mounts the benchmarks, lazily: tested on its own
