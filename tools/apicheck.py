@@ -13,6 +13,7 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -80,6 +81,12 @@ def main() -> int:  # the exit code: 0 when nothing is missing
     sys.path[:0] = [str(ROOT)]
     docments.install()
     tools = sorted((ROOT / "tools").glob("*.py"))
+    if find_spec("langgraph") is None:  # a framework that an adapter inherits from, and that is not installed here: only names are looked at
+        stand_in = ModuleType("langgraph.store.base")
+        stand_in.__dict__.update(dict.fromkeys(
+            ("BaseStore", "GetOp", "Item", "ListNamespacesOp", "MatchCondition", "Op", "PutOp", "Result", "SearchItem", "SearchOp", "TTLConfig",
+             "get_text_at_path", "tokenize_path", "validate_op_namespace"), object))
+        sys.modules |= dict.fromkeys(("langgraph", "langgraph.store", "langgraph.store.base"), stand_in)
     modules = api.package_modules("rlm") + api.file_modules(tools, ROOT)
     symbols = [symbol for module in modules for symbol in documented(module)]
     said = said_by_protocols([s for s in symbols if inspect.isclass(s)])
