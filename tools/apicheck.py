@@ -81,11 +81,11 @@ def main() -> int:  # the exit code: 0 when nothing is missing
     sys.path[:0] = [str(ROOT)]
     docments.install()
     tools = sorted((ROOT / "tools").glob("*.py"))
-    if find_spec("langgraph") is None:  # a framework that an adapter inherits from, and that is not installed here: only names are looked at
+    if find_spec("langgraph") is None:  # an adapter inherits from it; where it is not installed, names do
         stand_in = ModuleType("langgraph.store.base")
         stand_in.__dict__.update(dict.fromkeys(
-            ("BaseStore", "GetOp", "Item", "ListNamespacesOp", "MatchCondition", "Op", "PutOp", "Result", "SearchItem", "SearchOp", "TTLConfig",
-             "get_text_at_path", "tokenize_path", "validate_op_namespace"), object))
+            ("BaseStore", "GetOp", "Item", "ListNamespacesOp", "MatchCondition", "Op", "PutOp", "Result", "SearchItem", "SearchOp",
+             "TTLConfig", "get_text_at_path", "tokenize_path", "validate_op_namespace"), object))
         sys.modules |= dict.fromkeys(("langgraph", "langgraph.store", "langgraph.store.base"), stand_in)
     modules = api.package_modules("rlm") + api.file_modules(tools, ROOT)
     symbols = [symbol for module in modules for symbol in documented(module)]
