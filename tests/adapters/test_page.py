@@ -11,7 +11,7 @@ EXAMPLES = re.findall(r"^```py\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[e.splitlines()[0] for e in EXAMPLES])
 def test_an_example_runs(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in re.findall(r"^(?:from|import) (langgraph|agents|claude_agent_sdk)", example, re.M):
+    for name in re.findall(r"^(?:from|import) (langgraph|agents|claude_agent_sdk|anthropic)", example, re.M):
         pytest.importorskip(name, reason=f"needs {name}: make adapters")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RLM_EMBEDDER", "none")
