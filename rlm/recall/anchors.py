@@ -58,6 +58,7 @@ class AnchorCounts:
     searches: int = 0  # searches with a slot
     local_hits: int = 0  # searches that found something near the anchor
     fallbacks: int = 0  # searches that found nothing near it
+    complete: int = 0  # searches that its neighbourhood answered, so that the index was not asked
     hops: float = 0.0  # links to the hits that were found near: the mean of each search, summed
     moves: int = 0  # moves of anchors to another memory
     switches: int = 0  # switches from one anchor to another

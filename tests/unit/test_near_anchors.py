@@ -229,3 +229,36 @@ def test_recall_takes_words_and_a_vector_of_the_caller(path: Path) -> None:
         m.write("The oven works again.", id="oven")
         said = m.intelligent_search("what about it?", query_embedding=None, keywords=["oven"])
         assert [h.id for h in said["results"]] == ["oven"] and said["result_count"] == 1
+
+
+# ---------------------------------------------------------------- the neighbourhood first
+
+def crowd(path: Path) -> Memory:
+    "A subject of twenty notes, linked, among many notes of other words."
+    m = Memory(path, embedder="none", clock=ManualClock("2026-11-21T09:00:00Z"))
+    m.write_many([{"text": f"the boat sails to harbour {n}", "id": f"b{n}", "session": "boats"} for n in range(20)])
+    m.write_many([{"text": f"shelf {n} holds parcel {n * 7}", "id": f"s{n}", "session": f"s{n // 5}"} for n in range(200)])
+    m.graph.upsert_edges("b0", [(f"b{n}", .9) for n in range(1, 20)])
+    m.anchors.pin("A", "b0")
+    return m
+
+
+def test_a_neighbourhood_that_is_conclusive_answers_without_the_index(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with crowd(path) as m:
+        want = [h.id for h in m.search("boat sails harbour", 5)]
+        monkeypatch.setattr(m.searcher.anchored.searcher, "retrieve_and_rank", lambda *a: pytest.fail("the index was asked"))
+        got = m.search("boat sails harbour", 5, slot="A")
+        assert [h.id for h in got] == want and all(h.layer == "anchor A" for h in got) and m.anchors.counts.complete == 1
+
+
+def test_the_index_answers_what_the_neighbourhood_cannot(path: Path) -> None:
+    with crowd(path) as m:
+        before = m.anchors.counts.complete
+        got = m.search("the weather", 5, slot="A")
+        assert [h.id for h in got] == [h.id for h in m.search("the weather", 5)] and m.anchors.counts.complete == before
+
+
+def test_a_larger_radius_finds_more_of_what_is_near(path: Path) -> None:
+    with crowd(path) as m:
+        found = [{h.id for h in m.search("boat", 30, slot="A", radius=r, fallback=False)} for r in (0, 1)]
+        assert found == [{"b0"}, {f"b{n}" for n in range(20)}]
