@@ -1,0 +1,131 @@
+"What peers send each other, what is believed of it, and what is refused with a reason."
+import json
+import math
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlm.companion.policy import ACTIONS, FEATURES
+from rlm.core.errors import InvalidInput
+from rlm.core.ids import canonical_json
+from rlm.federation.aggregation import Reputation, aggregate, krum, krum_scores
+from rlm.federation.privacy import PrivacyBudget, epsilon, gaussian_noise
+from rlm.federation.rule_hash import check_rules, rule_hash, rule_table
+from rlm.federation.update import (SHAPES, FeedbackExample, PolicyUpdate, clip_norm, decode_update, encode_update, linear_model,
+                                   network_model)
+
+REFERENCES: list[dict[str, Any]] = json.loads(Path(__file__).parents[1].joinpath("data", "byzfl_vectors.json").read_text(encoding="utf-8"))
+UPDATE = PolicyUpdate("family", "ab" * 32, 7, "linear", tuple(n / 100 for n in range(33)), 1.0, 4.0, "cd" * 32)
+
+
+def examples(count: int, seed: int = 0) -> list[FeedbackExample]:
+    rng = np.random.default_rng(seed)
+    return [FeedbackExample(tuple(rng.random(10)), ACTIONS[n % 2], float(rng.choice([-1, 1]))) for n in range(count)]
+
+
+def test_an_update_is_small_and_the_seeds_parameters_are_an_option() -> None:
+    assert SHAPES["linear"] == 3 * (len(FEATURES) + 1) <= 50
+    assert linear_model(examples(20)).shape == (33,) and network_model(examples(20)).shape == (SHAPES["network"],)
+    assert not linear_model([]).any() and not network_model([]).any(), "who has no feedback says nothing"
+    assert linear_model(examples(20))[:22].any() and not linear_model(examples(20))[22:].any(), "RETRIEVE was never rewarded"
+
+
+def test_an_encoded_update_holds_its_nine_fields_and_no_other_byte() -> None:
+    wire = json.loads(encode_update(UPDATE))
+    assert set(wire) == {"federation", "sender", "sequence", "shape", "values", "clip", "noise", "rules", "version"}
+    assert all(isinstance(v, float) for v in wire["values"])
+    assert decode_update(encode_update(UPDATE)) == UPDATE
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({"version": 2}, "version 2"), ({"version": True}, "version"), ({"sequence": 0}, "sequence"), ({"sequence": 1.5}, "sequence"),
+    ({"sequence": 2 ** 60}, "sequence"), ({"shape": "cubic"}, "unknown shape"), ({"shape": ["linear"]}, "unknown shape"),
+    ({"values": [0.0] * 32}, "32 values"), ({"values": []}, "0 values"), ({"values": ["1"] * 33}, "finite"), ({"values": [True] * 33}, "finite"),
+    ({"values": [math.nan] * 33}, "finite"), ({"values": [math.inf] * 33}, "finite"), ({"values": [1e308] * 33}, "too large"),
+    ({"sender": "me"}, "hexadecimal"), ({"sender": 5}, "hexadecimal"), ({"rules": ""}, "hexadecimal"), ({"federation": "A b"}, "federation"),
+    ({"clip": 0.0}, "clip"), ({"noise": -1.0}, "noise"), ({"text": "I live in Busan"}, "exactly the fields"), ({"values": None}, "fields")])
+def test_a_malformed_update_is_refused_with_its_reason(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        decode_update(canonical_json(asdict(UPDATE) | change).encode())
+
+
+@pytest.mark.parametrize("data, reason", [
+    (b"", "not JSON"), (b"\xff\xfe", "not JSON"), (b"[" * 20_000, "not JSON"), (b"[]", "fields"), (b"x" * 40_000, "bytes"),
+    (json.dumps(asdict(UPDATE)).encode(), "canonical")])
+def test_other_bytes_are_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        decode_update(data)
+
+
+def test_clipping_keeps_direction_and_bounds_length() -> None:
+    long = np.arange(33.0)
+    assert np.linalg.norm(clip_norm(long, 2.0)) == pytest.approx(2)
+    assert clip_norm(long, 2.0) / np.linalg.norm(clip_norm(long, 2.0)) == pytest.approx(long / np.linalg.norm(long))
+    assert np.array_equal(clip_norm(long / 100, 2.0), long / 100)
+    for bad in (np.array([np.nan]), np.array([np.inf])):
+        with pytest.raises(InvalidInput):
+            clip_norm(bad)
+
+
+def test_privacy_is_accounted_over_rounds_and_a_budget_stops_it() -> None:
+    exact = 1 / (2 * 16) + math.sqrt(2 * math.log(1e5) / 16)  # the simple conversion of one round; the accountant's is tighter
+    assert .5 * exact < epsilon([4]) < exact
+    assert epsilon([4] * 10) > epsilon([4] * 2) > epsilon([4]) and epsilon([4, 4]) > epsilon([4, 8])
+    assert epsilon([]) == 0 and epsilon([4, 0]) == math.inf
+    budget = PrivacyBudget(1.0)
+    first = budget.charge(16)
+    assert "ε" in str(first) and first.epsilon == epsilon([16]) and first.delta == 1e-5
+    with pytest.raises(InvalidInput, match="nothing was sent"):
+        budget.charge(1)
+    assert budget.spent == [16], "what was refused is not counted"
+    with pytest.raises(InvalidInput):
+        PrivacyBudget(1.0, spent=[16] * 500).charge(16)
+
+
+def test_noise_has_the_standard_deviation_that_is_accounted_for() -> None:
+    noise = gaussian_noise(np.zeros(20_000), 2.0, 3.0, np.random.default_rng(0))
+    assert noise.std() == pytest.approx(6, rel=.03) and not np.array_equal(gaussian_noise(np.zeros(3), 1, 1), gaussian_noise(np.zeros(3), 1, 1))
+
+
+@pytest.mark.parametrize("rule", ["krum", "multi-krum", "median", "centred-clipping"])
+def test_robust_rules_equal_byzfl(rule: str) -> None:
+    for case in REFERENCES:
+        found = aggregate({f"{n:02}": np.array(v) for n, v in enumerate(case["vectors"])}, case["f"], rule).values
+        assert np.abs(found - case["answers"][rule]).max() < 1e-6
+
+
+def test_too_few_updates_for_the_attackers_are_refused() -> None:
+    for n, f in ((4, 1), (6, 2), (2, 0)):
+        with pytest.raises(InvalidInput, match="2f \\+ 3"):
+            krum_scores(np.zeros((n, 3)), f)
+    assert krum(np.zeros((5, 3)), 1).shape == (3,)
+    with pytest.raises(InvalidInput, match="lengths"):
+        aggregate({"a": np.zeros(3), "b": np.zeros(4), "c": np.zeros(3)}, 0)
+    with pytest.raises(InvalidInput, match="no aggregation rule"):
+        aggregate({k: np.zeros(3) for k in "abc"}, 0, "vote")
+
+
+def test_a_liar_is_named_loses_its_reputation_and_can_win_it_back() -> None:
+    rng, reputation = np.random.default_rng(1), Reputation()
+    honest = {f"peer {n}": rng.normal(1, .1, 5) for n in range(6)}
+    for _ in range(8):
+        reputation.record(aggregate(honest | {"liar": np.full(5, -9.0)}, 1))
+    assert not reputation.trusted("liar") and all(reputation.trusted(p) for p in honest)
+    for _ in range(8):
+        reputation.record(aggregate(honest | {"liar": np.ones(5)}, 1))
+    assert reputation.trusted("liar")
+
+
+def test_rules_are_compared_with_hashes_held_here() -> None:
+    weakened = rule_hash(rule_table()[1:])
+    check_rules(rule_hash())
+    with pytest.raises(InvalidInput, match="differ"):
+        check_rules(weakened)
+    check_rules(weakened, held=[weakened])
+    changed = rule_table()
+    changed[0] = changed[0] | {"pattern": changed[0]["pattern"] + "?"}
+    assert rule_hash(changed) != rule_hash(), "one letter of one pattern is seen"
+    assert replace(UPDATE, rules=rule_hash()).rules in encode_update(replace(UPDATE, rules=rule_hash())).decode()
