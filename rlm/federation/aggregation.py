@@ -6,8 +6,8 @@
 __all__ = ['RULES', 'FORGET', 'TRUSTED_FROM', 'krum_scores', 'krum', 'multi_krum', 'coordinate_median', 'centred_clipping',
            'AggregateResult', 'outliers', 'aggregate', 'Reputation']
 
-# %% ../../nbs/87_federation/03_aggregation.ipynb #ecbaec81
-from collections.abc import Mapping, Sequence
+# %% ../../nbs/87_federation/03_aggregation.ipynb #ecccad74
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +42,8 @@ def krum(vectors: Array,  # n × d
          f: int,          # attackers allowed for
          ) -> Array:      # d numbers
     "Return the vector of the lowest Krum score; of equals the first."
-    return np.asarray(vectors, dtype=np.float64)[int(np.argmin(krum_scores(vectors, f)))]
+    nearest: Array = np.asarray(vectors, dtype=np.float64)[int(np.argmin(krum_scores(vectors, f)))]
+    return nearest
 
 
 def multi_krum(vectors: Array,  # n × d
@@ -99,23 +100,27 @@ def outliers(vectors: Array,         # n × d
     return tuple(sorted(senders[n] for n in far))
 
 
+_BY_NAME: dict[str, Callable[[Array, int], Array]] = {"multi-krum": multi_krum, "krum": krum, "median": coordinate_median}
+
+
 def aggregate(updates: Mapping[str, Array],  # sender → values of one length
               f: int,                        # attackers allowed for
               rule: str = "multi-krum",      # one of `RULES`
-              radius: float = 1.0,           # of centred clipping
+              radius: float = 1.0,           # pull of one vector in centred clipping, in L2
               ) -> AggregateResult:
     "Make one vector of many by a robust rule, in the order of senders. Raises `InvalidInput` where n < 2f + 3 or the rule is unknown."
     senders = tuple(sorted(updates))
     if len({np.shape(updates[s]) for s in senders}) > 1:
         raise InvalidInput("Updates have different lengths.", "Aggregate those of one shape.")
     vectors = _checked(np.array([updates[s] for s in senders]), f)
-    match rule:
-        case "multi-krum": values = multi_krum(vectors, f)
-        case "krum": values = krum(vectors, f)
-        case "median": values = coordinate_median(vectors, f)
-        case "centred-clipping": values = centred_clipping(vectors, f, radius)
-        case "mean": values = vectors.mean(axis=0)
-        case _: raise InvalidInput(f"There is no aggregation rule {rule!r}.", f"They are {', '.join(RULES)}.")
+    if rule == "centred-clipping":
+        values = centred_clipping(vectors, f, radius)
+    elif rule == "mean":
+        values = vectors.mean(axis=0)
+    elif rule in _BY_NAME:
+        values = _BY_NAME[rule](vectors, f)
+    else:
+        raise InvalidInput(f"There is no aggregation rule {rule!r}.", f"They are {', '.join(RULES)}.")
     return AggregateResult(values, senders, outliers(vectors, senders, f))
 
 
@@ -144,7 +149,7 @@ class Reputation:
         return self.of(sender) >= TRUSTED_FROM
 
     def record(self,
-               result: AggregateResult,  # of a round
+               result: AggregateResult,  # what `aggregate` returned in a round
                ) -> None:
         "Move the reputation of all senders of a round towards 0 for outliers and towards 1 for the others."
         for sender in result.senders:

@@ -74,7 +74,7 @@ class PrivacyBudget:
         "Count a round before it is sent. Raises `InvalidInput` when the budget does not cover it; then nothing is counted."
         found = epsilon([*self.spent, noise], self.delta)
         if found > self.budget:
-            raise InvalidInput(f"Round {len(self.spent) + 1} would bring ε to {found:.3f}, and the budget is {self.budget:g}: nothing was sent.",
+            raise InvalidInput(f"Round {len(self.spent) + 1} would bring ε to {found:.3f} of {self.budget:g}: nothing was sent.",
                                "Raise the budget or the noise, or receive only.")
         self.spent.append(noise)
         return PrivacyRound(len(self.spent), found, self.delta, self.budget)

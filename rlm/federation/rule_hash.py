@@ -34,5 +34,5 @@ def check_rules(claimed: str,              # hash in an update
                 ) -> None:
     "Raise `InvalidInput` for a hash that is neither that of the rules here nor one that was allowed."
     if not any(hmac.compare_digest(claimed.encode(), h.encode()) for h in (rule_hash(), *held)):
-        raise InvalidInput(f"The peer's safety rules ({claimed[:12]}…) differ from those here ({rule_hash()[:12]}…): its update is refused.",
+        raise InvalidInput(f"The peer's safety rules ({claimed[:12]}…) differ from those here ({rule_hash()[:12]}…): it is refused.",
                            "Bring both to the same version of the package, or allow its hash after looking at its rules.")

@@ -14,8 +14,16 @@ from rlm.core.ids import canonical_json
 from rlm.federation.aggregation import Reputation, aggregate, krum, krum_scores
 from rlm.federation.privacy import PrivacyBudget, epsilon, gaussian_noise
 from rlm.federation.rule_hash import check_rules, rule_hash, rule_table
-from rlm.federation.update import (SHAPES, FeedbackExample, PolicyUpdate, clip_norm, decode_update, encode_update, linear_model,
-                                   network_model)
+from rlm.federation.update import (
+    SHAPES,
+    FeedbackExample,
+    PolicyUpdate,
+    clip_norm,
+    decode_update,
+    encode_update,
+    linear_model,
+    network_model,
+)
 
 REFERENCES: list[dict[str, Any]] = json.loads(Path(__file__).parents[1].joinpath("data", "byzfl_vectors.json").read_text(encoding="utf-8"))
 UPDATE = PolicyUpdate("family", "ab" * 32, 7, "linear", tuple(n / 100 for n in range(33)), 1.0, 4.0, "cd" * 32)
@@ -40,19 +48,21 @@ def test_an_encoded_update_holds_its_nine_fields_and_no_other_byte() -> None:
     assert decode_update(encode_update(UPDATE)) == UPDATE
 
 
-@pytest.mark.parametrize("change, reason", [
+@pytest.mark.parametrize(("change", "reason"), [
     ({"version": 2}, "version 2"), ({"version": True}, "version"), ({"sequence": 0}, "sequence"), ({"sequence": 1.5}, "sequence"),
     ({"sequence": 2 ** 60}, "sequence"), ({"shape": "cubic"}, "unknown shape"), ({"shape": ["linear"]}, "unknown shape"),
-    ({"values": [0.0] * 32}, "32 values"), ({"values": []}, "0 values"), ({"values": ["1"] * 33}, "finite"), ({"values": [True] * 33}, "finite"),
+    ({"values": [0.0] * 32}, "32 values"), ({"values": []}, "0 values"), ({"values": ["1"] * 33}, "finite"),
+    ({"values": [True] * 33}, "finite"),
     ({"values": [math.nan] * 33}, "finite"), ({"values": [math.inf] * 33}, "finite"), ({"values": [1e308] * 33}, "too large"),
-    ({"sender": "me"}, "hexadecimal"), ({"sender": 5}, "hexadecimal"), ({"rules": ""}, "hexadecimal"), ({"federation": "A b"}, "federation"),
+    ({"sender": "me"}, "hexadecimal"), ({"sender": 5}, "hexadecimal"), ({"rules": ""}, "hexadecimal"),
+    ({"federation": "A b"}, "federation"),
     ({"clip": 0.0}, "clip"), ({"noise": -1.0}, "noise"), ({"text": "I live in Busan"}, "exactly the fields"), ({"values": None}, "fields")])
 def test_a_malformed_update_is_refused_with_its_reason(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         decode_update(canonical_json(asdict(UPDATE) | change).encode())
 
 
-@pytest.mark.parametrize("data, reason", [
+@pytest.mark.parametrize(("data", "reason"), [
     (b"", "not JSON"), (b"\xff\xfe", "not JSON"), (b"[" * 20_000, "not JSON"), (b"[]", "fields"), (b"x" * 40_000, "bytes"),
     (json.dumps(asdict(UPDATE)).encode(), "canonical")])
 def test_other_bytes_are_refused(data: bytes, reason: str) -> None:
@@ -87,7 +97,8 @@ def test_privacy_is_accounted_over_rounds_and_a_budget_stops_it() -> None:
 
 def test_noise_has_the_standard_deviation_that_is_accounted_for() -> None:
     noise = gaussian_noise(np.zeros(20_000), 2.0, 3.0, np.random.default_rng(0))
-    assert noise.std() == pytest.approx(6, rel=.03) and not np.array_equal(gaussian_noise(np.zeros(3), 1, 1), gaussian_noise(np.zeros(3), 1, 1))
+    assert noise.std() == pytest.approx(6, rel=.03)
+    assert not np.array_equal(gaussian_noise(np.zeros(3), 1, 1), gaussian_noise(np.zeros(3), 1, 1))
 
 
 @pytest.mark.parametrize("rule", ["krum", "multi-krum", "median", "centred-clipping"])
