@@ -8,16 +8,20 @@ from rlm.core.errors import RlmError
 
 if TYPE_CHECKING:
     from rlm.service.memory import Memory
+    from rlm.service.remote import connect
 
-__all__ = ["Memory", "RlmError", "__version__"]
+__all__ = ["Memory", "RlmError", "__version__", "connect"]
 
 
 def __getattr__(name: str) -> Any:
-    "Import `Memory` when it is first asked for: `rlm --help` and `rlm.core` do without numpy and the store."
+    "Import `Memory` or `connect` when it is first asked for: `rlm --help` and `rlm.core` do without numpy and the store."
     if name == "Memory":
         from rlm.service.memory import Memory
         globals()["Memory"] = Memory
         return Memory
+    if name == "connect":
+        from rlm.service.remote import connect
+        return connect
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

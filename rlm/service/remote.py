@@ -1,0 +1,360 @@
+"""A memory behind `rlm serve`, with the verbs of `Memory`: `rlm.connect("https://memory.example", token=…)`.
+
+Nothing but the standard library is needed. A call is one request, and what can't be done raises the error that `Memory` would raise.
+"""
+
+import builtins
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+
+from rlm.core.clock import from_iso, to_iso
+from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreFull, StoreReadOnly, VersionConflict
+from rlm.service.memory import run_in_thread
+from rlm.service.results import MemoryPage
+from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go without TLS
+_TIMES = frozenset({"created_at", "updated_at", "last_used_at", "archived_at", "valid_from", "valid_to"})
+
+
+class RemoteError(RlmError):
+    "The server was not reached, refused the token, or failed; whether a write was stored is not known when no answer came."
+
+
+_ERRORS: dict[int, type[RlmError]] = {400: InvalidInput, 404: NotFound, 409: AlreadyExists, 412: VersionConflict, 413: InvalidInput,
+                                      422: InvalidInput, 503: StoreBusy, 507: StoreFull}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHit:
+    "One memory that a search of a server found."
+
+    rank: int  # 1 is best
+    score: float  # the sum of all parts
+    memory: MemoryRecord  # the version that was found
+    parts: Mapping[str, float] = field(repr=False)  # column or cue → its share of the score
+    passage: str = field(repr=False)  # the sentences that hold most of what was asked
+    relevance: float | None = None  # probability that it answers the question; None: not known
+    layer: str = ""  # what found it
+
+    @property
+    def id(self) -> str:
+        "Return the memory's id."
+        return self.memory.id
+
+    @property
+    def text(self) -> str:
+        "Return the memory's text."
+        return self.memory.text
+
+
+def record_of(given: Mapping[str, Any],  # a memory as the server sends it
+              ) -> MemoryRecord:
+    "Return the record that a server sent; its number in the store, which is not sent, is 0."
+    values: dict[str, Any] = dict.fromkeys(FIELDS) | {"seq": 0, "tags": ()} | {name: {} for name in JSON_FIELDS}
+    values |= {name: value for name, value in given.items() if name in values}
+    values |= {name: from_iso(values[name]) for name in _TIMES if values[name] is not None} | {"tags": tuple(values["tags"])}
+    return make_record(values)
+
+
+def plain(value: Any,  # an argument: JSON, a time, or a set or tuple of values
+          ) -> Any:
+    "Return an argument as JSON can hold it."
+    if isinstance(value, datetime):
+        return to_iso(value) if value.tzinfo else value.isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | tuple | set | frozenset) else value
+
+
+def connect(url: str,                      # address of the server, such as https://memory.example
+            token: str | None = None,      # a token of `rlm tokens add`; None: a server that is open to this machine
+            namespace: str | None = None,  # the partition; None: the token's first
+            **more: Any,                   # timeout, insecure: as `RemoteMemory` takes them
+            ) -> "RemoteMemory":
+    "Return a memory behind `rlm serve`. Nothing is sent before the first call."
+    return RemoteMemory(url, token, namespace, **more)
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    "Follows no redirect: it would carry the token to another host."
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        "Refuse."
+
+
+class RemoteMemory:
+    "A namespace of a server, with the verbs of `Memory`. Threads may share it; it holds no connection open."
+
+    def __init__(self,
+                 url: str,                      # address of the server, such as https://memory.example
+                 token: str | None = None,      # a token of `rlm tokens add`; None: a server that is open to this machine
+                 namespace: str | None = None,  # the partition; None: the token's first
+                 timeout: float = 30.0,         # seconds that a request may take
+                 insecure: bool = False,        # send the token over plain HTTP to another machine
+                 ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidInput(f"{url!r} is not the address of a server.", "Give one such as https://memory.example.")
+        if token and parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
+            raise InvalidInput(f"The token would go to {parts.hostname} unencrypted.", "Use https, or say insecure=True.")
+        self.url, self.timeout = url.rstrip("/"), timeout
+        self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}) | (
+            {"Rlm-Namespace": namespace} if namespace else {})
+        self._opener: OpenerDirector = build_opener(_NoRedirect)
+
+    def __repr__(self) -> str:
+        return f"RemoteMemory({self.url!r})"
+
+    def write(self, /,
+              text: str,      # words, kept exactly
+              **fields: Any,  # slot, policy, id, tags, category, title, session, speaker, role, valid_from, extra …
+              ) -> MemoryRecord:
+        "Store one memory, and return it. Raises `InvalidInput`."
+        return record_of(self._ask("POST", "/v1/memories", {"text": text, **fields}))
+
+    def write_many(self,
+                   items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
+                   ) -> builtins.list[MemoryRecord]:
+        "Store many in order, all or none, and return them; 5,000 at most. Raises `InvalidInput`, naming the line."
+        lines = [json.dumps(plain({"text": item} if isinstance(item, str) else item), ensure_ascii=False) for item in items]
+        if not lines:
+            return []
+        answer = self._send("POST", "/v1/memories:bulk", "\n".join(lines).encode(), {"Content-Type": "application/x-ndjson"})
+        return [record_of(json.loads(line)) for line in answer.decode().split("\n") if line]
+
+    def add_conversation(self, /,
+                         turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
+                         session: str | None = None,  # an existing session is continued; None starts a new one
+                         tags: Iterable[str] = (),    # tags of each turn that has none
+                         ) -> builtins.list[MemoryRecord]:
+        "Store the turns of one conversation, all or none, and return them. Raises `InvalidInput`."
+        given = [{"speaker": turn[0], "text": turn[1]} if isinstance(turn, tuple) and len(turn) == 2
+                 else {"text": turn} if isinstance(turn, str) else turn for turn in turns]
+        body = {"turns": given, "tags": list(tags)} | ({} if session is None else {"session": session})
+        return [record_of(r) for r in self._ask("POST", "/v1/conversations", body)["items"]]
+
+    def get(self,
+            id: str,            # id of a memory
+            as_of: Any = None,  # a moment: the version that was present then
+            ) -> MemoryRecord:
+        "Return one memory by its id. Raises `NotFound`."
+        return record_of(self._ask("GET", _at(id) + _query(as_of=as_of)))
+
+    def list(self, /,
+             k: int = 10,                # how many at most
+             *,
+             cursor: str | None = None,  # `next_cursor` of the page before; None: the first page
+             **filters: Any,             # as given to `search`
+             ) -> MemoryPage:
+        "Return the memories stored last, newest first, and the cursor of the next page. Raises `InvalidInput`."
+        tags = filters.pop("tags", None)
+        answer = self._ask("GET", "/v1/memories" + _query(k=k, cursor=cursor, tag=tags, **filters))
+        return MemoryPage(tuple(record_of(r) for r in answer["items"]), answer.get("next_cursor"))
+
+    def search(self, /,
+               query: str,                 # words in any language
+               k: int | None = None,       # how many at most; None: the server's setting
+               *,
+               slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
+               radius: int | None = None,  # links to walk from the anchor
+               fallback: bool = True,      # the whole index answers; False: only what is near the anchor
+               min_score: float | None = None,  # relevance that each hit must have, 0 to 1
+               **filters: Any,             # tags, category, kind, status, session, since, until …
+               ) -> builtins.list[RemoteHit]:
+        "Return the memories that fit the query best, best first. Raises `InvalidInput`."
+        body = {"query": query, "k": k, "slot": slot, "radius": radius, "min_score": min_score, "filters": _given(filters)}
+        answer = self._ask("POST", "/v1/memories:search", _given(body) | ({} if fallback else {"fallback": False}))
+        return [RemoteHit(h["rank"], h["score"], record_of(h["memory"]), h["parts"], h["passage"]["text"], h.get("relevance"), h["layer"])
+                for h in answer["hits"]]
+
+    def update(self,
+               id: str,         # id of a memory
+               /,
+               *,
+               if_version: int | None = None,  # change this version only; another one raises `VersionConflict`
+               **changes: Any,  # text, tags, status, category, summary, valid_to …
+               ) -> MemoryRecord:
+        "Make a new version and return it; the old one stays in the history. Raises `NotFound`, `InvalidInput`, `VersionConflict`."
+        return record_of(self._ask("PATCH", _at(id), changes, _if_match(if_version)))
+
+    def delete(self,
+               id: str,              # id of a memory
+               *,
+               erase: bool = False,  # leave no trace; needs the right admin
+               if_version: int | None = None,  # delete this version only
+               ) -> int:
+        "Take a memory out of the present, or out of the file; returns how many. Raises `NotFound`, `VersionConflict`."
+        answer = self._ask("DELETE", _at(id) + ("?erase=true" if erase else ""), None, _if_match(if_version))
+        return int(answer["erased" if erase else "deleted"])
+
+    def restore(self,
+                id: str,  # id of a deleted memory
+                ) -> MemoryRecord:
+        "Bring a deleted memory back as its next version, and return it. Raises `NotFound`."
+        return record_of(self._ask("POST", _at(id, "/restore")))
+
+    def history(self,
+                id: str,  # id of a memory, present or not
+                ) -> dict[str, Any]:
+        "Return every version kept and what happened, as JSON holds it. Raises `NotFound`."
+        return self._ask("GET", _at(id, "/history"))
+
+    def explain(self, /,
+                query: str,      # as given to `search`
+                id: str,         # id of the memory in question
+                **filters: Any,  # as given to `search`
+                ) -> dict[str, Any]:
+        "Return why this memory is found for this query, or why not, as JSON holds it. Raises `NotFound`."
+        return self._ask("POST", _at(id, "/explain"), {"query": query, "filters": _given(filters)})
+
+    def link(self,
+             src: str,                   # id of the memory the link starts from
+             dst: str,                   # id of the memory it leads to
+             relation: str = "related",  # a word of your own
+             weight: float = 1.0,        # in [0, 1]
+             ) -> None:
+        "Link two memories; again to set another weight. Raises `NotFound`, `InvalidInput`."
+        self._ask("POST", _at(src, "/links"), {"target": dst, "relation": relation, "weight": weight})
+
+    def unlink(self,
+               src: str,                     # id of the memory the link starts from
+               dst: str,                     # id of the memory it leads to
+               relation: str | None = None,  # its relation; None: whatever links them
+               ) -> int:
+        "Remove links between two memories; returns how many there were. Raises `NotFound`."
+        return int(self._ask("DELETE", _at(src, f"/links/{quote(dst, safe='')}") + _query(relation=relation))["removed"])
+
+    def links(self,
+              id: str,  # id of a memory
+              ) -> builtins.list[Edge]:
+        "Return links from and to a memory, strongest first. Raises `NotFound`."
+        return [Edge(**edge) for edge in self._ask("GET", _at(id, "/links"))["items"]]
+
+    def feedback(self,
+                 id: str,          # id of a memory
+                 *,
+                 helped: int = 0,  # times it helped, to add
+                 failed: int = 0,  # times it misled, to add
+                 used: int = 1,    # times it was used, to add
+                 query: str | None = None,  # the question it was found for
+                 ) -> None:
+        "Say that a memory was used, and how it went. Raises `NotFound`."
+        self._ask("POST", _at(id, "/feedback"), _given({"helped": helped, "failed": failed, "used": used, "query": query}))
+
+    async def awrite(self, /,
+                     text: str,      # as for `write`
+                     **fields: Any,  # as for `write`
+                     ) -> MemoryRecord:
+        "Do what `write` does, in a thread."
+        return await run_in_thread(self.write, text, **fields)
+
+    async def awrite_many(self,
+                          items: Iterable[str | Mapping[str, Any]],  # as for `write_many`
+                          ) -> builtins.list[MemoryRecord]:
+        "Do what `write_many` does, in a thread."
+        return await run_in_thread(self.write_many, items)
+
+    async def aadd_conversation(self, /,
+                                turns: Iterable[Any],        # as for `add_conversation`
+                                session: str | None = None,  # as for `add_conversation`
+                                tags: Iterable[str] = (),    # as for `add_conversation`
+                                ) -> builtins.list[MemoryRecord]:
+        "Do what `add_conversation` does, in a thread."
+        return await run_in_thread(self.add_conversation, turns, session, tags)
+
+    async def aget(self,
+                   id: str,            # as for `get`
+                   as_of: Any = None,  # as for `get`
+                   ) -> MemoryRecord:
+        "Do what `get` does, in a thread."
+        return await run_in_thread(self.get, id, as_of)
+
+    async def alist(self, /,
+                    k: int = 10,     # as for `list`
+                    **filters: Any,  # as for `list`, the cursor too
+                    ) -> MemoryPage:
+        "Do what `list` does, in a thread."
+        return await run_in_thread(self.list, k, **filters)
+
+    async def asearch(self, /,
+                      query: str,            # as for `search`
+                      k: int | None = None,  # as for `search`
+                      **more: Any,           # as for `search`
+                      ) -> builtins.list[RemoteHit]:
+        "Do what `search` does, in a thread."
+        return await run_in_thread(self.search, query, k, **more)
+
+    async def aupdate(self,
+                      id: str,         # as for `update`
+                      /,
+                      **changes: Any,  # as for `update`, if_version too
+                      ) -> MemoryRecord:
+        "Do what `update` does, in a thread."
+        return await run_in_thread(self.update, id, **changes)
+
+    async def adelete(self,
+                      id: str,              # as for `delete`
+                      *,
+                      erase: bool = False,  # as for `delete`
+                      if_version: int | None = None,  # as for `delete`
+                      ) -> int:
+        "Do what `delete` does, in a thread."
+        return await run_in_thread(self.delete, id, erase=erase, if_version=if_version)
+
+    def _ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+        "Send JSON, and return the JSON that comes back."
+        sent = None if body is None else json.dumps(plain(body), ensure_ascii=False).encode()
+        answer: dict[str, Any] = json.loads(self._send(method, path, sent, ({"Content-Type": "application/json"} if sent else {})
+                                                       | dict(headers or {})))
+        return answer
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        "Send a request, and return the body of its answer; an answer that is an error is raised."
+        request = Request(self.url + path, body, self._headers | dict(headers), method=method)
+        try:
+            with self._opener.open(request, timeout=self.timeout) as answer:
+                return bytes(answer.read())
+        except HTTPError as e:
+            with e:
+                raise _problem(e.code, e.read()) from None
+        except (URLError, HTTPException, OSError) as e:
+            raise RemoteError(f"{self.url} did not answer: {getattr(e, 'reason', e)}.", "Is `rlm serve` running there?") from e
+
+
+def _problem(status: int, body: bytes) -> RlmError:
+    "The error that an answer stands for."
+    try:
+        said = json.loads(body)
+    except ValueError:
+        said = {}
+    said = said if isinstance(said, dict) else {}
+    detail = str(said.get("detail") or said.get("title") or f"The server answered with status {status}.")
+    kind = StoreReadOnly if status == 403 and "only be read" in detail else _ERRORS.get(status, RemoteError)
+    return kind(detail, str(said.get("hint") or ""))
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _at(id: str, more: str = "") -> str:
+    return f"/v1/memories/{quote(id, safe='')}{more}"
+
+
+def _query(**values: Any) -> str:
+    found = {name: plain(value) for name, value in _given(values).items()}
+    return "?" + urlencode(found, doseq=True) if found else ""
+
+
+def _if_match(version: int | None) -> dict[str, str]:
+    return {} if version is None else {"If-Match": f'"{version}"'}

@@ -1,0 +1,134 @@
+"A memory behind a server: the verbs of Memory, over the REST API."
+import asyncio
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from serving import serving
+
+import rlm
+from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rlm.service.http.tokens import TokenFile
+from rlm.service.remote import RemoteError, RemoteMemory
+
+pytestmark = pytest.mark.usefixtures("bare")
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[RemoteMemory]:
+    "A server for anyone on loopback."
+    with serving(tmp_path / "memory.db", serve_rate=0) as running:
+        yield rlm.connect(running.url)
+
+
+def test_a_memory_is_written_found_changed_deleted_and_restored(remote: RemoteMemory) -> None:
+    at = datetime(2026, 5, 8, 9, tzinfo=UTC)
+    made = remote.write("치과 예약은 화요일이야", id="민아/치과", tags=["health"], valid_from=at, extra={"n": [1]})
+    remote.write("The car is blue.")
+    assert (made.id, made.version, made.tags, made.valid_from, made.extra) == ("민아/치과", 1, ("health",), at, {"n": [1]})
+    assert remote.get(made.id) == made and made.valid_to is None and made.pinned is False
+    [hit] = remote.search("치과는 언제?", k=1, tags=["health"])
+    assert hit.memory == made and hit.text == hit.passage and abs(sum(hit.parts.values()) - hit.score) < 1e-9
+    changed = remote.update(made.id, text="치과 예약은 수요일이야", if_version=1)
+    assert changed.version == 2 and changed.text == "치과 예약은 수요일이야"
+    with pytest.raises(VersionConflict):
+        remote.update(made.id, text="목요일", if_version=1)
+    assert remote.delete(made.id) == 1
+    with pytest.raises(NotFound, match="There is no memory"):
+        remote.get(made.id)
+    assert remote.restore(made.id).text == changed.text
+    assert len(remote.history(made.id)["versions"]) >= 2
+    remote.feedback(made.id, helped=1)
+    assert remote.get(made.id).success == 1
+    assert remote.explain("치과", made.id)
+
+
+def test_many_conversations_links_and_pages(remote: RemoteMemory) -> None:
+    one, two = remote.write_many(["first\u2028line", {"text": "둘", "tags": ["list"]}])
+    assert (one.text, two.tags) == ("first\u2028line", ("list",)) and remote.write_many([]) == []
+    turns = remote.add_conversation([("Mina", "The harbour was lovely."), {"text": "좋았어?", "role": "assistant"}], "june", tags=["trip"])
+    assert [(t.session, t.turn, t.speaker, t.tags) for t in turns] == [("june", 0, "Mina", ("trip",)), ("june", 1, None, ("trip",))]
+    remote.link(one.id, two.id, "supports", 0.5)
+    assert [(e.src, e.dst, e.relation, e.weight) for e in remote.links(two.id) if e.relation == "supports"] == [
+        (one.id, two.id, "supports", 0.5)]
+    assert remote.unlink(one.id, two.id, "supports") == 1
+    page = remote.list(3)
+    rest = remote.list(3, cursor=page.next_cursor)
+    assert [len(page), len(rest), rest.next_cursor] == [3, 1, None]
+    assert [r.id for r in remote.list(tags=["trip", "list"], match="any", session="june")] == [turns[1].id, turns[0].id]
+
+
+def test_what_can_not_be_done_raises_what_memory_raises(remote: RemoteMemory) -> None:
+    remote.write("a", id="a")
+    with pytest.raises(AlreadyExists):
+        remote.write("b", id="a")
+    for call in (lambda: remote.write(" "), lambda: remote.search("a", tag="x"), lambda: remote.write("a", colour="blue"),
+                 lambda: remote.list(0), lambda: remote.write_many([{"text": "c"}, {"txt": "d"}])):
+        with pytest.raises(InvalidInput):
+            call()
+    assert len(remote.list()) == 1
+
+
+def test_the_twins_for_asyncio_do_the_same(remote: RemoteMemory) -> None:
+    async def talk() -> None:
+        made = await remote.awrite("The dentist is on Main Street.")
+        many = await remote.awrite_many(["x", "y"])
+        await remote.aadd_conversation(["hello"], "s")
+        assert (await remote.aget(made.id)) == made and len(await remote.alist(2)) == 2
+        assert (await remote.asearch("dentist", 1))[0].memory == made
+        assert (await remote.aupdate(made.id, text="gone")).version == 2 and await remote.adelete(many[0].id) == 1
+    asyncio.run(talk())
+
+
+def test_a_token_opens_its_namespace_and_no_other(tmp_path: Path) -> None:
+    book = TokenFile(tmp_path / "tokens")
+    secret, _ = book.add(["mina", "shared"], ["write"])
+    admin, _ = book.add("mina", ["admin"])
+    with serving(tmp_path / "memory.db", tokens=book, serve_rate=0) as running:
+        rlm.connect(running.url, secret).write("Mina's own")
+        shared = rlm.connect(running.url, secret, namespace="shared")
+        assert not shared.list() and len(rlm.connect(running.url, secret, namespace="mina").list()) == 1
+        own = rlm.connect(running.url, admin).list()[0]
+        with pytest.raises(RemoteError, match="right to erase"):
+            rlm.connect(running.url, secret).delete(own.id, erase=True)
+        assert rlm.connect(running.url, admin).delete(own.id, erase=True) == 1
+        for wrong in (rlm.connect(running.url), rlm.connect(running.url, "nonsense"), rlm.connect(running.url, secret, namespace="other")):
+            with pytest.raises(RemoteError):
+                wrong.list()
+
+
+def test_a_token_goes_nowhere_that_it_was_not_meant_for() -> None:
+    heard = list[str]()
+
+    class Redirecting(BaseHTTPRequestHandler):
+        "Sends whoever asks elsewhere."
+
+        def do_GET(self) -> None:
+            heard.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")  # type: ignore[attr-defined]
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            "Say nothing."
+    with HTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        threading.Thread(target=server.handle_request).start()
+        with pytest.raises(RemoteError, match="status 302"):
+            rlm.connect(f"http://127.0.0.1:{server.server_port}", "secret").get("a")
+    assert heard == ["/v1/memories/a"]
+    with pytest.raises(InvalidInput, match="unencrypted"):
+        rlm.connect("http://memory.example", "secret")
+    assert rlm.connect("http://memory.example", "secret", insecure=True)
+    for wrong in ("memory.example", "ftp://memory.example", "https://", ""):
+        with pytest.raises(InvalidInput, match="is not the address"):
+            rlm.connect(wrong)
+
+
+def test_a_server_that_is_not_there_is_said_to_be() -> None:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as free:
+        port = free.server_port
+    with pytest.raises(RemoteError, match="did not answer"):
+        rlm.connect(f"http://127.0.0.1:{port}").list()
