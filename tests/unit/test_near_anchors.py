@@ -262,3 +262,21 @@ def test_a_larger_radius_finds_more_of_what_is_near(path: Path) -> None:
     with crowd(path) as m:
         found = [{h.id for h in m.search("boat", 30, slot="A", radius=r, fallback=False)} for r in (0, 1)]
         assert found == [{"b0"}, {f"b{n}" for n in range(20)}]
+
+
+def test_empty_anchors_are_set_at_the_latest_subjects(memory: Memory) -> None:
+    for n, (id, session) in enumerate([("old", "train"), ("cat", "cat"), ("bread", "bread"), ("boat", "boat"), ("sail", "boat")]):
+        memory.clock.advance(minutes=n)  # type: ignore[attr-defined]
+        memory.write(f"about {id}", id=id, session=session)
+    memory.clock.advance(minutes=9)  # type: ignore[attr-defined]
+    memory.feedback("old")
+    assert memory.anchors.initialize() == ["A", "B", "C"]
+    assert [a.id for a in memory.anchors.state()] == ["old", "sail", "bread"], "used last, then written last"
+    assert [a.slot for a in memory.anchors.state() if a.in_use] == ["A"]
+    assert memory.anchors.initialize() == [] and [a.id for a in memory.anchors.state()] == ["old", "sail", "bread"]
+    memory.anchors.set("B", None)
+    assert memory.anchors.initialize() == ["B"] and memory.anchors.state()[1].id in ("sail", "boat")
+
+
+def test_an_empty_store_has_nothing_to_set_anchors_at(memory: Memory) -> None:
+    assert memory.anchors.initialize() == []

@@ -34,8 +34,9 @@ mixture_options = options(
 @with_memory()
 @json_option
 def bootstrap(memory: Memory, k: int, as_json: bool, **shares: Any) -> None:
-    "Link all memories by meaning, time, tags and conversations. May be interrupted and run again."
+    "Link all memories by meaning, time, tags and conversations; set empty anchors at the latest subjects. May be run again."
     done = memory.bootstrap(LinkWeights(**shares), k)
+    memory.anchors.initialize()
     if as_json:
         print_json(asdict(done))
     elif done.unchanged:
