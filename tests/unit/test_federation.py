@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlm.companion.policy import ACTIONS, FEATURES
+from rlm.companion.policy import ACTIONS, FEATURES, ContextualBandit
 from rlm.core.errors import InvalidInput
 from rlm.core.ids import canonical_json
 from rlm.federation.aggregation import Reputation, aggregate, krum, krum_scores
+from rlm.federation.federated_bandit import FederatedBandit
 from rlm.federation.privacy import PrivacyBudget, epsilon, gaussian_noise
 from rlm.federation.rule_hash import check_rules, rule_hash, rule_table
 from rlm.federation.update import (
@@ -140,3 +141,31 @@ def test_rules_are_compared_with_hashes_held_here() -> None:
     changed[0] = changed[0] | {"pattern": changed[0]["pattern"] + "?"}
     assert rule_hash(changed) != rule_hash(), "one letter of one pattern is seen"
     assert replace(UPDATE, rules=rule_hash()).rules in encode_update(replace(UPDATE, rules=rule_hash())).decode()
+
+
+def liking_technical(count: int, seed: int) -> list[FeedbackExample]:
+    states = np.random.default_rng(seed).integers(0, 2, (count, 10)).astype(float)
+    return [FeedbackExample(tuple(s), "SAVE", 1.0 if s[6] else -1.0) for s in states]
+
+
+def test_leaving_restores_ones_own_scores_to_the_bit() -> None:
+    own, alone, state = ContextualBandit(), ContextualBandit(), np.linspace(0, 1, 10)
+    federated = FederatedBandit(own)
+    federated.accept(linear_model(liking_technical(40, 1)), liking_technical(10, 2))
+    assert not np.array_equal(federated.scores(state), own.scores(state)), "it is used"
+    for e in liking_technical(30, 3):
+        own.learn(np.array(e.state), e.action, e.reward)
+        alone.learn(np.array(e.state), e.action, e.reward)
+    federated.leave()
+    assert np.array_equal(federated.scores(state), alone.scores(state)) and own.parameters() == alone.parameters()
+
+
+def test_a_worse_shared_model_is_refused_by_held_back_feedback() -> None:
+    federated, good = FederatedBandit(ContextualBandit()), linear_model(liking_technical(40, 1))
+    alone, together = federated.accept(good, liking_technical(10, 2))
+    assert together < alone
+    for bad, held_back, reason in ((-good, liking_technical(10, 2), "refused"), (good, liking_technical(4, 2), "can't judge"),
+                                   (good[:5], liking_technical(10, 2), "33"), (good * np.nan, liking_technical(10, 2), "33")):
+        with pytest.raises(InvalidInput, match=reason):
+            federated.accept(bad, held_back)
+        assert federated.shared is not None and np.array_equal(federated.shared, good), "nothing changed"
