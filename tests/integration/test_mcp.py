@@ -175,6 +175,7 @@ def test_a_memory_has_the_names_and_values_that_it_has_elsewhere(memory: Memory)
     in_memory(memory, session)
 
 
+@pytest.mark.seed("000 mcp")
 def test_rules_are_applied_and_conflicts_told(memory: Memory) -> None:
     memory.rules.add_rule("아침에는 차. Tea in the morning.", rule_id="morning", formal="when hour < 11 then drink = 'tea'",
                           tags=["drinks"])

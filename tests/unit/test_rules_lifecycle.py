@@ -103,6 +103,7 @@ def test_a_run_does_not_depend_on_the_order_and_does_nothing_twice(
         assert outcomes[0][f"r{n}"][0] == judge(Evidence(status, success, fail, days), PromotionPolicy()).status
 
 
+@pytest.mark.seed("000 promotion")
 def test_every_transition_is_an_event_with_its_evidence(rules: RuleStore, clock: ManualClock) -> None:
     rules.add_rule("아침에는 녹차", rule_id="tea")
     rules.update_usage("tea", 5, 1)
@@ -128,12 +129,14 @@ def test_every_transition_is_an_event_with_its_evidence(rules: RuleStore, clock:
     assert rules.backend.db.query("SELECT status, success, fail, version FROM rules") == [("archived", 5, 1, 3)]
 
 
+@pytest.mark.seed("000 archival")
 def test_promotion_comes_before_archival(rules: RuleStore, clock: ManualClock) -> None:
     rules.add_rules([{"rule_id": "proven", "expr": "x", "success": 5}, {"rule_id": "unused", "expr": "y"}])
     clock.advance(days=31)
     assert [(t.rule_id, t.action) for t in rules.run_due().done] == [("proven", "promote"), ("unused", "archive")]
 
 
+@pytest.mark.seed("000 parameters")
 def test_the_parameters_come_from_file_and_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
 ) -> None:
@@ -159,6 +162,7 @@ def test_a_good_record_outweighs_a_few_failures_where_a_rate_is_set(clock: Manua
         assert store.update_usage("busy", fail_inc=9).status == "held"
 
 
+@pytest.mark.seed("000 hold")
 def test_a_held_rule_is_told_of_and_not_applied(rules: RuleStore, caplog: pytest.LogCaptureFixture) -> None:
     rules.add_rule("x", rule_id="a", formal="when x then y")
     with caplog.at_level(logging.WARNING, "rlm.rules"):
@@ -242,6 +246,7 @@ def test_a_clock_that_goes_back_makes_no_rule_older_and_no_version_earlier(
     assert rules.run_due(force=True).done == ()
 
 
+@pytest.mark.seed("000 update_usage")
 def test_reports_that_come_late_do_not_make_a_rule_younger(rules: RuleStore, clock: ManualClock) -> None:
     rules.add_rule("x", rule_id="a")
     clock.advance(days=20)
@@ -311,6 +316,7 @@ def test_a_rule_is_applied_from_when_it_is_valid_on(rules: RuleStore, clock: Man
     assert [a.rule_id for a in rules.apply({"go": True}).fired] == ["now"], "a clock that went back stops no rule"
 
 
+@pytest.mark.seed("000 add_rule")
 def test_a_rule_and_the_row_of_the_seed_can_be_added(rules: RuleStore) -> None:
     made = rules.add_rule("tea at nine", formal="when hour >= 9 then drink = 'tea'", tags=["drink"], rule_id="tea")
     rules.update_usage("tea", 3)
@@ -327,3 +333,11 @@ def test_a_rule_and_the_row_of_the_seed_can_be_added(rules: RuleStore) -> None:
         assert not other.backend.check()
         with pytest.raises(InvalidInput, match="version"):
             other.add_rule(row | {"rule_id": "s", "version": 0})
+
+
+@pytest.mark.seed("000 schema")
+def test_the_table_of_rules_has_the_columns_of_its_design(rules: RuleStore) -> None:
+    rules.add_rule("tea at nine", formal="when hour >= 9 then drink = 'tea'", tags=["drink", "차"], rule_id="tea", success=2)
+    found = rules.backend.db.query("SELECT rule_id, expr, formal, tags, version, status, success, fail, last_used FROM rules")
+    assert [tuple(row) for row in found] == [
+        ("tea", "tea at nine", "when hour >= 9 then drink = 'tea'", '["drink","차"]', 1, "hot", 2, 0, None)]

@@ -201,6 +201,7 @@ def test_what_is_refused_stores_nothing(rules: RuleStore, act: Callable[[RuleSto
     assert rules.backend.position() == before
 
 
+@pytest.mark.seed("000 get_rules")
 def test_the_cache_orders_and_filters_as_sorting_everything_does() -> None:
     "Whether few rules change or many, and whether few have a tag or many."
     rng, store = random.Random(3), RuleStore(":memory:", clock=ManualClock("2026-02-01"))
@@ -223,6 +224,7 @@ def test_the_cache_orders_and_filters_as_sorting_everything_does() -> None:
             assert list(store.get_rules(status, chosen, limit, match=match)) == passing[:limit]
 
 
+@pytest.mark.seed("000 cache")
 def test_a_fresh_cache_agrees_with_one_that_was_kept_in_step(rules: RuleStore) -> None:
     for n in range(120):
         rules.add_rule(f"rule {n}", success=n % 7, formal=f"when x > {n} then y = {n}")

@@ -107,6 +107,7 @@ def can_clash(a: FormalRule, b: FormalRule) -> bool:
 
 
 @pytest.mark.parametrize("boxes", [True, False], ids=["boxes first", "z3 alone"])
+@pytest.mark.seed("000 entailment")
 def test_verdicts_agree_with_trying_everything(boxes: bool) -> None:
     pytest.importorskip("z3")
     rng, reasoner, seen = random.Random(7), Reasoner(timeout_s=20, boxes=boxes), dict[tuple[str, str], int]()
@@ -208,6 +209,7 @@ def test_a_resolution_reads_and_settling_writes_without_words() -> None:
         assert not [e for e in store.backend.events("default") if "secret" in str(e.detail)]
 
 
+@pytest.mark.seed("000 fallbacks")
 def test_the_chain_of_fallbacks_is_bounded_and_its_end_is_plain_text() -> None:
     asked: list[str] = []
 
@@ -225,6 +227,7 @@ def test_the_chain_of_fallbacks_is_bounded_and_its_end_is_plain_text() -> None:
     assert found.rulings[0].stage == "base" and found.rulings[0].says == "물 한 잔?" and found.outcomes == {}
 
 
+@pytest.mark.seed("000 conflicts")
 def test_rules_that_agree_are_not_in_dispute() -> None:
     with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
         store.add_rules(
@@ -336,6 +339,7 @@ THREE = [{"rule_id": "new", "formal": "when a then x + y > 5"},
          {"rule_id": "old2", "formal": "when a then y = 1", "status": "ltm", "success": 50}]
 
 
+@pytest.mark.seed("000 voting")
 def test_of_three_that_clash_together_two_are_followed_and_nobody_is_blamed() -> None:
     pytest.importorskip("z3")
     with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
@@ -392,6 +396,7 @@ def test_a_consequence_is_the_state_after_the_rule() -> None:
         assert store.get("lamp").fail == 0 and not [f for f in audit(store).findings if f.kind == "contradicts itself"]
 
 
+@pytest.mark.seed("000 conflict-log")
 def test_only_what_was_disproved_is_blamed_and_from_the_second_time_on() -> None:
     pytest.importorskip("z3")
     with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
@@ -424,6 +429,7 @@ def test_a_truth_value_and_a_number_are_different_outcomes() -> None:
         assert not ConflictResolver(store).resolve(applied).agreed
 
 
+@pytest.mark.seed("000 fallbacks")
 def test_an_outage_of_a_model_goes_on_to_the_next_fallback(caplog: pytest.LogCaptureFixture) -> None:
     def away(_: str) -> str:
         raise ConnectionError("no route to host")
@@ -447,6 +453,7 @@ def holds(claims: list[FormalRule], before: dict[str, Any], after: dict[str, Any
     return all(compile_expression(post_state(rule.outcome), sorts)(facts) is True for rule in claims)
 
 
+@pytest.mark.seed("000 consequence")
 def test_small_worlds_tried_one_by_one_agree_with_apply_and_resolver() -> None:
     pytest.importorskip("z3")
     rng, seen = random.Random(11), {True: 0, False: 0}

@@ -43,6 +43,7 @@ def runs(
         ("2026-04-23T12:00:00Z", "Africa/Cairo", ["2026-04-23T22:00", "2026-04-24T21:00"]),  # a day without a midnight
     ],
 )
+@pytest.mark.seed("000 midnight")
 def test_the_job_runs_at_each_midnight_of_its_zone(start: str, where: str, expected: list[str]) -> None:
     assert runs(start, where, 2) == expected
 

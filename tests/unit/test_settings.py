@@ -1,14 +1,17 @@
 "Four sources, one order; a typo in any of them is an error that names it."
 import ast
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rlm
 from rlm import Memory
 from rlm.core.errors import SettingsError
 from rlm.core.settings import FILES, KNOWN, Settings, load_settings
@@ -78,6 +81,17 @@ def test_what_yaml_takes_for_false_is_off_where_there_is_such_a_choice(name: str
     else:
         with pytest.raises(SettingsError):
             load_settings(environment={})
+
+
+@pytest.mark.seed("000 rml_config")
+def test_the_settings_file_that_ships_tells_every_setting_with_its_default() -> None:
+    text = (Path(rlm.__file__).parent / "data" / "rml_config.yaml").read_text(encoding="utf-8")
+    rows = {name.lower(): (mark, value) for mark, name, value in re.findall(r"^(# )?(\w+): (.+)$", text, re.MULTILINE)}
+    assert rows.keys() == KNOWN.keys(), "rlm/data/rml_config.yaml does not tell all settings, or tells one that is gone"
+    for name, (mark, value) in rows.items():
+        assert KNOWN[name]["read"](yaml.safe_load(value)) == ("YOUR-KEY" if name.endswith("_key") else getattr(Settings(), name)), name
+        assert name not in ("n_promote", "k_fail", "ttl_hot", "ttl_ltm") or not mark
+    assert all(f"{name}: " in text for name in ("N_promote", "K_fail", "K_fail_total", "K_fail_realtime", "TTL_hot", "TTL_ltm"))
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import click
 
+from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, json_option, print_json, print_table, store_options
 
 
@@ -77,11 +79,14 @@ def main() -> None:
     "Long-term memory for language-model agents, in one file."
 
 
-@main.command(epilog=example("rlm config", "rlm config --db notes.db --json"))
+@main.group(cls=Group, invoke_without_command=True, epilog=example("rlm config", "rlm config --db notes.db --json"))
 @store_options
 @json_option
-def config(db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
+@click.pass_context
+def config(ctx: click.Context, db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     "Show every setting: its value, and where that came from."
+    if ctx.invoked_subcommand is not None:
+        return
     from rlm.core.settings import load_settings
     settings = load_settings(config, db_path=db, namespace=namespace)
     rows = settings.table()
@@ -89,3 +94,17 @@ def config(db: Path | None, namespace: str | None, config: Path | None, as_json:
         print_json({name: {"value": value, "from": source, "about": about} for name, value, source, about in rows})
     else:
         print_table(rows, ["setting", "value", "from", "what it does"])
+
+
+@config.command(epilog=example("rlm config init", "rlm config init team.yaml --json"))
+@click.argument("path", type=click.Path(path_type=Path), default=Path("rml_config.yaml"))
+@json_option
+def init(path: Path, as_json: bool) -> None:
+    "Write a settings file to PATH: every setting with its default and what it does. Default: rml_config.yaml, which is read here."
+    text = files("rlm").joinpath("data", "rml_config.yaml").read_text(encoding="utf-8")
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InvalidInput(f"There is a file {str(path)!r} already.", "Name another one, or move it away first.") from None
+    print_json({"path": str(path)}) if as_json else click.echo(f"Written to {path}.")
