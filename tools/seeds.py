@@ -21,8 +21,9 @@ def marked(root: Path,  # a folder of tests
     "Return the tests that name a requirement, by requirement: functions under a decorator `pytest.mark.seed(KEY, …)`."
     found: Shown = defaultdict(list)
     for path in sorted(root.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            for call in node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else ():
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in (n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)):
+            for call in node.decorator_list:
                 if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.mark.seed":
                     for key in call.args:
                         found[str(ast.literal_eval(key))].append((path.relative_to(ROOT).as_posix(), node.name))
