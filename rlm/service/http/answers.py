@@ -280,3 +280,75 @@ class LiveOut(BaseModel):
     "Whether the server lives; its store is not asked."
 
     live: bool = about("It answers", True)
+
+
+class ContextOut(BaseModel):
+    "A block of memories for a prompt."
+
+    context: str = about("The block: dated, attributed lines between tags that say it is data; empty: nothing is known",
+                         "[2026-05-08] I am allergic to peanuts. (peanuts)")
+    tokens: int = about("What it costs, by the estimate", 18)
+    memories: list[str] = about("Ids of the memories in it, in order", ["peanuts"])
+    left_out: list[str] = about("Ids of memories that belong to it and had no room", [])
+
+
+class AppliedOut(BaseModel):
+    "What rules say in a situation. With `resolve`: whether they agree, what is decided, and what is to be done."
+
+    model_config = ConfigDict(extra="allow")
+    facts: dict[str, Any] = about("The situation", {"hour": 9})
+    fired: list[dict[str, Any]] = about("The rules that fire: id, version, words, what they say, effects and claims",
+                                        [{"rule_id": "tea", "version": 1, "expr": "Tea in the morning.", "says": "drink = 'tea'",
+                                          "effects": {"drink": "tea"}, "claims": []}])
+    agreed: bool = optional("Whether there is no conflict", True)
+    outcomes: dict[str, Any] = optional("What is set in the end", {"drink": "tea"})
+    rulings: list[dict[str, Any]] = optional("Of each conflict: the rules, the stage that decided, winners, losers, and why", [])
+
+
+class ProposalOut(BaseModel):
+    "A rejection that waits for a person."
+
+    id: str = about("Id of the memory that would be rejected", "3066901354f1")
+    text: str = about("Its words", "I live in Seoul.")
+    reason: str = about("Why; empty: not said", "I have never lived in Seoul.")
+    at: str = about("When it was asked for", WHEN)
+    actor: dict[str, Any] = about("Who asked", {"source": "rest", "caller": "guest"})
+
+
+class RejectionOut(BaseModel):
+    "A rejection: who, when and why. What was rejected is kept as a keyed hash alone."
+
+    id: str = about("Its id", "a1b2c3d4e5f6")
+    at: str = about("When", WHEN)
+    actor: str = about("Who rejected it", "guest")
+    reason: str = optional("Why, in the person's words", "I have never lived there.")
+    memory: str = optional("The memory that stated it", "3066901354f1")
+
+
+class ReviewOut(BaseModel):
+    "What waits for a person, and what was rejected."
+
+    proposals: list[ProposalOut] = about("What waits, oldest first", [])
+    rejections: list[RejectionOut] = about("What was rejected, oldest first", [])
+
+
+class NamespacesOut(BaseModel):
+    "What a token opens."
+
+    namespaces: list[str] = about("Namespaces, the usual one first", ["default"])
+
+
+class StatsOut(BaseModel):
+    "How much a namespace holds."
+
+    model_config = ConfigDict(extra="allow")
+    namespace: str = about("The partition", "default")
+    memories: int = about("Memories in it, archived ones too", 3)
+    by_kind: dict[str, int] = about("How many of each kind", {"block": 3})
+    by_status: dict[str, int] = about("How many of each status", {"hot": 3})
+    by_category: dict[str, int] = about("How many of each category", {"fact": 1})
+    versions: int = about("Superseded and deleted versions that are kept", 1)
+    events: int = about("Lines of the diary", 5)
+    edges: int = about("Links between its memories", 0)
+    first: str = optional("When the oldest was recorded", WHEN)
+    last: str = optional("When the latest was changed", WHEN)

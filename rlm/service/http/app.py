@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from rlm.core.errors import RlmError
 
+from .companion_routes import prompt_routes, review_routes, scope_routes
 from .docs_page import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
@@ -59,6 +60,8 @@ TAGS = {"memories": "What is remembered: one memory, or all of them a page at a 
         "search": "Questions, and the memories that answer them.",
         "links": "Links between two memories.",
         "conversations": "Turns of a conversation, stored together and read in order.",
+        "rules": "What to do when.",
+        "review": "What a person corrects: proposals that wait, and what was rejected for good.",
         "looking around": "What lies around a memory, and when things were said.",
         "anchors": "Three places of attention, near which a search or a write can take place.",
         "upkeep": "Whether the server lives, and its figures."}
@@ -108,8 +111,8 @@ def application(service: Service,  # memories, metrics and spans
                   lifespan=life, telemetry={"tracing": False, "metrics": False, "logs": False}, redirect_slashes=False,
                   generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
-    for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, reading_routes,
-                   anchor_routes, upkeep_routes, page_routes):
+    for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes,
+                   review_routes, scope_routes, reading_routes, anchor_routes, upkeep_routes, page_routes):
         app.include_router(routes(service))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())

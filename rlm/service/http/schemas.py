@@ -334,3 +334,44 @@ def error_location(path: Sequence[object],  # location of an error as pydantic h
                    ) -> str:
     "Return the place of an error in what was sent, such as filters.tags.0."
     return ".".join(str(p) for p in path[1:])[:200]
+
+
+class ContextBody(RequestModel):
+    "What a prompt is about, and what its block of memories may cost."
+
+    query: Question = QUERY
+    tokens: int = about("What the block may cost, all of it", 512, default=1024, ge=1, le=100_000)
+
+
+Fact = bool | int | float | str | None
+
+
+class ApplyBody(RequestModel):
+    "A situation that rules are applied to."
+
+    facts: dict[Label, Fact] = about("Name → truth value, number or text; null for what is not known", {"hour": 9, "meeting": True},
+                                     max_length=1000)
+    tags: Tags = about("Only rules with these tags", ["drinks"], default=[])
+    match: Literal["all", "any"] = about("Must all of `tags` be there, or is one enough?", "all", default="all")
+    resolve: bool = about("Whether to decide where rules disagree", True, default=False)
+
+
+class ProposeBody(RequestModel):
+    "A memory that is said to be wrong."
+
+    id: Label = about("Id of the memory", "3066901354f1")
+    reason: Annotated[str, Field(max_length=1000)] = about("Why, in a few words", "I have never lived in Seoul.", default="")
+
+
+Words = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class RejectBody(RequestModel):
+    "What is wrong, named in one of three ways: by a memory, by a text, or by a relation and its value."
+
+    id: Label | None = about("Id of a memory, present or deleted: its text, and each fact it states", "3066901354f1", default=None)
+    text: Text | None = about("Words that are wrong: they, and each fact they state", "I live in Seoul.", default=None)
+    subject: Words = about("Of a fact: what it is about", "user", default="user")
+    relation: Words | None = about("Of a fact: what is said of the subject", "residence", default=None)
+    value: Words | None = about("Of a fact: the value that is wrong", "Seoul", default=None)
+    reason: Words | None = about("Why, in the person's words", "I have never lived there.", default=None)

@@ -1,0 +1,113 @@
+"""What a prompt needs, what a person corrects, what rules say, and what a token opens: routes over the companion and the rules."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Response
+
+from rlm.core.clock import to_iso
+from rlm.core.errors import InvalidInput
+from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
+from rlm.store.sqlite.rejections import Rejection
+
+from .answers import AppliedOut, ContextOut, NamespacesOut, ProposalOut, RejectionOut, ReviewOut, StatsOut
+from .auth import ReadCaller, WriteCaller, require_right
+from .memory_routes import provenance
+from .routes import QuotedId, Service, json_response, known_params_only
+from .schemas import ApplyBody, ContextBody, ProposeBody, RejectBody, problem_responses
+from .tokens import Token
+
+AdminCaller = Annotated[Token, Depends(require_right("admin"))]
+OF_THE_FILE = ("path", "bytes")  # figures about the file as a whole, which other namespaces share: no answer for a tenant
+
+
+def rejection_dict(r: Rejection,  # a rejection
+                   ) -> dict[str, Any]:
+    "Return a rejection for JSON: who, when and why, never what."
+    found = {"id": r.id, "at": to_iso(r.created_at), "actor": r.actor, "reason": r.reason, "memory": r.memory_id}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def prompt_routes(service: Service,  # memories, metrics and spans
+                  ) -> APIRouter:
+    "Return the routes for a prompt: a block of memories, and what rules say in a situation."
+    routes = APIRouter(prefix="/v1")
+
+    @routes.post("/context", tags=["search"], responses=problem_responses(), response_model=ContextOut)
+    def make_context(body: ContextBody, caller: ReadCaller) -> Response:
+        "A block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.context"):
+            block = memory.context(body.query, body.tokens)
+        return json_response({"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used],
+                              "left_out": list(block.left_out)})
+
+    @routes.post("/rules:apply", tags=["rules"], responses=problem_responses(), response_model=AppliedOut)
+    def apply_rules(body: ApplyBody, caller: ReadCaller) -> Response:
+        "The rules that fire in a situation, and what they say; with `resolve`, what is to be done where they disagree. Nothing is changed."
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("rules.apply"):
+            applied = memory.rules.apply(body.facts, filter_tags=body.tags, match=body.match)
+            if not body.resolve:
+                return json_response(applied.as_dict())
+            from rlm.rules import ConflictResolver  # here, so that servers without rules do not load it
+            return json_response(ConflictResolver(memory.rules).resolve(applied).as_dict())
+    return routes
+
+
+def review_routes(service: Service,  # memories, metrics and spans
+                  ) -> APIRouter:
+    "Return the routes of corrections. To reject, lift and dismiss is a person's decision: it takes the right admin."
+    routes = APIRouter(prefix="/v1/review", tags=["review"], dependencies=[Depends(known_params_only)])
+
+    @routes.get("", responses=problem_responses(), response_model=ReviewOut)
+    def get_review(caller: ReadCaller) -> Response:
+        "What waits for a person, and what was rejected."
+        with service.pool.use(caller.namespace) as memory:
+            waiting, rejected = open_proposals(memory), memory.companion.rejections()
+        return json_response({"proposals": [p.as_dict() for p in waiting], "rejections": [rejection_dict(r) for r in rejected]})
+
+    @routes.post("/proposals", status_code=201, responses=problem_responses(404, 507), response_model=ProposalOut)
+    def propose(body: ProposeBody, caller: WriteCaller) -> Response:
+        "Ask that a memory be rejected. It waits until a person decides; until then the memory stands."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(propose_rejection(memory, body.id, body.reason, provenance(caller)).as_dict(), 201)
+
+    @routes.delete("/proposals/{id}", responses=problem_responses(404, 507), response_model=ProposalOut)
+    def dismiss(id: QuotedId, caller: AdminCaller) -> Response:
+        "Let a memory stand that was proposed to be rejected."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(dismiss_proposal(memory, id, caller.id).as_dict())
+
+    @routes.post("/rejections", status_code=201, responses=problem_responses(404, 507), response_model=RejectionOut)
+    def reject(body: RejectBody, caller: AdminCaller) -> Response:
+        "Reject what is wrong, for good: the memories that state it are deleted, and it is refused on every way in until it is lifted."
+        if sum(x is not None for x in (body.id, body.text, body.value)) != 1:
+            raise InvalidInput("The rejection names nothing, or several things.", "Give an id, a text, or a relation with its value.")
+        with service.pool.use(caller.namespace) as memory:
+            made = memory.companion.reject(body.id, text=body.text, subject=body.subject, relation=body.relation, value=body.value,
+                                           reason=body.reason, actor=caller.id)
+        return json_response(rejection_dict(made), 201)
+
+    @routes.delete("/rejections/{id}", responses=problem_responses(404, 507), response_model=RejectionOut)
+    def lift(id: QuotedId, caller: AdminCaller) -> Response:
+        "Allow again what was rejected. What was deleted stays deleted until it is restored."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(rejection_dict(memory.companion.lift(id, caller.id)))
+    return routes
+
+
+def scope_routes(service: Service,  # memories, metrics and spans
+                 ) -> APIRouter:
+    "Return the routes that tell what a token opens, and how much is there."
+    routes = APIRouter(prefix="/v1", tags=["upkeep"], dependencies=[Depends(known_params_only)])
+
+    @routes.get("/namespaces", responses=problem_responses(), response_model=NamespacesOut)
+    def get_namespaces(caller: ReadCaller) -> Response:
+        "The namespaces that the token opens, the usual one first. Others are not told of."
+        return json_response({"namespaces": list(caller.namespaces)})
+
+    @routes.get("/stats", responses=problem_responses(), response_model=StatsOut)
+    def get_stats(caller: ReadCaller) -> Response:
+        "How many memories the namespace holds, by kind, status and category."
+        with service.pool.use(caller.namespace) as memory:
+            found = {name: value for name, value in memory.stats().items() if name not in OF_THE_FILE and value is not None}
+        return json_response(found)
+    return routes
