@@ -333,7 +333,7 @@ class ReviewOut(BaseModel):
 
 
 class NamespacesOut(BaseModel):
-    "What a token opens."
+    "The namespaces that the token of the caller opens."
 
     namespaces: list[str] = about("Namespaces, the usual one first", ["default"])
 
