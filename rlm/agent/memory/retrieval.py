@@ -96,18 +96,28 @@ def nearest(likeness: Floats,           # likeness of each example to a question
 _GUARDS = {
     "not": r"\b(?:no|not|never|neither|nor|without|lack(?:s|ing)?|missing|none)\b|없는|아닌|않는|않은|아니라|없이|못하는",
     "except": r"\b(?:except|excluding|other than|apart from|aside from|besides|rather than)\b|빼고|말고|제외|이외|외에",
-    "amount": r"\b(?:more than|less than|fewer than|at least|exactly|only one|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)"}
+    "amount": r"\b(?:more than|less than|fewer than|at least|exactly|only one|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)"
+              r"|\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
+              r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
+              r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
+    "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
+    "second": r"(?:\band|\bor|;|,) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
+              r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
+              r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
+              r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
+              r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)(?:와|과|이랑|랑| 및| 그리고) ?"
+              r"(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)|그리고 "}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
                        r"|\bdo not (?:know|see|get|understand)\b"
                        r"|\bwhy not\b|그렇지 않|않나요|않은가"
-                       r"|상관 ?없이|^\W*\S+(?: \S+)? 말고,|빠짐 ?없이|제외 ?없이|예외 ?없이|at the most\b|most (?:general|specific)"
+                       r"|(?:상관|관계) ?없이|^\W*\S+(?: \S+)? 말고,|빠짐 ?없이|제외 ?없이|예외 ?없이|at the most\b|most (?:general|specific)"
                        r"|^\W*(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b|\bcan not\b", re.I | re.A)
 
 
 def guards_in(masked: str,  # a question, its names masked
               ) -> frozenset[str]:
-    "Tell what turns a question round: a negation, an exclusion, an amount. A strategy that never met it does not answer it."
+    "Tell what turns a question round: a negation, an exclusion, an amount, a second question. A strategy must have met it to answer it."
     text = _HARMLESS.sub(" ", masked)
     return frozenset(name for name, words in _GUARDED.items() if words.search(text))
 
