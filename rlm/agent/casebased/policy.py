@@ -118,7 +118,7 @@ def unknown(why: str,  # a sentence
 # %% ../../../nbs/80_learning/19_policy.ipynb #b1947456
 SURE = 0.75  # of a strategy that is believed when it finds nothing
 _DOUBT = """def settle(found):
-    return {nothing!r} if found == [] or (found == 0 and found is not False) else FINAL(found)
+    return {nothing!r} if found == [] or found == "" or (found == 0 and found is not False) else FINAL(found)
 """
 _DENIED = """def settle(found):
     return {nothing!r} if found is True or found is False else FINAL(found)

@@ -96,12 +96,12 @@ def nearest(likeness: Floats,           # likeness of each example to a question
 _GUARDS = {
     "not": r"\b(?:no|not|never|neither|nor|without|lack(?:s|ing)?|missing|none)\b|없는|아닌|않는|않은|아니라|없이|못하는",
     "except": r"\b(?:except|excluding|other than|apart from|aside from|besides|rather than)\b|빼고|말고|제외|이외|외에",
-    "amount": r"\b(?:more than|less than|fewer than|at least|exactly|only one|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)"
-              r"|\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
-              r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
-              r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
+    "amount": r"\b(?:more than|less than|fewer than|at least|exactly|only one|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)",
+    "few": r"\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
+           r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
+           r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
     "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
-    "second": r"(?:\band|\bor|;|,) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
+    "second": r"\b(?:and|or) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
               r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
               r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
               r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
