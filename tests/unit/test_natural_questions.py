@@ -42,7 +42,8 @@ def test_most_are_answered_and_hardly_one_wrongly(ontology: str) -> None:
     "Why is sourdough sour?",
     "Who made this ontology and when was it last changed?", "How many subclasses does Bread have, and what are they?",
     "What are the top five classes?", "Which properties of Bread are optional?", "Is sourdough always made with yeast?",
-    "Which subclasses of Bread have no own properties?", "Bread의 상위 클래스와 하위 클래스는?", "어느 빵이 가장 맛있어?", "빵집이 아닌 곳에서 파는 빵은?"])
+    "Which subclasses of Bread have no own properties?", "Bread의 상위 클래스와 하위 클래스는?",
+    "어느 빵이 가장 맛있어?", "빵집이 아닌 곳에서 파는 빵은?"])
 def test_what_nothing_accounts_for_is_refused_with_what_is_near(text: str) -> None:
     result = answered("bakery", [text])[0]
     assert result.abstained and result["abstained"] is True and result.answer.startswith("I do not know")

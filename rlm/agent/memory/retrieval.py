@@ -105,13 +105,15 @@ _GUARDS = {
               r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
               r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
               r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
-              r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)(?:와|과|이랑|랑| 및| 그리고) ?"
+              r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
+              r"(?:와|과|이랑|랑| 및| 그리고) ?"
               r"(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)|그리고 "}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
                        r"|\bdo not (?:know|see|get|understand)\b"
                        r"|\bwhy not\b|그렇지 않|않나요|않은가"
-                       r"|(?:상관|관계) ?없이|^\W*\S+(?: \S+)? 말고,|빠짐 ?없이|제외 ?없이|예외 ?없이|at the most\b|most (?:general|specific)"
+                       r"|(?:상관|관계) ?없이|^\W*\S+(?: \S+)? 말고,|빠짐 ?없이|제외 ?없이|예외 ?없이"
+                       r"|at the most\b|most (?:general|specific)"
                        r"|^\W*(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b|\bcan not\b", re.I | re.A)
 
 
