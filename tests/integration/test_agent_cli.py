@@ -15,6 +15,7 @@ from rlm.agent.runner import HABIT_K, READER_K
 from rlm.agent.tracing.logger import load_trajectory
 from rlm.service.cli import main as rlm_main
 from rlm.service.cli.agent import main
+from rlm.service.memory import Memory
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -66,6 +67,8 @@ def test_the_main_job(home: Path) -> None:
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_every_example_runs(line: str, home: Path) -> None:
+    if " judge " in line:
+        agent(FIRST)
     done = agent(line.removeprefix("rlm-agent "))
     assert done.exit_code == 0 and done.stdout.strip() and "Traceback" not in done.stderr, done.stderr
     if "--json" in line:
@@ -90,6 +93,8 @@ def test_korean_comes_out_as_it_is(home: Path) -> None:
     ("run --ontology prov --query x --db m.db --log-dir notes.ttl", 1, "can't be written"),
     ("run --query x", 2, "Missing option '--ontology'"),
     ("run --ontology prov --query x --memory-k -1", 2, "--memory-k"),
+    ("judge last yes --db m.db", 1, "no store"),
+    ("judge last maybe --db m.db", 2, "maybe"),
     ("show nowhere.jsonl", 1, "nowhere.jsonl"),
     ("show notes.ttl", 1, "no line of a run's log"),
     ("shw", 2, "No such command 'shw'")])
@@ -97,6 +102,25 @@ def test_a_mistake_is_one_sentence(line: str, code: int, said: str, home: Path) 
     done = agent(line)
     assert (done.exit_code, done.stdout) == (code, "") and said in done.stderr, done.stderr
     assert done.stderr.count("Error: ") == 1 and "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 4
+
+
+def test_what_a_person_says_counts_once_and_for_the_strategy_that_was_followed(home: Path) -> None:
+    found = json.loads(agent(f"{FIRST} --json").stdout)
+    assert found["judgment"] == "unknown"
+    followed = load_trajectory(home / found["log_path"]).steps[-1].reply
+    [used] = [m["memory_id"] for m in found["memories_used"] if f"[{m['memory_id']}]" in followed]
+
+    def counts() -> dict[str, tuple[int, int]]:
+        with Memory(home / "memory.db") as memory:
+            return {i.memory_id: (i.success_count, i.failure_count) for i in memory.strategies.items()}
+
+    before = counts()
+    assert "partly" in agent(f"judge {found['run_id']} partly --db memory.db").stdout and counts() == before
+    assert "no run 'r-none'" in agent("judge r-none yes --db memory.db").stderr
+    said = json.loads(agent(f"judge {found['trajectory_id']} no --db memory.db --json").stdout)
+    assert said["opinion"] == "no" and counts() == {**before, used: (before[used][0], before[used][1] + 1)}
+    again = agent("judge last yes --db memory.db")
+    assert again.exit_code == 1 and "judged already: failure" in again.stderr and counts()[used] == (before[used][0], before[used][1] + 1)
 
 
 def test_a_refused_connection_is_one_sentence(home: Path) -> None:

@@ -186,6 +186,23 @@ class SQLiteStrategyStore:
                     self.reinforce(item)
             self._use(tx, e.trajectory_id, None if judged is None else judged.is_success, retrieved, credited)
 
+    def judge_run(self,
+                  trajectory_id: str,         # id of a stored trajectory
+                  judgment: Judgment,         # what a person says of it
+                  credited: Collection[str],  # ids of the strategies that it followed
+                  ) -> None:
+        "Judge a run that was unknown; it counts for its strategies. Raises `NotFound`, `InvalidInput` if it was judged."
+        with self.store.transaction() as tx:
+            found = self.store.runs.verdicts(trajectory_id, self.namespace)
+            if not found:
+                raise NotFound(f"There is no trajectory {trajectory_id!r} in namespace {self.namespace!r}.", "See `rlm memory report`.")
+            if found[0] is not None:
+                raise InvalidInput(f"The run {trajectory_id!r} was judged already: {'success' if found[0] else 'failure'}.",
+                                   "A judgment counts once; judge another run.")
+            self.store.runs.replace_judgment(_judgment_row(trajectory_id, judgment))
+            for id in [i for i in credited if judgment.success is not None and self.store.get([i], self.namespace)]:
+                tx.count(id, self.namespace, self.clock.now(), success=int(judgment.success), failure=int(not judgment.success))
+
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."
         return [_experience(*rows) for rows in self.store.runs.read(self.namespace)]

@@ -1,4 +1,4 @@
-"""Commands `rlm-agent run` and `show`: one question about an ontology, and what a run did.
+"""Commands `rlm-agent run`, `judge` and `show`: one question about an ontology, whether its answer was right, and what a run did.
 
 Made to be called by programs: what is printed with `--json` is stable, everything else goes to the standard error,
 and the exit code says how it went: 0 for an answer, 3 when it does not know or a limit ended the run,
@@ -11,9 +11,11 @@ from typing import Any
 import click
 
 from rlm.agent import RunLimits, load_trajectory, run
-from rlm.agent.runner import HABIT_K, READER_K
+from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run
 from rlm.core.errors import InvalidInput
-from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version
+from rlm.core.promotion import PromotionPolicy
+from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version, with_memory
+from rlm.service.memory import Memory
 
 
 NOT_CONVERGED = 3  # exit code of a run that a limit ended, or that found no answer
@@ -72,6 +74,24 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
         click.echo(found.answer)
         click.echo(f"{found.learned.trajectory.ending}, log: {found['log_path'] or 'none'}", err=True)
     ctx.exit(0 if found.converged and not found.abstained else NOT_CONVERGED)
+
+
+@main.command("judge", epilog=example("rlm-agent judge last yes --db memory.db", "rlm-agent judge last partly --db memory.db --json"))
+@click.argument("name", metavar="RUN")
+@click.argument("opinion", type=click.Choice(list(OPINIONS)))
+@with_memory()
+@json_option
+def judge_command(memory: Memory, name: str, opinion: str, as_json: bool) -> None:
+    """Say whether the answer of RUN was right; it counts for or against the strategy that led to it.
+
+    RUN is a run_id or trajectory_id, or last for the last run. A run that was judged already is not judged again."""
+    trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, PromotionPolicy.of(memory.settings))
+    if as_json:
+        print_json({"trajectory_id": trajectory, "opinion": opinion, "promoted": promoted})
+    else:
+        click.echo(f"{trajectory} is judged: {opinion}.")
+        for id, status in promoted.items():
+            click.echo(f"{id} is now {status}.")
 
 
 @main.command("show", epilog=example("rlm-agent show logs/rlm_example.jsonl", "rlm-agent show logs/rlm_example.jsonl --json"))

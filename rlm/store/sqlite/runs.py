@@ -96,6 +96,13 @@ class RunTable:
         "Keep a judgment, inside a transaction. Raises a `StoreError` if there is one already."
         self._insert("judgments", row)
 
+    def replace_judgment(self,
+                         row: JudgmentRow,  # one of a trajectory that is there
+                         ) -> None:
+        "Keep a judgment in place of the one that is there, inside a transaction."
+        self.db.query("DELETE FROM judgments WHERE trajectory_id = ?", (row.trajectory_id,))
+        self._insert("judgments", row)
+
     def put_usage(self,
                   trajectory_id: str,                  # id of a trajectory that is there
                   given: Sequence[tuple[str, float]],  # ids of memories with scores, best first
