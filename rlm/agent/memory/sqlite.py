@@ -200,8 +200,9 @@ class SQLiteStrategyStore:
                 raise InvalidInput(f"The run {trajectory_id!r} was judged already: {'success' if found[0] else 'failure'}.",
                                    "A judgment counts once; judge another run.")
             self.store.runs.replace_judgment(_judgment_row(trajectory_id, judgment))
+            won = judgment.success is True
             for id in [i for i in credited if judgment.success is not None and self.store.get([i], self.namespace)]:
-                tx.count(id, self.namespace, self.clock.now(), success=int(judgment.success), failure=int(not judgment.success))
+                tx.count(id, self.namespace, self.clock.now(), success=int(won), failure=int(not won))
 
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."

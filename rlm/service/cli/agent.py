@@ -84,7 +84,8 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
 def judge_command(memory: Memory, name: str, opinion: str, as_json: bool) -> None:
     """Say whether the answer of RUN was right; it counts for or against the strategy that led to it.
 
-    RUN is a run_id or trajectory_id, or last for the last run. A run that was judged already is not judged again."""
+    RUN is a run_id or trajectory_id, or last for the last run. OPINION is yes, no or partly; partly counts for nothing. A run that was
+    judged already is not judged again."""
     trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, PromotionPolicy.of(memory.settings))
     if as_json:
         print_json({"trajectory_id": trajectory, "opinion": opinion, "promoted": promoted})
