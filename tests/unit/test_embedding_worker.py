@@ -152,7 +152,8 @@ def test_an_outage_is_told_and_waited_out(tmp_path: Path, monkeypatch: pytest.Mo
 def test_without_a_model_nothing_waits(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db", embedder="none", embedding="later") as memory:
         memory.write_many(LINES)
-        assert not memory.embeddings.worker.wait(20) and memory.search("boat")
+        assert not memory.embeddings.later and memory.embeddings.worker.waiting == 0 and memory.search("boat")
+        assert not any(t.name == "rlm-embedding" for t in threading.enumerate())
 
 
 def test_closing_ends_the_thread_and_leaves_the_rest_for_the_next_opening(tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ class EmbeddingService:
                  clock: Clock | None = None,      # source of recorded times; None: the machine's
                  ) -> None:
         self.storage, self.settings, self.query_cache = storage, settings, QueryVectorCache()
-        self.later = settings.embedding == "later" and not storage.read_only  # whether writes leave their vectors to the worker
+        can = not storage.read_only and (model is not None or settings.embedder != "none")
+        self.later = settings.embedding == "later" and can  # whether writes leave their vectors to the worker
         self.worker = EmbeddingWorker(storage, self._worker_model, clock or SystemClock())
         self._lock = threading.Lock()  # guards the three below
         self._model, self._loaded = model, model is not None
