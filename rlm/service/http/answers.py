@@ -352,3 +352,29 @@ class StatsOut(BaseModel):
     edges: int = about("Links between its memories", 0)
     first: str = optional("When the oldest was recorded", WHEN)
     last: str = optional("When the latest was changed", WHEN)
+
+
+RULE = {"rule_id": "tea", "expr": "아침에는 차를 마신다", "formal": "when hour < 11 then drink = 'tea'", "tags": ["drink"], "version": 1,
+        "status": "hot", "success": 0, "fail": 0, "last_used": None, "created_at": WHEN, "confidence": 0.5}
+
+
+class RuleOut(BaseModel):
+    "A rule, and how it did."
+
+    rule_id: str = about("Its id", "tea")
+    expr: str = about("The rule in words", "아침에는 차를 마신다")
+    formal: str | None = about("Condition and outcome; null: words alone, which is not applied", "when hour < 11 then drink = 'tea'")
+    tags: list[str] = about("Tags, sorted", ["drink"])
+    version: int = about("1, 2, 3 …", 1)
+    status: Status = about("hot: new; ltm: promoted; held: not applied until a person decides; archived: kept, and not applied", "hot")
+    success: int = about("How often it helped", 0)
+    fail: int = about("How often it misled", 0)
+    last_used: str | None = about("The last use that was reported", WHEN)
+    created_at: str = about("When it was added", WHEN)
+    confidence: float = about("(helped + 1) / (uses + 2)", 0.5)
+
+
+class RulesOut(BaseModel):
+    "Rules in order."
+
+    rules: list[RuleOut] = about("The highest confidence first", [RULE])

@@ -18,6 +18,7 @@ from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
 from .memory_routes import collection_routes, conversation_routes, link_routes, memory_routes
 from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
+from .rule_routes import one_rule_routes, rule_routes
 from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
 from .schemas import ProblemOut, error_location, problem_responses
 from .tokens import Token, TokenFile
@@ -60,10 +61,10 @@ TAGS = {"memories": "What is remembered: one memory, or all of them a page at a 
         "search": "Questions, and the memories that answer them.",
         "links": "Links between two memories.",
         "conversations": "Turns of a conversation, stored together and read in order.",
-        "rules": "What to do when.",
         "review": "What a person corrects: proposals that wait, and what was rejected for good.",
         "looking around": "What lies around a memory, and when things were said.",
         "anchors": "Three places of attention, near which a search or a write can take place.",
+        "rules": "What to do when: rules that are added, applied to a situation, and judged by how they did.",
         "upkeep": "Whether the server lives, and its figures."}
 DESCRIPTION = ("Requests and answers are JSON. A token opens one namespace or more (`Authorization: Bearer …`, `Rlm-Namespace` for another "
                "than its first). Errors are `application/problem+json`. An unknown field or parameter is an error. HEAD is answered "
@@ -112,7 +113,7 @@ def application(service: Service,  # memories, metrics and spans
                   generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
     for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes,
-                   review_routes, scope_routes, reading_routes, anchor_routes, upkeep_routes, page_routes):
+                   review_routes, scope_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, upkeep_routes, page_routes):
         app.include_router(routes(service))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())

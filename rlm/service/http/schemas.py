@@ -300,6 +300,41 @@ class AnchorBody(RequestModel):
         return self
 
 
+class RuleBody(RequestModel):
+    "A rule to be stored: its words, its formal side, or both."
+
+    expr: Text | None = about("The rule in words; without it, the formal side is its words", "아침에는 차를 마신다", default=None)
+    formal: Text | None = about("Its condition and outcome: `when … then …`", "when hour < 11 then drink = 'tea'", default=None)
+    rule_id: Label | None = about("An id of your own; without it, a fresh one is made", "tea", default=None)
+    tags: Tags = about("Words to choose it by", ["drink"], default=[])
+    valid_from: Time | None = about("From when it is applied; without it, from now on", "2026-05-08T09:00:00Z", default=None)
+    valid_to: Time | None = about("Until when it is applied", "2027-05-08", default=None)
+    pinned: bool = about("Never archived for its age", False, default=False)
+
+    @model_validator(mode="after")
+    def _something(self) -> "RuleBody":
+        if self.expr is None and self.formal is None:
+            raise ValueError("a rule needs its words (expr) or its formal side (formal)")
+        return self
+
+    def fields(self) -> dict[str, Any]:
+        "Return the fields as `RuleStore.add_rule` takes them."
+        return field_values(self)
+
+
+class RuleUseBody(RequestModel):
+    "How often a rule helped, and how often it misled."
+
+    helped: int = about("How often it helped", 1, default=0, ge=0, le=1_000_000)
+    failed: int = about("How often it misled", 0, default=0, ge=0, le=1_000_000)
+
+
+class ReasonBody(RequestModel):
+    "Why a person decides so."
+
+    reason: str = about("Why, for the history", "asked Mina", default="", max_length=10_000)
+
+
 class ProblemOut(BaseModel):
     "An error, as RFC 9457 has it."
 

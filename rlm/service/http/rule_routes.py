@@ -1,0 +1,69 @@
+"""Rules as resources: routes over `Memory.rules`.
+
+Rules are listed, added and judged here as in Python; they are applied by `/v1/rules:apply`, a route of the companion.
+"""
+
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from .answers import RuleOut, RulesOut
+from .auth import ReadCaller, WriteCaller
+from .memory_routes import Labels, provenance
+from .routes import QuotedId, Service, json_response, known_params_only
+from .schemas import ReasonBody, RuleBody, RuleUseBody, problem_responses
+
+RuleStatus = Literal["hot", "ltm", "held", "archived", "any"]
+RuleAction = Literal["promote", "hold", "release", "archive"]
+
+
+def rule_routes(service: Service,  # memories, metrics and spans
+                ) -> APIRouter:
+    "Return the routes of all rules: list them, add one."
+    routes = APIRouter(prefix="/v1", tags=["rules"], dependencies=[Depends(known_params_only)])
+
+    @routes.get("/rules", responses=problem_responses(), response_model=RulesOut)
+    def list_rules(caller: ReadCaller, status: Annotated[list[RuleStatus], Query(
+            max_length=5, description="Only of this status; repeat it for several. Without it: hot and ltm, which are applied")] = [],  # noqa: B006
+                   tag: Annotated[Labels, Query(description="Only with this tag; repeat it for several")] = [],  # noqa: B006
+                   limit: Annotated[int, Query(ge=1, le=10_000, description="How many at most")] = 100) -> Response:
+        "Rules, the highest confidence first. Expired ones are left out."
+        wanted: Any = "any" if "any" in status else status or ("hot", "ltm")
+        with service.pool.use(caller.namespace) as memory:
+            return json_response({"rules": [r.as_dict() for r in memory.rules.get_rules(wanted, tag, limit)]})
+
+    @routes.post("/rules", status_code=201, responses=problem_responses(409, 507), response_model=RuleOut)
+    def add_rule(body: RuleBody, caller: WriteCaller) -> Response:
+        "Store a rule. It starts as hot. A formal side that can't be parsed is answered 422 with the position."
+        with service.pool.use(caller.namespace) as memory:
+            rule = memory.rules.add_rule(body.fields(), provenance=provenance(caller))
+            return json_response(rule.as_dict(), 201, {"Location": f"/v1/rules/{quote(rule.rule_id, safe='')}"})
+    return routes
+
+
+def one_rule_routes(service: Service,  # memories, metrics and spans
+                    ) -> APIRouter:
+    "Return the routes of one rule: read it, report a use, decide about it."
+    routes = APIRouter(prefix="/v1/rules/{id}", tags=["rules"], dependencies=[Depends(known_params_only)])
+
+    @routes.get("", responses=problem_responses(404), response_model=RuleOut)
+    def get_rule(id: QuotedId, caller: ReadCaller) -> Response:
+        "One rule by its id."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(memory.rules.get(id).as_dict())
+
+    @routes.post("/used", responses=problem_responses(404, 409, 507), response_model=RuleOut)
+    def use_rule(id: QuotedId, body: RuleUseBody, caller: WriteCaller) -> Response:
+        "Report how often it helped and misled. A rule that misled too often is held: see its status in the answer."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(memory.rules.update_usage(id, body.helped, body.failed).as_dict())
+
+    @routes.post("/{action}", responses=problem_responses(404, 409, 507), response_model=RuleOut)
+    def decide_rule(id: QuotedId, action: RuleAction, body: ReasonBody, caller: WriteCaller) -> Response:
+        "Promote, hold, release or archive it, as a person decided. Its counts start anew."
+        with service.pool.use(caller.namespace) as memory:
+            decide: Any = {"promote": memory.rules.promote, "hold": memory.rules.hold, "release": memory.rules.release,
+                           "archive": memory.rules.archive}[action]
+            return json_response(decide(id, body.reason).as_dict())
+    return routes
