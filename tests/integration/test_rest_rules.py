@@ -1,10 +1,19 @@
 "Rules over HTTP: added, listed, applied, resolved and judged as in Python."
+import threading
+import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 from serving import problem, serving
+
+from rlm import Memory
+from rlm.core.errors import SettingsError
+from rlm.core.settings import load_settings
+from rlm.service.http.app import guarded_application
+from rlm.service.http.routes import Service
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -38,6 +47,30 @@ def test_rules_are_added_applied_resolved_and_judged(client: httpx.Client) -> No
     assert [r["rule_id"] for r in client.get("/v1/rules", params={"status": "any"}).json()["rules"]] == ["차", "cola"]
     assert client.post("/v1/rules/cola/release", json={}).json()["status"] == "hot"
     assert [f["rule_id"] for f in client.post("/v1/rules:apply", json={"facts": {"hour": 9}, "tags": ["drink"]}).json()["fired"]] == ["차"]
+
+
+@pytest.mark.seed("000 midnight")
+def test_the_server_runs_the_nightly_job_in_every_namespace(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(path, embedder="none", namespace="민아") as memory:
+        memory.rules.add_rule("차를 마신다", rule_id="tea", success=5)
+    monkeypatch.setattr("rlm.rules.scheduler.midnight_after", lambda moment, _where: moment + timedelta(seconds=.2))
+    with serving(path) as running, running.client() as client:
+        client.post("/v1/rules", json={"expr": "Drink tea.", "rule_id": "tea"})
+        assert client.post("/v1/rules/tea/used", json={"helped": 5}).json()["status"] in ("hot", "ltm")
+        for _ in range(300):
+            if client.get("/v1/rules/tea").json()["status"] == "ltm":
+                break
+            time.sleep(.1)
+        assert client.get("/v1/rules/tea").json()["status"] == "ltm", "no midnight came"
+    with Memory(path, embedder="none", namespace="민아") as memory:
+        assert memory.rules.get("tea").status == "ltm"
+    assert "rlm-nightly" not in [t.name for t in threading.enumerate()]
+
+
+def test_a_zone_that_does_not_exist_is_told_before_the_server_starts(path: Path) -> None:
+    service = Service(load_settings(db_path=path, time_zone="Asia/Nowhere"), embedder="none")
+    with pytest.raises(SettingsError, match="no time zone"):
+        guarded_application(service)
 
 
 @pytest.mark.parametrize(("place", "body", "status", "said"), [

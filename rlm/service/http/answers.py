@@ -375,6 +375,6 @@ class RuleOut(BaseModel):
 
 
 class RulesOut(BaseModel):
-    "Rules in order."
+    "Rules of a namespace, with how they did."
 
     rules: list[RuleOut] = about("The highest confidence first", [RULE])

@@ -103,9 +103,14 @@ def application(service: Service,  # memories, metrics and spans
     "Return the routes, without the gateway."
     from rlm import __version__
 
+    from .nightly import NightlyJob  # here, as it loads the rules
+    nightly = NightlyJob(service)
+
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
+        nightly.start()
         yield
+        nightly.stop()
         service.close()
 
     app = FastAPI(title="rlm", version=__version__, summary="Long-term memory for language-model agents", docs_url=None, redoc_url=None,
