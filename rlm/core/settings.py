@@ -137,6 +137,9 @@ class Settings:
     supersede: str = setting(
         "on", "Whether a newer statement ends the older one about the same thing, as 'I moved to Busan' ends 'I live in Seoul'.",
         lambda v: _word("on" if v is True else v, ("on", "off")))
+    recall_log: int = setting(
+        10_000, "How many recalls each namespace keeps, the newest: what was served to whom. 0: none is recorded.",
+        lambda v: _number(v, 0, 10_000_000, True))
     model: str = setting(
         "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
     openai_url: str = setting(

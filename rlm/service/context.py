@@ -16,6 +16,7 @@ from ..search.namespace_search import NamespaceSearch
 from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService, open_store
 from ..store.records import read_label
+from ..store.sqlite.recall_log import RecallLog
 from ..store.sqlite.storage import SQLiteStorage
 
 
@@ -30,6 +31,7 @@ class MemoryContext:
     storage: SQLiteStorage  # rows of the store
     embeddings: EmbeddingService  # model and vectors of the store
     search: NamespaceSearch  # parts of the namespace's search
+    recalls: RecallLog  # what was served to whom
 
     @classmethod
     def open(cls,
@@ -47,7 +49,8 @@ class MemoryContext:
         settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
         storage, embeddings = open_store(settings, read_only, embedder, clock)
         search = NamespaceSearch.open(storage, settings.namespace)
-        return cls(settings, settings.namespace, clock or SystemClock(), storage, embeddings, search)
+        recalls = RecallLog(storage.db, settings.recall_log, settings.secrets)
+        return cls(settings, settings.namespace, clock or SystemClock(), storage, embeddings, search, recalls)
 
     def for_namespace(self,
                       namespace: str,  # another partition of the same store
@@ -55,11 +58,12 @@ class MemoryContext:
         "Return the same store as seen from another namespace: file, clock and model are shared, the index is its own."
         name, storage = read_label(namespace, "namespace"), SQLiteStorage(self.storage.db, owns_database=False)
         settings = replace(self.settings, namespace=name)
-        return MemoryContext(settings, name, self.clock, storage, self.embeddings, NamespaceSearch.open(storage, name))
+        return MemoryContext(settings, name, self.clock, storage, self.embeddings, NamespaceSearch.open(storage, name), self.recalls)
 
     def close(self) -> None:
         "Wait for an index that is being built, and release the file, unless the context was made by `for_namespace`."
         self.search.close()
         if self.storage.owns_database:
             self.embeddings.close()
+            self.recalls.close()
         self.storage.close()

@@ -10,6 +10,7 @@ import builtins
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import date, datetime
 from glob import escape
 from pathlib import Path
 from types import TracebackType
@@ -46,7 +47,7 @@ from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, import_file, import_lines
 
 if TYPE_CHECKING:  # loaded when they are first asked for
-    from rlm.service.companion import Companion
+    from rlm.service.companion import Companion, MemoryAudit
     from rlm.agent.memory.sqlite import SQLiteStrategyStore
     from rlm.rules.rule_store import RuleStore
 
@@ -326,6 +327,15 @@ class Memory:
         "Return a block for a prompt within a budget: pinned memories, then what answers the question. Raises `InvalidInput`."
         return self.companion.context(query, tokens, k, count)
 
+    def audit(self,
+              when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
+              query: str | None = None,  # a question: what answered it then, and recalls whose question holds these words
+              id: str | None = None,     # a memory: its version then, and recalls that served it
+              k: int = 20,               # memories and recalls, at most
+              ) -> "MemoryAudit":
+        "Return what was believed at a moment, and what had been served by then, to whom and why. Raises `NotFound`, `InvalidInput`."
+        return self.companion.audit(when, query, id, k)
+
     def explain(self, /,
                 query: str,      # as given to `search`
                 id: str,         # id of the memory in question
@@ -582,6 +592,15 @@ class Memory:
                        ) -> ContextBlock:
         "Do what `context` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.context, query, tokens, k, count)
+
+    async def aaudit(self,
+                     when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
+                     query: str | None = None,  # a question: what answered it then, and recalls whose question holds these words
+                     id: str | None = None,     # a memory: its version then, and recalls that served it
+                     k: int = 20,               # memories and recalls, at most
+                     ) -> "MemoryAudit":
+        "Do what `audit` does in a thread, so that an event loop goes on meanwhile."
+        return await run_in_thread(self.audit, when, query, id, k)
 
     async def aexplain(self, /,
                        query: str,      # as given to `search`

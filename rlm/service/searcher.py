@@ -26,7 +26,7 @@ from ..search.candidates import Query
 from ..search.explainer import NEARBY, ExplainedHit
 from .context import MemoryContext
 from .reader import MemoryReader
-from .results import Explanation, Hit, Parts, SearchResults
+from .results import Explanation, Hit, Parts, SearchResults, by_column
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..search.lexical.bm25 import CONTEXT_FIELDS
@@ -34,6 +34,7 @@ from ..store.protocols import TermStatistics, Weights, rarest
 from ..search.ranked_list import SCORE_EPSILON
 from ..store.records import STATUSES, MemoryRecord
 from ..store.sqlite.fulltext import bm25_parts
+from ..store.sqlite.recall_log import ServedMemory
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c937af88
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,6 +163,16 @@ class MemorySearcher:
                 self.index.save()
                 return found
             asked = self.embed(request, self.index.semantic.stamp)
+
+    def record(self,
+               found: SearchResults,  # what is served
+               door: str,             # interface: cli, rest or mcp
+               actor: str = "",       # who asked, as the interface knows them
+               ) -> None:
+        "Note in the log of recalls what an interface serves; it is stored a little later."
+        served = [ServedMemory(h.id, h.memory.version, h.score, {"parts": by_column(h.parts)} | ({"layer": h.layer} if h.layer else {}))
+                  for h in found.hits]
+        self.ctx.recalls.record(self.namespace, found.query, served, self.ctx.clock.now(), door, actor)
 
     def search_near(self,
                     request: SearchRequest,  # a parsed question

@@ -19,7 +19,7 @@ from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
          "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
-         "secrets": "refuse", "supersede": "off",
+         "secrets": "refuse", "supersede": "off", "recall_log": 50,
          "embedder": "none", "embedding": "later", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other",
          "cache": "kept",
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",

@@ -27,6 +27,7 @@ from rlm.service.cli import main
 from rlm.service.context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.sqlite.integrity import check
+from rlm.store.sqlite.recall_log import RecallLog
 from rlm.store.transfer.export import TABLES, export_file, export_lines
 from rlm.store.transfer.importer import import_lines
 from rlm.store.transfer.row_validation import columns_of, read_row
@@ -123,7 +124,8 @@ def over(backend: SQLiteStorage, namespace: str = "default") -> Memory:
     "A memory over a storage that is open already."
     chosen = load_settings(namespace=namespace, embedder="none")
     embeddings = EmbeddingService(backend, chosen)
-    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, embeddings, NamespaceSearch.open(backend, namespace)))
+    return Memory(context=MemoryContext(chosen, namespace, ManualClock(), backend, embeddings, NamespaceSearch.open(backend, namespace),
+                                        RecallLog(backend.db, chosen.recall_log)))
 
 
 def usable(backend: SQLiteStorage) -> None:
@@ -155,8 +157,8 @@ def test_export_import_export_is_the_same(full: Memory) -> None:
 
 def test_every_table_of_the_schema_is_exported_or_derived() -> None:
     made = {name for (name,) in empty().db.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    # counts of the full-text index; what is left to be done in this very file; what the texts of memories state
-    derived = {"namespace_statistics", "pending_scrubs", "facts"}
+    # counts of the full-text index; what is left to be done in this very file, and what it has served; what the texts of memories state
+    derived = {"namespace_statistics", "pending_scrubs", "facts", "recalls", "recalled"}
     assert made == {*TABLES, "meta", *derived} | {n for n in made if n.startswith(("memories_fts", "memories_terms", "memories_instances",
                                                                                    "sqlite_"))}
 

@@ -128,6 +128,7 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
            trace: bool, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best."
     hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, min_score=min_score, **filter_arguments(**filters))
+    memory.searcher.record(hits, "cli")
     print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace() if trace else hits))
     if hits.source != "index" and hits.filters.as_of is None:
         found = "Found by full text alone" if hits.source == "full text" else "Nothing was looked for"

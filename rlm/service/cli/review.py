@@ -1,4 +1,4 @@
-"""Commands over what a prompt is given, and over what a person corrects: `rlm context` and `rlm review`."""
+"""Commands over what a prompt is given, and over what a person corrects: `rlm context`, `rlm review` and `rlm audit`."""
 
 import click
 
@@ -18,7 +18,7 @@ from rlm.store.sqlite.rejections import Rejection
 @json_option
 def context_command(memory: Memory, query: str, tokens: int, k: int, as_json: bool) -> None:
     "Print a block for a prompt about QUERY: what is pinned, then what answers it. Lines are dated, the budget is kept."
-    block = memory.context(query, tokens, k)
+    block = memory.companion.context(query, tokens, k, door="cli")
     if as_json:
         print_json({"text": block.text, "tokens": block.tokens, "budget": block.budget, "used": [id for id, _ in block.used],
                     "left_out": list(block.left_out)})
@@ -26,6 +26,19 @@ def context_command(memory: Memory, query: str, tokens: int, k: int, as_json: bo
         click.echo(block.text)
     else:
         click.echo("Nothing fits into so few tokens." if block.left_out else "Nothing is known about it.", err=True)
+
+
+@click.command("audit", epilog=example('rlm audit "green tea"', "rlm audit --id tea", 'rlm audit "치과" --when 2026-05-01 --json'))
+@click.argument("query", required=False)
+@click.option("--id", help="A memory: its version then, and who was given it.")
+@click.option("--when", help="A moment, or a day: its end. Default: now.")
+@click.option("-k", type=int, default=20, show_default=True, help="How many memories and recalls, at most.")
+@with_memory()
+@json_option
+def audit_command(memory: Memory, query: str | None, id: str | None, when: str | None, k: int, as_json: bool) -> None:
+    "Show what was believed about QUERY at a moment, and what had been served by then: to whom, in which version, with which score."
+    found = memory.audit(when, query, id, k)
+    print_json(found.as_dict()) if as_json else click.echo(str(found))
 
 
 @click.group("review", cls=Group)

@@ -120,6 +120,41 @@ class SearchOut(BaseModel):
     search_time_ms: float = about("Milliseconds in the store, without the way here and back", 0.4)
 
 
+class ServedOut(BaseModel):
+    "A memory that an answer held."
+
+    memory_id: str = about("Its id", "dentist")
+    version: int = about("The version that was served", 1)
+    score: float | None = about("Its score; null: it was served without one, such as a pinned memory", 0.837)
+    why: dict[str, Any] = about("The parts of the score by column; of a block for a prompt, its resolution, and whether it is pinned",
+                                {"parts": {"text": 0.441}})
+
+
+SERVED = {"memory_id": "dentist", "version": 1, "score": 0.837, "why": {"parts": {"text": 0.441}}}
+
+
+class LoggedRecallOut(BaseModel):
+    "One answer: what was asked, and what was served."
+
+    id: int = about("Its number in the log", 7)
+    at: str = about("When it was given", WHEN)
+    query: str = about("What was asked, credentials taken out", "치과는 언제 가?")
+    door: str = about("The interface: python, cli, rest or mcp", "rest")
+    actor: str = about("The id of the token that asked; empty: not known", "t1")
+    event: int = about("The number of the store's last event at that moment", 12)
+    served: list[ServedOut] = about("Memories, best first", [SERVED])
+
+
+class AuditOut(BaseModel):
+    "What the store held at a moment, and what it had served by then."
+
+    when: str = about("The moment", WHEN)
+    believed: list[MemoryOut] = about("Memories as they were then", [MEMORY])
+    recalls: list[LoggedRecallOut] = about("Answers up to then, the newest first", [
+        {"id": 7, "at": WHEN, "query": "치과는 언제 가?", "door": "rest", "actor": "t1", "event": 12, "served": [SERVED]}])
+    history: dict[str, Any] | None = about("Versions and events of the memory that was named, up to then; null: none was named", None)
+
+
 class RecallOut(BaseModel):
     "What came to mind, best first, and which layer knew it."
 

@@ -16,7 +16,7 @@ from .companion_routes import prompt_routes, review_routes, scope_routes
 from .docs_page import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
-from .memory_routes import collection_routes, conversation_routes, link_routes, memory_routes
+from .memory_routes import audit_routes, collection_routes, conversation_routes, link_routes, memory_routes
 from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
 from .rule_routes import one_rule_routes, rule_routes
 from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
@@ -118,7 +118,8 @@ def application(service: Service,  # memories, metrics and spans
                   generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
     for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes,
-                   review_routes, scope_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, upkeep_routes, page_routes):
+                   review_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, upkeep_routes,
+                   page_routes):
         app.include_router(routes(service))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())

@@ -30,5 +30,6 @@ def require_right(right: str,  # one of `RIGHTS`
 
 
 ReadCaller = Annotated[Token, Depends(require_right("read"))]
+AdminCaller = Annotated[Token, Depends(require_right("admin"))]
 WriteCaller = Annotated[Token, Depends(require_right("write"))]
 MetricsCaller = Annotated[Token, Depends(require_right("metrics"))]

@@ -36,7 +36,7 @@ def prompt_routes(service: Service,  # memories, metrics and spans
     def make_context(body: ContextBody, caller: ReadCaller) -> Response:
         "A block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.context"):
-            block = memory.context(body.query, body.tokens)
+            block = memory.companion.context(body.query, body.tokens, door="rest", actor=caller.id)
         return json_response({"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used],
                               "left_out": list(block.left_out)})
 

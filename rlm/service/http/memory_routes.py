@@ -20,9 +20,9 @@ from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.results import memory_dict
 from rlm.store.records import Edge, MemoryRecord, read_label
 
-from .answers import (ConversationOut, ConversationPageOut, DeletedOut, EdgeOut, EdgesOut, ExplanationOut, HistoryOut, MemoriesOut,
-                      MemoryOut, UnlinkedOut, UseOut)
-from .auth import ReadCaller, WriteCaller
+from .answers import (AuditOut, ConversationOut, ConversationPageOut, DeletedOut, EdgeOut, EdgesOut, ExplanationOut,
+                      HistoryOut, MemoriesOut, MemoryOut, UnlinkedOut, UseOut)
+from .auth import AdminCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem
 from .routes import Name, QuotedId, Service, json_response, known_params_only
 from .schemas import (MAX_TURNS, ConversationBody, ExplainBody, FeedbackBody, LinkBody, LinkWeightBody, PatchBody, Time, WriteBody,
@@ -260,6 +260,26 @@ def link_routes(service: Service,  # memories, metrics and spans
         "Remove the links between two memories, and say how many there were."
         with service.pool.use(caller.namespace) as memory:
             return json_response({"removed": memory.unlink(id, target, relation)})
+    return routes
+
+
+def audit_routes(service: Service,  # memories, metrics and spans
+                 ) -> APIRouter:
+    "Return the route of audits."
+    routes = APIRouter(prefix="/v1", tags=["memories"], dependencies=[Depends(known_params_only)])
+
+    @routes.get("/audit", responses=problem_responses(404), response_model=AuditOut)
+    def audit(caller: AdminCaller,
+              query: Annotated[str | None, Query(max_length=10_000, description="What answered it then, and answers whose question holds "
+                                                 "these words", examples=["치과"])] = None,
+              id: Annotated[Name | None, Query(description="A memory: its version then, and answers that held it",
+                                               examples=["dentist"])] = None,
+              when: Annotated[Time | None, Query(description="A moment, or a day: its end. Without it, now",
+                                                 examples=["2026-05-08"])] = None,
+              k: Count = 20) -> Response:
+        "What was believed at a moment, and what had been served by then: to whom, in which version, with which score. Needs admin."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(memory.audit(when, query, id, k).as_dict())
     return routes
 
 

@@ -130,6 +130,7 @@ def search_routes(service: Service,  # memories, metrics and spans
             hits = memory.search(body.query, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback,
                                  min_score=body.min_score, **body.filters.given())
             seconds = time.perf_counter() - begun
+            memory.searcher.record(hits, "rest", caller.id)
             if span is not None:
                 span.set_attributes({"rlm.hits": len(hits), "rlm.layer": layer_of(hits)})
         service.metrics.count_search(layer_of(hits), seconds)
@@ -158,6 +159,7 @@ def recall_routes(service: Service,  # memories, metrics and spans
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.recall") as span:
             begun = time.perf_counter()
             recalled = memory.intelligent_search(body.query, body.count(), **body.filters.given())
+            memory.searcher.record(recalled["results"], "rest", caller.id)
             if span is not None:
                 span.set_attributes({"rlm.hits": recalled["result_count"], "rlm.layer": recalled["source"]})
         service.metrics.count_search(layer_of(recalled["results"]), time.perf_counter() - begun)

@@ -45,7 +45,7 @@ class CompanionTools:
         Do not use it to look for one particular thing: memory_search returns ids and scores. An empty block means that nothing is known.
         Example: {"turn": "What should I cook for Mina tonight?"}"""
         with self.source.use("read") as memory:
-            block = memory.context(turn, tokens)
+            block = memory.companion.context(turn, tokens, door="mcp", actor=str(self.source.actor().get("caller", "")))
         return {"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used], "left_out": list(block.left_out)}
 
     def policy_decide(self,

@@ -120,6 +120,7 @@ class MemoryTools:
         with self.source.use("read") as memory:
             narrow = given_fields(tags=tags, category=category, speaker=speaker, since=since, until=until, as_of=as_of)
             found = memory.search(query, k, kind="block", **narrow)
+            memory.searcher.record(found, "mcp", str(self.source.actor().get("caller", "")))
         return {"query": query, "hits": [tool_hit(h) for h in found], "note": NOTE if found else NOTHING}
 
     def memory_update(self,

@@ -60,6 +60,8 @@ def erase_rows(db: SQLiteDatabase,         # inside a transaction
         db.query(f"DELETE FROM memory_versions WHERE {which}", values)
     db.query("UPDATE events SET detail_json = json_remove(detail_json, '$.query') "
              "WHERE kind = 'use' AND namespace = ? AND subject IN (SELECT value FROM json_each(?))", values)
+    db.query("DELETE FROM recalls WHERE id IN (SELECT recall FROM recalled WHERE namespace = ? "
+             "AND memory_id IN (SELECT value FROM json_each(?)))", values)
     EventLog(db).append([Event(at, "erase", r.id, namespace, {"version": r.version}) for r in gone])
     return len(gone)
 

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['MEMORY_TABLES', 'LINK_TABLES', 'RUN_TABLES', 'VIEWS', 'SCHEMA_1', 'COUNTED', 'SCHEMA_2', 'SCHEMA_3', 'SCHEMA_4',
-           'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION', 'history_view', 'Migration', 'statements', 'migrate']
+           'SCHEMA_5', 'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION', 'history_view', 'Migration', 'statements',
+           'migrate']
 
 # %% ../../../nbs/20_store/03_schema.ipynb #8e8b617c
 import sqlite3
@@ -172,6 +173,18 @@ SCHEMA_4 = """
 CREATE INDEX memories_pinned ON memories (namespace) WHERE pinned = 1;
 """
 
+# %% ../../../nbs/20_store/03_schema.ipynb #a91e6d29
+SCHEMA_5 = """
+CREATE TABLE recalls (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, namespace TEXT NOT NULL, query TEXT NOT NULL, door TEXT NOT NULL,
+  actor TEXT NOT NULL, event INTEGER NOT NULL) STRICT;
+CREATE INDEX recalls_namespace ON recalls (namespace, id);
+CREATE TABLE recalled (
+  recall INTEGER NOT NULL REFERENCES recalls (id) ON DELETE CASCADE, rank INTEGER NOT NULL, namespace TEXT NOT NULL,
+  memory_id TEXT NOT NULL, version INTEGER NOT NULL, score REAL, why_json TEXT NOT NULL, PRIMARY KEY (recall, rank)) STRICT, WITHOUT ROWID;
+CREATE INDEX recalled_memory ON recalled (namespace, memory_id);
+"""
+
 # %% ../../../nbs/20_store/03_schema.ipynb #bf9c0534
 APPLICATION_ID = int.from_bytes(b"rlm1", "big")
 
@@ -189,7 +202,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first schema", SCHEMA_1 + history_view()),
     Migration(2, "statistics of each namespace, and erasures that a crash can't cut short", SCHEMA_2),
     Migration(3, "the facts that memories state, and what was rejected", SCHEMA_3),
-    Migration(4, "an index of pinned memories", SCHEMA_4))
+    Migration(4, "an index of pinned memories", SCHEMA_4),
+    Migration(5, "the log of recalls", SCHEMA_5))
 SCHEMA_VERSION = MIGRATIONS[-1].to
 
 

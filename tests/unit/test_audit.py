@@ -1,0 +1,126 @@
+"What was served is in the log of recalls, by each interface; a search does not write, and an erasure reaches the log."
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput, NotFound
+from rlm.service.cli import main
+from rlm.service.companion import audited_moment
+
+pytestmark = pytest.mark.usefixtures("bare")
+
+
+@pytest.fixture
+def memory(path: Path) -> Memory:
+    with Memory(path, embedder="none", clock=ManualClock("2026-05-01T09:00:00Z")) as opened:
+        opened.write("I live in Seoul.", id="seoul")
+        opened.write("나는 매운 거 못 먹어", id="spicy")
+        yield opened
+
+
+def advance(memory: Memory, **span: float) -> None:
+    assert isinstance(memory.clock, ManualClock)
+    memory.clock.advance(**span)
+
+
+def test_an_audit_says_what_was_believed_on_a_day_and_why_it_was_served(memory: Memory) -> None:
+    memory.context("Where do I live?")
+    advance(memory, days=7)
+    memory.write("I moved to Busan.", id="busan")
+    memory.context("Where do I live?")
+    then = memory.audit("2026-05-01", query="live")
+    assert [m.id for m in then.believed] == ["seoul"] and len(then.recalls) == 1
+    served = then.recalls[0].served[0]
+    assert (served.memory_id, served.version, then.recalls[0].door) == ("seoul", 1, "python") and served.score is not None
+    now = memory.audit(id="seoul")
+    assert [s.memory_id for r in now.recalls for s in r.served] == ["seoul"], "it was not served again after it had ended"
+    assert now.history is not None and len(now.history.versions) == 2 and now.believed[0].valid_to is not None
+    past = memory.audit("2026-05-02", id="seoul")
+    assert past.history is not None and len(past.history.versions) == 1 and past.believed[0].valid_to is None
+    assert {m.id for m in memory.audit("2026-05-03").believed} == {"seoul", "spicy"}
+    assert "Where do I live?" in str(now) and json.loads(json.dumps(now.as_dict()))["recalls"][0]["served"]
+
+
+def test_korean_questions_are_found_in_the_log(memory: Memory) -> None:
+    memory.context("매운 거 먹어도 돼?")
+    found = memory.audit(query="매운 거")
+    assert [m.id for m in found.believed] == ["spicy"] and found.recalls[0].served[0].memory_id == "spicy"
+    assert memory.audit(query="치과").recalls == ()
+
+
+def test_a_search_is_not_logged_and_a_recall_does_not_move_the_events(memory: Memory) -> None:
+    before = memory.backend.position()
+    memory.search("Seoul")
+    memory.context("Seoul")
+    assert memory.ctx.recalls.flush() == 1 and memory.backend.position() == before
+
+
+def test_an_erasure_reaches_the_log_and_a_recall_that_comes_late_is_dropped(memory: Memory, path: Path) -> None:
+    memory.context("Do I live in Seoul, near the Gwanghwamun gate?")
+    memory.context("매운 거 먹어도 돼?")
+    assert memory.ctx.recalls.flush() == 2 and b"Gwanghwamun" in path.read_bytes() + Path(f"{path}-wal").read_bytes()
+    memory.context("Gwanghwamun, Seoul again")  # waits while the memory is erased
+    memory.delete("seoul", erase=True)
+    assert memory.ctx.recalls.flush() == 0
+    assert [r.query for r in memory.audit().recalls] == ["매운 거 먹어도 돼?"]
+    memory.close()
+    assert not any(b"Gwanghwamun" in p.read_bytes() for p in path.parent.rglob("*") if p.is_file())
+
+
+def test_an_erased_namespace_leaves_no_recall(memory: Memory) -> None:
+    other = memory.namespace("joon")
+    other.write("The boat is in the harbour.", id="boat")
+    other.context("Where is the boat?")
+    memory.context("Where do I live?")
+    assert memory.ctx.recalls.flush() == 2 and len(other.audit().recalls) == 1
+    memory.backend.erase_namespace("joon", memory.clock.now())
+    assert other.audit().recalls == () and len(memory.audit().recalls) == 1, "that of the neighbour stays"
+
+
+def test_the_log_is_bounded_and_can_be_switched_off(path: Path) -> None:
+    with Memory(path, embedder="none", recall_log=3) as few:
+        for n in range(5):
+            few.context(f"question {n}")
+        assert [r.query for r in few.audit().recalls] == ["question 4", "question 3", "question 2"]
+    with Memory(path, embedder="none", recall_log=0) as off:
+        off.context("not recorded")
+        assert off.ctx.recalls.flush() == 0 and len(off.audit().recalls) == 3
+    with Memory(path, embedder="none", read_only=True) as reader:
+        reader.context("not recorded either")
+        assert len(reader.audit().recalls) == 3
+
+
+def test_what_waits_is_stored_when_the_store_is_closed(path: Path) -> None:
+    with Memory(path, embedder="none") as first:
+        first.write("The key is under the mat.", id="key")
+        first.context("Where is the key?")
+    with Memory(path, embedder="none") as second:
+        assert [r.query for r in second.audit(id="key").recalls] == ["Where is the key?"]
+
+
+def test_credentials_in_a_question_are_taken_out(memory: Memory) -> None:
+    memory.context("my key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD, where is Seoul?")
+    assert "abcdefghijkl" not in memory.audit().recalls[0].query and "Seoul" in memory.audit().recalls[0].query
+
+
+def test_bad_arguments_are_refused(memory: Memory) -> None:
+    with pytest.raises(NotFound):
+        memory.audit(id="nothing")
+    for bad in ({"when": "yesterday-ish"}, {"query": 7}, {"k": 0}):
+        with pytest.raises(InvalidInput):
+            memory.audit(**bad)
+    assert audited_moment("2030-01-01", memory.clock.now()) == memory.clock.now(), "what is to come is not known yet"
+
+
+def test_the_command_line_logs_what_it_prints_and_shows_the_audit(path: Path) -> None:
+    run = CliRunner()
+    for line in (["memory", "write", "The key is under the mat.", "--id", "key"], ["memory", "search", "key"],
+                 ["context", "where is the key?"]):
+        assert run.invoke(main, [*line, "--db", str(path)]).exit_code == 0
+    found = run.invoke(main, ["audit", "--id", "key", "--json", "--db", str(path)])
+    assert [(r["door"], r["query"]) for r in json.loads(found.output)["recalls"]] == [("cli", "where is the key?"), ("cli", "key")]
+    assert "key v1" in run.invoke(main, ["audit", "key", "--db", str(path)]).output
