@@ -10,11 +10,12 @@ from typing import IO, Any
 import click
 
 from rlm.core.errors import InvalidInput
+from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
 from rlm.rules.lifecycle import DueReport
 from rlm.rules.model import Rule
-from rlm.rules.resolution import ConflictResolver
+from rlm.rules.resolution import AntinomicLoop, BaseGeneration, ConflictResolver, Fallback
 from rlm.rules.rule_store import RuleStore
 from rlm.rules.scheduler import MidnightScheduler, next_runs, zone
 from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, report_import,
@@ -171,6 +172,20 @@ def read_facts_json(file: IO[str],  # a JSON object
     return found
 
 
+def model_fallbacks(settings: Settings,  # its model is asked
+                    ) -> tuple[Fallback, ...]:
+    "Return the fallbacks of a tie: a synthesis by the configured model, then its free answer. Raises `InvalidInput`, `ModelError`."
+    from rlm.agent.models.base import Message
+    from rlm.agent.models.clients import open_model
+    if settings.model == "habit":
+        raise InvalidInput("No language model is configured to settle a tie.", "Set RLM_MODEL to openai:NAME or anthropic:NAME.")
+    model = open_model(settings=settings)
+
+    def ask(question: str) -> str:
+        return model.complete([Message("user", question)]).text
+    return AntinomicLoop(ask), BaseGeneration(ask)
+
+
 @rules_group.command(epilog=example("rlm rules apply hour=9 meeting=true", "rlm rules apply hour=9 meeting=true 회의=true --resolve --json",
                                     "echo '{\"hour\": 9}' | rlm rules apply --facts - --record"))
 @click.argument("facts", nargs=-1)
@@ -179,15 +194,16 @@ def read_facts_json(file: IO[str],  # a JSON object
 @click.option("--match", type=click.Choice(["all", "any"]), default="all", show_default=True, help="Must all tags be there, or any?")
 @click.option("--resolve", is_flag=True, help="Resolve what is in dispute, and say how.")
 @click.option("--record", is_flag=True, help="Resolve, and write down who won and lost; repeated losers get a failure.")
+@click.option("--ask-model", is_flag=True, help="Resolve; where proof and vote leave a tie, ask the model of the setting model.")
 @with_rules()
 @json_option
 def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: tuple[str, ...], match: str, resolve: bool,
-          record: bool, as_json: bool) -> None:
+          record: bool, ask_model: bool, as_json: bool) -> None:
     "Apply rules to FACTS, each written name=value: show which fire, and what they say."
     situation = {**(read_facts_json(file) if file else {}), **dict(map(read_fact, facts))}
     found: Any = rules.apply(situation, filter_tags=tags, match=match)
-    if resolve or record:
-        resolver = ConflictResolver(rules)
+    if resolve or record or ask_model:
+        resolver = ConflictResolver(rules, model_fallbacks(rules.settings) if ask_model else ())
         found = resolver.resolve(found)
         if record and found.rulings:
             resolver.record(found)
