@@ -23,8 +23,8 @@ from ..core.ids import canonical_json
 
 Array = NDArray[np.float64]
 SHAPES = {"linear": len(ACTIONS) * (len(FEATURES) + 1), "network": 899}  # shape → numbers; the seed's network has 10·64 + 64 + 64·3 + 3
-CLIP = 1.0  # L2 norm of an update at most; models fitted to 20 answers have norms of .3 to 1.2
-RIDGE = 5.0  # answers that an unlearned weight of 0 counts for; 1 fits the noise of 20 answers, 50 learns nothing from them
+CLIP = 1.0  # L2 norm of an update at most; chosen, not tuned
+RIDGE = 5.0  # answers that an unlearned weight of 0 counts for; chosen, not tuned
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ clip_norm(np.array([3.0, 4.0]))
 
 # %% ../../nbs/87_federation/01_update.ipynb #f9a091b1
 VERSION = 1  # of the wire format
-MOST_BYTES = 32_768  # of an encoded update; 899 numbers take 12 to 20 thousand
+MOST_BYTES = 32_768  # of an encoded update, also of 899 numbers
 LARGEST = 1e6  # of a value; noise of multiplier 100 on a clip of 1 stays below 1,000
 _HEX = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
