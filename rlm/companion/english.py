@@ -194,6 +194,8 @@ _LEFT_JOB = re.compile(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|h
 _GAVE_UP = re.compile(r"(?:have |has )?(?:sold|gave away|got rid of|threw away|threw out|cancelled|canceled|gave up|quit|"
     r"stopped using|deleted) (?:(?:my|our|the|his|her|their) )?(?:old )?(?P<v>.+)$", re.I)
 _PREFERS = re.compile(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
+_COUNT = re.compile(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
+    r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
 _OF = re.compile(r"(?:the )?(?P<r>[\w' -]+?) of (?P<s>.+)$", re.I)
 _GENITIVE = re.compile(r"(?P<s>.+)'s? (?P<r>[^']+)$")
 _QUALITY = re.compile(r"(?:an?|one of|among|not|so|very|really|too|quite|pretty|always|never|\w+ing|like|about)\b")
@@ -252,6 +254,8 @@ def _change(subject: str, p: Predicate) -> Statement | None:
     for n, pattern in enumerate(_SWAPPED):
         if m := pattern.match(p.words):
             return Statement(subject, relation_of(m["r"])[0] if n == 0 and m["r"] else "", m["b"], True, instead_of=(m["a"], *p.instead_of))
+    if (m := _COUNT.match(p.words)) and not (p.negated or p.ended):
+        return Statement(subject, f"number of {normal_value(m['x'])}", m["n"], True, instead_of=p.instead_of)
     if m := _PREFERS.match(p.words):
         value, other = m["v"], m["w"]
         last = normal_value(value).split()[-1:] if len(normal_value(value).split()) > 1 else []

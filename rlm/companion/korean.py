@@ -22,6 +22,9 @@ class Particles:
     mine: re.Pattern[str]  # what is the speaker's, as the topic
     owned: re.Pattern[str]  # what is another's, as the topic: `프랑스의 수도는`
     topic: re.Pattern[str]  # anything else as the topic
+    naming: re.Pattern[str]  # a topic that has one value: `와이파이 비밀번호`
+    closer: re.Pattern[str]  # what comes after a correction: `, 잘못 말했어`
+    profession: re.Pattern[str]  # what a person is by profession
     opener: re.Pattern[str]  # what comes before the sentence proper
     unsure: re.Pattern[str]  # a condition, plan, guess or joke
     reported: re.Pattern[str]  # somebody else's words
@@ -40,7 +43,9 @@ def particles() -> Particles:
         myself=re.compile(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),
         mine=re.compile(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?[^ ]+?)(?:은|는|이|가|도|을|를) "),
         owned=re.compile(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)의 (?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:은|는|이|가|을|를) "),
-        topic=re.compile(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)(?:은|는|이|가) "),
+        topic=re.compile(rf"(?P<s>(?:[^ ]+ ){{0,3}}?(?!(?:{data['no_particle']}) )[^ ]+?)(?:은|는|이|가) "),
+        naming=re.compile(rf"(?:.* )?(?:{data['naming']})"), closer=re.compile(rf"[\s,]+(?:{data['closers']})$"),
+        profession=re.compile(rf"(?:[^ ]+ )?[^ ]*(?:{data['professions']})"),
         opener=re.compile(rf"(?:(?:{opener})[,.!:~]*\s+)+"),
         unsure=re.compile(data["unsure"]), reported=re.compile(data["reported"]), question=re.compile(data["questions"]),
         ended=re.compile(data["ended"]), past=re.compile(data["past"]))
@@ -58,12 +63,17 @@ def clauses(sentence: str,  # one sentence
     p = particles()
     if any(pattern.search(bare) for pattern in (_QUOTED, p.question, p.unsure, p.reported)):
         return
-    yield from filter(None, (part.strip(" .,!") for part in _PARTS.split(bare)))
+    yield from filter(None, (part.strip(" .,!") for part in _PARTS.split(p.closer.sub("", bare))))
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
-_WHAT_I = re.compile(r"(?:내가|제가) (?P<r>(?:제일 |가장 |요즘 )?[^ ]+는 [^ ]+?)(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은
+_WHAT_I = re.compile(r"(?:(?:내가|제가) |(?=(?:제일 |가장 )?좋아하는 ))"
+                     r"(?P<r>(?:제일 |가장 |요즘 )?[^ ]+는 [^ ]+?)(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은
 _OWN_PEOPLE = re.compile(r"(?:.* )?(?:엄마|어머니|아빠|아버지|누나|언니|형|오빠|동생|여동생|남동생|남편|아내|와이프|부모님|"
     r"할머니|할아버지|아들|딸|친구|여자친구|남자친구|룸메이트|상사|팀장|팀장님|사장님|강아지|고양이|개|회의|팀|회사|부서)$")
+
+
+_ROLE = re.compile(r"(?:.* )?(?:팀장|팀장님|상사|사장|사장님|부장|부장님|담임|담임 선생님|반장|회장|과외 선생님|"
+    r"지도교수|지도교수님|룸메이트|남편|아내|와이프|여자친구|남자친구|매니저|주치의|담당자)")
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,16 @@ _OBJECT_CHANGED = re.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|�
     r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정)")
 _PREFERS = re.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
 _STOPPED = re.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두|관뒀|팔았|처분|버렸|해지|탈퇴)")
+_TRADED = re.compile(r"(?P<a>[^ ]+?)(?:을|를|은|는)? (?:팔고|버리고|처분하고|끊고|접고|해지하고|관두고|그만두고|때려치우고|대신|말고) "
+    r"(?P<b>.+?)(?:을|를|으로|로|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
+_MOMENT = re.compile(r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|\d+월 ?\d+일|\d+일|내일|모레|"
+    r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시(?: ?\d{1,2}분| ?반)?")
+_SURNAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도"
+_PERSON = re.compile(rf"[{_SURNAMES}][가-힣]{{2}}(?: ?(?:씨|님|선생님|쌤|대리|과장|차장|부장)(?:님)?)?")
+_COUNT = re.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
+    r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
+    r"(?P<n>\d+|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(?:마리|명)(?:가|이|를|을)? ?"
+    r"(?:있|야|이야|예요|이에요|입니다|키우|키워|키운|됐|되었)")
 _NOT_THAT = re.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
 
 
@@ -143,8 +163,45 @@ def copula_value(predicate: str,  # `파란색이야`
     return value
 
 # %% ../../nbs/85_companion/03_korean.ipynb #28d7f056
+def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement | None:
+    "A statement that something has another value or moment now, named by the topic, by the object, or without a particle."
+    if t.subject == speaker and not t.relation and (m := _OBJECT_CHANGED.match(t.predicate)) and _MOMENT.fullmatch(m["v"]):
+        return Statement(m["r"], "time", m["v"], True, instead_of=(*instead, *([m["a"]] if m["a"] else [])))
+    m = _CHANGED.match(t.predicate)
+    if m is None or t.relation or m["a"]:
+        return None
+    named, _, value = m["v"].rpartition(" ") if t.subject == speaker else (t.subject, "", m["v"])
+    if not named or re.search(r"(?:을|를|에서|에|은|는)(?: |$)", named):
+        return None
+    if _MOMENT.fullmatch(value):
+        return Statement(named, "time", value, True, instead_of=instead)
+    if t.subject != speaker or particles().naming.fullmatch(named):
+        own = named.removeprefix(f"{speaker}'s ")
+        return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead) if _one_at_a_time(own, value) else None
+    return None
+
+
+def _one_at_a_time(noun: str, value: str) -> bool:
+    "Whether a noun has one value at a time: a name, number or code, or a role that a person of this name holds."
+    return bool(particles().naming.fullmatch(noun)) or bool(_PERSON.fullmatch(value) and _ROLE.fullmatch(noun))
+
+
+def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Statement | None:
+    "What a copula says of a topic: a moment, a name or code, who holds a role, a profession."
+    if t.subject == speaker:
+        return Statement(speaker, "occupation", value, True, instead_of=instead) if particles().profession.fullmatch(value) else None
+    if _MOMENT.fullmatch(value):
+        return Statement(t.subject, "time", value, True, instead_of=instead)
+    own = t.subject.removeprefix(f"{speaker}'s ")
+    if _one_at_a_time(own, value):
+        return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead)
+    return Statement(t.subject, "is", value, False, instead_of=instead)
+
+
 def _changed(t: Topic, instead: tuple[str, ...]) -> Statement | None:
     "A statement that a value was changed, given up or is preferred."
+    if not t.relation and (m := _TRADED.match(t.predicate)):
+        return Statement(t.subject, "", m["b"], True, instead_of=(*instead, m["a"]))
     if m := (_CHANGED.match(t.predicate) if t.relation else _OBJECT_CHANGED.match(t.predicate)):
         relation = t.relation or re.sub(r"^(?:내|제|나의|저의|우리) ", "", m["r"])
         return Statement(t.subject, relation_of(relation)[0], m["v"], True, instead_of=(*instead, *([m["a"]] if m["a"] else [])))
@@ -169,6 +226,9 @@ def korean_statements(sentence: str,          # one sentence
     p = particles()
     for clause in clauses(sentence):
         t = split_topic(clause, speaker)
+        if m := _COUNT.match(p.opener.sub("", clause, count=1) if p.opener.match(clause) else clause):
+            out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
+            continue
         ended, instead = bool(p.ended.search(clause) or _PAST_STATE.search(clause)), tuple[str, ...]()
         if m := _NOT_THAT.search(t.predicate):
             instead, t = (m["x"],), Topic(t.subject, t.relation, (t.predicate[:m.start()] + t.predicate[m.end():]).strip())
@@ -176,7 +236,7 @@ def korean_statements(sentence: str,          # one sentence
             relation, single = relation_of(t.relation)
             out.append(Statement(t.subject, relation, value, single, ended=bool(p.past.search(clause)), instead_of=instead))
             continue
-        if found := _changed(t, instead):
+        if found := _rescheduled(t, speaker, instead) or _changed(t, instead):
             out.append(found)
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
@@ -189,6 +249,6 @@ def korean_statements(sentence: str,          # one sentence
         else:
             if m := _STOPPED.match(t.predicate):
                 out.append(Statement(t.subject, "", m["v"], ended=True))
-            elif (value := copula_value(t.predicate)) and t.subject != speaker:
-                out.append(Statement(t.subject, "is", value, False, instead_of=instead))
+            elif (value := copula_value(t.predicate)) and (found := _named(t, speaker, value, instead)):
+                out.append(found)
     return out

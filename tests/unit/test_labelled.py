@@ -49,9 +49,24 @@ def test_a_state_told_in_the_past_ends_nothing_of_the_present(now: str, then: st
 
 @pytest.mark.parametrize(("old", "new"), [
     ("I live in Seoul.", "I moved to Busan."), ("I work at Naver.", "I joined Kakao."), ("나는 서울에 살아.", "나는 부산으로 이사했어."),
-    ("My boss is Ms Yun.", "My boss is now Mr Han.")])
+    ("My boss is Ms Yun.", "My boss is now Mr Han."), ("I'm a nurse.", "I'm a midwife now."), ("I'm single.", "I'm married now."),
+    ("I have two cats.", "I have three cats now."), ("나는 간호사야.", "나 이제 간호사 아니고 약사야."), ("나는 솔로야.", "나 결혼했어."),
+    ("고양이가 두 마리야.", "이제 고양이가 세 마리야."), ("우리 팀장은 김민수야.", "팀장이 박지훈으로 바뀌었어."),
+    ("회의는 3시야.", "회의 4시로 바뀌었어."), ("치과 예약은 목요일이야.", "치과 예약을 금요일로 옮겼어."),
+    ("내 차는 소나타야.", "소나타 팔고 테슬라 샀어."), ("내 생일은 5월 3일이야.", "내 생일은 5월 5일이야, 잘못 말했어."),
+    ("내가 제일 좋아하는 색은 파란색이야.", "이제 제일 좋아하는 색은 초록색이야.")])
 def test_a_change_told_in_the_past_ends_what_it_changed(old: str, new: str) -> None:
     assert ended(old, new)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("The meeting is at 3 pm.", "The meeting is on Monday."), ("I work for Siemens.", "I started at the gym on Monday."),
+    ("I have two cats.", "My sister has three cats."), ("I'm a nurse.", "I'm a mother now."), ("I'm single.", "Tom is married now."),
+    ("회의는 3시야.", "회의는 월요일이야."), ("우리 팀장은 김민수야.", "우리 팀장은 천재야."), ("나는 의사야.", "내 동생은 약사야."),
+    ("나는 솔로야.", "언니가 결혼했어."), ("치과는 목요일이야.", "회의를 금요일로 옮겼어."),
+    ("고양이가 두 마리 있어.", "강아지가 세 마리야.")])
+def test_a_day_is_no_hour_and_a_trait_no_name(old: str, new: str) -> None:
+    assert not ended(old, new)
 
 
 def test_a_memory_that_says_more_than_what_has_ended_is_kept() -> None:
