@@ -13,7 +13,6 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -80,17 +79,8 @@ def main() -> int:  # the exit code: 0 when nothing is missing
     "Check every public name of the package and of the tools."
     sys.path[:0] = [str(ROOT)]
     docments.install()
+    docments.stand_in_frameworks()
     tools = sorted((ROOT / "tools").glob("*.py"))
-    if find_spec("langgraph") is None:  # an adapter inherits from it; where it is not installed, names do
-        stand_in = ModuleType("langgraph.store.base")
-        stand_in.__dict__.update(dict.fromkeys(
-            ("BaseStore", "GetOp", "Item", "ListNamespacesOp", "MatchCondition", "Op", "PutOp", "Result", "SearchItem", "SearchOp",
-             "TTLConfig", "get_text_at_path", "tokenize_path", "validate_op_namespace"), object))
-        sys.modules |= dict.fromkeys(("langgraph", "langgraph.store", "langgraph.store.base"), stand_in)
-    if find_spec("anthropic") is None:
-        stand_in = ModuleType("anthropic.lib.tools")
-        stand_in.__dict__.update(BetaAbstractMemoryTool=object, ToolError=Exception)
-        sys.modules |= dict.fromkeys(("anthropic", "anthropic.lib", "anthropic.lib.tools"), stand_in)
     modules = api.package_modules("rlm") + api.file_modules(tools, ROOT)
     symbols = [symbol for module in modules for symbol in documented(module)]
     said = said_by_protocols([s for s in symbols if inspect.isclass(s)])

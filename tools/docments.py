@@ -4,8 +4,11 @@ import ast
 import dataclasses
 import inspect
 import io
+import sys
 import textwrap
 import tokenize
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import fastcore.docments as fastcore
@@ -44,3 +47,17 @@ def docments(symbol: Any,           # a function, method or class
 def install() -> None:
     "Let smalldocs read parameters with `docments`."
     api.docments = docments
+
+
+def stand_in_frameworks() -> None:
+    "Let modules be imported that inherit from a framework which is not installed: only names are looked at."
+    if find_spec("langgraph") is None:
+        stand_in = ModuleType("langgraph.store.base")
+        stand_in.__dict__.update(dict.fromkeys(
+            ("BaseStore", "GetOp", "Item", "ListNamespacesOp", "MatchCondition", "Op", "PutOp", "Result", "SearchItem", "SearchOp",
+             "TTLConfig", "get_text_at_path", "tokenize_path", "validate_op_namespace"), object))
+        sys.modules |= dict.fromkeys(("langgraph", "langgraph.store", "langgraph.store.base"), stand_in)
+    if find_spec("anthropic") is None:
+        stand_in = ModuleType("anthropic.lib.tools")
+        stand_in.__dict__.update(BetaAbstractMemoryTool=object, ToolError=Exception)
+        sys.modules |= dict.fromkeys(("anthropic", "anthropic.lib", "anthropic.lib.tools"), stand_in)
