@@ -15,13 +15,13 @@ from langgraph.store.base import (
     tokenize_path, validate_op_namespace,
 )
 
+from rlm.adapters.pages import every_memory
 from rlm.core.errors import NotFound
-from rlm.service.importers import digest
+from rlm.core.ids import digest
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.filters import Filters
 from rlm.store.records import MemoryRecord
 
-PAGE = 1000  # memories read at a time where all of a namespace are looked at
 MOST_FOUND = 10_000  # memories that one question is compared with, at most
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": operator.eq, "$ne": operator.ne, "$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
@@ -31,13 +31,13 @@ def item_id(namespace: Sequence[str],  # path of the item
             key: str,                  # its key there
             ) -> str:
     "Return the id of the memory that holds an item; no two items share one, whatever their labels."
-    return f"item-{digest('key', json.dumps([*namespace, key]))}"
+    return f"item-{digest('key', *namespace, key)}"
 
 
 def prefix_tag(prefix: Sequence[str],  # beginning of a path
                ) -> str:
     "Return the tag that all memories below a path have."
-    return f"below-{digest('path', json.dumps([*prefix]))}"
+    return f"below-{digest('path', *prefix)}"
 
 
 def passes(value: Mapping[str, Any],          # value of an item
@@ -81,7 +81,7 @@ class LangGraphStore(BaseStore):
     __slots__ = ("fields", "memory", "ttl_config")
 
     def __init__(self,
-                 memory: Memory,               # where items are kept; give it a namespace of its own
+                 memory: Memory,               # the items' namespace, which holds nothing else
                  fields: Sequence[str] = ("$",),  # paths whose texts are found by a search; $ is the whole value
                  ttl: TTLConfig | None = None,  # how long items live, as LangGraph words it; what is over is never returned
                  ) -> None:
@@ -161,13 +161,8 @@ class LangGraphStore(BaseStore):
         return "\n".join(text for text in found if text.strip()) or op.key
 
     def _all(self, prefix: Sequence[str]) -> Iterator[MemoryRecord]:
-        "Yield all items below a path, those stored last first."
-        cursor = None
-        while True:
-            page = self.memory.list(PAGE, cursor=cursor, tags=[prefix_tag(prefix)], status="any")
-            yield from page
-            if (cursor := page.next_cursor) is None:
-                return
+        "All items below a path, those stored last first."
+        return every_memory(self.memory, tags=[prefix_tag(prefix)])
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         found: list[tuple[MemoryRecord, float | None]]

@@ -7,13 +7,13 @@ a directory is there as long as a file lies below it. Credentials are taken out 
 import threading
 from collections.abc import Callable, Sequence
 
+from rlm.adapters.pages import every_memory
 from rlm.core.errors import InvalidInput, VersionConflict
 from rlm.service.memory import Memory
 from rlm.store.records import MemoryRecord, read_label
 
 ROOT = "/memories"
 TAG = "memory-file"  # what all memories that hold a file are tagged with
-PAGE = 1000  # memories read at a time
 DEPTH = 2  # levels of a directory that are shown
 MOST_LINES = 999_999  # of a file that is shown; the width of line numbers comes from it
 CONTEXT = 2  # lines shown before and after a replacement
@@ -185,12 +185,8 @@ class MemoryFiles:
 
     def _all(self, path: str | None = None) -> list[MemoryRecord]:
         "All files, or those of one path: more than one only for a moment, when two processes made it at once."
-        found, cursor = list[MemoryRecord](), None
-        while True:
-            page = self.memory.list(PAGE, cursor=cursor, tags=[TAG], status="any", category=path)
-            found += page
-            if (cursor := page.next_cursor) is None:
-                return sorted(found, key=lambda r: (r.category or "", r.seq))
+        found = every_memory(self.memory, tags=[TAG], category=path)
+        return sorted(found, key=lambda r: (r.category or "", r.seq))
 
     def _find(self, path: str) -> MemoryRecord | None:
         return next(iter(self._all(path)), None)

@@ -9,13 +9,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rlm.core.ids import new_id
-from rlm.service.importers import digest
+from rlm.adapters.pages import every_memory
+from rlm.core.ids import digest, new_id
 from rlm.service.input_parsing import content_text
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.records import MemoryRecord
 
-PAGE = 1000  # memories read at a time
 _SAID = ("user", "assistant")  # whose words are recalled
 
 
@@ -26,18 +25,6 @@ def words_of(item: Mapping[str, Any],  # an item, or the message within one
     if isinstance(content, Sequence) and not isinstance(content, str):
         content = content_text([p for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str)])
     return content.strip() if isinstance(content, str) else ""
-
-
-def session_records(memory: Memory,   # where a session is kept
-                    session: str,     # its id
-                    ) -> Iterator[MemoryRecord]:  # those stored last first
-    "Yield all memories of a session, recalled or not."
-    cursor = None
-    while True:
-        page = memory.list(PAGE, cursor=cursor, session=session, status="any")
-        yield from page
-        if (cursor := page.next_cursor) is None:
-            return
 
 
 def turn_fields(item: Mapping[str, Any],  # an item of a conversation
@@ -58,7 +45,7 @@ class AgentSession:
 
     def __init__(self,
                  session_id: str,  # id of the conversation
-                 memory: Memory,   # where it is kept
+                 memory: Memory,   # namespace of the conversation
                  ) -> None:
         self.session_id, self.memory = session_id, memory
         self.session_settings: Any = None  # the SDK's own; not used here
@@ -93,20 +80,20 @@ class AgentSession:
 
     def _items(self, limit: int | None) -> list[Any]:
         found = list[Any]()
-        for record in session_records(self.memory, self.session_id):
+        for record in every_memory(self.memory, session=self.session_id):
             if limit is not None and len(found) >= limit:
                 break
             found.append(record.extra["item"])
         return found[::-1]
 
     def _pop(self) -> Any | None:
-        for record in session_records(self.memory, self.session_id):
+        for record in every_memory(self.memory, session=self.session_id):
             self.memory.delete(record.id)
             return record.extra["item"]
         return None
 
     def _clear(self) -> None:
-        if ids := [r.id for r in session_records(self.memory, self.session_id)]:
+        if ids := [r.id for r in every_memory(self.memory, session=self.session_id)]:
             self.memory.delete(ids)
 
 
@@ -114,7 +101,7 @@ class TranscriptStore:
     "A `SessionStore` of the Claude Agent SDK: a copy of its transcripts, for `ClaudeAgentOptions(session_store=TranscriptStore(memory))`."
 
     def __init__(self,
-                 memory: Memory,  # where transcripts are kept; give it a namespace of its own
+                 memory: Memory,  # the transcripts' namespace, which holds nothing else
                  ) -> None:
         self.memory = memory
 
@@ -129,7 +116,7 @@ class TranscriptStore:
                    key: Any,  # project_key, session_id, and subpath for a subagent
                    ) -> list[Any] | None:  # oldest first; None: there is no such transcript
         "Return the lines of a transcript."
-        found = await run_in_thread(lambda: [r.extra["item"] for r in session_records(self.memory, _session(key))])
+        found = await run_in_thread(lambda: [r.extra["item"] for r in every_memory(self.memory, session=_session(key))])
         return found[::-1] or None
 
     async def list_sessions(self,
@@ -162,27 +149,19 @@ class TranscriptStore:
             source |= {"subpath": key["subpath"]} if key.get("subpath") else {}
             self.memory.add_conversation(new, session, provenance=source, tags=[_project_tag(key["project_key"]), _session_tag(key)])
 
-    def _tagged(self, tag: str) -> Iterator[MemoryRecord]:
-        cursor = None
-        while True:
-            page = self.memory.list(PAGE, cursor=cursor, tags=[tag], status="any")
-            yield from page
-            if (cursor := page.next_cursor) is None:
-                return
-
     def _of_session(self, key: Any) -> Iterator[MemoryRecord]:
-        return self._tagged(_session_tag(key))
+        return every_memory(self.memory, tags=[_session_tag(key)])
 
     def _sessions(self, project_key: str) -> list[Any]:
         latest = dict[str, int]()
-        for r in self._tagged(_project_tag(project_key)):
+        for r in every_memory(self.memory, tags=[_project_tag(project_key)]):
             if not r.provenance.get("subpath"):
                 name, at = r.provenance["session_id"], int(1000 * r.created_at.timestamp())
                 latest[name] = max(at, latest.get(name, 0))
         return [{"session_id": name, "mtime": at} for name, at in latest.items()]
 
     def _delete(self, key: Any) -> None:
-        found = session_records(self.memory, _session(key)) if key.get("subpath") else self._of_session(key)
+        found = every_memory(self.memory, session=_session(key)) if key.get("subpath") else self._of_session(key)
         if ids := [r.id for r in found]:
             self.memory.delete(ids)
 

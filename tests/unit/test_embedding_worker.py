@@ -133,14 +133,22 @@ def test_one_text_that_the_model_cannot_read_keeps_no_other_from_its_vector(tmp_
         assert memory.embeddings.worker.wait(20) and not missing(memory) and not memory.embeddings.worker.refused
 
 
-def test_an_outage_is_told_and_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_texts_that_the_model_cannot_read_do_not_pass_for_an_outage(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder=Choosy(), embedding="later") as memory:
+        memory.write_many([*(f"an unreadable line {n}" for n in range(9)), *LINES])
+        assert memory.embeddings.worker.wait(20) and not memory.embeddings.worker.error
+        assert len(missing(memory)) == 9 == len(memory.embeddings.worker.refused)
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_an_outage_is_told_and_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr("rlm.search.embedding.worker.FIRST_PAUSE_S", .01)
     model = Choosy()
     model.out_of_reach = True
     with Memory(tmp_path / "m.db", embedder=model, embedding="later") as memory:
-        memory.write_many(LINES)
+        memory.write_many([f"line {n}" for n in range(count)])
         worker = memory.embeddings.worker
-        assert not worker.wait(20) and "does not answer" in worker.error and worker.waiting == len(LINES)
+        assert not worker.wait(20) and "does not answer" in worker.error and worker.waiting == count and not worker.refused
         model.out_of_reach = False
         for _ in range(200):
             if worker.wait(20):

@@ -26,20 +26,20 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0  # between two attempts while nothin
 
 def embed_each(embed: Callable[[list[int]], int],  # embeds memories, given by number, and returns how many
                seqs: list[int],                    # memories to embed
+               probe: Callable[[], object],        # asks the model for something harmless; raises `EmbeddingError` during an outage
                ) -> tuple[int, dict[int, EmbeddingError]]:  # how many were embedded; and what was refused, by number
-    "Embed memories together, or one by one where that fails. Raises `EmbeddingError` when not even one of several can be embedded."
+    "Embed memories together, or one by one where that fails. Raises `EmbeddingError` when the model is out of reach."
     try:
         return embed(seqs), {}
-    except EmbeddingError as e:
-        if len(seqs) == 1:
-            return 0, {seqs[0]: e}
-        done, refused = 0, dict[int, EmbeddingError]()
-        for seq in seqs:
-            found, failed = embed_each(embed, [seq])
-            done, refused = done + found, refused | failed
-            if len(refused) == len(seqs) or (len(refused) >= 3 and not done):  # an outage, most likely
-                raise
-        return done, refused
+    except EmbeddingError:
+        probe()
+    done, refused = 0, dict[int, EmbeddingError]()
+    for seq in seqs:
+        try:
+            done += embed([seq])
+        except EmbeddingError as e:
+            refused[seq] = e
+    return done, refused
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #d29f3186
 class EmbeddingWorker:
@@ -158,7 +158,8 @@ class EmbeddingWorker:
             self._new -= self._taken  # one that is changed from now on comes again
         if todo := [s for s in seqs if s not in self.refused]:
             self._take_model(info)
-            done, refused = embed_each(lambda some: embed_batch(self.storage, model, info, some, self.clock), todo)
+            done, refused = embed_each(lambda some: embed_batch(self.storage, model, info, some, self.clock), todo,
+                                       lambda: model.embed(["ready"], "passage"))
             self.embedded += done
             for seq, error in refused.items():
                 self.refused[seq] = error.message
