@@ -200,7 +200,7 @@ class NamespaceIndex:
                 write_index(self.storage.derived_files, index_path(folder, "words", self.namespace), self._stamp(known), event, arrays)
             if self.semantic.unsaved >= SAVE_AFTER:
                 self.semantic.save()
-        return_freed_memory()  # of what was read and copied: 71 of 177 MB after the first build of 100,000 short memories
+        return_freed_memory()  # what was read and copied for a build is a multiple of the index
 
     def _copy_arrays(self) -> Arrays:
         "Return the arrays of the index as they are now; those of segments never change, and are not copied."
