@@ -57,6 +57,12 @@ class MemoryOut(BaseModel):
     extra: dict[str, Any] = optional("What else the caller keeps with it", {"page": 3})
 
 
+class DuplicateOut(MemoryOut):
+    "A memory that was known already, word for word."
+
+    duplicate: Literal[True] = about("Nothing was stored", True)
+
+
 class MemoriesOut(BaseModel):
     "A page of memories, and where the next one begins."
 

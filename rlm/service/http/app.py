@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from rlm.core.errors import RlmError
 
+from .agent_routes import agent_routes
 from .companion_routes import prompt_routes, review_routes, scope_routes
 from .docs_page import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
@@ -65,6 +66,7 @@ TAGS = {"memories": "What is remembered: one memory, or all of them a page at a 
         "looking around": "What lies around a memory, and when things were said.",
         "anchors": "Three places of attention, near which a search or a write can take place.",
         "rules": "What to do when: rules that are added, applied to a situation, and judged by how they did.",
+        "agent": "Questions about an ontology, answered by a run of the agent.",
         "upkeep": "Whether the server lives, and its figures."}
 DESCRIPTION = ("Requests and answers are JSON. A token opens one namespace or more (`Authorization: Bearer …`, `Rlm-Namespace` for another "
                "than its first). Errors are `application/problem+json`. An unknown field or parameter is an error. HEAD is answered "
@@ -118,8 +120,8 @@ def application(service: Service,  # memories, metrics and spans
                   generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
     for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes,
-                   review_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, upkeep_routes,
-                   page_routes):
+                   review_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, agent_routes,
+                   upkeep_routes, page_routes):
         app.include_router(routes(service))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())

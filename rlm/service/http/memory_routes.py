@@ -17,10 +17,11 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from rlm.core.errors import InvalidInput, NotFound
+from rlm.service.duplicates import same_again
 from rlm.service.results import memory_dict
 from rlm.store.records import Edge, MemoryRecord, read_label
 
-from .answers import (AuditOut, ConversationOut, ConversationPageOut, DeletedOut, EdgeOut, EdgesOut, ExplanationOut,
+from .answers import (AuditOut, ConversationOut, ConversationPageOut, DeletedOut, DuplicateOut, EdgeOut, EdgesOut, ExplanationOut,
                       HistoryOut, MemoriesOut, MemoryOut, UnlinkedOut, UseOut)
 from .auth import AdminCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem
@@ -35,6 +36,8 @@ Cursor = Annotated[str | None, Query(max_length=64, examples=["mD3qgNSzvJ8xYc0kT
                                      description="`next_cursor` of the page before; without it, the first page")]
 Count = Annotated[int, Query(ge=1, le=1000, examples=[20], description="How many at most")]
 Labels = Annotated[list[Name], Query(max_length=100)]
+KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "It says what a memory says already: that one, used once more",
+                                                "model": DuplicateOut}}
 BULK = {"requestBody": {"required": True, "content": {"application/x-ndjson": {
     "schema": {"type": "string", "description": "A memory a line, as `POST /v1/memories` takes it, without slot and policy"},
     "example": '{"text": "I am allergic to peanuts."}\n{"text": "다음 주 화요일에 치과 예약이 있어", "tags": ["health"]}\n'}}}}
@@ -121,11 +124,13 @@ class NdjsonResponse(Response):
 def store_one(service: Service,  # memories, metrics and spans
               body: WriteBody,   # memory to be stored
               caller: Token,     # token of the request
-              ) -> MemoryRecord:
-    "Store a memory, and return it. Raises `InvalidInput`, `StoreError`."
-    policy = None if body.policy is None else body.policy.model_dump(exclude_none=True)
+              ) -> Response:
+    "Store a memory: 201; one that says the same already is returned with `duplicate: true`: 200. Raises `InvalidInput`, `StoreError`."
+    policy, fields = None if body.policy is None else body.policy.model_dump(exclude_none=True), body.fields()
     with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.write", slot=body.slot or ""):
-        return memory.write(body.text, slot=body.slot, policy=policy, **body.fields(), provenance=provenance(caller))
+        if body.slot is None and (known := same_again(memory, body.text, fields)) is not None:
+            return json_response(memory_dict(known) | {"duplicate": True}, 200, entity_tag(known))
+        return memory_response(memory.write(body.text, slot=body.slot, policy=policy, **fields, provenance=provenance(caller)), 201)
 
 
 def store_many(service: Service,         # memories, metrics and spans
@@ -150,15 +155,17 @@ def collection_routes(service: Service,  # memories, metrics and spans
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory.list(k, cursor=cursor, **filters).as_dict())
 
-    @routes.post("/memories", status_code=201, responses=problem_responses(409, 507), response_model=MemoryOut)
+    @routes.post("/memories", status_code=201, responses=problem_responses(409, 507) | KNOWN, response_model=MemoryOut)
     def create_memory(body: WriteBody, caller: WriteCaller) -> Response:
-        "Store a memory. It is stored when it is answered; `Location` is its address, `ETag` its version."
-        return memory_response(store_one(service, body, caller), 201)
+        """Store a memory. It is stored when it is answered; `Location` is its address, `ETag` its version. Words that are known
+        already, of the same speaker and without an id, time or conversation of their own, are not stored again: 200, and `duplicate`."""
+        return store_one(service, body, caller)
 
-    @routes.post("/write", status_code=201, responses=problem_responses(409, 507), response_model=MemoryOut, deprecated=True)
+    @routes.post("/write", status_code=201, responses=problem_responses(409, 507) | KNOWN, response_model=MemoryOut,
+                 deprecated=True)
     def write(body: WriteBody, caller: WriteCaller) -> Response:
         "Another name of `POST /v1/memories`."
-        return memory_response(store_one(service, body, caller), 201)
+        return store_one(service, body, caller)
 
     @routes.post("/memories:bulk", status_code=201, responses=problem_responses(409, 507), openapi_extra=BULK,
                  response_class=NdjsonResponse)

@@ -15,6 +15,7 @@ from mcp.server.mcpserver import Context
 from rlm.core.errors import NotFound, suggest
 from rlm.store.records import MemoryRecord
 
+from ..duplicates import known_already
 from ..memory import Memory
 from .schemas import (MAX_LINKS, AskAnswer, Category, ChangeAnswer, Count, DeleteAnswer, Depth, Facts, HistoryAnswer, MemoryId, Moment,
                       NewTags, NewText, Ontology, Pin, Query, Question, Related, RelatedAnswer, RulesAnswer, RuleTags, SaveAnswer,
@@ -40,16 +41,6 @@ def superseded_by(memory: Memory,   # open namespace
     events = memory.backend.events(memory.ctx.namespace, after=after)
     ended = [e.subject for e in events if e.detail.get("reason") == "superseded" and e.detail.get("by") == id]
     return memory.backend.get([i for i in ended if i is not None], memory.ctx.namespace) if ended else []
-
-
-def known_already(memory: Memory,       # open namespace
-                  text: str,            # words to remember
-                  speaker: str | None,  # who said them
-                  ) -> MemoryRecord | None:
-    "Return a current memory with these very words of this speaker, white space and capitals aside; None: there is none."
-    words = " ".join(text.split()).casefold()
-    found = (hit.memory for hit in memory.search(text[:10_000], 3, kind="block"))
-    return next((r for r in found if r.speaker == speaker and " ".join(r.text.split()).casefold() == words), None)
 
 
 def given_fields(**fields: Any,  # fields of a memory, as a tool was given them
