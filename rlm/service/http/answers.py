@@ -55,12 +55,7 @@ class MemoryOut(BaseModel):
     provenance: dict[str, Any] = optional("Where it came from: the door, the token's public name, what the guard marked",
                                        {"source": "rest", "caller": "guest"})
     extra: dict[str, Any] = optional("What else the caller keeps with it", {"page": 3})
-
-
-class DuplicateOut(MemoryOut):
-    "A memory that was known already, word for word."
-
-    duplicate: Literal[True] = about("Nothing was stored", True)
+    duplicate: bool = optional("Of the answer to a write: true, these words were known already, and nothing was stored", True)
 
 
 class MemoriesOut(BaseModel):

@@ -21,8 +21,8 @@ from rlm.service.duplicates import same_again
 from rlm.service.results import memory_dict
 from rlm.store.records import Edge, MemoryRecord, read_label
 
-from .answers import (AuditOut, ConversationOut, ConversationPageOut, DeletedOut, DuplicateOut, EdgeOut, EdgesOut, ExplanationOut,
-                      HistoryOut, MemoriesOut, MemoryOut, UnlinkedOut, UseOut)
+from .answers import (AuditOut, ConversationOut, ConversationPageOut, DeletedOut, EdgeOut, EdgesOut, ExplanationOut, HistoryOut,
+                      MemoriesOut, MemoryOut, UnlinkedOut, UseOut)
 from .auth import AdminCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem
 from .routes import Name, QuotedId, Service, json_response, known_params_only
@@ -37,7 +37,7 @@ Cursor = Annotated[str | None, Query(max_length=64, examples=["mD3qgNSzvJ8xYc0kT
 Count = Annotated[int, Query(ge=1, le=1000, examples=[20], description="How many at most")]
 Labels = Annotated[list[Name], Query(max_length=100)]
 KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "It says what a memory says already: that one, used once more",
-                                                "model": DuplicateOut}}
+                                                "model": MemoryOut}}
 BULK = {"requestBody": {"required": True, "content": {"application/x-ndjson": {
     "schema": {"type": "string", "description": "A memory a line, as `POST /v1/memories` takes it, without slot and policy"},
     "example": '{"text": "I am allergic to peanuts."}\n{"text": "다음 주 화요일에 치과 예약이 있어", "tags": ["health"]}\n'}}}}
