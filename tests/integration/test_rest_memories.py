@@ -138,7 +138,7 @@ def test_a_list_is_given_in_pages_that_hold_while_others_write(client: httpx.Cli
     while True:
         page = client.get("/v1/memories", params={"k": 3} | ({"cursor": cursor} if cursor else {})).json()
         seen += [m["text"] for m in page["items"]]
-        create(client, "written meanwhile")
+        create(client, f"written meanwhile, with {len(seen)} seen")
         if (cursor := page["next_cursor"]) is None:
             break
         assert cursor.isascii() and not cursor.isdigit()
@@ -254,7 +254,8 @@ def test_a_request_that_is_sent_twice_under_its_key_is_done_once(client: httpx.C
     assert len(client.get("/v1/memories").json()["items"]) == 1
     other = client.post("/v1/memories", json={"text": "paid it again"}, headers=key)
     assert problem(other)["status"] == 422 and "another request" in other.json()["detail"]
-    assert client.post("/v1/memories", json=body, headers={"Idempotency-Key": "k-2"}).status_code == 201
+    known = client.post("/v1/memories", json=body, headers={"Idempotency-Key": "k-2"})
+    assert known.status_code == 200 and known.json()["duplicate"] and known.json()["id"] == first.json()["id"]
     refused, once_more = (client.post("/v1/memories", json={"text": ""}, headers={"Idempotency-Key": "k-3"}) for _ in range(2))
     assert refused.status_code == 422 and once_more.content == refused.content
     assert client.get("/v1/memories", headers=key).status_code == 200
@@ -269,7 +270,7 @@ def test_a_key_is_one_tenants_own(path: Path, tmp_path: Path) -> None:
         answers = list[httpx.Response]()
         for secret in secrets:
             with running.client(secret, **{"Idempotency-Key": "same"}) as client:
-                answers.append(client.post("/v1/memories", json={"text": "mine"}))
+                answers.append(client.post("/v1/memories", json={"text": f"note {len(answers)}"}))
     assert [a.status_code for a in answers] == [201] * 3 and len({a.json()["id"] for a in answers}) == 3
     assert [a.json()["namespace"] for a in answers] == ["one", "two", "one"]
 
