@@ -169,7 +169,7 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     "Return the block. It never costs more than its budget, and never holds half a fact. Raises `InvalidInput` for a budget below 1."
     if budget < 1:
         raise InvalidInput(f"The budget is {budget} tokens.", "Give at least 1; a few memories need some 100.")
-    asked, always = tokens(question), {r.id for r in pinned}
+    asked, always, found = tokens(question), {r.id for r in pinned}, _told_once(found, question)
     order = by_marginal_relevance([s for _, s in found], [frozenset(tokens(r.text)) for r, _ in found])
     answers = [found[i][0] for i in order if found[i][0].id not in always]
     first, last = f'<{FENCE} note="{NOTE}">\n', f"</{FENCE}>"
@@ -185,6 +185,16 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
         lines.pop()  # a tokenizer may count the whole higher than its parts
         left_out.append(used.pop()[0])
     return ContextBlock("", 0, budget, (), tuple(left_out))
+
+
+def _told_once(found: Sequence[tuple[MemoryRecord, float]], question: str) -> list[tuple[MemoryRecord, float]]:
+    "Memories without those that say in the same words what one before says, or what is asked."
+    told, kept = {" ".join(question.split()).casefold()}, list[tuple[MemoryRecord, float]]()
+    for record, relevance in found:
+        if (words := " ".join(record.text.split()).casefold()) not in told:
+            told.add(words)
+            kept.append((record, relevance))
+    return kept
 
 
 def _omission(number: int) -> str:

@@ -200,13 +200,16 @@ class Companion:
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                 door: str = "python",                   # interface, for the log of recalls: python, cli, rest or mcp
                 actor: str = "",                        # who asks, as the interface knows them, for the log of recalls
+                apart_from: str | None = None,          # a session whose turns stand in the prompt already, and are left out
+                least: float = 0.0,                     # relevance that a memory must have, from 0 to 1, where it is known
                 ) -> ContextBlock:
         """Return a block for a prompt: pinned memories first, then what answers the question, dated and attributed, each line with the id
         of its memory. It never costs more than its budget. What has ended or was rejected is not in it. Raises `InvalidInput`."""
         budget, most = read_count(tokens, "tokens", 1), read_k(k)
         found = self.searcher.search(self.searcher.parse(query, {"kind": "block"}), most)
         pinned = [r for r in self.storage.memories.pinned(self.namespace, self.ctx.clock.now()) if r.provenance.get("trust") != "low"]
-        weighed = list(zip((h.memory for h in found.hits), relevances(found), strict=True))
+        weighed = [(h.memory, w) for h, w in zip(found.hits, relevances(found), strict=True)
+                   if (apart_from is None or h.memory.session != apart_from) and (h.relevance is None or h.relevance >= least)]
         rejected = self._rejected([*pinned, *(r for r, _ in weighed)])
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
         block = compose(profile, answers, query, budget, count, self._ended([*profile, *(r for r, _ in answers)]))

@@ -328,6 +328,15 @@ class ContextOut(BaseModel):
     left_out: list[str] = about("Ids of memories that belong to it and had no room", [])
 
 
+class ObservedOut(BaseModel):
+    "What became of a prompt."
+
+    kept: bool = about("Whether there is a memory of it", True)
+    reason: str = about("Why, or why not", "a personal fact")
+    duplicate: bool = about("Whether it was known already, and nothing was stored", False)
+    id: str = optional("The memory", "3066901354f1")
+
+
 class AppliedOut(BaseModel):
     "What rules say in a situation. With `resolve`: whether they agree, what is decided, and what is to be done."
 

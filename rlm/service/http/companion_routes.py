@@ -6,14 +6,15 @@ from fastapi import APIRouter, Depends, Response
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput
+from rlm.service.capture import capture_prompt
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
 from rlm.store.sqlite.rejections import Rejection
 
-from .answers import AppliedOut, ContextOut, NamespacesOut, ProposalOut, RejectionOut, ReviewOut, StatsOut
+from .answers import AppliedOut, ContextOut, NamespacesOut, ObservedOut, ProposalOut, RejectionOut, ReviewOut, StatsOut
 from .auth import ReadCaller, WriteCaller, require_right
 from .memory_routes import provenance
 from .routes import QuotedId, Service, json_response, known_params_only
-from .schemas import ApplyBody, ContextBody, ProposeBody, RejectBody, problem_responses
+from .schemas import ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, problem_responses
 from .tokens import Token
 
 AdminCaller = Annotated[Token, Depends(require_right("admin"))]
@@ -36,9 +37,16 @@ def prompt_routes(service: Service,  # memories, metrics and spans
     def make_context(body: ContextBody, caller: ReadCaller) -> Response:
         "A block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.context"):
-            block = memory.companion.context(body.query, body.tokens, door="rest", actor=caller.id)
+            block = memory.companion.context(body.query, body.tokens, door="rest", actor=caller.id, apart_from=body.apart_from,
+                                             least=body.least)
         return json_response({"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used],
                               "left_out": list(block.left_out)})
+
+    @routes.post("/observe", tags=["memories"], responses=problem_responses(507), response_model=ObservedOut)
+    def observe_prompt(body: ObserveBody, caller: WriteCaller) -> Response:
+        "Keep what a prompt states, if the companion's policy finds it worth keeping: a fact, a wish; no question, no order, no small talk."
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.observe"):
+            return json_response(capture_prompt(memory, body.text, provenance(caller)).as_dict())
 
     @routes.post("/rules:apply", tags=["rules"], responses=problem_responses(), response_model=AppliedOut)
     def apply_rules(body: ApplyBody, caller: ReadCaller) -> Response:

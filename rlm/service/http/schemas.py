@@ -376,6 +376,14 @@ class ContextBody(RequestModel):
 
     query: Question = QUERY
     tokens: int = about("What the block may cost, all of it", 512, default=1024, ge=1, le=100_000)
+    apart_from: Label | None = about("A conversation whose turns the prompt holds already: they are left out", "2026-05-08", default=None)
+    least: float = about("Relevance that a memory must have, where it is known", 0.05, default=0.0, ge=0, le=1)
+
+
+class ObserveBody(RequestModel):
+    "A prompt that a person gave to a model."
+
+    text: Text = about("The prompt", "We use tabs, not spaces, in this repo.")
 
 
 Fact = bool | int | float | str | None

@@ -1,0 +1,100 @@
+"""A hook's memory where no server runs: read by words in this process, written in another one, for which nobody waits."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+POOL = 8  # hits that compete for room in a block: by words alone, the later ones share little with the question
+
+
+def store_path(given: argparse.Namespace,  # options of the hook
+               ) -> tuple[str, str]:
+    "Return the store's file and the namespace: of the options, else of the settings."
+    if given.db and given.namespace:
+        return os.path.expanduser(given.db), given.namespace
+    from rlm.core.settings import load_settings
+    settings = load_settings(given.config, db_path=given.db, namespace=given.namespace)
+    return os.path.expanduser(settings.db_path), settings.namespace
+
+
+def word_context(given: argparse.Namespace,  # options of the hook
+                 question: str,              # what the context is about
+                 apart_from: str | None,     # session whose turns are left out
+                 ) -> tuple[str, dict[str, Any]]:
+    "Return a block of what is pinned and what holds the words of a question, and its figures for the log. Raises `StoreError`."
+    path, namespace = store_path(given)
+    if not os.path.exists(path):
+        return "", {"memories": 0, "tokens": 0}
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads are not needed, and take time to start
+    from rlm.companion.composer import compose
+    from rlm.companion.rejection import rejectable
+    from rlm.core.clock import SystemClock
+    from rlm.core.text import tokens
+    from rlm.store.filters import Filters
+    from rlm.store.protocols import Weights
+    from rlm.store.sqlite.database import SQLiteDatabase
+    from rlm.store.sqlite.fulltext import FullTextIndex
+    from rlm.store.sqlite.memories import MemoryTable
+    from rlm.store.sqlite.rejections import RejectionTable
+    now = SystemClock().now()
+    db = SQLiteDatabase(Path(path), read_only=True)
+    try:
+        pinned = [r for r in MemoryTable(db).pinned(namespace, now) if r.provenance.get("trust") != "low"]
+        terms = tuple(dict.fromkeys(tokens(question)))
+        matches = FullTextIndex(db).match(terms, namespace, Filters.read(now, kind="block"), POOL, Weights()) if terms else []
+        rejections = RejectionTable(db)
+        if rejections.salts(namespace):
+            pinned = [r for r in pinned if not rejections.find(namespace, rejectable(r))]
+            matches = [m for m in matches if not rejections.find(namespace, rejectable(m.record))]
+    finally:
+        db.close()
+    best = max((m.score for m in matches), default=0.0)
+    found = [(m.record, m.score / best) for m in matches if m.score > 0 and (apart_from is None or m.record.session != apart_from)]
+    block = compose(pinned, found, question, given.tokens)
+    return block.text, {"memories": len(block), "tokens": block.tokens}
+
+
+def write_later(given: argparse.Namespace,  # options of the hook
+                session: str,               # conversation that the turn belongs to
+                turn: dict[str, Any],       # text and role
+                ) -> None:
+    "Have another process store a turn; what it fails at, it notes in the log of the hook."
+    words = ["--log", given.log]
+    for name in ("db", "namespace", "config"):
+        words += [f"--{name}", getattr(given, name)] if getattr(given, name) else []
+    child = subprocess.Popen([sys.executable, "-P", "-m", "rlm.service.hook_alone", *words], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    assert child.stdin is not None
+    child.stdin.write(json.dumps({"session": session, "turn": turn}).encode())
+    child.stdin.close()
+    child.returncode = 0  # it outlives this process, which does not wait for it
+
+
+def write_turn(words: Sequence[str] | None = None,  # options of the hook; None: those of the process
+               ) -> int:
+    "Store the turn that standard input tells; returns 0, whatever happens."
+    from rlm.service.hook import note, read_options, reason_of
+    if hasattr(os, "nice"):
+        os.nice(10)  # the person's next prompt comes first
+    given = read_options(words)
+    try:
+        told = json.loads(sys.stdin.buffer.read())
+        from rlm.service.memory import Memory
+        with Memory(given.db, namespace=given.namespace, config=given.config) as memory:
+            if told["turn"]["role"] == "user":
+                from rlm.service.capture import capture_prompt
+                capture_prompt(memory, told["turn"]["text"], {"source": "hook"})
+            else:
+                memory.add_conversation([told["turn"] | {"provenance": {"source": "hook"}}], session=told["session"])
+    except Exception as error:  # nobody waits for it: the log is where it is told
+        note(given.log, {"event": "write", "failed": reason_of(error)})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(write_turn())
