@@ -21,7 +21,7 @@ AWAY = "http://127.0.0.1:9"  # nothing listens there
 
 def hook(folder: Path, event: Any, *words: str) -> str:
     "Run the hook with an event, as Claude Code does, and return the block that it gives."
-    given = event if isinstance(event, bytes) else json.dumps({"session_id": "s", "cwd": "/home/mina/boat"} | event).encode()
+    given = event if isinstance(event, bytes) else json.dumps({"session_id": "s", "cwd": "/srv/boat"} | event).encode()
     done = subprocess.run([sys.executable, "-P", "-m", "rlm.service.hook", "--db", str(folder / "memory.db"), "--namespace", "default",
                            "--log", str(folder / "hook.log"), *words], input=given, capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
