@@ -140,6 +140,21 @@ class Settings:
     recall_log: int = setting(
         10_000, "How many recalls each namespace keeps, the newest: what was served to whom. 0: none is recorded.",
         lambda v: _number(v, 0, 10_000_000, True))
+    sleep: str = setting(
+        "tidy", "What a server does to memories each night: 'off'; 'tidy': merge those that say the same; 'forget': also put away what "
+        "is not used.", lambda v: _word(v, ("off", "tidy", "forget")))
+    sleep_limit: int = setting(
+        500, "Memories that one night may change; the rest is left to the next.", lambda v: _number(v, 0, 1_000_000, True))
+    forget_decay: float = setting(
+        0.05, "Share of a memory that is lost in a day without use, before its category counts.", lambda v: _number(v, 0, 10, False))
+    forget_link: float = setting(
+        0.1, "What each link to another memory adds to what is left of it.", lambda v: _number(v, 0, 10, False))
+    forget_compress: float = setting(
+        0.3, "What is left of a memory when a prompt tells only its facts or its shortest sentence.", lambda v: _number(v, 0, 10, False))
+    forget_archive: float = setting(
+        0.1, "What is left of a memory when it is archived, and not found any longer.", lambda v: _number(v, 0, 10, False))
+    forget_days: float = setting(
+        30.0, "Days after which a memory that sleep has archived is deleted for good.", _days)
     model: str = setting(
         "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
     openai_url: str = setting(

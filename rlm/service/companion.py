@@ -8,7 +8,7 @@ __all__ = ['SELF', 'POOL', 'LEARNER', 'COUNTED', 'relevances', 'fact_values', 'a
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -17,6 +17,7 @@ from ..companion.composer import ContextBlock, TokenCounter, compose, estimate_t
 from ..companion.policy import ContextualBandit, MemoryPolicy, PolicyDecision, Situation
 from ..companion.rejection import RejectedValue, rejectable
 from ..companion.rewards import Reward, explicit_reward, implicit_reward
+from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
@@ -117,7 +118,7 @@ class Observation:
 
 class Companion:
     """Memory that manages itself, and can be corrected for good. `decide` says what to do with a turn, `observe` does it, `learn` takes
-    feedback; `context` makes a block for a prompt; `reject`, `lift` and `rejections` are a person's corrections."""
+    feedback; `context` makes a block for a prompt; `reject`, `lift` and `rejections` are a person's corrections; `sleep` tidies up."""
 
     def __init__(self,
                  ctx: MemoryContext,        # the open store
@@ -192,6 +193,41 @@ class Companion:
         "Remove what the policy has learned here, so that it decides as it did at first; returns 1 if there was something, else 0."
         with self.storage.transaction():
             return self.storage.learned.remove(self.namespace, LEARNER)
+
+    def rewind_learned(self) -> bool:
+        "Go back to what the policy had learned when the last night saved it; returns whether there was something to go back to."
+        with self.storage.transaction():
+            kept = self.storage.learned.newest(self.namespace, LEARNER + CHECKPOINT)
+            if kept is not None:
+                self.storage.learned.remove(self.namespace, LEARNER)
+                self.storage.learned.put(LearnedParameters(new_id(), kept.parameters), self.namespace, LEARNER, self.ctx.clock.now(),
+                                         {"of": kept.id})
+        return kept is not None
+
+    def sleep_cycle(self) -> SleepCycle:
+        "Return the nights of this namespace, with the numbers of the settings."
+        curve, limit = forgetting_curve(self.ctx.settings), self.ctx.settings.sleep_limit
+        return SleepCycle(self.storage, self.namespace, self.ctx.clock, (LEARNER,), curve, limit)
+
+    def sleep(self,
+              dry_run: bool = False,  # True: only tell what would be done
+              forget: bool = True,    # False: merge and regenerate only
+              delete: bool = True,    # False: what is due for deletion waits for another night
+              progress: Callable[[int, int], object] | None = None,  # called after each batch with changes made and planned
+              ) -> SleepReport:
+        """Merge memories that say the same, store facts that are missing, put away what is not used, and save what the policy has learned.
+        `undo_sleep` takes it back. Raises `StoreBusy` while another process sleeps here."""
+        return self.sleep_cycle().run(dry_run, forget, delete, progress)
+
+    def undo_sleep(self,
+                   night: str,  # id of a night, as its report has it
+                   ) -> UndoReport:
+        "Take back what a night did, except what it deleted for good. Raises `NotFound`."
+        return self.sleep_cycle().undo(night)
+
+    def nights(self) -> list[dict[str, Any]]:
+        "Return the nights of this namespace, the newest first: id, beginning, end (None: it was cut short), changes by kind."
+        return self.sleep_cycle().told()
 
     def context(self,
                 query: str,                             # what the prompt is about: mostly the person's last turn

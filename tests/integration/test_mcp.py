@@ -127,7 +127,7 @@ def test_every_tool_is_described_for_a_model(memory: Memory) -> None:
             assert all(p.get("description") for p in tool.input_schema["properties"].values()), tool.name
             assert tool.output_schema and tool.annotations and tool.annotations.open_world_hint is False
         assert {t.name for t in tools if t.annotations and t.annotations.destructive_hint} == {
-            "memory_delete", "memory_reject"}
+            "memory_delete", "memory_reject", "sleep_cycle_run"}
         assert "Save (memory_save)" in (client.instructions or "")
     in_memory(memory, session)
 
@@ -258,6 +258,17 @@ def test_the_policy_decides_and_says_why(memory: Memory) -> None:
         assert (state["updates"], state["learned"], state["rejections"]) == (0, False, 0)
         memory.companion.learn(memory.companion.decide("나는 부산에 살아"), 1.0)
         assert (await call("policy_status"))["updates"] == 1
+    in_memory(memory, session)
+
+
+def test_a_model_tidies_up_after_it_has_told_what_it_would_do_and_deletes_nothing(memory: Memory) -> None:
+    async def session(call: Call, _client: Client) -> None:
+        memory.write_many([{"text": t, "provenance": {"n": t}} for t in ("I like hiking.", "i like hiking", "나는 20mg을 먹어", "나는 10mg을 먹어")])
+        planned = await call("sleep_cycle_run")
+        assert planned["dry_run"] and planned["counts"]["merge"] == 1 and not memory.companion.nights()
+        done = await call("sleep_cycle_run", dry_run=False)
+        assert [c["kind"] for c in done["changes"]] == ["merge"] and done["night"] in done["note"]
+        assert len(memory.companion.undo_sleep(done["night"]).restored) == 1
     in_memory(memory, session)
 
 

@@ -97,3 +97,17 @@ def test_rights_and_tenants_are_kept_apart(tenants: tuple[Running, dict[str, dic
         assert (mine["memories"], theirs["memories"]) == (0, 1) and not {"path", "bytes"} & (mine.keys() | theirs.keys())
         assert client.post("/v1/context", json={"query": "where do I live? Seoul"}, headers=headers["reader"]).json()["memories"] == []
         assert client.get("/v1/stats").status_code == 401
+
+
+def test_a_night_is_planned_slept_listed_and_taken_back_by_an_administrator(tmp_path: Path) -> None:
+    with serving(tmp_path / "memory.db") as running, running.client() as client:
+        for text in ("I like hiking.", "i like hiking"):
+            assert client.post("/v1/write", json={"text": text, "extra": {"n": text}}).status_code == 201
+        planned = client.post("/v1/sleep", json={"dry_run": True, "forget": False}).json()
+        assert planned["dry_run"] and planned["looked_at"] >= 1 and client.get("/v1/sleep").json() == {"nights": []}
+        slept = client.post("/v1/sleep", json={}).json()
+        [night] = client.get("/v1/sleep").json()["nights"]
+        assert night["night"] == slept["night"] and night["ended"]
+        woken = client.post("/v1/sleep/" + slept["night"] + "/undo").json()
+        assert woken["restored"] == [c["id"] for c in slept["changes"]]
+        assert client.post("/v1/sleep/never/undo").status_code == 404

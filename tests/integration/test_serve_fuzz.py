@@ -36,9 +36,10 @@ ROUTES = ["POST /v1/memories:search", "POST /v1/search", "POST /v1/recall", "POS
           "GET /v1/rules/{id}", "POST /v1/rules/{id}/used", "POST /v1/rules/{id}/{action}", "POST /v1/rules:apply",
           "POST /v1/context", "POST /v1/observe", "POST /v1/review/proposals",
           "DELETE /v1/review/proposals/{id}", "POST /v1/review/rejections",
-          "DELETE /v1/review/rejections/{id}", "GET /v1/audit"]
+          "DELETE /v1/review/rejections/{id}", "POST /v1/sleep", "POST /v1/sleep/{id}/undo", "GET /v1/audit"]
 GOOD, SPOILT = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
-PLAIN = ["GET /health", "GET /health/live", "GET /metrics", "GET /v1/anchors", "GET /v1/namespaces", "GET /v1/review", "GET /v1/stats"]
+PLAIN = ["GET /health", "GET /health/live", "GET /metrics", "GET /v1/anchors", "GET /v1/namespaces", "GET /v1/review", "GET /v1/sleep",
+         "GET /v1/stats"]
 APART = ["POST /v1/memories:bulk", "POST /v1/agent/runs"]  # no JSON value, and a stream: their own tests ask them
 CASES = [(r, mode) for r in ROUTES for mode in (GOOD, SPOILT)] + [(r, GOOD) for r in PLAIN]
 NAMES = [f"{mode.value} {r}" for r, mode in CASES]

@@ -20,6 +20,8 @@ OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", 
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
          "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
          "secrets": "refuse", "supersede": "off", "recall_log": 50,
+         "sleep": "forget", "sleep_limit": 5, "forget_decay": .5, "forget_link": .2, "forget_compress": .4,
+         "forget_archive": .2, "forget_days": 7.0,
          "embedder": "none", "embedding": "later", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other",
          "cache": "kept",
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
@@ -54,7 +56,7 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
                       "metrics_prefix": ("greeum", "rlm", "greeum"), "embedding": ("now", "later", "now"),
-                      "supersede": ("off", "on", "off"),
+                      "supersede": ("off", "on", "off"), "sleep": ("off", "forget", "off"),
                       "traces": ("console", "off", "otlp")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
@@ -72,7 +74,8 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
         assert (name, shown, source) in [row[:3] for row in found.table()] and source in repr(found)
 
 
-@pytest.mark.parametrize(("name", "off"), [("traces", True), ("checkpoints", True), ("supersede", True), ("secrets", False),
+@pytest.mark.parametrize(("name", "off"), [("traces", True), ("checkpoints", True), ("supersede", True), ("sleep", True),
+                                         ("secrets", False),
                                                       ("model", False)])
 def test_what_yaml_takes_for_false_is_off_where_there_is_such_a_choice(name: str, off: bool, here: Path) -> None:
     Path("rlm.yaml").write_text(f"{name}: off\n", encoding="utf-8")

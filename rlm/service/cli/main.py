@@ -17,6 +17,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "context": ("rlm.service.cli.review:context_command", "Print a block for a prompt about QUERY: what is pinned, then what answers it."),
     "review": ("rlm.service.cli.review:review_group", "Correct for good: reject what is wrong, list and lift rejections."),
     "audit": ("rlm.service.cli.review:audit_command", "Show what was believed about QUERY at a moment, and what had been served by then."),
+    "sleep": ("rlm.service.cli.sleep:sleep_command", "Merge memories that say the same, put away what is not used, save what was learned."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
     "anchors": ("rlm.service.cli.anchors:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),
     "attention": ("rlm.service.cli.attention:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),

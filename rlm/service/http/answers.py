@@ -370,6 +370,51 @@ class RejectionOut(BaseModel):
     memory: str = optional("The memory that stated it", "3066901354f1")
 
 
+class SleepChangeOut(BaseModel):
+    "What a night does to one memory."
+
+    kind: str = about("merge, regenerate, compress, archive or delete", "merge")
+    id: str = about("The memory", "3066901354f1")
+    reason: str = about("Why", "the same words as a1b2c3d4e5f6, cosine 0.981")
+    into: str = optional("The memory that stands for it from now on", "a1b2c3d4e5f6")
+
+
+class SleepOut(BaseModel):
+    "What a night did, or would do."
+
+    night: str = about("Its id, to undo it by", "a1b2c3d4e5f6")
+    at: str = about("When it began", WHEN)
+    dry_run: bool = about("Whether nothing was changed", False)
+    looked_at: int = about("Memories that were read", 120)
+    counts: dict[str, int] = about("Changes by kind", {"merge": 1})
+    put_off: int = about("Changes that are left to the next night", 0)
+    checkpoint: bool = about("Whether what the policy has learned was saved anew", False)
+    changes: list[SleepChangeOut] = about("The changes", [])
+
+
+class NightOut(BaseModel):
+    "A night of the past."
+
+    night: str = about("Its id", "a1b2c3d4e5f6")
+    began: str = about("When it began", WHEN)
+    ended: str | None = about("When it ended; null: it was cut short, and the next one goes on with it", WHEN)
+    counts: dict[str, int] = about("Changes by kind", {"merge": 1})
+
+
+class NightsOut(BaseModel):
+    "The nights of a namespace."
+
+    nights: list[NightOut] = about("The newest first", [])
+
+
+class WokenOut(BaseModel):
+    "What of a night was taken back."
+
+    night: str = about("Its id", "a1b2c3d4e5f6")
+    restored: list[str] = about("Memories that are as they were", ["3066901354f1"])
+    kept: dict[str, str] = about("Memories that stay as they are, and why", {})
+
+
 class ReviewOut(BaseModel):
     "What waits for a person, and what was rejected."
 

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from rlm.core.errors import RlmError
 
 from .agent_routes import agent_routes
-from .companion_routes import prompt_routes, review_routes, scope_routes
+from .companion_routes import prompt_routes, review_routes, scope_routes, sleep_routes
 from .docs_page import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
@@ -105,8 +105,8 @@ def application(service: Service,  # memories, metrics and spans
     "Return the routes, without the gateway."
     from rlm import __version__
 
-    from .nightly import NightlyJob  # here, as it loads the rules
-    nightly = NightlyJob(service)
+    from .nightly import night_thread  # here, as it loads the rules
+    nightly = night_thread(service)
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
@@ -120,8 +120,8 @@ def application(service: Service,  # memories, metrics and spans
                   generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
     for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes,
-                   review_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, agent_routes,
-                   upkeep_routes, page_routes):
+                   review_routes, sleep_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes,
+                   agent_routes, upkeep_routes, page_routes):
         app.include_router(routes(service))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())

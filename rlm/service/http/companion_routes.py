@@ -10,11 +10,12 @@ from rlm.service.capture import capture_prompt
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
 from rlm.store.sqlite.rejections import Rejection
 
-from .answers import AppliedOut, ContextOut, NamespacesOut, ObservedOut, ProposalOut, RejectionOut, ReviewOut, StatsOut
+from .answers import (
+    AppliedOut, ContextOut, NamespacesOut, NightsOut, ObservedOut, ProposalOut, RejectionOut, ReviewOut, SleepOut, StatsOut, WokenOut)
 from .auth import ReadCaller, WriteCaller, require_right
 from .memory_routes import provenance
 from .routes import QuotedId, Service, json_response, known_params_only
-from .schemas import ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, problem_responses
+from .schemas import ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, SleepBody, problem_responses
 from .tokens import Token
 
 AdminCaller = Annotated[Token, Depends(require_right("admin"))]
@@ -99,6 +100,31 @@ def review_routes(service: Service,  # memories, metrics and spans
         "Allow again what was rejected. What was deleted stays deleted until it is restored."
         with service.pool.use(caller.namespace) as memory:
             return json_response(rejection_dict(memory.companion.lift(id, caller.id)))
+    return routes
+
+
+def sleep_routes(service: Service,  # memories, metrics and spans
+                 ) -> APIRouter:
+    "Return the routes of nights: it takes the right admin to sleep and to take it back."
+    routes = APIRouter(prefix="/v1/sleep", tags=["upkeep"], dependencies=[Depends(known_params_only)])
+
+    @routes.get("", responses=problem_responses(), response_model=NightsOut)
+    def get_nights(caller: ReadCaller) -> Response:
+        "The nights so far, the newest first."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response({"nights": memory.companion.nights()})
+
+    @routes.post("", responses=problem_responses(503, 507), response_model=SleepOut)
+    def sleep(body: SleepBody, caller: AdminCaller) -> Response:
+        "Merge memories that say the same, put away what is not used, save what was learned; or tell what would be done."
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.sleep"):
+            return json_response(memory.companion.sleep(body.dry_run, body.forget).as_dict())
+
+    @routes.post("/{id}/undo", responses=problem_responses(404, 507), response_model=WokenOut)
+    def undo_sleep(id: QuotedId, caller: AdminCaller) -> Response:
+        "Take back what a night did, except what it deleted for good."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(memory.companion.undo_sleep(id).as_dict())
     return routes
 
 

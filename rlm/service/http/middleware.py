@@ -30,7 +30,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 BODY_METHODS = ("POST", "PUT", "PATCH")  # methods of requests that bring a body
-BULK_PATH, BODILESS_PATH = ":bulk", "/restore"  # ends of paths: of bodies with an object a line, and of requests without a body
+BULK_PATH, BODILESS_PATH = ":bulk", ("/restore", "/undo")  # ends of paths: of bodies with an object a line, and of requests without a body
 PATIENCE_S = 30.0  # seconds that a caller may let the server wait
 SINGLE_HEADERS = (b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"if-match", b"origin",
                   b"rlm-namespace", b"transfer-encoding")

@@ -1,12 +1,12 @@
-"""The nightly job of the rules, inside the server: at 00:00 in the zone of the settings, over every namespace of the store."""
+"""The nightly job inside the server: at 00:00 in the zone of the settings, over every namespace of the store, rules first, then sleep."""
 
-import threading
 from dataclasses import replace
 
 from rlm.core.errors import RlmError
 from rlm.rules.lifecycle import DueReport, RuleLifecycle
-from rlm.rules.scheduler import MidnightScheduler, zone
+from rlm.rules.scheduler import zone
 
+from ..nights import NightThread, sleep_everywhere
 from .errors import log
 from .routes import Service
 
@@ -23,20 +23,13 @@ def run_rule_jobs(service: Service,  # memories of a server
     return reports
 
 
-class NightlyJob:
-    "Runs the rules' job at each midnight, in a thread, from `start` to `stop`."
+def night_thread(service: Service,  # memories of a server; its setting time_zone says where midnight is
+                 ) -> NightThread:
+    "Return what runs the rules' job and the sleep of memories at each midnight, and a sleep that is due soon after the start."
+    def sleep() -> None:
+        sleep_everywhere(service.pool.store())
 
-    def __init__(self,
-                 service: Service,  # memories of a server; its setting time_zone says where midnight is
-                 ) -> None:
-        self._scheduler = MidnightScheduler(lambda: run_rule_jobs(service), zone(service.settings.time_zone))
-        self._thread = threading.Thread(target=self._scheduler.run, name="rlm-nightly", daemon=True)
-
-    def start(self) -> None:
-        "Begin to wait for midnight."
-        self._thread.start()
-
-    def stop(self) -> None:
-        "End at once, or after the job that is running."
-        self._scheduler.stop()
-        self._thread.join()
+    def night() -> None:
+        run_rule_jobs(service)
+        sleep()
+    return NightThread(night, zone(service.settings.time_zone), sleep)

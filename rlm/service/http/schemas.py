@@ -418,3 +418,10 @@ class RejectBody(RequestModel):
     relation: Words | None = about("Of a fact: what is said of the subject", "residence", default=None)
     value: Words | None = about("Of a fact: the value that is wrong", "Seoul", default=None)
     reason: Words | None = about("Why, in the person's words", "I have never lived there.", default=None)
+
+
+class SleepBody(RequestModel):
+    "How a namespace is to sleep."
+
+    dry_run: bool = about("Only tell what would be done", True, default=False)
+    forget: bool = about("Also put away what is not used; false: only merge, and store missing facts", True, default=True)

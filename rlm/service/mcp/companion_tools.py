@@ -17,12 +17,16 @@ from rlm.companion.policy import SAVE_FROM, SKIP_UP_TO
 from rlm.core.text import clip
 
 from ..proposals import open_proposals, propose_rejection
-from .schemas import ContextAnswer, MemoryId, PolicyAnswer, Reason, RejectAnswer, ReviewAnswer, StatusAnswer, Turn, TurnTokens, tool_memory
+from .schemas import (
+    MAX_RESULTS, ContextAnswer, DryRun, MemoryId, PolicyAnswer, Reason, RejectAnswer, ReviewAnswer, SleepAnswer, StatusAnswer, Turn,
+    TurnTokens, tool_memory)
 from .sources import MemorySource
 
 PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
 DECIDE = "A person decides: rlm review reject ID, or rlm review dismiss ID. Until then a memory stands."
 REJECTED = "The person confirmed: it is deleted, and will not be remembered again, however it is worded."
+PLANNED = "Nothing was changed. Show the person what would be, and call again with dry_run false if they agree."
+SLEPT = "Nothing was deleted. The person can take it back: rlm sleep --undo {}."
 STANDS = "The person declined: the memory stands as it is."
 
 
@@ -71,6 +75,20 @@ class CompanionTools:
             policy = memory.companion.policy()
             return {"updates": policy.bandit.updates, "learned": policy.bandit.updates > 0, "epsilon": policy.epsilon,
                     "save_from": SAVE_FROM, "skip_up_to": SKIP_UP_TO, "rejections": len(memory.companion.rejections())}
+
+    def sleep_cycle_run(self,
+                        dry_run: DryRun = True,  # whether it is only told
+                        ) -> SleepAnswer:
+        """Tidy up what is remembered: merge memories that say the same, put away what has not been used for long, save what was learned.
+
+        Use it when the person asks to tidy up or to clean their memories. First with dry_run true: it tells what would be done.
+        Do not use it to forget one particular thing: that is memory_delete. Pinned memories are never touched.
+        Example: {"dry_run": true}"""
+        with self.source.use("write") as memory:
+            report = memory.companion.sleep(dry_run, delete=False).as_dict()
+        shown: Any = {n: report[n] for n in ("night", "dry_run", "looked_at", "counts", "put_off")}
+        shown |= {"changes": report["changes"][:MAX_RESULTS], "note": PLANNED if dry_run else SLEPT.format(report["night"])}
+        return shown  # type: ignore[no-any-return]
 
     def memory_review(self) -> ReviewAnswer:
         """List the corrections that wait for a person: memories that were proposed to be rejected, and why.

@@ -41,7 +41,7 @@ TOOLS: dict[str, tuple[str, ToolAnnotations]] = {  # name → title for people, 
     "memory_history": ("History of a memory", READS), "rule_apply": ("Apply rules", READS),
     "agent_ask": ("Ask about an ontology", ADDS), "memory_reject": ("Reject a memory", REMOVES),
     "memory_review": ("What waits for a decision", READS), "policy_decide": ("Is it worth saving?", READS),
-    "policy_status": ("State of the policy", READS)}
+    "policy_status": ("State of the policy", READS), "sleep_cycle_run": ("Tidy up", REMOVES)}
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #3186a066
 READING = """Long-term memory of the person you talk with. It outlives this conversation.

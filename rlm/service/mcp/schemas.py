@@ -40,6 +40,7 @@ Question = Annotated[str, Field(min_length=1, max_length=10_000, description="On
 Ontology = Annotated[str, Field(description="Name of an ontology that comes with the package: prov, skos, time, sosa, ssn, org or rlm.")]
 Turn = Annotated[str, Field(min_length=1, max_length=10_000, description="The person's message, as it was written.")]
 TurnTokens = Annotated[int, Field(ge=50, le=8000, description="Tokens that the block may cost, all of it.")]
+DryRun = Annotated[bool, Field(description="True: only tell what would be done. False: do it.")]
 Reason = Annotated[str, Field(max_length=1000, description="Why it is wrong, in the words of the person.")]
 Pin = Annotated[bool, Field(description="True: never forgotten. For what must hold in every conversation, such as an allergy.")]
 
@@ -230,6 +231,27 @@ class StatusAnswer(TypedDict):
     save_from: Annotated[float, Field(description="Importance from which a message is saved.")]
     skip_up_to: Annotated[float, Field(description="Importance up to which a message is not saved.")]
     rejections: Annotated[int, Field(description="Values that a person has rejected.")]
+
+
+class SleptMemory(TypedDict):
+    "What a night does to one memory."
+
+    kind: Annotated[str, Field(description="merge, regenerate, compress or archive.")]
+    id: str
+    reason: str
+    into: NotRequired[Annotated[str, Field(description="Memory that stands for it from now on.")]]
+
+
+class SleepAnswer(TypedDict):
+    "What a night did, or would do."
+
+    night: str
+    dry_run: bool
+    looked_at: Annotated[int, Field(description="Memories that were read.")]
+    counts: Annotated[dict[str, int], Field(description="Changes by kind.")]
+    changes: Annotated[list[SleptMemory], Field(description="The first of them.")]
+    put_off: Annotated[int, Field(description="Changes that are left to the next night.")]
+    note: str
 
 
 class WaitingProposal(TypedDict):

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from rlm.core.errors import RlmError
 from rlm.core.settings import Settings
+from rlm.rules.scheduler import zone
 
 from ..memory import Memory
+from ..nights import NightThread, sleep_everywhere
 from .mcp_server import memory_server
 from .sources import LocalMemory
 
@@ -41,7 +43,11 @@ def serve_stdio(settings: Settings,          # where, and which namespace
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads standard input would hold up a Ctrl-C; each write is whole
         warming = threading.Thread(target=warm_up, args=(memory,), name="rlm-mcp-warm-up")
         warming.start()
+        nights = NightThread(lambda: sleep_everywhere(memory, [memory.ctx.namespace]), zone(settings.time_zone),
+                             lambda: sleep_everywhere(memory, [memory.ctx.namespace]))
+        nights.start()
         try:
             server.run("stdio")
         finally:
+            nights.stop()
             warming.join()

@@ -1,0 +1,78 @@
+"""What a server does by itself: a job at each midnight and one soon after a start, in threads; and the sleep of memories.
+
+A program that an assistant starts for an hour seldom sees midnight, so the job runs some minutes after a start too, and each namespace
+says itself whether a night is due.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from datetime import tzinfo
+
+from rlm.companion.sleep import SleepReport
+from rlm.core.errors import RlmError, StoreBusy
+from rlm.rules.scheduler import MidnightScheduler
+
+from .memory import Memory
+
+FIRST_S = 300.0  # seconds after a start at which what is due is done: short sessions are not slowed
+log = logging.getLogger("rlm.nights")
+
+
+def sleep_if_due(memory: Memory,  # open namespace
+                 ) -> SleepReport | None:
+    "Sleep in one namespace, if its settings want it and a night is due; None: nothing was done. A refusal is logged."
+    wanted, cycle = memory.settings.sleep, memory.companion.sleep_cycle()
+    if wanted == "off" or memory.backend.read_only:
+        return None
+    try:
+        return cycle.run(forget=wanted == "forget") if cycle.is_due() else None
+    except StoreBusy as e:
+        log.info("Namespace %r: %s", memory.ctx.namespace, e.message)
+    except RlmError as e:
+        log.warning("The sleep of namespace %r did not run: %s", memory.ctx.namespace, e.message)
+    return None
+
+
+def sleep_everywhere(memory: Memory,  # one namespace of the store
+                     names: Iterable[str] | None = None,  # namespaces; None: all of the store
+                     ) -> dict[str, SleepReport]:
+    "Sleep in each namespace in which a night is due, and return the reports."
+    found = dict[str, SleepReport]()
+    for name in memory.backend.memories.namespaces() if names is None else names:
+        if (report := sleep_if_due(memory.namespace(name))) is not None:
+            found[name] = report
+    return found
+
+
+class NightThread:
+    "Runs one job at each midnight, and another one some minutes after the start, in threads, from `start` to `stop`."
+
+    def __init__(self,
+                 job: Callable[[], object],    # what is done at midnight; what it raises is logged
+                 where: tzinfo,                # zone whose midnights count
+                 first: Callable[[], object],  # what is done after the start
+                 first_s: float = FIRST_S,     # seconds after the start at which that is
+                 ) -> None:
+        self._scheduler, self._first = MidnightScheduler(job, where), first
+        self._thread = threading.Thread(target=self._scheduler.run, name="rlm-nights", daemon=True)
+        self._timer = threading.Timer(first_s, self._begin)
+        self._timer.daemon = True
+
+    def _begin(self) -> None:
+        try:
+            self._first()
+        except Exception:
+            log.exception("The job after the start failed; it is tried again at midnight.")
+
+    def start(self) -> None:
+        "Begin to wait."
+        self._thread.start()
+        self._timer.start()
+
+    def stop(self) -> None:
+        "End at once, or ten seconds later at most: a night that is cut short goes on after the next start."
+        self._timer.cancel()
+        self._scheduler.stop()
+        for thread in (self._thread, self._timer):
+            thread.join(10)
