@@ -263,7 +263,8 @@ def test_the_policy_decides_and_says_why(memory: Memory) -> None:
 
 def test_a_model_tidies_up_after_it_has_told_what_it_would_do_and_deletes_nothing(memory: Memory) -> None:
     async def session(call: Call, _client: Client) -> None:
-        memory.write_many([{"text": t, "provenance": {"n": t}} for t in ("I like hiking.", "i like hiking", "나는 20mg을 먹어", "나는 10mg을 먹어")])
+        said = ("I like hiking.", "i like hiking", "나는 20mg을 먹어", "나는 10mg을 먹어")
+        memory.write_many([{"text": t, "provenance": {"n": t}} for t in said])
         planned = await call("sleep_cycle_run")
         assert planned["dry_run"] and planned["counts"]["merge"] == 1 and not memory.companion.nights()
         done = await call("sleep_cycle_run", dry_run=False)
