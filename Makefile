@@ -87,7 +87,7 @@ docs: $(VENV)/.installed-dev  ## the documentation site, into _docs
 
 # The project is the root, and hidden folders may be written: jupytext keeps its text views in .nbpy.
 lab: $(VENV)/.installed-dev  ## JupyterLab on the chapters
-	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/nbs --ContentsManager.allow_hidden=True \
+	@MATPLOTLIBRC="$(abspath nbs/matplotlibrc)" $(BIN)/jupyter lab --LabApp.default_url=/lab/tree/nbs --ContentsManager.allow_hidden=True \
 	  $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
 clean:  ## remove what was built; the virtual environment stays

@@ -30,7 +30,7 @@ def run(notebook: Path, folder: Path, limit: float) -> tuple[int, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("RLM_", "AIMEMORY_", "PYTEST_"))}
     fonts = ROOT / ".cache" / "matplotlib"  # matplotlib lists the fonts once, not for every notebook
     env = kept | {"HOME": str(home), "TMPDIR": str(tmp), "PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(fonts), "IN_TEST": "1",
-                  "MPLBACKEND": "agg", "RLM_EMBEDDER": "none"}  # as tools/nbrun.py has it
+                  "MPLBACKEND": "agg", "MATPLOTLIBRC": str(NBS / "matplotlibrc"), "RLM_EMBEDDER": "none"}  # as tools/nbrun.py has it
     with (folder / "output.txt").open("w+", encoding="utf-8") as output:
         command = [sys.executable, ROOT / "tools" / "nbrun.py", "--check", "--here", notebook]
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)

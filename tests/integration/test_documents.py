@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^``` ?(\w+)\n(.*?)^```", re.M | re.S)
 SETUP = re.compile(r"^(make|pip|git) ")  # what the two commands of set-up do is tested by running them
 
