@@ -49,15 +49,26 @@ def install() -> None:
     api.docments = docments
 
 
+class StandIn:
+    "What stands for a class of a framework that is not installed."
+
+    def __class_getitem__(cls, item: object) -> type["StandIn"]:
+        "Return the class itself."
+        return cls
+
+
+FRAMEWORKS = (  # modules that adapters import when they are imported
+    "langgraph.store.base", "langgraph.checkpoint.base", "anthropic.lib.tools", "llama_index.core.base.llms.types",
+    "llama_index.core.memory", "google.adk.memory.base_memory_service", "google.adk.memory.memory_entry", "google.genai.types",
+    "agent_framework", "pydantic_ai_harness.memory", "crewai.memory.types")
+
+
 def stand_in_frameworks() -> None:
     "Let modules be imported that inherit from a framework which is not installed: only names are looked at."
-    if find_spec("langgraph") is None:
-        stand_in = ModuleType("langgraph.store.base")
-        stand_in.__dict__.update(dict.fromkeys(
-            ("BaseStore", "GetOp", "Item", "ListNamespacesOp", "MatchCondition", "Op", "PutOp", "Result", "SearchItem", "SearchOp",
-             "TTLConfig", "get_text_at_path", "tokenize_path", "validate_op_namespace"), object))
-        sys.modules |= dict.fromkeys(("langgraph", "langgraph.store", "langgraph.store.base"), stand_in)
-    if find_spec("anthropic") is None:
-        stand_in = ModuleType("anthropic.lib.tools")
-        stand_in.__dict__.update(BetaAbstractMemoryTool=object, ToolError=Exception)
-        sys.modules |= dict.fromkeys(("anthropic", "anthropic.lib", "anthropic.lib.tools"), stand_in)
+    for module in FRAMEWORKS:
+        parts = module.split(".")
+        for name in (".".join(parts[:n + 1]) for n in range(len(parts))):
+            if name not in sys.modules and find_spec(name) is None:
+                stand_in = ModuleType(name)
+                stand_in.__dict__.update({"__getattr__": lambda _: StandIn, "__path__": []})
+                sys.modules[name] = stand_in

@@ -1,0 +1,250 @@
+"""A LangGraph checkpointer in a SQLite file: threads survive a restart, can be copied and pruned, and are erased whole.
+
+Needs `langgraph-checkpoint` (with LangGraph it is installed already). States of a graph are no memories: they have a file of their own, are
+not searched, and credentials in them stay. One class does both kinds of calls, with asyncio and without.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple, get_checkpoint_id, get_checkpoint_metadata
+
+from rlm.service.memory import run_in_thread
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.schema import Migration
+
+_KEY = "thread_id, checkpoint_ns, checkpoint_id"
+_SCHEMA = f"""
+CREATE TABLE checkpoints (
+  thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL, checkpoint_id TEXT NOT NULL, parent_id TEXT, run_id TEXT,
+  type TEXT NOT NULL, checkpoint BLOB NOT NULL, metadata_type TEXT NOT NULL, metadata BLOB NOT NULL, PRIMARY KEY ({_KEY})) STRICT;
+CREATE INDEX checkpoints_run ON checkpoints (run_id);
+CREATE TABLE writes (
+  thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL, checkpoint_id TEXT NOT NULL, task_id TEXT NOT NULL, idx INTEGER NOT NULL,
+  task_path TEXT NOT NULL, channel TEXT NOT NULL, type TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY ({_KEY}, task_id, idx)) STRICT;
+"""
+
+
+def thread_config(thread_id: str,       # id of a thread
+                  checkpoint_ns: str,   # namespace of a subgraph; empty: the graph itself
+                  checkpoint_id: str,   # id of a checkpoint
+                  ) -> dict[str, Any]:
+    "Return the configuration that names one checkpoint."
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns, "checkpoint_id": checkpoint_id}}
+
+
+class LangGraphCheckpointer(BaseCheckpointSaver):
+    "Threads of LangGraph in one file: `graph.compile(checkpointer=LangGraphCheckpointer('threads.db'))`. Threads may share it."
+
+    def __init__(self,
+                 path: "str | Path",  # the file; made if there is none; `:memory:` for threads that vanish
+                 serde: Any = None,   # LangGraph's serializer of states; None: its default
+                 ) -> None:
+        super().__init__(serde=serde)
+        self.db = SQLiteDatabase(path, migrations=(Migration(1, "the threads of LangGraph", _SCHEMA),))
+
+    def __enter__(self) -> "LangGraphCheckpointer":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        "Close the file. Nothing is pending: what was put is stored."
+        self.db.close()
+
+    def get_tuple(self,
+                  config: Any,  # thread_id, checkpoint_ns, and checkpoint_id for an earlier one than the newest
+                  ) -> CheckpointTuple | None:
+        "Return a checkpoint with its pending writes, the newest of its thread unless one is named."
+        asked = config["configurable"]
+        where, values = "thread_id = ? AND checkpoint_ns = ?", [str(asked["thread_id"]), asked.get("checkpoint_ns", "")]
+        if (id := get_checkpoint_id(config)) is not None:
+            where, values = f"{where} AND checkpoint_id = ?", [*values, id]
+        return next(self._tuples(where, values, 1), None)
+
+    def list(self,
+             config: Any,                              # the thread, and its namespace; None: all threads
+             *,
+             filter: Mapping[str, Any] | None = None,  # values that the metadata must have
+             before: Any = None,                       # a checkpoint; only those older than it
+             limit: int | None = None,                 # number of checkpoints, at most
+             ) -> Iterator[CheckpointTuple]:
+        "Yield checkpoints, newest first."
+        asked = config["configurable"] if config else {}
+        wanted = [("thread_id = ?", asked.get("thread_id")), ("checkpoint_ns = ?", asked.get("checkpoint_ns")),
+                  ("checkpoint_id = ?", asked.get("checkpoint_id")), ("checkpoint_id < ?", get_checkpoint_id(before) if before else None)]
+        given = [(test, str(value)) for test, value in wanted if value is not None]
+        found = self._tuples(" AND ".join(test for test, _ in given) or "1", [value for _, value in given], -1)
+        for number, one in enumerate(t for t in found if all(t.metadata.get(k) == v for k, v in (filter or {}).items())):
+            if limit is not None and number >= limit:
+                return
+            yield one
+
+    def put(self,
+            config: Any,        # the thread, and the checkpoint that this one follows
+            checkpoint: Any,    # the state
+            metadata: Any,      # source, step, run_id …
+            new_versions: Any,  # versions of the channels that changed; the whole state is stored
+            ) -> Any:
+        "Store a checkpoint, and return the configuration that names it."
+        asked, about = config["configurable"], get_checkpoint_metadata(config, metadata)
+        thread, ns = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
+        row = (thread, ns, checkpoint["id"], asked.get("checkpoint_id"), about.get("run_id"), *self.serde.dumps_typed(checkpoint),
+               *self.serde.dumps_typed(about))
+        with self.db.transaction():
+            self.db.query("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        return thread_config(thread, ns, checkpoint["id"])
+
+    def put_writes(self,
+                   config: Any,                        # the checkpoint that the writes follow
+                   writes: Sequence[tuple[str, Any]],  # channel and value
+                   task_id: str,                       # id of the task that made them
+                   task_path: str = "",                # its path in the graph
+                   ) -> None:
+        "Store what a task wrote. The same task again changes only its error, interrupt and resume."
+        asked = config["configurable"]
+        key = (str(asked["thread_id"]), asked.get("checkpoint_ns", ""), asked["checkpoint_id"], task_id)
+        rows = [(*key, WRITES_IDX_MAP.get(channel, place), task_path, channel, *self.serde.dumps_typed(value))
+                for place, (channel, value) in enumerate(writes)]
+        with self.db.transaction():
+            for row in rows:
+                self.db.query(f"INSERT OR {'REPLACE' if row[4] < 0 else 'IGNORE'} INTO writes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def delete_thread(self,
+                      thread_id: str,  # id of a thread
+                      ) -> None:
+        "Erase a thread: its checkpoints and writes, and their bytes in the file."
+        self._delete("thread_id = ?", [str(thread_id)])
+
+    def delete_for_runs(self,
+                        run_ids: Sequence[str],  # ids of runs
+                        ) -> None:
+        "Erase what runs stored."
+        self._delete("run_id IN (SELECT value FROM json_each(?))", [json.dumps(list(run_ids))])
+
+    def copy_thread(self,
+                    source_thread_id: str,  # id of a thread
+                    target_thread_id: str,  # id of the copy
+                    ) -> None:
+        "Copy a thread with its whole history."
+        with self.db.transaction():
+            for table, rest in (("checkpoints", "parent_id, run_id, type, checkpoint, metadata_type, metadata"),
+                                ("writes", "task_id, idx, task_path, channel, type, value")):
+                self.db.query(f"INSERT OR REPLACE INTO {table} SELECT ?, checkpoint_ns, checkpoint_id, {rest} FROM {table} "
+                                 "WHERE thread_id = ?", (str(target_thread_id), str(source_thread_id)))
+
+    def prune(self,
+              thread_ids: Sequence[str],       # ids of threads
+              *,
+              strategy: str = "keep_latest",   # or 'delete'
+              ) -> None:
+        "Erase all checkpoints of threads but the newest of each namespace, and those that its delta channels are computed from; or all."
+        if strategy not in ("keep_latest", "delete"):
+            raise ValueError(f"There is no strategy {strategy!r}. Known: keep_latest, delete.")
+        for thread in map(str, thread_ids):
+            kept = list[str]()
+            if strategy == "keep_latest":
+                for (ns,) in self.db.query("SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = ?", [thread]):
+                    kept += [f"{ns}\n{id}" for id in self._needed(thread, ns)]
+            self._delete("thread_id = ? AND checkpoint_ns || char(10) || checkpoint_id NOT IN (SELECT value FROM json_each(?))",
+                         [thread, json.dumps(kept)])
+
+    async def aget_tuple(self,
+                         config: Any,  # as for `get_tuple`
+                         ) -> CheckpointTuple | None:
+        "Do what `get_tuple` does, in a thread."
+        return await run_in_thread(self.get_tuple, config)
+
+    async def alist(self,
+                    config: Any,                              # as for `list`
+                    *,
+                    filter: Mapping[str, Any] | None = None,  # as for `list`
+                    before: Any = None,                       # as for `list`
+                    limit: int | None = None,                 # as for `list`
+                    ) -> AsyncIterator[CheckpointTuple]:
+        "Do what `list` does, in a thread."
+        def found() -> tuple[CheckpointTuple, ...]:
+            return tuple(self.list(config, filter=filter, before=before, limit=limit))
+        for one in await run_in_thread(found):
+            yield one
+
+    async def aput(self,
+                   config: Any,        # as for `put`
+                   checkpoint: Any,    # as for `put`
+                   metadata: Any,      # as for `put`
+                   new_versions: Any,  # as for `put`
+                   ) -> Any:
+        "Do what `put` does, in a thread."
+        return await run_in_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(self,
+                          config: Any,                        # as for `put_writes`
+                          writes: Sequence[tuple[str, Any]],  # as for `put_writes`
+                          task_id: str,                       # as for `put_writes`
+                          task_path: str = "",                # as for `put_writes`
+                          ) -> None:
+        "Do what `put_writes` does, in a thread."
+        await run_in_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self,
+                             thread_id: str,  # as for `delete_thread`
+                             ) -> None:
+        "Do what `delete_thread` does, in a thread."
+        await run_in_thread(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self,
+                               run_ids: Sequence[str],  # as for `delete_for_runs`
+                               ) -> None:
+        "Do what `delete_for_runs` does, in a thread."
+        await run_in_thread(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self,
+                           source_thread_id: str,  # as for `copy_thread`
+                           target_thread_id: str,  # as for `copy_thread`
+                           ) -> None:
+        "Do what `copy_thread` does, in a thread."
+        await run_in_thread(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self,
+                     thread_ids: Sequence[str],      # as for `prune`
+                     *,
+                     strategy: str = "keep_latest",  # as for `prune`
+                     ) -> None:
+        "Do what `prune` does, in a thread."
+        await run_in_thread(self.prune, thread_ids, strategy=strategy)
+
+    def _tuples(self, where: str, values: Sequence[Any], limit: int) -> Iterator[CheckpointTuple]:
+        "The checkpoints that a condition names, newest first; their ids are read at once, their states one by one."
+        keys = self.db.query(f"SELECT {_KEY} FROM checkpoints WHERE {where} ORDER BY checkpoint_id DESC LIMIT ?", [*values, limit])
+        one = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+        for key in keys:
+            with self.db.snapshot():  # state and writes of one moment
+                rows = self.db.query(f"SELECT parent_id, type, checkpoint, metadata_type, metadata FROM checkpoints WHERE {one}", key)
+                writes = self.db.query(f"SELECT task_id, channel, type, value FROM writes WHERE {one} ORDER BY task_path, task_id, idx",
+                                       key)
+            for parent, kind, state, about_kind, about in rows:  # none, where it was deleted meanwhile
+                yield CheckpointTuple(
+                    thread_config(*key), self._loaded(kind, state), self._loaded(about_kind, about),
+                    thread_config(key[0], key[1], parent) if parent else None,
+                    [(task, channel, self._loaded(type, value)) for task, channel, type, value in writes])
+
+    def _loaded(self, kind: str, value: bytes) -> Any:
+        return self.serde.loads_typed((kind, value))
+
+    def _needed(self, thread: str, ns: str) -> Iterator[str]:
+        "The newest checkpoint of a namespace, and those before it until each delta channel has a stored value."
+        one = self.get_tuple({"configurable": {"thread_id": thread, "checkpoint_ns": ns}})
+        open_channels = set(one.metadata.get("counters_since_delta_snapshot") or ()) if one else set()
+        while one:
+            yield one.config["configurable"]["checkpoint_id"]
+            open_channels -= set(one.checkpoint["channel_values"])
+            one = self.get_tuple(one.parent_config) if open_channels and one.parent_config else None
+
+    def _delete(self, where: str, values: Sequence[Any]) -> None:
+        with self.db.transaction():
+            self.db.query(f"DELETE FROM writes WHERE ({_KEY}) IN (SELECT {_KEY} FROM checkpoints WHERE {where})", values)
+            self.db.query(f"DELETE FROM checkpoints WHERE {where}", values)
+        self.db.query("PRAGMA wal_checkpoint(TRUNCATE)", [])  # a reader elsewhere may keep the log; the next deletion empties it

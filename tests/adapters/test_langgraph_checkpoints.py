@@ -1,0 +1,74 @@
+"""The LangGraph checkpointer: LangGraph's conformance suite, threads after a restart, delta channels after pruning."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+
+pytest.importorskip("langgraph.checkpoint.base", reason="needs langgraph-checkpoint: make adapters")
+
+from langgraph.checkpoint.base import empty_checkpoint
+
+from rlm.adapters.langgraph_checkpoints import LangGraphCheckpointer
+
+
+def test_all_eight_capabilities_conform(tmp_path: Path) -> None:
+    suite = pytest.importorskip("langgraph.checkpoint.conformance", reason="needs langgraph-checkpoint-conformance: make adapters")
+    made = iter(range(100))
+
+    @suite.checkpointer_test(name="rlm")
+    async def saver() -> AsyncGenerator[Any, None]:
+        with LangGraphCheckpointer(tmp_path / f"{next(made)}.db") as one:
+            yield one
+
+    report = asyncio.run(suite.validate(saver))
+    assert {name: (r.detected, r.failures) for name, r in report.results.items() if not r.detected or r.failures} == {}
+    assert len(report.results) == 8 and sum(r.tests_passed for r in report.results.values()) >= 60
+
+
+class Counted(TypedDict):
+    "What a graph hands from node to node."
+
+    said: list[str]
+
+
+def graph_of(saver: LangGraphCheckpointer) -> Any:
+    from langgraph.graph import StateGraph
+    graph = StateGraph(Counted).add_node("note", lambda state: {"said": [*state["said"], "noted"]})
+    return graph.set_entry_point("note").compile(checkpointer=saver, interrupt_before=["note"])
+
+
+def test_a_thread_goes_on_after_a_restart(tmp_path: Path) -> None:
+    config = {"configurable": {"thread_id": "mina"}}
+    with LangGraphCheckpointer(tmp_path / "threads.db") as saver:
+        graph_of(saver).invoke({"said": ["보일러"]}, config)
+    with LangGraphCheckpointer(tmp_path / "threads.db") as saver:
+        assert graph_of(saver).get_state(config).next == ("note",)
+        assert graph_of(saver).invoke(None, config) == {"said": ["보일러", "noted"]}
+        assert asyncio.run(graph_of(saver).aget_state(config)).values["said"][-1] == "noted"
+
+
+def test_what_a_thread_held_leaves_the_file(tmp_path: Path) -> None:
+    with LangGraphCheckpointer(tmp_path / "threads.db") as saver:
+        for thread in ("mina", "jun"):
+            graph_of(saver).invoke({"said": [f"the harbour of {thread}"]}, {"configurable": {"thread_id": thread}})
+        saver.delete_thread("mina")
+        left = b"".join(f.read_bytes() for f in tmp_path.iterdir())
+    assert b"harbour of jun" in left and b"harbour of mina" not in left
+
+
+def test_pruning_keeps_what_delta_channels_are_computed_from() -> None:
+    with LangGraphCheckpointer(":memory:") as saver:
+        config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        for step in range(5):  # a stored value at step 1, deltas after it
+            state = empty_checkpoint() | {"id": f"id-{step}", "channel_values": {"log": ["seed"]} if step == 1 else {"n": step}}
+            config = saver.put(config, state, {"step": step, "counters_since_delta_snapshot": {"log": (step, step)}}, {})
+            saver.put_writes(config, [("log", step)], f"task-{step}")
+        before = saver.get_delta_channel_history(config=config, channels=["log"])
+        saver.prune(["t"])
+        assert [t.checkpoint["id"] for t in saver.list(None)] == ["id-4", "id-3", "id-2", "id-1"]
+        assert saver.get_delta_channel_history(config=config, channels=["log"]) == before and before["log"]["seed"] == ["seed"]
+        with pytest.raises(ValueError, match="keep_latest"):
+            saver.prune(["t"], strategy="newest")
