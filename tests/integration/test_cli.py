@@ -204,7 +204,7 @@ def test_every_example_runs(line: str, home: Path) -> None:
     for start, first in BEFORE.items():
         if line.startswith(start):
             shell(home, first)
-    done = started(home, line) if line.startswith(("rlm serve", "rlm mcp --http")) else shell(home, line)
+    done = started(home, line) if line.startswith(("rlm serve", "rlm mcp --http", "rlm proxy")) else shell(home, line)
     assert done.stdout.strip()
     assert b"Traceback" not in done.stderr
     if "--json" in line:

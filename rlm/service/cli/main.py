@@ -31,6 +31,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "serve": ("rlm.service.cli.server:serve_command", "Serve the store over HTTP: REST under /v1, the explorer at /, figures at /metrics."),
     "mcp": ("rlm.service.cli.mcp:mcp_group", "Serve memory to an assistant over MCP, on standard input and output. A client starts it."),
     "hook": ("rlm.service.cli.hook:hook_group", "Give Claude Code context and keep what is said: reads an event from standard input."),
+    "proxy": ("rlm.service.cli.proxy:proxy_command", "Stand before a server of OpenAI's protocol: add memories, keep what is said."),
     "tokens": ("rlm.service.cli.server:tokens_group", "Add, list, rotate and revoke tokens: who may call the server."),
     "bench": ("rlm.bench.cli:bench", "Benchmarks: each prints a table, or writes the JSON that its chapter plots.")}
 

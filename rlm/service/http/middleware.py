@@ -103,15 +103,22 @@ def hostname(address: str,  # value of the header Host: a name, perhaps with a p
     return ""
 
 
+def check_names(scope: Scope,                 # connection scope of ASGI
+                names: frozenset[str] | None,  # names the server goes by, beside addresses of loopback; None: any
+                ) -> None:
+    "Refuse a request under a foreign name, or from another site's page. Raises `HttpProblem`."
+    host, origin = header(scope, b"host"), header(scope, b"origin")
+    if names is not None and not is_loopback(hostname(host)) and hostname(host) not in names:
+        raise HttpProblem(421, "This server does not go by that name.", "Use an address of this machine, or the setting serve_names.")
+    if origin and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
+        raise HttpProblem(403, "The request comes from another site's page.", "Only the server's own page may call it from a browser.")
+
+
 def check_origin(scope: Scope,           # connection scope of ASGI
                  config: GatewayConfig,  # names of the server
                  ) -> None:
     "Refuse a request that a browser was led to send. Raises `HttpProblem`."
-    host, origin = header(scope, b"host"), header(scope, b"origin")
-    if config.names is not None and not is_loopback(hostname(host)) and hostname(host) not in config.names:
-        raise HttpProblem(421, "This server does not go by that name.", "Use an address of this machine, or the setting serve_names.")
-    if origin and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
-        raise HttpProblem(403, "The request comes from another site's page.", "Only the server's own page may call it from a browser.")
+    check_names(scope, config.names)
     check_type(scope)
 
 

@@ -1,0 +1,260 @@
+"""A proxy before a server of OpenAI's protocol: memory for any client that can be given another base URL.
+
+A chat completion gets a block of memories into its last user message, and goes on to the upstream server; the answer comes back
+byte by byte as it was sent, streamed or whole. When it is over, what the person stated is kept, and the answer as a turn. Every
+other request goes through as it is. Memory never stands in the way: what fails there is logged, and the request goes on without it.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from rlm.core.errors import InvalidInput, RlmError
+
+from ..capture import capture_prompt
+from ..hook import LEAST, MOST_ASKED, MOST_STORED, TOKENS
+from .errors import HttpProblem
+from .middleware import check_framing, check_names
+from .pool import MemoryPool
+from .tokens import Token, TokenFile
+
+log = logging.getLogger("rlm.proxy")
+BASE = "/v1"  # path under which the upstream's base URL is served
+CHAT = f"{BASE}/chat/completions"  # the only path that is changed
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+SWITCH, SESSION, TOKEN = "rlm-memory", "rlm-session", "rlm-token"  # headers of a request; they go no further
+MODES = ("on", "read", "off")  # context and capture; context alone; neither
+DROPPED = frozenset({"host", "content-length", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade",
+                     "proxy-authorization", "proxy-authenticate", "accept-encoding", "origin", "cookie", SWITCH, SESSION, TOKEN})
+REACH_S, WAIT_S = 10.0, 600.0  # seconds to reach the upstream, and to wait for a piece of its answer
+MAX_CAPTURED = 4_000_000  # bytes of an answer that are looked at
+
+
+def message_text(message: Any,  # a message of a chat
+                 ) -> str:
+    "Return the words of a message; empty if it has none, such as one of pictures."
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [p.get("text") for p in parts if isinstance(p, dict) and p.get("type") == "text"]
+    return "\n".join(t for t in texts if isinstance(t, str))
+
+
+def last_user(messages: list[Any],  # messages of a chat
+              ) -> int | None:
+    "Return the place of the last message of the user that has words; None: there is none."
+    return next((n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], dict) and messages[n].get("role") == "user"
+                 and message_text(messages[n]).strip()), None)
+
+
+def with_block(messages: list[Any],  # messages of a chat
+               at: int,              # place of the message that gets the block
+               block: str,           # memories, fenced
+               ) -> list[Any]:
+    "Return the messages with a block before the words of one of them; the others are the same."
+    message = messages[at]
+    content = message["content"]
+    more = f"{block}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": block}, *content]
+    return [*messages[:at], {**message, "content": more}, *messages[at + 1:]]
+
+
+def session_of(messages: list[Any],  # messages of a chat
+               named: str,           # value of the header `Rlm-Session`; empty: not given
+               ) -> str:
+    "Return the name of a conversation: as the client names it, else one that its first user message leads to."
+    if named:
+        return named[:200]
+    first = next((message_text(m) for m in messages if isinstance(m, dict) and m.get("role") == "user"), "")
+    return f"proxy-{hashlib.sha256(first.encode('utf-8', 'replace')).hexdigest()[:12]}"
+
+
+def answer_text(body: bytes,  # whole answer of a chat completion
+                kind: str,    # its type, as the upstream says it
+                ) -> str:
+    "Return the words of an answer, streamed or whole; empty if it has none, such as a call of a tool."
+    parts = list[str]()
+    try:
+        if kind.startswith("text/event-stream"):
+            for line in body.split(b"\n"):
+                data = line.removeprefix(b"data:").strip()
+                if line.startswith(b"data:") and data != b"[DONE]":
+                    parts += [_piece(c, "delta") for c in json.loads(data).get("choices") or [] if c.get("index", 0) == 0]
+        else:
+            parts += [_piece(c, "message") for c in json.loads(body).get("choices") or [] if c.get("index", 0) == 0]
+    except (ValueError, AttributeError, TypeError):
+        return ""
+    return "".join(parts)
+
+
+def _piece(choice: Mapping[str, Any], name: str) -> str:
+    "The words of a choice."
+    return message_text(choice.get(name) or {})
+
+
+class MemoryProxy:
+    "What the proxy knows: the upstream, the memories, and who may call."
+
+    def __init__(self,
+                 upstream: str,            # base URL of a server of OpenAI's protocol, such as https://api.openai.com/v1
+                 pool: MemoryPool,         # open namespaces
+                 tokens: TokenFile,        # who may call; without a token in it, everybody who reaches the proxy
+                 names: frozenset[str] | None,  # names the proxy goes by, beside addresses of loopback; None: any
+                 budget: int = TOKENS,     # what a block may cost
+                 capture: bool = True,     # keep what is said
+                 transport: httpx.AsyncBaseTransport | None = None,  # way to the upstream; None: the network
+                 ) -> None:
+        if not re.match(r"https?://[^/\s]", upstream):
+            raise InvalidInput(f"{upstream!r} is not the address of a server.", "Give one such as https://api.openai.com/v1.")
+        self.upstream, self.pool, self.tokens, self.names = upstream.rstrip("/"), pool, tokens, names
+        self.budget, self.capturing = budget, capture
+        self.client = httpx.AsyncClient(timeout=httpx.Timeout(WAIT_S, connect=REACH_S), follow_redirects=False, transport=transport)
+
+    def caller(self,
+               request: Request,  # request of a client
+               ) -> Token:
+        "Return who calls. Raises `HttpProblem`."
+        check_framing(request.scope)
+        check_names(request.scope, self.names)
+        guest = Token("guest", self.pool.settings.namespace, ("write",))
+        if not self.tokens.required():
+            return guest
+        found = self.tokens.holder(request.headers.get(TOKEN, "").strip())
+        if found is None or not found.may("read"):
+            raise HttpProblem(401, "There is no token in the header Rlm-Token, or it is none of ours.", "Make one with: rlm tokens add")
+        return found
+
+    def context(self,
+                namespace: str,  # the partition
+                question: str,   # words of the last user message
+                session: str,    # conversation whose turns are left out
+                actor: str,      # public name of the caller
+                ) -> str:
+        "Return the block of memories for a question; empty if there is none."
+        with self.pool.use(namespace) as memory:
+            return memory.companion.context(question[:MOST_ASKED], self.budget, door="proxy", actor=actor, apart_from=session,
+                                            least=LEAST).text
+
+    def keep(self,
+             caller: Token,   # who said it
+             session: str,    # conversation that the answer belongs to
+             prompt: str,     # words of the person; empty: none are new
+             answer: str,     # words of the model
+             ) -> None:
+        "Keep what a prompt states, and the answer as a turn. What fails is logged: the client has its answer already."
+        came = {"source": "proxy", "caller": caller.id}
+        try:
+            with self.pool.use(caller.namespace) as memory:
+                if prompt.strip():
+                    capture_prompt(memory, prompt[:MOST_STORED], came)
+                if answer.strip():
+                    turn = {"text": answer[:MOST_STORED], "role": "assistant", "provenance": came}
+                    memory.add_conversation([turn], session=session)
+        except RlmError as e:
+            log.warning("A turn was not kept: %s", e.message)
+
+    async def forward(self,
+                      request: Request,  # request of a client
+                      body: bytes,       # what is sent on
+                      keep: Any = None,  # called with the words of the answer when it is over; None: they are not read
+                      more: Iterable[tuple[str, str]] = (),  # further headers of the answer
+                      ) -> Response:
+        "Send a request on, and return the answer as it comes. Raises `HttpProblem` when the upstream can't be reached."
+        headers = [(k, v) for k, v in request.headers.items() if k not in DROPPED] + [("accept-encoding", "identity")]
+        path = request.scope["raw_path"].decode("latin-1").removeprefix(BASE)
+        url = self.upstream + path + (f"?{request.url.query}" if request.url.query else "")
+        try:
+            answer = await self.client.send(self.client.build_request(request.method, url, headers=headers, content=body), stream=True)
+        except httpx.HTTPError as e:
+            raise HttpProblem(502, f"The upstream server can't be reached ({type(e).__name__}).", "Look at --upstream.") from None
+        read = bytearray()
+
+        async def pieces() -> AsyncIterator[bytes]:
+            try:
+                async for piece in answer.aiter_raw():
+                    if keep is not None and len(read) < MAX_CAPTURED:
+                        read.extend(piece)
+                    yield piece
+            finally:
+                await answer.aclose()
+
+        async def kept() -> None:
+            text = answer_text(bytes(read), answer.headers.get("content-type", ""))
+            await asyncio.to_thread(keep, text)
+        sent = StreamingResponse(pieces(), answer.status_code,
+                                 background=BackgroundTask(kept) if keep is not None and answer.status_code == 200 else None)
+        passed = [(k, v) for k, v in answer.headers.multi_items() if k not in DROPPED - {"content-length"}]
+        sent.raw_headers = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in [*passed, *more]]
+        return sent
+
+    async def chat(self,
+                   request: Request,  # request for a chat completion
+                   body: bytes,       # its JSON
+                   caller: Token,     # who calls
+                   ) -> Response:
+        "Answer a chat completion: with memories, as far as the caller wants them."
+        mode = request.headers.get(SWITCH, "on").lower()
+        if mode not in MODES:
+            raise HttpProblem(400, f"Rlm-Memory is {mode[:20]!r}.", f"Say {', '.join(MODES)}, or leave it out.")
+        try:
+            asked = json.loads(body)
+        except ValueError:
+            asked = None
+        messages = asked.get("messages") if isinstance(asked, dict) and mode != "off" else None
+        if not isinstance(messages, list) or (at := last_user(messages)) is None:
+            return await self.forward(request, body)
+        words, session, told = message_text(messages[at]), session_of(messages, request.headers.get(SESSION, "")), list[tuple[str, str]]()
+        try:
+            block = await asyncio.to_thread(self.context, caller.namespace, words, session, caller.id)
+        except (RlmError, HttpProblem) as e:
+            log.warning("A request goes on without memories: %s", e)
+            block, told = "", [(SWITCH, "failed")]
+        if block:
+            body = json.dumps({**asked, "messages": with_block(messages, at, block)}, ensure_ascii=False).encode("utf-8", "replace")
+        if mode == "read" or not self.capturing or not caller.may("write"):
+            return await self.forward(request, body, more=told)
+        new = words if at == len(messages) - 1 else ""  # after a call of a tool the same words stand there again
+        return await self.forward(request, body, lambda text: self.keep(caller, session, new, text), told)
+
+    async def answer(self,
+                     request: Request,  # any request
+                     ) -> Response:
+        "Answer a request; errors of the proxy have the shape that clients of the protocol read."
+        try:
+            caller, body = self.caller(request), await request.body()
+            if len(body) > self.pool.settings.serve_max_body:
+                raise HttpProblem(413, f"More than {self.pool.settings.serve_max_body:,} bytes.", "Split it, or raise serve_max_body.")
+            if request.method == "POST" and request.url.path == CHAT:
+                return await self.chat(request, body, caller)
+            return await self.forward(request, body)
+        except HttpProblem as e:
+            said = " ".join(str(e.content[k]) for k in ("detail", "hint") if k in e.content) or str(e.content["title"])
+            return JSONResponse({"error": {"message": said, "type": "rlm_proxy_error", "code": e.status}}, e.status)
+
+
+def proxy_application(proxy: MemoryProxy,  # what it works with
+                      ) -> Starlette:
+    "Return the proxy as an ASGI application, which closes the memories at its end."
+    @asynccontextmanager
+    async def life(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        await proxy.client.aclose()
+        proxy.pool.close()
+
+    async def elsewhere(_request: Request) -> Response:
+        said = f"Nothing is served there: the base URL of a client ends with {BASE}."
+        return JSONResponse({"error": {"message": said, "type": "rlm_proxy_error", "code": 404}}, 404)
+    return Starlette(routes=[Route(BASE + "/{path:path}", proxy.answer, methods=list(METHODS)),
+                             Route("/{path:path}", elsewhere, methods=list(METHODS))], lifespan=life)
