@@ -229,7 +229,7 @@ class MemoryProxy:
         return await self.forward(request, body, lambda text: self.keep(caller, session, new, text), told)
 
     async def answer(self,
-                     request: Request,  # any request
+                     request: Request,  # request of a client
                      ) -> Response:
         "Answer a request; errors of the proxy have the shape that clients of the protocol read."
         try:
