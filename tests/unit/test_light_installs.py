@@ -18,7 +18,7 @@ BROUGHT = {
     "fast": {"numba", "llvmlite"},
     "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"},
     "mcp": {"mcp", "mcp_types"},
-    "federation": {"dp_accounting"},
+    "federation": {"dp_accounting", "cryptography"},
     "otel": {"opentelemetry"},
     "bench": {"rank_bm25", "usearch", "chromadb", "sqlite_vec", "apsw"}}
 RUN = """

@@ -71,7 +71,7 @@ def from_system(e: OSError,  # an error that no command expected
 EXTRAS = {"pyoxigraph": "agent", "rdflib": "agent", "oxrdflib": "agent", "pydantic_monty": "agent", "httpx": "openai",
           "z3": "rules", "apscheduler": "rules", "fastapi": "serve", "starlette": "serve", "pydantic": "serve", "uvicorn": "serve",
           "prometheus_client": "serve", "opentelemetry": "otel", "mcp": "mcp", "mcp_types": "mcp",
-          "numba": "fast"}  # package → what brings it
+          "numba": "fast", "dp_accounting": "federation", "cryptography": "federation"}  # package → what brings it
 
 
 def missing_extra(error: ModuleNotFoundError,  # failed import
