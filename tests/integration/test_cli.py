@@ -110,6 +110,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"question": "Who has the key?", "type": "single", "gold": ["m1"]}, {"question": "Which car?", "type": "unanswerable", "gold": []}],
         "items": [{"id": "m1", "kind": "fact", "when": "2025-01-02", "text": "The spare key is with Mrs. Okafor."}]}
     (home / "lives.jsonl").write_text(json.dumps(life) + "\n", encoding="utf-8")
+    (home / "data").mkdir()
+    for name in ("turns", "nonconflicts", "merges"):
+        lines = (ROOT / "tests" / "data" / f"companion_{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        (home / "data" / f"companion_{name}.jsonl").write_text("\n".join(lines[::12]), encoding="utf-8")
+    question = {"question": "Who has the key?", "type": "single", "gold": ["m1"], "answer_words": ["Okafor"]}
+    (home / "data" / "lives.jsonl").write_text(json.dumps(life | {"questions": [question]}) + "\n", encoding="utf-8")
     (home / "ontology").mkdir()
     shutil.copy(ROOT / "ontology" / "skos.ttl", home / "ontology")
     shutil.copy(ROOT / "docs" / "curricula" / "skos_v1.yaml", home)
