@@ -50,7 +50,7 @@ def labelled(folder: Path,   # where the labelled sets are
         raise InvalidInput(f"The file {str(path)!r} holds no labelled lines ({e}).", "A line is an object, as the data sheet says.") from e
     return [line for line in found if line["language"] == language and line.get("split", split) == split]
 
-# %% ../../nbs/95_bench/28_companion.ipynb #84848ab7
+# %% ../../nbs/95_bench/28_companion.ipynb #0985f564
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)  # budgets, as shares of the tokens of one life: some 1,300
 POOLED_SHARES = (0.01, 0.02, 0.05, 0.1)  # the same of all lives of a language in one store: some 15,000
 BLOCKS = ("context, e5", "context, words", "plain BM25", "stored last")
@@ -128,7 +128,8 @@ def answers_per_token(lives: Sequence[Life],           # lives to ask about
         for (name, share), groups in sorted(covered.items(), key=lambda c: (BLOCKS.index(c[0][0]), c[0][1])):
             values, (low, high) = [v for g in groups.values() for v in g], bootstrap(groups.values(), seed)
             yield Row(f"{where}covered at {share:.0%} of the tokens: {name}, {language}", "", digits(float(np.mean(values))),
-                      min=digits(low), max=digits(high), n=len(values), better="higher", target=0.9 if (name, share) == ("context, e5", 0.1) else None,
+                      min=digits(low), max=digits(high), n=len(values), better="higher",
+                      target=0.9 if (name, share) == ("context, e5", 0.1) else None,
                       role="measured" if name.startswith("context") else "control" if name == "stored last" else "baseline")
 
 # %% ../../nbs/95_bench/28_companion.ipynb #635f8ced
