@@ -195,6 +195,8 @@ class Settings:
     time_zone: str = setting("UTC", "Where midnight is, for daily jobs: a name like Asia/Seoul.", _word)
     solver_timeout_s: float = setting(
         1.0, "How long the solver may think about one question on rules, in seconds.", lambda v: _number(v, 0.001, 3600, False))
+    rule_webhook: str = setting(
+        "", "Where a rule that is held is told, as JSON; empty: nowhere.", lambda v: v if v == "" else _url(v))
     serve_host: str = setting(
         "127.0.0.1", "Where `rlm serve` listens: a name or an address. Beyond this machine only with tokens.", _word)
     serve_port: int = setting(8377, "Its port; 0: any that is free.", lambda v: _number(v, 0, 65_535, True))

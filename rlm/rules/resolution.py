@@ -25,7 +25,7 @@ from .parser import FormalError, parse
 from .reasoner import Reasoner, with_post_sorts
 from .rule_store import RuleStore
 from .solver import merge_sorts
-from ..store.records import Event
+from ..store.records import Event, MemoryRecord
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #fe30988b
 _log = logging.getLogger("rlm.rules")
@@ -399,7 +399,7 @@ class ConflictResolver:
                ) -> list[str]:          # rules whose failures went up
         """Write a resolution down, in one transaction. A rule that was disproved, and not for the first time, gets a failure; who lost a
         vote, a tie or to a fallback is not to blame. Rules that are gone meanwhile are left out."""
-        now, blamed, store = self.rules.clock.now(), list[str](), self.rules
+        now, blamed, store, counted = self.rules.clock.now(), list[str](), self.rules, list[tuple[MemoryRecord, MemoryRecord]]()
         with store.backend.transaction() as tx:
             for r in resolution.rulings:
                 for i in r.winners:
@@ -409,10 +409,13 @@ class ConflictResolver:
                     proof = {"disproved": True} if loser.id in r.disproved else {}
                     if proof and self._losses(loser.id) + 1 >= self.repeated:
                         counts = {"success": 0, "failure": 1}
-                        store.lifecycle.count(tx, loser, counts, now, now, "conflict-lost", against=others, stage=r.stage, **proof)
+                        after = store.lifecycle.count(tx, loser, counts, now, now, "conflict-lost", against=others, stage=r.stage, **proof)
+                        counted.append((loser, after))
                         blamed.append(loser.id)
                     else:
                         tx.log([Event(now, "conflict-lost", loser.id, store.namespace, {"against": others, "stage": r.stage, **proof})])
+        for before, after in counted:
+            store.lifecycle.tell(before, after, now)
         return blamed
 
     def settle(self,

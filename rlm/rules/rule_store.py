@@ -7,7 +7,7 @@ __all__ = ['RuleContext', 'RuleOwner', 'OpenedFile', 'RuleStore']
 
 # %% ../../nbs/50_rules/09_rule_store.ipynb #f50d6563
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .evaluator import read_facts, type_facts
 from .hot_cache import HotCacheManager
-from .lifecycle import DueReport, RuleHistory, RuleLifecycle
+from .lifecycle import DueReport, HeldCallback, RuleHistory, RuleLifecycle, register_held_callback
 from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_record, make_rule_record
 from .transfer import is_same_rule, read_lines, to_line
 from ..search.namespace_search import NamespaceSearch
@@ -257,6 +257,12 @@ class RuleStore:
                 ) -> Rule:
         "Archive a rule: it is kept, and no longer applied or found. Raises `NotFound`, `InvalidInput`."
         return self.lifecycle.decide(rule_id, "archive", reason)
+
+    def on_held(self,
+                callback: HeldCallback,   # called with the rule and the reason, after the transaction that holds it
+                ) -> Callable[[], None]:  # ends it
+        "Call a function whenever this process holds a rule of the namespace: for its failures, or because a person decides so."
+        return register_held_callback(self.backend, self.namespace, callback)
 
     def run_due(self,
                 now: "datetime | date | str | None" = None,  # the time to judge by; None: the clock's

@@ -297,11 +297,11 @@ class MemoryWriter:
             asked = guarded({"text": asked}, self.secrets)["text"]
         amounts = {"success": success, "failure": failure, "access": access}
         checked, known = {name: read_count(n, name) for name, n in amounts.items()}, stored_id(id)
+        if any(r.kind == "rule" for r in self.storage.get([known], self.namespace)):
+            from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
+            RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).count_use(known, checked, asked)
+            return
         with self.storage.transaction() as tx:
-            if any(r.kind == "rule" for r in self.storage.get([known], self.namespace)):
-                from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
-                RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).count_use(known, checked, asked)
-                return
             tx.count(known, self.namespace, now := self.ctx.clock.now(), **checked)
             said = {} if asked is None else {"query": asked}
             tx.log([Event(now, "use", known, self.namespace, {**said, "success": checked["success"], "failure": checked["failure"]})])

@@ -27,7 +27,7 @@ OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", 
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
          "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
          "n_promote": 7, "k_fail": 2, "k_fail_total": 4, "k_fail_realtime": 5, "max_fail_rate": .01, "ttl_hot": 9.5, "ttl_ltm": 99.0,
-         "time_zone": "Asia/Seoul", "solver_timeout_s": 2.5,
+         "time_zone": "Asia/Seoul", "solver_timeout_s": 2.5, "rule_webhook": "http://localhost:3/held",
          "serve_host": "::1", "serve_port": 80, "serve_names": "memory,box", "token_file": "keys", "serve_max_body": 9, "serve_rate": 1.5,
          "access_log": "access.jsonl", "metrics_prefix": "greeum", "traces": "console"}
 pytestmark = pytest.mark.usefixtures("bare")
@@ -51,7 +51,7 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key",
                            "anthropic_key", "model_prices"), ("f", "e", "a"))
     words |= dict.fromkeys(("serve_host", "serve_names", "token_file", "access_log"), ("f", "e", "a"))
-    words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url"), ("http://f", "http://e", "http://a"))
+    words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url", "rule_webhook"), ("http://f", "http://e", "http://a"))
     words |= {"checkpoints": ("create", "parallel", "full")}
     words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
