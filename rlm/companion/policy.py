@@ -8,7 +8,7 @@ __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_F
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,8 +147,10 @@ class MemoryPolicy:
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
                  learning: bool = True,                   # False: rules alone decide
+                 scorer: Callable[[Vector], Vector] | None = None,  # state → what is added to the scores; None: the bandit's own
                  ) -> None:
         self.bandit = bandit if bandit is not None else ContextualBandit()
+        self.scorer = scorer if scorer is not None else self.bandit.scores
         self.epsilon, self.learning, self._rng = epsilon, learning, np.random.default_rng(seed)
 
     def decide(self,
@@ -166,7 +168,7 @@ class MemoryPolicy:
         states = not (found.question or found.unreal or found.recall) and len(turn.split()) >= 4 and shows("detail", start)
         sure = max(-SUREST, min(SUREST, CONFIDENCE * (found.score - MIDDLE + (DETAIL if states else 0.0))))
         prior = {"SAVE": sure, "SKIP": -sure}
-        added = self.bandit.scores(state) if self.learning else np.zeros(len(ACTIONS))
+        added = self.scorer(state) if self.learning else np.zeros(len(ACTIONS))
         scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
         if (rule := self._by_rule(turn, found, states)) is not None:
             return PolicyDecision(rule[0], retrieve, "rule", rule[1], found, state, scores, prior)
