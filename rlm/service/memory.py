@@ -14,7 +14,7 @@ from datetime import date, datetime
 from glob import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.rejection import rejection_of
@@ -139,7 +139,7 @@ class Memory:
     `graph`, `attention`, `companion`, `rules`, `strategies` and `admin`. A wrong argument raises `InvalidInput`, and nothing was done."""
 
     def __init__(self,
-                 path: "str | Path | None" = None,    # the store's file; None: the setting db_path; ':memory:' vanishes at the end
+                 path: "str | Path | None" = None,    # file, or https://… with token=; None: the setting db_path; ':memory:' vanishes
                  *,
                  namespace: str | None = None,        # the partition; None: the setting
                  read_only: bool = False,             # refuse every write
@@ -163,6 +163,14 @@ class Memory:
         self._rules: RuleStore | None = None
         self._companion: Companion | None = None
         self._lock = threading.Lock()  # held while attention, the companion or the rules are opened
+
+    def __new__(cls, path: "str | Path | None" = None, *args: Any, **fields: Any) -> Self:
+        "Return a memory of a file; for the address of a server the one behind it, as `rlm.connect` does."
+        if cls is Memory and isinstance(path, str) and path.startswith(("http://", "https://")):
+            from rlm.service.remote import connect  # a program without a server does without it
+            return cast(Self, connect(path, *args, **fields))
+        return super().__new__(cls)
+    __new__.__dict__["__wrapped__"] = __init__  # `help` shows the signature of `__init__`
 
     @property
     def settings(self) -> Settings:

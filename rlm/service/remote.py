@@ -1,12 +1,12 @@
-"""A memory behind `rlm serve`, with the verbs of `Memory`: `rlm.connect("https://memory.example", token=…)`.
+"""A memory behind `rlm serve`, with the verbs of `Memory`: `Memory("https://memory.example", token=…)` or `rlm.connect`.
 
 Nothing but the standard library is needed. A call is one request, and what can't be done raises the error that `Memory` would raise.
 """
 
 import builtins
+import copy
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from http.client import HTTPException
 from typing import Any
@@ -14,10 +14,12 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
+from rlm.companion.composer import ContextBlock
 from rlm.core.clock import from_iso, to_iso
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreFull, StoreReadOnly, VersionConflict
 from rlm.service.memory import run_in_thread
-from rlm.service.results import MemoryPage
+from rlm.service.results import Hit, MemoryPage, SearchResults
+from rlm.store.filters import Filters
 from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go without TLS
@@ -32,29 +34,6 @@ _ERRORS: dict[int, type[RlmError]] = {400: InvalidInput, 404: NotFound, 409: Alr
                                       422: InvalidInput, 503: StoreBusy, 507: StoreFull}
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteHit:
-    "One memory that a search of a server found."
-
-    rank: int  # 1 is best
-    score: float  # the sum of all parts
-    memory: MemoryRecord  # the version that was found
-    parts: Mapping[str, float] = field(repr=False)  # column or cue → its share of the score
-    passage: str = field(repr=False)  # the sentences that hold most of what was asked
-    relevance: float | None = None  # probability that it answers the question; None: not known
-    layer: str = ""  # what found it
-
-    @property
-    def id(self) -> str:
-        "Return the memory's id."
-        return self.memory.id
-
-    @property
-    def text(self) -> str:
-        "Return the memory's text."
-        return self.memory.text
-
-
 def record_of(given: Mapping[str, Any],  # a memory as the server sends it
               ) -> MemoryRecord:
     "Return the record that a server sent; its number in the store, which is not sent, is 0."
@@ -62,6 +41,15 @@ def record_of(given: Mapping[str, Any],  # a memory as the server sends it
     values |= {name: value for name, value in given.items() if name in values}
     values |= {name: from_iso(values[name]) for name in _TIMES if values[name] is not None} | {"tags": tuple(values["tags"])}
     return make_record(values)
+
+
+def hit_of(given: Mapping[str, Any],  # a hit as the server sends it
+           source: str,               # what answered
+           ) -> Hit:
+    "Return the hit that a server sent: what a search of the store itself would have returned."
+    layer = "" if given["layer"] == source else given["layer"]
+    return Hit(given["rank"], given["score"], record_of(given["memory"]), given["shares"], layer, given.get("hops"), tuple(given["path"]),
+               given.get("relevance"))
 
 
 def plain(value: Any,  # an argument: JSON, a time, or a set or tuple of values
@@ -170,12 +158,22 @@ class RemoteMemory:
                fallback: bool = True,      # the whole index answers; False: only what is near the anchor
                min_score: float | None = None,  # relevance that each hit must have, 0 to 1
                **filters: Any,             # tags, category, kind, status, session, since, until …
-               ) -> builtins.list[RemoteHit]:
-        "Return the memories that fit the query best, best first. Raises `InvalidInput`."
+               ) -> SearchResults:
+        "Return the memories that fit the query best, best first, as `Memory.search` does. Raises `InvalidInput`."
+        wanted = Filters.read(**filters)
         body = {"query": query, "k": k, "slot": slot, "radius": radius, "min_score": min_score, "filters": _given(filters)}
         answer = self._ask("POST", "/v1/memories:search", _given(body) | ({} if fallback else {"fallback": False}))
-        return [RemoteHit(h["rank"], h["score"], record_of(h["memory"]), h["parts"], h["passage"]["text"], h.get("relevance"), h["layer"])
-                for h in answer["hits"]]
+        return SearchResults(answer["query"], wanted, tuple(hit_of(h, answer["source"]) for h in answer["hits"]), answer["source"],
+                             answer["ranked_by"])
+
+    def context(self, /,
+                query: str,          # what the prompt is about: mostly the person's last turn
+                tokens: int = 1024,  # what the block may cost, all of it
+                ) -> ContextBlock:
+        "Return a block for a prompt within a budget: pinned memories, then what answers the question. Raises `InvalidInput`."
+        made = self._ask("POST", "/v1/context", {"query": query, "tokens": tokens})
+        used = tuple(zip(made["memories"], made["resolutions"], strict=True))
+        return ContextBlock(made["context"], made["tokens"], tokens, used, tuple(made["left_out"]))
 
     def update(self,
                id: str,         # id of a memory
@@ -251,6 +249,31 @@ class RemoteMemory:
         "Say that a memory was used, and how it went. Raises `NotFound`."
         self._ask("POST", _at(id, "/feedback"), _given({"helped": helped, "failed": failed, "used": used, "query": query}))
 
+    def stats(self) -> dict[str, Any]:
+        "Return counts by kind, status and category, and dates."
+        return self._ask("GET", "/v1/stats")
+
+    def namespaces(self) -> builtins.list[str]:
+        "Return the namespaces that the token opens, the usual one first."
+        return list(self._ask("GET", "/v1/namespaces")["namespaces"])
+
+    def namespace(self,
+                  name: str,  # a partition that the token opens
+                  ) -> "RemoteMemory":
+        "Return the memory of another namespace of the same server."
+        other = copy.copy(self)
+        other._headers = self._headers | {"Rlm-Namespace": name}
+        return other
+
+    def close(self) -> None:
+        "Do nothing, as no connection is held open: so that a program may close a memory whatever it is."
+
+    def __enter__(self) -> "RemoteMemory":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
     async def awrite(self, /,
                      text: str,      # as for `write`
                      **fields: Any,  # as for `write`
@@ -290,7 +313,7 @@ class RemoteMemory:
                       query: str,            # as for `search`
                       k: int | None = None,  # as for `search`
                       **more: Any,           # as for `search`
-                      ) -> builtins.list[RemoteHit]:
+                      ) -> SearchResults:
         "Do what `search` does, in a thread."
         return await run_in_thread(self.search, query, k, **more)
 
@@ -310,6 +333,75 @@ class RemoteMemory:
                       ) -> int:
         "Do what `delete` does, in a thread."
         return await run_in_thread(self.delete, id, erase=erase, if_version=if_version)
+
+    async def acontext(self, /,
+                       query: str,          # as for `context`
+                       tokens: int = 1024,  # as for `context`
+                       ) -> ContextBlock:
+        "Do what `context` does, in a thread."
+        return await run_in_thread(self.context, query, tokens)
+
+    async def arestore(self,
+                       id: str,  # as for `restore`
+                       ) -> MemoryRecord:
+        "Do what `restore` does, in a thread."
+        return await run_in_thread(self.restore, id)
+
+    async def ahistory(self,
+                       id: str,  # as for `history`
+                       ) -> dict[str, Any]:
+        "Do what `history` does, in a thread."
+        return await run_in_thread(self.history, id)
+
+    async def aexplain(self, /,
+                       query: str,      # as for `explain`
+                       id: str,         # as for `explain`
+                       **filters: Any,  # as for `explain`
+                       ) -> dict[str, Any]:
+        "Do what `explain` does, in a thread."
+        return await run_in_thread(self.explain, query, id, **filters)
+
+    async def alink(self,
+                    src: str,                   # as for `link`
+                    dst: str,                   # as for `link`
+                    relation: str = "related",  # as for `link`
+                    weight: float = 1.0,        # as for `link`
+                    ) -> None:
+        "Do what `link` does, in a thread."
+        await run_in_thread(self.link, src, dst, relation, weight)
+
+    async def aunlink(self,
+                      src: str,                     # as for `unlink`
+                      dst: str,                     # as for `unlink`
+                      relation: str | None = None,  # as for `unlink`
+                      ) -> int:
+        "Do what `unlink` does, in a thread."
+        return await run_in_thread(self.unlink, src, dst, relation)
+
+    async def alinks(self,
+                     id: str,  # as for `links`
+                     ) -> builtins.list[Edge]:
+        "Do what `links` does, in a thread."
+        return await run_in_thread(self.links, id)
+
+    async def afeedback(self,
+                        id: str,     # as for `feedback`
+                        **how: Any,  # as for `feedback`
+                        ) -> None:
+        "Do what `feedback` does, in a thread."
+        await run_in_thread(self.feedback, id, **how)
+
+    async def astats(self) -> dict[str, Any]:
+        "Do what `stats` does, in a thread."
+        return await run_in_thread(self.stats)
+
+    async def anamespaces(self) -> builtins.list[str]:
+        "Do what `namespaces` does, in a thread."
+        return await run_in_thread(self.namespaces)
+
+    async def aclose(self) -> None:
+        "Do what `close` does."
+        self.close()
 
     def _ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         "Send JSON, and return the JSON that comes back."

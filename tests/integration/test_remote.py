@@ -1,5 +1,6 @@
 "A memory behind a server: the verbs of Memory, over the REST API."
 import asyncio
+import inspect
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import rlm
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rlm.service.http.tokens import TokenFile
 from rlm.service.remote import RemoteError, RemoteMemory
+from rlm.service.results import by_column
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -31,7 +33,7 @@ def test_a_memory_is_written_found_changed_deleted_and_restored(remote: RemoteMe
     assert (made.id, made.version, made.tags, made.valid_from, made.extra) == ("민아/치과", 1, ("health",), at, {"n": [1]})
     assert remote.get(made.id) == made and made.valid_to is None and made.pinned is False
     [hit] = remote.search("치과는 언제?", k=1, tags=["health"])
-    assert hit.memory == made and hit.text == hit.passage and abs(sum(hit.parts.values()) - hit.score) < 1e-9
+    assert hit.memory == made and hit.text == hit.passage.text and abs(sum(by_column(hit.parts).values()) - hit.score) < 1e-9
     changed = remote.update(made.id, text="치과 예약은 수요일이야", if_version=1)
     assert changed.version == 2 and changed.text == "치과 예약은 수요일이야"
     with pytest.raises(VersionConflict):
@@ -44,6 +46,25 @@ def test_a_memory_is_written_found_changed_deleted_and_restored(remote: RemoteMe
     remote.feedback(made.id, helped=1)
     assert remote.get(made.id).success == 1
     assert remote.explain("치과", made.id)
+
+
+def test_an_address_gives_the_memory_behind_it_and_the_same_hits_as_the_file(tmp_path: Path) -> None:
+    long = "The boat is old. " * 30 + "Yuna Park services the boiler. " + "It rains often. " * 30
+    with rlm.Memory(tmp_path / "memory.db", embedder="none") as own:
+        own.write_many([{"text": long, "id": "long"}, {"text": "보일러는 박유나가 고친다.", "id": "ko", "pinned": True}])
+        found, block = own.search("who services the boiler?"), own.context("boiler")
+    with serving(tmp_path / "memory.db", serve_rate=0) as running, rlm.Memory(running.url) as memory:
+        there = memory.search("who services the boiler?")
+        assert isinstance(memory, RemoteMemory) and repr(there) == repr(found) and there.source == found.source
+        assert there[0].passage == found[0].passage and there[0].parts == found[0].parts and there[0].relevance == found[0].relevance
+        assert memory.context("boiler") == block and memory.stats()["memories"] == 2
+        assert memory.namespaces() == ["default"]
+        with pytest.raises(RemoteError, match="another namespace"):
+            memory.namespace("other").list()
+        assert asyncio.run(memory.acontext("boiler")) == block and asyncio.run(memory.astats()) == memory.stats()
+        with pytest.raises(InvalidInput, match="no filter"):
+            memory.search("boiler", colour="blue")
+    assert list(inspect.signature(rlm.Memory).parameters)[:3] == ["path", "namespace", "read_only"]
 
 
 def test_many_conversations_links_and_pages(remote: RemoteMemory) -> None:

@@ -95,6 +95,8 @@ class HitOut(BaseModel):
     relevance: float | None = about("The probability that it answers the question; null: not known", 0.9, default=None)
     parts: dict[str, float] = about("Column, cue or similarity, and its share of the score", {"text": 0.441, "when": 0.264})
     terms: dict[str, float] = about("Word of the question, and its share of the score", {"치과": 0.441})
+    shares: dict[str, dict[str, float]] = about("Word of the question, or cue in brackets, and its share of the score by column",
+                                                {"치과": {"text": 0.441}, "(when)": {"when": 0.264}})
     passage: dict[str, Any] = about("The sentences that hold most of what was asked: text, and start and end of it in the memory's text",
                                     {"text": "다음 주 화요일에 치과 예약이 있어", "start": 0, "end": 19})
     layer: str = about("What found it: index, history, cache, working memory, checkpoint, anchor A …", "index", default="index")
@@ -103,7 +105,8 @@ class HitOut(BaseModel):
     memory: MemoryOut = about("The memory, whole", MEMORY)
 
 
-HIT = {"rank": 1, "score": 0.441, "relevance": 0.9, "parts": {"text": 0.441}, "terms": {"치과": 0.441}, "layer": "index",
+HIT = {"rank": 1, "score": 0.441, "relevance": 0.9, "parts": {"text": 0.441}, "terms": {"치과": 0.441},
+       "shares": {"치과": {"text": 0.441}}, "layer": "index",
        "path": [], "memory": MEMORY,
        "passage": {"text": MEMORY["text"], "start": 0, "end": 19}}
 
@@ -325,6 +328,7 @@ class ContextOut(BaseModel):
                          "[2026-05-08] I am allergic to peanuts. (peanuts)")
     tokens: int = about("What it costs, by the estimate", 18)
     memories: list[str] = about("Ids of the memories in it, in order", ["peanuts"])
+    resolutions: list[int] = about("How each of them stands there: 0 whole, 1 its summary, 2 its facts", [0])
     left_out: list[str] = about("Ids of memories that belong to it and had no room", [])
 
 

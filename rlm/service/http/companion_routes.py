@@ -41,7 +41,7 @@ def prompt_routes(service: Service,  # memories, metrics and spans
             block = memory.companion.context(body.query, body.tokens, door="rest", actor=caller.id, apart_from=body.apart_from,
                                              least=body.least)
         return json_response({"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used],
-                              "left_out": list(block.left_out)})
+                              "resolutions": [level for _, level in block.used], "left_out": list(block.left_out)})
 
     @routes.post("/observe", tags=["memories"], responses=problem_responses(507), response_model=ObservedOut)
     def observe_prompt(body: ObserveBody, caller: WriteCaller) -> Response:

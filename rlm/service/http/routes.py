@@ -90,7 +90,8 @@ def json_response(value: Mapping[str, Any],  # contents, as the contract has the
 def hit_dicts(hits: SearchResults,  # result of a search
               ) -> list[dict[str, Any]]:
     "Return the hits as `HitOut`."
-    return [{"layer": hits.source, "path": []} | h.as_dict() for h in hits]
+    return [{"layer": hits.source, "path": [], "shares": {term: dict(share) for term, share in h.parts.items()}} | h.as_dict()
+            for h in hits]
 
 
 def search_response(hits: SearchResults,  # result of a search
