@@ -65,7 +65,8 @@ adapters: $(ADAPTERS)/.installed  ## the adapters against the real frameworks, i
 
 $(ADAPTERS)/.installed: settings.ini
 	@$(PYTHON) -m venv $(ADAPTERS)
-	@$(ADAPTERS)/bin/pip install -q . langgraph langgraph-checkpoint-conformance openai-agents claude-agent-sdk anthropic pytest hypothesis
+	@$(ADAPTERS)/bin/pip install -q . langgraph langgraph-checkpoint-conformance openai-agents claude-agent-sdk anthropic llama-index-core google-adk agent-framework-core \
+	  pydantic-ai-harness pytest hypothesis
 	@touch $@
 
 heavy: $(VENV)/.installed-dev  ## what takes hours or other projects' packages; not part of CI

@@ -1,0 +1,16 @@
+from typing import TypedDict
+
+from langgraph.graph import StateGraph
+from rlm.adapters.langgraph_checkpoints import LangGraphCheckpointer
+
+State = TypedDict("State", {"said": str, "heard": list})
+
+
+def listen(state: State) -> dict:
+    return {"heard": [*state.get("heard", []), state["said"]]}
+
+
+for said in ("Yuna Park services the boiler.", "The harbour closes at five."):  # two runs of a program
+    with LangGraphCheckpointer("threads.db") as threads:
+        graph = StateGraph(State).add_node("listen", listen).set_entry_point("listen").compile(checkpointer=threads)
+        print(graph.invoke({"said": said}, {"configurable": {"thread_id": "mina"}})["heard"])
