@@ -5,10 +5,10 @@ Needs `llama-index-core`. The memory may be one behind a server.
 
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 
-ROLES = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}  # whose words are kept; calls of tools and their answers are not
+ROLES = ("user", "assistant")  # whose words are kept; calls of tools and their answers are not
 
 
 class RecallBlock(BaseMemoryBlock[str]):
@@ -19,13 +19,13 @@ class RecallBlock(BaseMemoryBlock[str]):
     tokens: int = 512  # what the block may cost; it keeps to it by itself
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        said = [m.content for m in messages or () if m.role == MessageRole.USER and (m.content or "").strip()]
+        said = [m.content for m in messages or () if m.role.value == "user" and (m.content or "").strip()]
         return (await self.memory.acontext(said[-1], self.tokens)).text if said else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         sessions = dict[str | None, list[dict[str, Any]]]()
         for m in messages:
-            if m.role in ROLES and (m.content or "").strip():
-                sessions.setdefault(m.additional_kwargs.get("session_id"), []).append({"text": m.content, "role": ROLES[m.role]})
+            if m.role.value in ROLES and (m.content or "").strip():
+                sessions.setdefault(m.additional_kwargs.get("session_id"), []).append({"text": m.content, "role": m.role.value})
         for session, turns in sessions.items():
             await self.memory.aadd_conversation(turns, session)
