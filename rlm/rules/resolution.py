@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..core.errors import InvalidInput, RlmError
+from ..core.ids import new_id
 from .conflicts import Conflict, ConflictCandidate, ConflictContext, build_context, claim_sorts, examine, find_conflicts
 from .evaluator import compile_rule, type_facts
 from .expressions import TRUE, Expression, FormalRule, Sort, Value, constant, format_constant, format_outcome, json_value, variables
@@ -402,6 +403,8 @@ class ConflictResolver:
         now, blamed, store, counted = self.rules.clock.now(), list[str](), self.rules, list[tuple[MemoryRecord, MemoryRecord]]()
         with store.backend.transaction() as tx:
             for r in resolution.rulings:
+                detail = {"rules": [*r.conflict.rules], "stage": r.stage, "winners": [*r.winners], "losers": [*r.losers]}
+                tx.log([Event(now, "conflict", new_id(), store.namespace, {**detail, "disproved": [*r.disproved]})])
                 for i in r.winners:
                     tx.log([Event(now, "conflict-won", i, store.namespace, {"against": [*r.losers], "stage": r.stage})])
                 for loser in store.backend.get(r.losers, store.namespace):

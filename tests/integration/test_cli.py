@@ -26,6 +26,7 @@ from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
 from rlm.service.cli.strategies import strategies_of
+from rlm.store.records import Event
 from rlm.store.transfer.export import export_file, export_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,6 +86,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rules.add_rule("아침에는 차. Tea.", rule_id="morning", formal="when hour < 11 then drink = 'tea'", tags=["drinks"])
         rules.add_rule("Offer a cola.", rule_id="cola", formal="when meeting then drink = 'cola'", status="held")
         rules.export_jsonl(home / "rules.jsonl")
+        with rules.backend.transaction() as tx:  # as `ConflictResolver.record` logs it
+            detail = {"rules": ["cola", "morning"], "stage": "vote", "winners": ["morning"], "losers": ["cola"], "disproved": []}
+            tx.log([Event(clock.now(), "conflict", "c1", rules.namespace, detail)])
     with Memory(home / STORE, namespace="agent-7", clock=clock) as memory:
         memory.write("Only agent 7 knows this.", id="seven")
         memory.export_jsonl(home / "store.jsonl")

@@ -12,6 +12,7 @@ from serving import problem, serving
 from rlm import Memory
 from rlm.core.errors import SettingsError
 from rlm.core.settings import load_settings
+from rlm.rules import ConflictResolver
 from rlm.service.http.app import guarded_application
 from rlm.service.http.routes import Service
 
@@ -47,6 +48,17 @@ def test_rules_are_added_applied_resolved_and_judged(client: httpx.Client) -> No
     assert [r["rule_id"] for r in client.get("/v1/rules", params={"status": "any"}).json()["rules"]] == ["차", "cola"]
     assert client.post("/v1/rules/cola/release", json={}).json()["status"] == "hot"
     assert [f["rule_id"] for f in client.post("/v1/rules:apply", json={"facts": {"hour": 9}, "tags": ["drink"]}).json()["fired"]] == ["차"]
+
+
+def test_the_log_of_conflicts_is_asked(path: Path, client: httpx.Client) -> None:
+    for name in ("차", "cola"):
+        client.post("/v1/rules", json={"rule_id": name, "formal": f"when hour < 11 then drink = '{name}'"})
+    with Memory(path, embedder="none") as memory:
+        ConflictResolver(memory.rules).decide({"hour": 9})
+    found = client.get("/v1/rules:conflicts", params={"rule": "차", "verdict": "unknown"}).json()
+    assert [(d["rules"], d["stage"], d["verdict"]) for d in found["conflicts"]] == [(["cola", "차"], "tie-break", "unknown")]
+    assert client.get("/v1/rules:conflicts", params={"stage": "vote"}).json() == {"conflicts": [], "offenders": []}
+    assert client.get("/v1/rules:conflicts", params={"since": "tomorrow"}).status_code == 422
 
 
 @pytest.mark.seed("000 midnight")

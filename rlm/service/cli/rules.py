@@ -13,6 +13,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
+from rlm.rules.conflict_log import VERDICTS, ConflictLog, repeat_offenders
 from rlm.rules.lifecycle import DueReport
 from rlm.rules.model import Rule
 from rlm.rules.resolution import AntinomicLoop, BaseGeneration, ConflictResolver, Fallback
@@ -208,6 +209,43 @@ def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: 
         if record and found.rulings:
             resolver.record(found)
     print_json(found.as_dict()) if as_json else click.echo(repr(found))
+
+
+@rules_group.command("conflicts", epilog=example("rlm rules conflicts", "rlm rules conflicts --rule morning --stage vote --json",
+                                                 "rlm rules conflicts --since 2026-05-01 --offenders"))
+@click.option("--rule", help="Only conflicts of this rule.")
+@click.option("--stage", help="Only those that this stage decided: entailment, vote, tie-break, antinomic, base, none.")
+@click.option("--since", help="Only from this time on.")
+@click.option("--until", help="Only before this time.")
+@click.option("--verdict", type=click.Choice(VERDICTS), help="Only those that were judged so; unknown: not judged.")
+@click.option("-k", "limit", type=int, default=50, show_default=True, help="How many at most.")
+@click.option("--offenders", is_flag=True, help="Count by rule: those that were disproved, or followed wrongly, at least twice.")
+@with_rules()
+@json_option
+def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str | None, until: str | None, verdict: str | None, limit: int,
+              offenders: bool, as_json: bool) -> None:
+    "List the conflicts that were recorded, the newest first: the rules, what decided, who was followed, who was disproved, the verdict."
+    found = ConflictLog(rules).read(rule, stage, since, until, verdict, None if offenders else limit)
+    if not offenders:
+        print_json([d.as_dict() for d in found]) if as_json else click.echo(repr(found))
+        return
+    counts = [o.as_dict() for o in repeat_offenders(found)][:limit]
+    if as_json:
+        print_json(counts)
+    else:
+        print_table([tuple(c.values()) for c in counts], ["rule", "disputes", "followed", "disproved", "judged wrong"])
+
+
+@rules_group.command("judge", epilog=example("rlm rules judge last wrong", "rlm rules judge last right --by Mina --json"))
+@click.argument("conflict")
+@click.argument("verdict", type=click.Choice(VERDICTS))
+@click.option("--by", "judge", default="person", show_default=True, help="Who judges.")
+@with_rules()
+@json_option
+def judge_(rules: RuleStore, conflict: str, verdict: str, judge: str, as_json: bool) -> None:
+    "Judge the decision of a recorded CONFLICT, its id or last: VERDICT right or wrong counts for the rules that were followed."
+    found = ConflictLog(rules).judge(conflict, verdict, judge)
+    print_json(found.as_dict()) if as_json else click.echo(f"{found.id} is judged {found.verdict}.")
 
 
 def decision(name: str,                                    # name of the command

@@ -472,3 +472,11 @@ class RulesOut(BaseModel):
     "Rules of a namespace, with how they did."
 
     rules: list[RuleOut] = about("The highest confidence first", [RULE])
+
+
+class ConflictsOut(BaseModel):
+    "Recorded conflicts, and the rules that are in them again and again."
+
+    conflicts: list[dict[str, Any]] = about("The newest first: id, when, the rules, the stage that decided, winners, losers, those "
+                                            "that were disproved, the verdict and who judged", [])
+    offenders: list[dict[str, Any]] = about("Rules that were disproved, or followed and judged wrong, at least twice; the worst first", [])

@@ -8,13 +8,14 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from .answers import RuleOut, RulesOut
+from .answers import ConflictsOut, RuleOut, RulesOut
 from .auth import ReadCaller, WriteCaller
 from .memory_routes import Labels, provenance
-from .routes import QuotedId, Service, json_response, known_params_only
-from .schemas import ReasonBody, RuleBody, RuleUseBody, problem_responses
+from .routes import Name, QuotedId, Service, json_response, known_params_only
+from .schemas import ReasonBody, RuleBody, RuleUseBody, Time, problem_responses
 
 RuleStatus = Literal["hot", "ltm", "held", "archived", "any"]
+Verdict = Literal["right", "wrong", "unknown"]
 RuleAction = Literal["promote", "hold", "release", "archive"]
 
 
@@ -32,6 +33,22 @@ def rule_routes(service: Service,  # memories, metrics and spans
         wanted: Any = "any" if "any" in status else status or ("hot", "ltm")
         with service.pool.use(caller.namespace) as memory:
             return json_response({"rules": [r.as_dict() for r in memory.rules.get_rules(wanted, tag, limit)]})
+
+    @routes.get("/rules:conflicts", responses=problem_responses(), response_model=ConflictsOut)
+    def list_conflicts(caller: ReadCaller,
+                       rule: Annotated[Name | None, Query(description="Only conflicts of this rule")] = None,
+                       stage: Annotated[Name | None, Query(description="Only those that this stage decided")] = None,
+                       since: Annotated[Time | None, Query(description="Only from this time on, ISO 8601")] = None,
+                       until: Annotated[Time | None, Query(description="Only before this time")] = None,
+                       verdict: Annotated[Verdict | None, Query(description="Only those that were judged so")] = None,
+                       limit: Annotated[int, Query(ge=1, le=10_000, description="How many at most")] = 100) -> Response:
+        "The log of conflicts, the newest first, and the rules that were disproved, or followed wrongly, at least twice."
+        from rlm.rules import ConflictLog  # here, so that servers without rules do not load it
+        from rlm.rules.conflict_log import repeat_offenders
+        with service.pool.use(caller.namespace) as memory:
+            found = ConflictLog(memory.rules).read(rule, stage, since, until, verdict)
+            return json_response({"conflicts": [d.as_dict() for d in found[:limit]],
+                                  "offenders": [o.as_dict() for o in repeat_offenders(found)]})
 
     @routes.post("/rules", status_code=201, responses=problem_responses(409, 507), response_model=RuleOut)
     def add_rule(body: RuleBody, caller: WriteCaller) -> Response:
