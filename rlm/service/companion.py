@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SELF', 'POOL', 'LEARNER', 'SHARED', 'FEEDBACK_KEPT', 'COUNTED', 'relevances', 'fact_values', 'audited_moment',
-           'MemoryAudit', 'Observation', 'Companion']
+           'MemoryAudit', 'Observation', 'WaitingMemory', 'Companion']
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
@@ -21,6 +21,7 @@ from ..companion.rejection import RejectedValue, rejectable
 from ..companion.rewards import Reward, explicit_reward, implicit_reward
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
+from ..companion.supersession import DISPUTES
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import guarded_value
@@ -28,6 +29,7 @@ from ..core.ids import canonical_json, new_id
 from ..core.text import tokens, valid_text
 from ..federation.federated_bandit import FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
+from ..core.trust import TrustState, trust_of
 from .context import MemoryContext
 from .input_parsing import read_k
 from .reader import MemoryReader
@@ -35,7 +37,7 @@ from .results import History, SearchResults, memory_dict
 from .searcher import MemorySearcher, SearchRequest
 from .writer import MemoryWriter
 from ..store.filters import Filters
-from ..store.records import Event, MemoryRecord, new_record, read_count, stored_id
+from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count, stored_id
 from ..store.sqlite.learned_parameters import LearnedParameters
 from ..store.sqlite.recall_log import Recall, ServedMemory
 from ..store.sqlite.rejections import Rejection
@@ -120,6 +122,20 @@ class Observation:
     def __str__(self) -> str:
         stored = f"saved as {self.memory.id}" if self.memory else f"refused: {self.refused}" if self.refused else "nothing saved"
         return f"{self.decision}; {stored}"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMemory:
+    "A memory that waits for a person, and why."
+
+    memory: MemoryRecord  # it is served meanwhile, marked as not confirmed or as disputed
+    state: TrustState  # candidate or disputed
+    against: tuple[MemoryRecord, ...] = ()  # what it contradicts
+
+    def as_dict(self) -> dict[str, Any]:
+        "Return the fields for JSON."
+        return {"id": self.memory.id, "text": self.memory.text, "state": self.state, "at": to_iso(self.memory.updated_at),
+                "source": dict(self.memory.provenance), "against": [{"id": r.id, "text": r.text} for r in self.against]}
 
 
 class Companion:
@@ -301,12 +317,35 @@ class Companion:
                    if (apart_from is None or h.memory.session != apart_from) and (h.relevance is None or h.relevance >= least)]
         rejected = self._rejected([*pinned, *(r for r, _ in weighed)])
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
+        profile, answers = self._both_sides(profile, answers, most)
         block = compose(profile, answers, query, budget, count, self._ended([*profile, *(r for r, _ in answers)]))
         scores, known = {h.id: h.score for h in found.hits}, {r.id: r for r in [*profile, *(r for r, _ in answers)]}
         served = [ServedMemory(id, known[id].version, scores.get(id), {"resolution": level, "pinned": known[id].pinned})
                   for id, level in block.used]
         self.ctx.recalls.record(self.namespace, query, served, self.ctx.clock.now(), door, actor)
         return block
+
+    def _both_sides(self, profile: list[MemoryRecord], answers: list[tuple[MemoryRecord, float]], most: int,
+                    ) -> tuple[list[MemoryRecord], list[tuple[MemoryRecord, float]]]:
+        "The same, with the other side of what is disputed after it, both marked; no more answers than were asked for."
+        shown = {r.id: r for r in [*profile, *(r for r, _ in answers)]}
+        edges = [e for e in self.storage.edges(list(shown), self.namespace) if e.relation == DISPUTES] if shown else []
+        if not edges:
+            return profile, answers
+        known = shown | {r.id: r for r in self.storage.get([i for e in edges for i in (e.src, e.dst) if i not in shown], self.namespace)}
+        now, gone = self.ctx.clock.now(), self._rejected(list(known.values()))
+        current = {id for id, r in known.items() if id not in gone and r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
+        sides = dict[str, list[str]]()
+        for a, b in ((e.src, e.dst) for e in edges if e.src in current and e.dst in current):
+            sides.setdefault(a, []).append(b)
+            sides.setdefault(b, []).append(a)
+        marked = {id: known[id].changed(provenance={**known[id].provenance, "trust": "disputed"}) for id in sides}
+        always, out = {r.id for r in profile}, dict[str, float]()
+        for record, weight in [*((r, 1.0) for r in profile), *answers]:
+            for id in (record.id, *sides.get(record.id, ())):
+                if id not in always:
+                    out.setdefault(id, weight)
+        return [marked.get(r.id, r) for r in profile], [(marked.get(id, known[id]), w) for id, w in list(out.items())[:most]]
 
     def audit(self,
               when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
@@ -402,6 +441,25 @@ class Companion:
         ids = {*self.storage.memories.ids(self.namespace, seqs).values(), *candidates}
         wanted = set(values)
         return sorted(r.id for r in self.storage.get(sorted(ids), self.namespace) if wanted & set(rejectable(r)))
+
+    def waiting(self,
+                k: int = 100,  # how many at most
+                ) -> list[WaitingMemory]:
+        "Return what waits for a person, oldest first: what a model, an extraction or an import brought, and what contradicts the accepted."
+        found = self.storage.memories.with_trust(self.namespace, ("candidate", "disputed", "low"), read_k(k))
+        edges = [e for e in self.storage.edges([r.id for r in found], self.namespace) if e.relation == DISPUTES] if found else []
+        others = {r.id: r for r in self.storage.get([e.dst for e in edges], self.namespace)}
+        return [WaitingMemory(r, trust_of(r.provenance), tuple(others[e.dst] for e in edges if e.src == r.id and e.dst in others))
+                for r in found]
+
+    def accept(self,
+               id: str,                  # id of a memory
+               text: str | None = None,  # other words for it; None: as they are
+               actor: str = "human",     # who accepts it
+               ) -> MemoryRecord:
+        """Confirm a memory, and return it: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed. `reject`
+        is the other decision. Raises `NotFound`, `InvalidInput` for words that read like an instruction."""
+        return self.writer.confirm(stored_id(id), valid_text(actor, "actor", 100), text)
 
     def lift(self,
              id: str,               # id of a rejection

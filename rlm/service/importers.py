@@ -378,7 +378,7 @@ def _prepared(memory: Memory, foreign: Foreign, format: str, refused: dict[str, 
     source = {"source": format, "conversation": foreign.id} if isinstance(foreign, ForeignConversation) else {"source": format}
     try:
         if isinstance(foreign, ForeignMemory):
-            provenance = {**source, "id": foreign.id}
+            provenance = {**source, "id": foreign.id, "actor": "import"}
             return [memory.writer.prepare({**foreign.fields, "id": f"{format}-{foreign.id}", "provenance": provenance}, memory.clock.now())]
         extra = {"title": foreign.title} if foreign.title else {}
         turns = [{**t, "id": f"{format}-{t['id']}", "extra": {**extra, **t.get("extra", {})}} for t in foreign.turns]

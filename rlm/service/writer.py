@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from ..companion.rejection import refuse_rejected
-from ..companion.supersession import FactKeeper, MemoryFacts, facts_of
+from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of
 from ..core.errors import InvalidInput, NotFound, VersionConflict
 from ..core.guard import BESIDE, LABELS, SCREENED, guarded, guarded_label
+from ..core.trust import assigned, confirmed, reassigned
 from ..core.ids import canonical_json, new_id
 from ..core.text import valid_text
 from ..recall.anchored_write import AnchoredWriter, LinkPolicy, read_policy
@@ -96,7 +97,7 @@ class MemoryWriter:
                 now: datetime,  # recorded time
                 ) -> MemoryRecord:
         "Return a memory as it will be stored: read, guarded, checked. Raises `InvalidInput`."
-        given = guarded(read_item(item), self.secrets)
+        given = guarded(assigned(read_item(item)), self.secrets)
         return new_record(check_formal(given, given.get("kind"), self.limit).pop("text", None), now, self.namespace, self.limit, **given)
 
     def prepare_many(self,
@@ -183,11 +184,12 @@ class MemoryWriter:
                id: str,                     # id of a memory
                changes: Mapping[str, Any],  # fields and their new values
                expected: int | None = None,  # version that the caller has seen; None: whichever it is
+               actor: str = "human",         # who changes it: `model`: what it words anew waits for a person
                ) -> MemoryRecord:
         "Make a new version, and return it; without a change, the present one. Raises `NotFound`, `InvalidInput`, `VersionConflict`."
         for name in changes.keys() & FIXED:
             raise InvalidInput(f"The {name} of a memory can't be changed.", "Write a new memory, and delete this one.")
-        wanted = self._read_changes(id, changes)
+        wanted = self._read_changes(id, changes, actor)
         planned, embedded = self._embed_changes(self.reader.get(id), wanted)
         with self.storage.transaction() as tx:
             check_version(old := self.reader.get(id), expected)
@@ -215,9 +217,12 @@ class MemoryWriter:
         self.embeddings.notice([stored] if told_anew else [])
         return stored
 
-    def _read_changes(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        "Return the changes as they may be stored; a rule can still be read as a rule."
-        kept = guarded(dict(changes), self.secrets, lambda: self.reader.get(id).provenance)
+    def _read_changes(self, id: str, changes: Mapping[str, Any], actor: str) -> dict[str, Any]:
+        "Return the changes as they may be stored, with the trust that they leave; a rule can still be read as a rule."
+        given = dict(changes)
+        if "provenance" in given or actor != "human":
+            given = reassigned(given, self.reader.get(id).provenance, actor)
+        kept = guarded(given, self.secrets, lambda: self.reader.get(id).provenance)
         if kept.keys() & {"formal", "extra"}:
             kept = check_formal(kept, self.reader.get(id).kind, self.limit)
         words = {"text": valid_text(kept.pop("text"), "text", self.limit)} if "text" in kept else {}
@@ -228,6 +233,30 @@ class MemoryWriter:
         refuse_change(old, {n: v for n, v in wanted.items() if not is_same(getattr(old, n), v)})
         new = old.changed(**wanted)
         return new, self.embeddings.embed_records([new]) if embedding_fields(new) != embedding_fields(old) else None
+
+    def confirm(self,
+                id: str,                  # id of a memory
+                actor: str,               # the person who accepts it
+                text: str | None = None,  # other words that it gets first; None: as they are
+                ) -> MemoryRecord:
+        "Make a memory trusted, and end what it contradicts. Raises `NotFound`, `InvalidInput`."
+        if text is not None:
+            self.update(id, {"text": text})
+        with self.storage.transaction() as tx:
+            old = self.reader.get(id)
+            known = confirmed(old.provenance, old.text, actor)
+            if known == old.provenance:
+                return old
+            now = version_time(self.ctx.clock.now(), old.updated_at)
+            new = old.changed(provenance=known, version=old.version + 1, updated_at=now)
+            detail = {"version": new.version, "changed": ["provenance"], "reason": "accepted", "actor": actor}
+            stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
+            for edge in self.storage.edges([id], self.namespace):
+                if edge.relation == DISPUTES and edge.src == id:
+                    gone = tx.unlink(edge.src, edge.dst, self.namespace, DISPUTES)
+                    tx.log([link_event(e, self.namespace, now, removed=True) for e in gone])
+            [stored] = self._keep_facts(tx, [stored], self._read_facts([stored]))
+        return stored
 
     def delete(self,
                ids: "str | Sequence[str]",  # one id or several

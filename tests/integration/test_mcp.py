@@ -113,7 +113,7 @@ def test_each_tool_does_what_it_says_in_a_process(tmp_path: Path, mode: str) -> 
     drive(process(tmp_path / "m.db"), a_life, mode=mode)
     with Memory(tmp_path / "m.db", embedder="none") as memory:
         assert [r.text for r in memory.list()] == ["I am allergic to peanuts and cashews."]
-        assert memory.list()[0].provenance == {"source": "mcp", "actor": "model"}
+        assert memory.list()[0].provenance == {"source": "mcp", "actor": "model", "trust": "candidate"}
 
 
 def test_every_tool_is_described_for_a_model(memory: Memory) -> None:
@@ -310,6 +310,21 @@ def test_a_client_that_can_ask_asks_the_person(memory: Memory, mode: str, action
     assert [r.actor for r in memory.companion.rejections()] == (["human"] if status == "rejected" else [])
     assert [p.memory.id for p in open_proposals(memory)] == ([wrong] if status == "proposed" else [])
     assert (memory.stats()["memories"] == 0) == (status == "rejected")
+
+
+@pytest.mark.parametrize(("action", "content", "status"), [
+    ("accept", {"accept": True}, "trusted"), ("accept", {"accept": False}, "stands"), ("decline", None, "stands"),
+    ("cancel", None, "waits")])
+def test_only_a_persons_yes_confirms_what_a_model_noted(memory: Memory, action: str, content: Any, status: str) -> None:
+    async def person(_context: Any, question: Any) -> ElicitResult:
+        assert "녹차" in question.message
+        return ElicitResult(action=action, content=content)
+
+    async def session(call: Call, _client: Client) -> None:
+        noted = (await call("memory_save", text="나는 녹차를 좋아해"))["memory"]
+        assert noted["trust"] == "candidate" and (await call("memory_accept", id=noted["id"]))["status"] == status
+        assert memory.get(noted["id"]).provenance["trust"] == ("trusted" if status == "trusted" else "candidate")
+    in_memory(memory, session, elicitation_callback=person)
 
 
 # ---------------------------------------------------------------- what is refused, and how

@@ -60,7 +60,7 @@ def test_a_proposal_may_be_dismissed_and_a_fact_rejected_by_its_value(client: ht
     made = client.post("/v1/memories", json={"text": "나는 부산에 살아"}).json()
     client.post("/v1/review/proposals", json={"id": made["id"]})
     assert client.delete(f"/v1/review/proposals/{made['id']}").json()["id"] == made["id"]
-    assert client.get("/v1/review").json() == {"proposals": [], "rejections": []}
+    assert client.get("/v1/review").json() == {"proposals": [], "waiting": [], "rejections": []}
     assert client.delete(f"/v1/review/proposals/{made['id']}").status_code == 404
     assert client.post("/v1/review/rejections", json={"relation": "residence", "value": "부산"}).status_code == 201
     assert client.get(f"/v1/memories/{made['id']}").status_code == 404

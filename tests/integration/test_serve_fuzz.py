@@ -37,7 +37,7 @@ ROUTES = ["POST /v1/memories:search", "POST /v1/search", "POST /v1/recall", "POS
           "GET /v1/rules:conflicts",
           "POST /v1/context", "POST /v1/observe", "POST /v1/review/proposals",
           "DELETE /v1/review/proposals/{id}", "POST /v1/review/rejections",
-          "DELETE /v1/review/rejections/{id}", "POST /v1/sleep", "POST /v1/sleep/{id}/undo", "GET /v1/audit"]
+          "DELETE /v1/review/rejections/{id}", "POST /v1/review/acceptances", "POST /v1/sleep", "POST /v1/sleep/{id}/undo", "GET /v1/audit"]
 GOOD, SPOILT = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 PLAIN = ["GET /health", "GET /health/live", "GET /metrics", "GET /v1/anchors", "GET /v1/namespaces", "GET /v1/review", "GET /v1/sleep",
          "GET /v1/stats"]

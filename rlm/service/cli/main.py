@@ -15,7 +15,7 @@ from rlm.service.cli.common import Group, example, json_option, print_json, prin
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
     "memory": ("rlm.service.cli.strategies:memory_group", "Write, search and manage memories."),
     "context": ("rlm.service.cli.review:context_command", "Print a block for a prompt about QUERY: what is pinned, then what answers it."),
-    "review": ("rlm.service.cli.review:review_group", "Correct for good: reject what is wrong, list and lift rejections."),
+    "review": ("rlm.service.cli.review:review_group", "Correct for good: accept what is right, reject what is wrong, lift rejections."),
     "audit": ("rlm.service.cli.review:audit_command", "Show what was believed about QUERY at a moment, and what had been served by then."),
     "sleep": ("rlm.service.cli.sleep:sleep_command", "Merge memories that say the same, put away what is not used, save what was learned."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),

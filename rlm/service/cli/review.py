@@ -7,6 +7,7 @@ from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, json_option, print_json, print_table, with_memory
 from rlm.service.memory import Memory
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
+from rlm.service.results import memory_dict
 from rlm.store.sqlite.rejections import Rejection
 
 
@@ -43,7 +44,7 @@ def audit_command(memory: Memory, query: str | None, id: str | None, when: str |
 
 @click.group("review", cls=Group)
 def review_group() -> None:
-    "Correct for good: reject what is wrong, list and lift rejections."
+    "Correct for good: accept what is right, reject what is wrong, lift rejections."
 
 
 def rejection_dict(rejection: Rejection,  # a rejection
@@ -69,6 +70,33 @@ def reject(memory: Memory, id: str | None, text: str | None, subject: str, relat
     "Refuse what the memory ID states from now on, however it is worded, and delete the memories that state it."
     made = memory.companion.reject(id, text=text, subject=subject, relation=relation, value=value, reason=reason)
     print_json(rejection_dict(made)) if as_json else click.echo(f"Rejected. To allow it again: rlm review lift {made.id}")
+
+
+@review_group.command(epilog=example("rlm review accept tea", 'rlm review accept peanuts --text "I am allergic to peanuts and cashews."'))
+@click.argument("id")
+@click.option("--text", help="Other words for it.")
+@with_memory()
+@json_option
+def accept(memory: Memory, id: str, text: str | None, as_json: bool) -> None:
+    "Confirm the memory ID: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed."
+    found = memory.companion.accept(id, text)
+    print_json(memory_dict(found)) if as_json else click.echo(f"{found.id} is trusted: {found.text}")
+
+
+@review_group.command(epilog=example("rlm review waiting", "rlm review waiting --json"))
+@click.option("-k", type=int, default=20, show_default=True, help="How many, at most.")
+@with_memory()
+@json_option
+def waiting(memory: Memory, k: int, as_json: bool) -> None:
+    "List the memories that nobody has confirmed, or that contradict a confirmed one. They are served meanwhile, marked."
+    found = memory.companion.waiting(k)
+    if as_json:
+        print_json([w.as_dict() for w in found])
+    elif not found:
+        click.echo("Nothing waits for a decision.")
+    else:
+        print_table([(w.memory.id, f"{w.memory.updated_at:%Y-%m-%d}", w.state, str(w.memory.provenance.get("source", "")), w.memory.text,
+                      ", ".join(r.id for r in w.against)) for w in found], ["id", "on", "state", "source", "memory", "against"])
 
 
 @review_group.command(epilog=example("rlm review lift --memory tea"))

@@ -419,10 +419,23 @@ class WokenOut(BaseModel):
     kept: dict[str, str] = about("Memories that stay as they are, and why", {})
 
 
+class WaitingOut(BaseModel):
+    "A memory that nobody has confirmed, or that contradicts what a person has confirmed."
+
+    id: str = about("Its id", "3066901354f1")
+    text: str = about("Its words", "I moved to Busan.")
+    state: Literal["candidate", "disputed"] = about("candidate: nobody has confirmed it; disputed: it contradicts the confirmed",
+                                                    "disputed")
+    at: str = about("Since when", WHEN)
+    source: dict[str, Any] = about("Where it came from", {"source": "mcp", "actor": "model"})
+    against: list[dict[str, str]] = about("Id and words of what it contradicts", [{"id": "seoul", "text": "I live in Seoul."}])
+
+
 class ReviewOut(BaseModel):
     "What waits for a person, and what was rejected."
 
     proposals: list[ProposalOut] = about("What waits, oldest first", [])
+    waiting: list[WaitingOut] = about("Memories that wait to be accepted or rejected, oldest first, at most 100", [])
     rejections: list[RejectionOut] = about("What was rejected, oldest first", [])
 
 

@@ -8,14 +8,16 @@ from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput
 from rlm.service.capture import capture_prompt
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
+from rlm.service.results import memory_dict
 from rlm.store.sqlite.rejections import Rejection
 
 from .answers import (
-    AppliedOut, ContextOut, NamespacesOut, NightsOut, ObservedOut, ProposalOut, RejectionOut, ReviewOut, SleepOut, StatsOut, WokenOut)
+    AppliedOut, ContextOut, MemoryOut, NamespacesOut, NightsOut, ObservedOut, ProposalOut, RejectionOut, ReviewOut, SleepOut, StatsOut,
+    WokenOut)
 from .auth import ReadCaller, WriteCaller, require_right
 from .memory_routes import provenance
 from .routes import QuotedId, Service, json_response, known_params_only
-from .schemas import ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, SleepBody, problem_responses
+from .schemas import AcceptBody, ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, SleepBody, problem_responses
 from .tokens import Token
 
 AdminCaller = Annotated[Token, Depends(require_right("admin"))]
@@ -63,15 +65,22 @@ def prompt_routes(service: Service,  # memories, metrics and spans
 
 def review_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
-    "Return the routes of corrections. To reject, lift and dismiss is a person's decision: it takes the right admin."
+    "Return the routes of corrections. To accept, reject, lift and dismiss is a person's decision: it takes the right admin."
     routes = APIRouter(prefix="/v1/review", tags=["review"], dependencies=[Depends(known_params_only)])
 
     @routes.get("", responses=problem_responses(), response_model=ReviewOut)
     def get_review(caller: ReadCaller) -> Response:
         "What waits for a person, and what was rejected."
         with service.pool.use(caller.namespace) as memory:
-            waiting, rejected = open_proposals(memory), memory.companion.rejections()
-        return json_response({"proposals": [p.as_dict() for p in waiting], "rejections": [rejection_dict(r) for r in rejected]})
+            proposed, rejected, waiting = open_proposals(memory), memory.companion.rejections(), memory.companion.waiting()
+        return json_response({"proposals": [p.as_dict() for p in proposed], "waiting": [w.as_dict() for w in waiting],
+                              "rejections": [rejection_dict(r) for r in rejected]})
+
+    @routes.post("/acceptances", status_code=201, responses=problem_responses(404, 507), response_model=MemoryOut)
+    def accept(body: AcceptBody, caller: AdminCaller) -> Response:
+        "Confirm a memory: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(memory_dict(memory.companion.accept(body.id, body.text, caller.id)), 201)
 
     @routes.post("/proposals", status_code=201, responses=problem_responses(404, 507), response_model=ProposalOut)
     def propose(body: ProposeBody, caller: WriteCaller) -> Response:

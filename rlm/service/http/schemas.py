@@ -409,6 +409,13 @@ class ProposeBody(RequestModel):
 Words = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
+class AcceptBody(RequestModel):
+    "A memory that is right, or is right in other words."
+
+    id: Label = about("Id of the memory", "3066901354f1")
+    text: Text | None = about("Other words for it", "I moved to Busan in May.", default=None)
+
+
 class RejectBody(RequestModel):
     "What is wrong, named in one of three ways: by a memory, by a text, or by a relation and its value."
 

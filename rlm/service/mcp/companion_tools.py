@@ -18,15 +18,18 @@ from rlm.core.text import clip
 
 from ..proposals import open_proposals, propose_rejection
 from .schemas import (
-    MAX_RESULTS, ContextAnswer, DryRun, MemoryId, PolicyAnswer, Reason, RejectAnswer, ReviewAnswer, SleepAnswer, StatusAnswer, Turn,
-    TurnTokens, tool_memory)
+    MAX_RESULTS, AcceptAnswer, ContextAnswer, DryRun, MemoryId, PolicyAnswer, Reason, RejectAnswer, ReviewAnswer, SleepAnswer,
+    StatusAnswer, Turn, TurnTokens, tool_memory)
 from .sources import MemorySource
 
 PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
-DECIDE = "A person decides: rlm review reject ID, or rlm review dismiss ID. Until then a memory stands."
+MOST_WAITING = 20  # memories that one answer lists: a model reads them all
+DECIDE = "A person decides: rlm review reject ID, dismiss ID or, of the unconfirmed, accept ID. Until then a memory stands."
 REJECTED = "The person confirmed: it is deleted, and will not be remembered again, however it is worded."
 PLANNED = "Nothing was changed. Show the person what would be, and call again with dry_run false if they agree."
 SLEPT = "Nothing was deleted. The person can take it back: rlm sleep --undo {}."
+ACCEPTED = "The person confirmed it: it is trusted, and ends what it contradicts."
+WAITS = "You cannot confirm a memory by yourself. It waits for a person: `rlm review accept ID`."
 STANDS = "The person declined: the memory stands as it is."
 
 
@@ -91,15 +94,24 @@ class CompanionTools:
         return shown  # type: ignore[no-any-return]
 
     def memory_review(self) -> ReviewAnswer:
-        """List the corrections that wait for a person: memories that were proposed to be rejected, and why.
+        """List what waits for a person: memories that were proposed to be rejected, and those that nobody has confirmed or that contradict
+        a confirmed one.
 
         Use it when the person asks what is waiting for their decision, or whether something wrong was noted. Show them the command that
         decides; you cannot decide for them.
         Example: {}"""
         with self.source.use("read") as memory:
             waiting: Any = [{"memory": tool_memory(p.memory), "reason": p.reason, "at": p.as_dict()["at"]} for p in open_proposals(memory)]
+            unconfirmed: Any = [{"memory": tool_memory(w.memory), "against": [tool_memory(r) for r in w.against]}
+                                for w in memory.companion.waiting(MOST_WAITING)]
             rejected = len(memory.companion.rejections())
-        return {"waiting": waiting, "rejected": rejected, "note": DECIDE}
+        return {"waiting": waiting, "unconfirmed": unconfirmed, "rejected": rejected, "note": DECIDE}
+
+
+class Acceptance(BaseModel):
+    "What a person is asked before a memory is confirmed."
+
+    accept: bool = Field(title="It is right", description="Yes: it is trusted from now on. No: it stays as it is.")
 
 
 class Confirmation(BaseModel):
@@ -113,6 +125,34 @@ def can_ask(ctx: "Context[Any, Any]",  # context of a request
     "Return whether the client can ask its person something."
     known = ctx.client_capabilities.elicitation if ctx.client_capabilities is not None else None
     return known is not None and (known.form is not None or known.url is None)
+
+
+def accept_tool(source: MemorySource,  # gives the caller's memory
+                ) -> Callable[..., Awaitable[AcceptAnswer]]:
+    "Return the tool `memory_accept`."
+    def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Acceptance] | Acceptance | None:
+        with source.use("write") as memory:
+            record = memory.get(id)
+        return Elicit(f"Is this right? “{clip(record.text, 200)}” ({record.id})", Acceptance) if can_ask(ctx) else None
+
+    def accept(id: str) -> AcceptAnswer:
+        with source.use("write") as memory:
+            memory.companion.accept(id)
+        return {"id": id, "status": "trusted", "note": ACCEPTED}
+
+    async def memory_accept(id: MemoryId, answer: Annotated[ElicitationResult[Acceptance], Resolve(ask)]) -> AcceptAnswer:
+        """Ask the person whether a memory that nobody has confirmed is right; what they confirm is trusted, and ends what it contradicts.
+
+        Use it when the person says that something you noted is right, or settles which of two contradicting memories holds. Ask about
+        one memory at a time.
+        Do not use it to confirm anything yourself: without the person's yes nothing changes.
+        Example: {"id": "3066901354f1"}"""
+        if isinstance(answer, AcceptedElicitation) and answer.data is not None and answer.data.accept:
+            return await to_thread.run_sync(accept, id)
+        if isinstance(answer, DeclinedElicitation) or (isinstance(answer, AcceptedElicitation) and answer.data is not None):
+            return {"id": id, "status": "stands", "note": STANDS}
+        return {"id": id, "status": "waits", "note": WAITS}
+    return memory_accept
 
 
 def reject_tool(source: MemorySource,  # gives the caller's memory

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from ...core.errors import NotFound, RlmError, suggest
 from ...core.text import clip
 from ..http.errors import HttpProblem, log_problem
-from .companion_tools import CompanionTools, reject_tool
+from .companion_tools import CompanionTools, accept_tool, reject_tool
 from .schemas import tool_memory
 from .sources import MemorySource
 from .tools import MemoryTools, is_available
@@ -40,6 +40,7 @@ TOOLS: dict[str, tuple[str, ToolAnnotations]] = {  # name → title for people, 
     "memory_unpin": ("Unpin a memory", SETS), "memory_stats": ("Memory statistics", READS),
     "memory_history": ("History of a memory", READS), "rule_apply": ("Apply rules", READS),
     "agent_ask": ("Ask about an ontology", ADDS), "memory_reject": ("Reject a memory", REMOVES),
+    "memory_accept": ("Confirm a memory", SETS),
     "memory_review": ("What waits for a decision", READS), "policy_decide": ("Is it worth saving?", READS),
     "policy_status": ("State of the policy", READS), "sleep_cycle_run": ("Tidy up", REMOVES)}
 
@@ -175,7 +176,8 @@ def tool_functions(source: MemorySource,  # gives the caller's memory
     "Return the function behind each tool, by its name."
     everyday, companion = MemoryTools(source), CompanionTools(source)
     found = {name: getattr(everyday, name, None) or getattr(companion, name, None) for name in TOOLS}
-    return {name: call for name, call in found.items() if call is not None} | {"memory_reject": reject_tool(source)}
+    return {name: call for name, call in found.items() if call is not None} | {"memory_reject": reject_tool(source),
+                                                                                "memory_accept": accept_tool(source)}
 
 
 def memory_server(source: MemorySource,  # gives the caller's memory

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # Python's own, before 3.12, does not tell pydantic which keys may be left out
 
+from rlm.core.trust import trust_of
 from rlm.store.records import MemoryRecord
 
 from ..results import Hit, memory_dict
@@ -71,6 +72,8 @@ class ToolMemory(TypedDict):
     valid_from: NotRequired[Annotated[str, Field(description="True from this moment on.")]]
     valid_to: NotRequired[Annotated[str, Field(description="No longer true from this moment on: it was superseded, or it ended.")]]
     updated_at: NotRequired[str]
+    trust: NotRequired[Annotated[str, Field(description="candidate: nobody has confirmed it; disputed: it contradicts what a person "
+                                                        "confirmed; trusted: a person confirmed it.")]]
     caution: NotRequired[str]
 
 
@@ -262,11 +265,27 @@ class WaitingProposal(TypedDict):
     at: str
 
 
+class WaitingClaim(TypedDict):
+    "A memory that nobody has confirmed, or that contradicts what was confirmed."
+
+    memory: ToolMemory
+    against: Annotated[list[ToolMemory], Field(description="Confirmed memories that it contradicts.")]
+
+
 class ReviewAnswer(TypedDict):
     "What waits for a person's decision."
 
     waiting: list[WaitingProposal]
+    unconfirmed: Annotated[list[WaitingClaim], Field(description="Memories that wait to be accepted or rejected, oldest first.")]
     rejected: Annotated[int, Field(description="Values that a person has rejected so far.")]
+    note: str
+
+
+class AcceptAnswer(TypedDict):
+    "What became of a memory that was to be confirmed."
+
+    id: str
+    status: Annotated[str, Field(description="trusted, stands: the person declined, or waits for a person.")]
     note: str
 
 
@@ -286,6 +305,8 @@ def tool_memory(record: MemoryRecord,  # version of a memory
     shown |= {n: shown[n].replace(".000000Z", "Z") for n in ("valid_from", "valid_to", "updated_at") if n in shown}
     if record.updated_at == record.created_at:
         del shown["updated_at"]
+    if (state := trust_of(record.provenance)) != "active":
+        shown["trust"] = state
     return shown | {"caution": CAUTION} if "instructions" in record.provenance.get("flags", ()) else shown  # type: ignore[no-any-return]
 
 

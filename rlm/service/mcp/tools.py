@@ -130,7 +130,8 @@ class MemoryTools:
         Example: {"id": "3066901354f1", "text": "Mina is allergic to peanuts and cashews."}"""
         changes = given_fields(text=text, category=category, valid_from=valid_from, valid_to=valid_to)
         with self.source.use("write") as memory:
-            return {"memory": tool_memory(memory.update(id, **changes | ({} if tags is None else {"tags": list(tags)})))}
+            all_changes = changes | ({} if tags is None else {"tags": list(tags)})
+            return {"memory": tool_memory(memory.writer.update(id, all_changes, actor=self.source.actor()["actor"]))}
 
     def memory_delete(self,
                       id: MemoryId,  # memory to delete

@@ -164,6 +164,19 @@ class MemoryTable:
                "ORDER BY m.access_count DESC, m.seq DESC LIMIT :limit")
         return [to_record(row) for row in self.db.query(sql, {"namespace": namespace, "now": to_iso(now), "limit": limit})]
 
+    def with_trust(self,
+                   namespace: str,         # the partition to look in
+                   states: Sequence[str],  # what their provenance says of trust
+                   limit: int = 100,       # how many at most
+                   ) -> list[MemoryRecord]:
+        "Return the current blocks whose provenance has one of these states of trust, oldest first. Reads the whole partition."
+        _, columns, _ = source(None)
+        sql = (f"SELECT {columns} FROM memories m WHERE m.namespace = :namespace AND m.provenance_json LIKE '%\"trust\":%' "
+               "AND m.kind = 'block' AND m.status IN ('hot', 'ltm') AND m.valid_to IS NULL "
+               "AND json_extract(m.provenance_json, '$.trust') IN (SELECT value FROM json_each(:states)) ORDER BY m.seq LIMIT :limit")
+        values = {"namespace": namespace, "states": json.dumps(list(states)), "limit": limit}
+        return [to_record(row) for row in self.db.query(sql, values)]
+
     def passes(self,
                memory_id: str,    # id of one memory
                namespace: str,    # its partition

@@ -17,6 +17,7 @@ from typing import Any
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
 from ...core.guard import guarded, guarded_value
+from ...core.trust import unconfirmed_here
 from ..protocols import Write
 from ..records import COLUMNS, MemoryRecord, dump_json
 from ..sqlite.database import SQLiteDatabase
@@ -112,6 +113,13 @@ def _store(db: SQLiteDatabase, table: str, rows: list[dict[str, Any]]) -> int:
 DELETED = "was deleted here"  # why a memory does not come in
 
 
+def _unconfirmed(row: dict[str, Any]) -> dict[str, Any]:
+    "A row of a memory, without what a person of another store has confirmed."
+    known = json.loads(row.get("provenance_json") or "{}")
+    kept = unconfirmed_here(known) if isinstance(known, dict) else known
+    return row if kept is known else row | {"provenance_json": dump_json(kept)}
+
+
 def _compare(db: SQLiteDatabase, row: dict[str, Any], tags: list[str], secrets: str) -> tuple[int | None, str]:
     "The number of the identical memory here, and why this one can't come in, if it can't."
     fields = [c for c in COLUMNS if c != "seq"]
@@ -121,7 +129,7 @@ def _compare(db: SQLiteDatabase, row: dict[str, Any], tags: list[str], secrets: 
         ours = [t for (t,) in db.query("SELECT tag FROM memory_tags WHERE seq = ? ORDER BY tag", (found[0][0],))]
         same = (ours == tags and tuple(row.get(c) for c in fields) == found[0][1:]) or (
             ours == sorted(set(guarded_value(tags, secrets))) and
-            tuple(_guarded(row, secrets, tags).get(c) for c in fields) == found[0][1:])
+            any(tuple(_guarded(r, secrets, tags).get(c) for c in fields) == found[0][1:] for r in (row, _unconfirmed(row))))
         return found[0][0], "" if same else "differs from the memory here"
     if EventLog(db).deleted(row["namespace"], [row["id"]]):
         return None, DELETED
@@ -299,6 +307,8 @@ def import_lines(storage: SQLiteStorage,         # a live store
         for table in ("memories", "memory_versions"):
             tables[table] = [_guarded(row, secrets, plan.tags.get(row["seq"], ())) if (row["namespace"], row["id"]) in plan.ids else row
                              for row in tables[table]]
+        if not plan.empty:
+            tables["memories"] = [_unconfirmed(row) if row["seq"] in plan.added else row for row in tables["memories"]]
         for table in _WORDS:
             tables[table] = [_guarded_words(table, row, secrets) for row in tables[table]]
         if check is not None:
