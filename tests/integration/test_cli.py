@@ -58,10 +58,12 @@ def examples(ctx: click.Context) -> list[str]:
 
 
 EXAMPLES = [pytest.param(line, marks=pytest.mark.nightly if line.startswith("rlm bench") else ())
-            for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx)]
+            for line in dict.fromkeys(line for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx))
+            if not line.startswith("rlm-agent")]  # test_agent_cli runs those
 # what an example takes for granted, beside the prepared folder
 BEFORE = {"rlm review dismiss": "rlm review propose tea",
           "rlm review lift": "rlm review reject tea", "rlm anchors hops": "rlm anchors set A tea",
+          "rlm conversation show": "rlm conversation add turns.jsonl",
           "rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1",
           "rlm anchors import": "rlm anchors export anchors.json", "rlm graph import": "rlm graph export graph.jsonl"}
 

@@ -136,3 +136,53 @@ def test_tokens_are_shown_once_and_revoked(run: Run, tmp_path: Path) -> None:
     assert made["id"] in run("tokens", "list", *file) and "is revoked" in run("tokens", "revoke", made["id"], *file)
     assert "There is no token" in run("tokens", "revoke", made["id"], *file, code=1)
     run("tokens", "add", "--right", "all", *file, code=2)
+
+
+def test_options_of_the_store_stand_anywhere(run: Run, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.db")
+    run("--db", other, "-n", "work", "memory", "write", "The boat is red.", "--id", "boat")
+    run("memory", f"--db={other}", "-nwork", "write", "보트는 파란색이야")
+    for words in (["--json", "--db", other, "memory", "-n", "work", "list"], ["memory", "list", "--json", "--db", other, "-n", "work"]):
+        assert {m["text"] for m in json.loads(run(*words))} == {"The boat is red.", "보트는 파란색이야"}
+    assert "No such option" in run("--colour", "memory", "list", code=2)
+    assert "There is no memory" in run("--db", other, "memory", "show", "boat", code=1)
+    assert "-n" in run("--db", other, "memory", "write", "--id", "dash", "--", "-n is an option") and "Usage" in run("--db", other, code=2)
+
+
+def test_words_without_quotes_are_one_memory(run: Run) -> None:
+    run("memory", "write", "I", "am", "allergic")
+    run("memory", "write", "땅콩은", "안", "돼요")
+    assert "Put quotes" in run("memory", "write", "I", "am", "allergic to peanuts", code=1)
+    assert {m["text"] for m in json.loads(run("memory", "list", "--json"))} == {"I am allergic", "땅콩은 안 돼요"}
+
+
+def test_errors_are_json_where_json_was_asked_for(run: Run) -> None:
+    assert json.loads(run("memory", "show", "x", "--json", code=1))["error"]["message"].startswith("There is no store")
+    assert json.loads(run("--json", "memory", "show", code=2))["error"]["message"].startswith("Missing argument")
+    assert json.loads(run("memory", "write", " ", "--json", code=1))["error"]["hint"]
+
+
+def test_quiet_tells_the_result_alone(run: Run) -> None:
+    run("memory", "write", "The boat is red.", "--id", "boat")
+    told, quiet = run("mcp", "install", "--client", "cursor"), run("mcp", "install", "--client", "cursor", "--quiet")
+    assert "Put this into" in told and json.loads(quiet)["mcpServers"]["rlm"] and json.loads(run("-q", "memory", "show", "boat", "--json"))
+    assert "There is no memory" in run("--quiet", "memory", "show", "nobody", code=1)
+
+
+def test_a_conversation_is_stored_and_read(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "turns.jsonl"
+    turns = [{"speaker": "Mina", "text": "언제 만날까?", "session": "june"}, {"speaker": "Jun", "text": "Tuesday!"}]
+    file.write_text("\n".join(map(json.dumps, turns)), encoding="utf-8")
+    assert "2 turns stored in conversation june" in run("conversation", "add", str(file))
+    shown = run("conversation", "show", "june")
+    assert shown.index("언제 만날까?") < shown.index("Tuesday!")
+    assert "There is no conversation" in run("conversation", "show", "july", code=1)
+    two = '{"text": "a", "session": "1"}\n{"text": "b", "session": "2"}\n'
+    assert "conversations" in run("conversation", "add", "-", code=1, stdin=two)
+    assert "no turn" in run("conversation", "add", "-", code=1, stdin="\n")
+
+
+def test_a_shell_completes_names_without_loading_what_they_do(run: Run) -> None:
+    assert "_RLM_COMPLETE" in run("completion", "bash") and "compdef" in run("completion", "zsh") and "rlm" in run("completion", "fish")
+    asked = {"_RLM_COMPLETE": "bash_complete", "COMP_WORDS": "rlm me", "COMP_CWORD": "1"}
+    assert CliRunner().invoke(main, [], prog_name="rlm", env=asked).output.splitlines() == ["plain,memory"]

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stderr
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,27 @@ class CliError(click.ClickException):
 
     def __init__(self,
                  error: RlmError,  # its message and hint are shown
+                 as_json: bool = False,  # shown as JSON
                  ) -> None:
         super().__init__(error.message)
-        self.hint = error.hint
+        self.hint, self.as_json = error.hint, as_json
 
     def show(self,
              file: Any = None,  # click's; not used
              ) -> None:
-        "Message and hint, on the standard error."
+        "Message and hint, on the standard error; as JSON where the command was asked for JSON."
+        if self.as_json:
+            print_json({"error": {"message": self.message, "hint": self.hint}}, err=True)
+            return
         click.echo(f"Error: {self.message}", err=True)
         if self.hint:
             click.echo(f"  {self.hint}", err=True)
+
+
+class MistypedCommand(CliError):
+    "A command that was typed wrongly, shown as JSON; exit code 2."
+
+    exit_code = 2
 
 
 class _NoInput(io.RawIOBase):
@@ -84,27 +95,76 @@ def missing_extra(error: ModuleNotFoundError,  # failed import
                         f"Install it with: pip install 'rlm[{EXTRAS[package]}]'")
 
 
+VALUED = ("--db", "-n", "--namespace", "--config")  # options of a store, which may stand before the command, too
+FLAGS = ("--json", "--quiet", "-q")
+QUIET, JSON = "rlm.quiet", "rlm.json"  # what the context of a run keeps
+
+
+def options_last(args: Sequence[str],  # words after the name of a group
+                 ) -> list[str]:
+    "Return the words with options that stand before a command after it; without a command, as they are."
+    moved, at = list[str](), 0
+    while at < len(args) and args[at].startswith("-"):
+        word, size = args[at], 2 if args[at] in VALUED else 1
+        if not (word in (*VALUED, *FLAGS) or word.startswith(tuple(f"{v}=" for v in VALUED if v != "-n"))
+                or (word.startswith("-n") and len(word) > 2)):
+            return list(args)
+        moved += args[at:at + size]
+        at += size
+    if not moved or at >= len(args):
+        return list(args)
+    rest = list(args[at:])
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *moved, *rest[end:]]
+
+
 class Group(click.Group):
-    "A group of commands whose errors are shown as `CliError`."
+    """A group of commands whose errors are shown as `CliError`. Options of the store may stand before the command's name; `--quiet`
+    anywhere silences what is told beside the result."""
+
+    def parse_args(self,
+                   ctx: click.Context,  # what click knows of this run
+                   args: list[str],     # words after the group's name
+                   ) -> list[str]:
+        "Read the words; notes whether the run is quiet, and whether it is about JSON."
+        args = options_last(args)
+        if ctx.parent is None:
+            end = args.index("--") if "--" in args else len(args)
+            said = args[:end]
+            ctx.meta[QUIET], ctx.meta[JSON] = bool({"--quiet", "-q"} & set(said)), "--json" in said
+            args = [word for word in said if word not in ("--quiet", "-q")] + args[end:]
+        return super().parse_args(ctx, args)
 
     def invoke(self,
                ctx: click.Context,  # what click knows of this run
                ) -> Any:
         "Run the command; turn our errors, and the system's, into click's."
-        if ctx.parent is None:
-            fit_streams()
+        if ctx.parent is not None:
+            return self._run(ctx)
+        fit_streams()
+        if not ctx.meta.get(QUIET):
+            return self._run(ctx)
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+            return self._run(ctx)
+
+    def _run(self, ctx: click.Context) -> Any:
+        as_json = bool(ctx.meta.get(JSON))
         try:
             return super().invoke(ctx)
         except RlmError as e:
-            raise CliError(e) from e
+            raise CliError(e, as_json) from e
         except ModuleNotFoundError as e:
-            raise CliError(missing_extra(e)) from e
+            raise CliError(missing_extra(e), as_json) from e
         except UnicodeError as e:  # also of words from the command line that are none
-            raise CliError(InvalidInput("The input is not UTF-8 text.", "Convert it first. Nothing was stored.")) from e
+            raise CliError(InvalidInput("The input is not UTF-8 text.", "Convert it first. Nothing was stored."), as_json) from e
         except OSError as e:
             if e.errno == errno.EPIPE:  # a reader that has seen enough, which click knows
                 raise
-            raise CliError(from_system(e)) from e
+            raise CliError(from_system(e), as_json) from e
+        except click.UsageError as e:
+            if not as_json:
+                raise
+            raise MistypedCommand(InvalidInput(e.format_message(), "See --help."), True) from e
 
 
 Decorator = Callable[[Any], Any]

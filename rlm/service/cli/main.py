@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem, get_completion_class
 
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, json_option, print_json, print_table, store_options
@@ -14,11 +15,14 @@ from rlm.service.cli.common import Group, example, json_option, print_json, prin
 
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
     "memory": ("rlm.service.cli.strategies:memory_group", "Write, search and manage memories."),
+    "conversation": ("rlm.service.cli.conversation:conversation_group", "Store the turns of a conversation, and read them."),
     "context": ("rlm.service.cli.review:context_command", "Print a block for a prompt about QUERY: what is pinned, then what answers it."),
     "review": ("rlm.service.cli.review:review_group", "Correct for good: accept what is right, reject what is wrong, lift rejections."),
     "audit": ("rlm.service.cli.review:audit_command", "Show what was believed about QUERY at a moment, and what had been served by then."),
     "sleep": ("rlm.service.cli.sleep:sleep_command", "Merge memories that say the same, put away what is not used, save what was learned."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
+    "strategies": ("rlm.service.cli.strategies:strategies_group", "Bring in, export, read and train strategies: how tasks were solved."),
+    "agent": ("rlm.service.cli.agent:main", "An agent that answers questions about ontologies, and gets better at it."),
     "anchors": ("rlm.service.cli.anchors:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),
     "attention": ("rlm.service.cli.attention:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),
     "graph": ("rlm.service.cli.graph:graph_group", "Make the links between memories, count them and look at them."),
@@ -64,6 +68,14 @@ class LazyGroup(Group):
         found: click.Command = getattr(import_module(module), attribute)
         return found
 
+    def shell_complete(self,
+                       ctx: click.Context,  # what click knows of this run
+                       incomplete: str,     # beginning of a word
+                       ) -> list[CompletionItem]:
+        "Return the names that a word may become, from the table: no command is imported for it."
+        names = {**{n: c.get_short_help_str() for n, c in self.commands.items()}, **{n: about for n, (_, about) in self.lazy.items()}}
+        return [CompletionItem(n, help=about) for n, about in names.items() if n.startswith(incomplete)]
+
     def format_commands(self,
                         ctx: click.Context,            # what click knows of this run
                         formatter: click.HelpFormatter,  # what the help is written with
@@ -81,6 +93,17 @@ class LazyGroup(Group):
 @click.version_option(package_name="rlm", prog_name="rlm")
 def main() -> None:
     "Long-term memory for language-model agents, in one file."
+
+
+@main.command(epilog=example("rlm completion bash", "rlm completion zsh"))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what lets a SHELL complete commands and options.
+
+    bash: put `eval "$(rlm completion bash)"` into ~/.bashrc; zsh the same with zsh into ~/.zshrc; fish: rlm completion fish | source"""
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(main, {}, "rlm", "_RLM_COMPLETE").source())
 
 
 @main.group(cls=Group, invoke_without_command=True, epilog=example("rlm config", "rlm config --db notes.db --json"))

@@ -56,6 +56,18 @@ def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank li
             yield {"text": item} if isinstance(item, str) else item
 
 
+def spoken_texts(given: tuple[str, ...],  # arguments of `write`
+                 ) -> list[str]:
+    "Return the texts that arguments stand for: words without quotes are one. Raises `InvalidInput` for words beside quoted texts."
+    single = [len(t.split()) == 1 and t != "-" for t in given]
+    if len(given) < 2 or not any(single):
+        return list(given)
+    if all(single):
+        return [" ".join(given)]
+    word = given[single.index(True)]
+    raise InvalidInput(f"{word!r} stands beside a text of several words.", "Put quotes around each text. Nothing was stored.")
+
+
 @memory_group.command(epilog=example('rlm memory write "I am allergic to peanuts." --tag health --slot B --policy link_k=8,min_w=.35',
                                      'echo "다음 주 화요일에 치과 예약이 있어" | rlm memory write -',
                                      "rlm memory write --jsonl turns.jsonl --json"))
@@ -73,9 +85,11 @@ def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank li
 @json_option
 def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, slot: str | None, policy: str | None,
           as_json: bool, **fields: Any) -> None:
-    "Store each TEXT as a memory; - reads one from standard input."
+    """Store each TEXT as a memory; - reads one from standard input.
+
+    Words without quotes are one memory: `rlm memory write I am allergic`."""
     common = set_options(id=id_, **fields)
-    texts = [sys.stdin.buffer.read().decode() if t == "-" else t for t in text]
+    texts = [sys.stdin.buffer.read().decode() if t == "-" else t for t in spoken_texts(text)]
     items = [{**common, "text": t} for t in texts] + [{**common, **item} for item in (read_jsonl(jsonl) if jsonl else ())]
     if not items:
         raise InvalidInput("There is nothing to write.", "Give a text, - for standard input, or --jsonl FILE.")

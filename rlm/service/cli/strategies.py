@@ -1,4 +1,5 @@
-"""Commands `rlm memory import`, `export`, `candidates`, `report` and `train`: strategies, which are memories too."""
+"""Commands `rlm strategies import`, `export`, `candidates`, `report` and `train`; they stand under `rlm memory` too, for strategies are
+memories."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import yaml
 
-from rlm.service.cli.common import example, json_option, print_json, report_import, with_memory, write_export
+from rlm.service.cli.common import Group, example, json_option, print_json, report_import, with_memory, write_export
 from rlm.service.cli.memory import memory_group
 from rlm.service.memory import Memory
 
@@ -126,3 +127,12 @@ def train_command(memory: Memory, file: Path | None, curriculum: Path | None, pa
             ensure_packs(backend, lessons.ontology)
         done = train(lessons, backend, setting, context, passes=passes, control=control, gate=PromotionPolicy.of(memory.settings))
     print_json(done.as_dict()) if as_json else show_training(done)
+
+
+@click.group("strategies", cls=Group)
+def strategies_group() -> None:
+    "Bring in, export, read and train strategies: how tasks were solved."
+
+
+for _command in (import_command, export_command, candidates_command, report_command, train_command):
+    strategies_group.add_command(_command)
