@@ -7,7 +7,7 @@ __all__ = ['NEARBY', 'Shares', 'TermScore', 'term_scores', 'own_columns', 'split
            'ExplainedHit', 'Explainer']
 
 # %% ../../nbs/30_search/12_explainer.ipynb #b294e28f
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -126,6 +126,14 @@ class LazyExplanation(Mapping[str, Mapping[str, float]]):
 
     def __len__(self) -> int:
         return len(self._shares())
+
+    def items(self) -> ItemsView[str, Mapping[str, float]]:
+        "Return the pairs at once; those of `Mapping` look each key up again."
+        return self._shares().items()
+
+    def values(self) -> ValuesView[Mapping[str, float]]:
+        "Return the shares at once; those of `Mapping` look each key up again."
+        return self._shares().values()
 
     def __repr__(self) -> str:
         return repr(self._shares())

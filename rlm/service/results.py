@@ -8,7 +8,7 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'nothi
 
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.tables import html_table, text_table
@@ -32,8 +32,11 @@ SHOWN = (*(c for c in TEXT_COLUMNS if c not in CONTEXT_FIELDS), NEARBY, *PARTS[1
 def by_column(parts: Parts,             # parts of one hit's score
               ) -> dict[str, float]:    # column or cue → its share of the score
     "Return the score by column and cue; those without a share are left out."
-    sums = {c: sum(p.get(c, 0.0) for p in parts.values()) for c in SHOWN}
-    return {c: v for c, v in sums.items() if v}
+    sums = dict[str, float]()
+    for shares in parts.values():
+        for column, value in shares.items():
+            sums[column] = sums.get(column, 0.0) + value
+    return {c: sums[c] for c in SHOWN if sums.get(c)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,10 @@ class Hit:
 
     def as_dict(self) -> dict[str, Any]:
         "Return for JSON: rank, score, its parts by column and by term, the passage, and the memory."
+        passage = self.passage
         return {"rank": self.rank, "score": self.score, "relevance": self.relevance, "parts": by_column(self.parts),
-                "terms": {t: sum(p.values()) for t, p in self.parts.items()}, "passage": asdict(self.passage),
+                "terms": {t: sum(p.values()) for t, p in self.parts.items()},
+                "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
                 "memory": memory_dict(self.memory),
                 **({"layer": self.layer} if self.layer else {}),
                 **({"hops": self.hops, "path": list(self.path)} if self.hops is not None else {})}
