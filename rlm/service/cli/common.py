@@ -18,14 +18,15 @@ from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, Stor
 
 
 class CliError(click.ClickException):
-    "An error of ours, shown without a traceback; exit code 1."
+    "An error of ours, shown without a traceback."
 
     def __init__(self,
                  error: RlmError,  # its message and hint are shown
                  as_json: bool = False,  # shown as JSON
+                 exit_code: int = 1,     # exit code of the program
                  ) -> None:
         super().__init__(error.message)
-        self.hint, self.as_json = error.hint, as_json
+        self.hint, self.as_json, self.exit_code = error.hint, as_json, exit_code
 
     def show(self,
              file: Any = None,  # click's; not used
@@ -37,12 +38,6 @@ class CliError(click.ClickException):
         click.echo(f"Error: {self.message}", err=True)
         if self.hint:
             click.echo(f"  {self.hint}", err=True)
-
-
-class MistypedCommand(CliError):
-    "A command that was typed wrongly, shown as JSON; exit code 2."
-
-    exit_code = 2
 
 
 class _NoInput(io.RawIOBase):
@@ -164,7 +159,7 @@ class Group(click.Group):
         except click.UsageError as e:
             if not as_json:
                 raise
-            raise MistypedCommand(InvalidInput(e.format_message(), "See --help."), True) from e
+            raise CliError(InvalidInput(e.format_message(), "See --help."), True, exit_code=2) from e
 
 
 Decorator = Callable[[Any], Any]
