@@ -18,15 +18,14 @@ from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, Stor
 
 
 class CliError(click.ClickException):
-    "An error of ours, shown without a traceback."
+    "An error of ours, shown without a traceback; exit code 1."
 
     def __init__(self,
                  error: RlmError,  # its message and hint are shown
                  as_json: bool = False,  # shown as JSON
-                 exit_code: int = 1,     # exit code of the program
                  ) -> None:
         super().__init__(error.message)
-        self.hint, self.as_json, self.exit_code = error.hint, as_json, exit_code
+        self.hint, self.as_json = error.hint, as_json
 
     def show(self,
              file: Any = None,  # click's; not used
@@ -159,7 +158,8 @@ class Group(click.Group):
         except click.UsageError as e:
             if not as_json:
                 raise
-            raise CliError(InvalidInput(e.format_message(), "See --help."), True, exit_code=2) from e
+            print_json({"error": {"message": e.format_message(), "hint": "See --help."}}, err=True)
+            ctx.exit(e.exit_code)
 
 
 Decorator = Callable[[Any], Any]
