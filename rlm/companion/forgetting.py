@@ -6,10 +6,11 @@
 __all__ = ['CATEGORY_RATES', 'SEED_CURVE', 'ForgettingCurve', 'retention', 'category_of', 'category_rate', 'last_use',
            'is_protected', 'slept', 'fate']
 
-# %% ../../nbs/85_companion/12_forgetting.ipynb #c60d64bc
+# %% ../../nbs/85_companion/12_forgetting.ipynb #12572684
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from datetime import datetime, timedelta
 
 from .composer import SLEEP_MARK
@@ -46,13 +47,16 @@ def retention(uses: int,      # recorded uses
     "Return how much is left of a memory."
     return (1 + uses) * math.exp(-curve.decay * rate * max(0.0, days)) + curve.boost * links
 
-# %% ../../nbs/85_companion/12_forgetting.ipynb #fbb31596
+# %% ../../nbs/85_companion/12_forgetting.ipynb #27583b4a
 def category_of(record: MemoryRecord,  # a memory
                 ) -> str:              # `fact`, `preference`, `technical`, `emotion`, `experience`, or the caller's own word
     "Return the category that a memory has, or the one that its words show."
-    if record.category:
-        return record.category
-    found = importance(record.text).parts
+    return record.category or _category_shown(record.text)
+
+
+@lru_cache(20_000)
+def _category_shown(text: str) -> str:
+    found = importance(text).parts
     return next((name for sign, name in _SIGNS.items() if sign in found), "experience")
 
 

@@ -6,7 +6,7 @@
 __all__ = ['STAGES', 'PAGE', 'BATCH', 'LEASE', 'CHECKPOINT', 'NIGHT', 'SleepChange', 'SleepReport', 'UndoReport', 'pages',
            'Decisions', 'own_links', 'plan_night', 'forgetting_curve', 'SleepCycle']
 
-# %% ../../nbs/85_companion/13_sleep.ipynb #1d4961e1
+# %% ../../nbs/85_companion/13_sleep.ipynb #da3db872
 import os
 import platform
 from collections import defaultdict
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .composer import SLEEP_MARK
-from .consolidation import SAME, Duplicate, duplicates, merge_keys
+from .consolidation import SAME, Duplicate, duplicates, merge_keys, stated_by
 from .forgetting import SEED_CURVE, ForgettingCurve, fate, is_protected
 from .rejection import rejection_of
 from .supersession import FactKeeper, facts_of
@@ -99,7 +99,7 @@ class UndoReport:
         return "\n".join([f"Night {self.night}: {len(self.restored)} memories are as they were.",
                           *(f"  {id}  {why}" for id, why in self.kept.items())])
 
-# %% ../../nbs/85_companion/13_sleep.ipynb #bd384882
+# %% ../../nbs/85_companion/13_sleep.ipynb #dee355db
 PAGE = 1000  # memories that are read at a time
 BATCH = 50  # changes in one transaction: some 20 ms, so that no write waits long
 
@@ -171,7 +171,8 @@ def plan_night(storage: SQLiteStorage,   # the store
         for record in page:
             for key in merge_keys(record, record.seq in stated):
                 families[hash(key)].append(record.seq)
-            if record.seq not in stated and record.status != "archived" and not is_protected(record) and facts_of(record).facts:
+            open_to_reading = record.seq not in stated and record.status != "archived" and not is_protected(record)
+            if open_to_reading and stated_by(record.text, record.speaker, record.role).facts:
                 blank.append(SleepChange("regenerate", record.id, "its facts were not stored", version=record.version))
             what, left = fate(record, now, links.get(record.id, 0), decided.kept_at.get(record.id), curve) if forget else ("keep", 1.0)
             if what != "keep":
