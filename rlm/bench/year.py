@@ -6,10 +6,10 @@
 __all__ = ['TOPICS', 'REMARKS', 'THINGS', 'WRONG', 'ALWAYS', 'Topic', 'YearTally', 'a_day', 'SimulatedYear', 'YearEnd',
            'take_back', 'simulate', 'rows_of_year', 'run']
 
-# %% ../../nbs/95_bench/29_year.ipynb #b20df13f
+# %% ../../nbs/95_bench/29_year.ipynb #8c42e383
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ..core.clock import ManualClock, SystemClock
 from ..service.memory import Memory
 from ..store.filters import Filters
 
-# %% ../../nbs/95_bench/29_year.ipynb #809ae0a3
+# %% ../../nbs/95_bench/29_year.ipynb #3d913c29
 @dataclass(frozen=True, slots=True)
 class Topic:
     "A relation of which a person has one value at a time."
@@ -35,9 +35,11 @@ class Topic:
 
 TOPICS: Mapping[str, tuple[Topic, ...]] = {
     "Mina": (
-        Topic("I live in {}.", "Well, I live in {} now.", "Where do I live?", ("Busan", "Seoul", "Oslo", "Leeds", "Porto", "Ghent", "Turin")),
+        Topic("I live in {}.", "Well, I live in {} now.", "Where do I live?",
+              ("Busan", "Seoul", "Oslo", "Leeds", "Porto", "Ghent", "Turin")),
         Topic("I work at {}.", "I really work at {}.", "Where do I work?", ("Acme", "Globex", "Initech", "Hanbit", "Umbra", "Vandelay")),
-        Topic("My favourite colour is {}.", "my favourite colour is {}!", "What is my favourite colour?", ("green", "blue", "red", "ochre", "teal")),
+        Topic("My favourite colour is {}.", "my favourite colour is {}!", "What is my favourite colour?",
+              ("green", "blue", "red", "ochre", "teal")),
         Topic("My boss is {}.", "By the way, my boss is {}.", "Who is my boss?", ("Ms Yun", "Mr Han", "Dr Okafor", "Ms Lind", "Mr Abe"))),
     "준호": (
         Topic("나는 {}에 살아.", "참, 나는 {}에 살아!", "나는 어디에 살아?", ("부산", "서울", "대전", "광주", "인천", "제주")),
@@ -183,7 +185,7 @@ class SimulatedYear:
             self.sleep()
         return self.tally
 
-# %% ../../nbs/95_bench/29_year.ipynb #000854da
+# %% ../../nbs/95_bench/29_year.ipynb #7a865d4c
 @dataclass(frozen=True, slots=True)
 class YearEnd:
     "What is left when all nights are taken back."
@@ -217,12 +219,12 @@ def simulate(days: int = 365,        # length of the year
              ) -> tuple[YearTally, YearEnd]:
     "Live a year and take its nights back."
     clock = ManualClock("2026-01-01T08:00:00Z")
-    with Memory(path, clock=clock, embedder=model, sleep_limit=10_000) as memory:
+    with Memory(path, clock=clock, embedder=model, sleep_limit=10_000, recall_log=0) as memory:
         year = SimulatedYear(memory, clock, seed)
         tally = year.live(days, turns)
         return tally, take_back(year)
 
-# %% ../../nbs/95_bench/29_year.ipynb #e91f9112
+# %% ../../nbs/95_bench/29_year.ipynb #88af020b
 def rows_of_year(tally: YearTally,  # what happened
                  end: YearEnd,      # what was left
                  days: int,         # length of the year
@@ -232,8 +234,10 @@ def rows_of_year(tally: YearTally,  # what happened
     yield Row("turns", "", tally.turns)
     yield Row("memories written", "", len(tally.told))
     yield Row("memories found at the end", "", last)
-    yield Row("growth in the second half of the year", "", digits(last / max(1, half)), target=1.2, note="memories found at its end and at its beginning")
-    yield Row("questions whose block holds the present value", "", digits(tally.right / max(1, tally.asked)), n=tally.asked, better="higher", target=0.95)
+    yield Row("growth in the second half of the year", "", digits(last / max(1, half)), target=1.2,
+              note="memories found at its end and at its beginning")
+    yield Row("questions whose block holds the present value", "", digits(tally.right / max(1, tally.asked)), n=tally.asked,
+              better="higher", target=0.95)
     yield Row("ended memories served as current", "", tally.stale, n=tally.asked, target=0)
     yield Row("blocks with something rejected", "", tally.rejected, n=tally.asked, target=0)
     yield Row("rejected statements that were stored again", "", tally.let_in, n=tally.let_in + tally.refused, target=0)

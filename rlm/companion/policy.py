@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE',
-           'SUREST', 'DETAIL', 'Situation', 'features', 'ContextualBandit', 'PolicyDecision', 'MemoryPolicy']
+           'SUREST', 'DETAIL', 'SEED_RULES', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
+           'PolicyDecision', 'MemoryPolicy']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import re
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .importance import MOST_CHARACTERS, Importance, importance, shows
+from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows
 from ..core.errors import InvalidInput
 
 # %% ../../nbs/85_companion/08_policy.ipynb #9d804fc5
@@ -116,6 +117,18 @@ SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyRules:
+    "What of the rules can be set; the defaults are the seed's."
+
+    save_from: float = SAVE_FROM  # importance from which a turn is saved, whatever was learned
+    skip_up_to: float = SKIP_UP_TO  # importance up to which it is not
+    languages: tuple[str, ...] = LANGUAGES  # languages in whose patterns turns are read
+
+
+SEED_RULES = PolicyRules()
+
+
 @dataclass(frozen=True)
 class PolicyDecision:
     "What is done with a turn, and why."
@@ -147,10 +160,12 @@ class MemoryPolicy:
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
                  learning: bool = True,                   # False: rules alone decide
+                 rules: PolicyRules = SEED_RULES,         # thresholds and languages
                  scorer: Callable[[Vector], Vector] | None = None,  # state → what is added to the scores; None: the bandit's own
                  ) -> None:
         self.bandit = bandit if bandit is not None else ContextualBandit()
         self.scorer = scorer if scorer is not None else self.bandit.scores
+        self.rules = rules
         self.epsilon, self.learning, self._rng = epsilon, learning, np.random.default_rng(seed)
 
     def decide(self,
@@ -159,13 +174,13 @@ class MemoryPolicy:
                explore: bool = False,           # whether middling turns may be decided by a try
                ) -> PolicyDecision:
         "Return what to do with a turn."
-        found = importance(turn)
+        found, spoken = importance(turn, self.rules.languages), self.rules.languages
         state = features(turn, found, where)
         start = turn[:MOST_CHARACTERS].strip()
-        clause = _LAST_CLAUSE.split(start)[-1] if shows("told", start) else start
-        asks = found.recall or (found.question and not found.unreal and shows("own", clause))
+        clause = _LAST_CLAUSE.split(start)[-1] if shows("told", start, spoken) else start
+        asks = found.recall or (found.question and not found.unreal and shows("own", clause, spoken))
         retrieve = not found.small_talk and asks and (where.memory_count > 0 or where.turn_position > 0)
-        states = not (found.question or found.unreal or found.recall) and len(turn.split()) >= 4 and shows("detail", start)
+        states = not (found.question or found.unreal or found.recall) and len(turn.split()) >= 4 and shows("detail", start, spoken)
         sure = max(-SUREST, min(SUREST, CONFIDENCE * (found.score - MIDDLE + (DETAIL if states else 0.0))))
         prior = {"SAVE": sure, "SKIP": -sure}
         added = self.scorer(state) if self.learning else np.zeros(len(ACTIONS))
@@ -180,6 +195,7 @@ class MemoryPolicy:
 
     def _by_rule(self, turn: str, found: Importance, states: bool) -> tuple[bool, str] | None:
         "What the rules decide about saving, and why; None where they leave it to the bandit."
+        spoken, save_from, skip_up_to = self.rules.languages, self.rules.save_from, self.rules.skip_up_to
         if not turn.strip() or found.small_talk:
             return False, "small talk"
         if not found.explicit and shows("secret", turn[:MOST_CHARACTERS]):
@@ -188,18 +204,18 @@ class MemoryPolicy:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):
             return True, "it asks to be remembered"
-        if found.question and shows("told", turn[:MOST_CHARACTERS].strip()):
+        if found.question and shows("told", turn[:MOST_CHARACTERS].strip(), spoken):
             return True, "a question that states something, too"
-        if found.question and shows("asks", turn.strip()):
+        if found.question and shows("asks", turn.strip(), spoken):
             return False, "a question that states nothing"
-        if found.question and found.score < SAVE_FROM and not {"personal", "preference"} & found.parts.keys():
+        if found.question and found.score < save_from and not {"personal", "preference"} & found.parts.keys():
             return False, "a question"
-        if found.score >= SAVE_FROM:
-            return True, f"importance {found.score:.2f} ≥ {SAVE_FROM}"
+        if found.score >= save_from:
+            return True, f"importance {found.score:.2f} ≥ {save_from}"
         if "personal" in found.parts and not found.question:
             return True, "a personal fact"
-        if found.score <= SKIP_UP_TO and not states:
-            return False, f"importance {found.score:.2f} ≤ {SKIP_UP_TO}"
+        if found.score <= skip_up_to and not states:
+            return False, f"importance {found.score:.2f} ≤ {skip_up_to}"
         return None
 
     def learn(self,

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SELF', 'POOL', 'LEARNER', 'SHARED', 'FEEDBACK_KEPT', 'COUNTED', 'relevances', 'fact_values', 'audited_moment',
-           'MemoryAudit', 'Observation', 'WaitingMemory', 'Companion']
+           'MemoryAudit', 'policy_rules', 'reward_values', 'Observation', 'WaitingMemory', 'Companion']
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..companion.composer import ContextBlock, TokenCounter, compose, estimate_tokens
-from ..companion.policy import ContextualBandit, MemoryPolicy, PolicyDecision, Situation
+from ..companion.importance import LANGUAGES
+from ..companion.policy import ContextualBandit, MemoryPolicy, PolicyDecision, PolicyRules, Situation
 from ..companion.rejection import RejectedValue, rejectable
-from ..companion.rewards import Reward, explicit_reward, implicit_reward
+from ..companion.rewards import Reward, RewardValues, explicit_reward, implicit_reward
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
 from ..companion.supersession import DISPUTES
@@ -26,6 +27,7 @@ from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import guarded_value
 from ..core.ids import canonical_json, new_id
+from ..core.settings import Settings
 from ..core.text import tokens, valid_text
 from ..federation.federated_bandit import FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
@@ -102,6 +104,19 @@ class MemoryAudit:
         return "\n".join(lines)
 
 # %% ../../nbs/90_service/06_companion.ipynb #345dd45b
+def policy_rules(settings: Settings,  # all settings
+                 ) -> PolicyRules:
+    "Return the thresholds and languages that settings name."
+    spoken = LANGUAGES if settings.language == "both" else (settings.language,)
+    return PolicyRules(settings.policy_save, settings.policy_skip, spoken)
+
+
+def reward_values(settings: Settings,  # all settings
+                  ) -> RewardValues:
+    "Return what settings say the course of a conversation is worth."
+    return RewardValues(settings.reward_continued, settings.reward_extended, settings.reward_indifferent)
+
+
 POOL = 20  # hits that compete for room in a block, the seed's
 LEARNER = "companion policy"  # name under which what the policy learned is stored
 SHARED = "companion policy, shared"  # name under which a model that was learned with others is stored
@@ -150,7 +165,9 @@ class Companion:
                  ) -> None:
         self.ctx, self.reader, self.writer, self.searcher = ctx, reader, writer, searcher
         self.storage, self.namespace = ctx.storage, ctx.namespace
-        self._learned = (("", ""), MemoryPolicy())  # ids of one's own and of shared parameters in use, and the policy that has them
+        self._rules = policy_rules(ctx.settings)
+        first = MemoryPolicy(None, ctx.settings.policy_epsilon, rules=self._rules)
+        self._learned = (("", ""), first)  # ids of one's own and of shared parameters in use, and the policy that has them
 
     def policy(self) -> MemoryPolicy:
         "Return the policy with what was learned last, in this process or another. Raises `InvalidInput` for damaged parameters."
@@ -159,7 +176,7 @@ class Companion:
         if ids != self._learned[0]:
             layered = FederatedBandit(_bandit(newest) if newest else ContextualBandit())
             layered.shared = _shared_values(shared) if shared else None
-            self._learned = (ids, MemoryPolicy(layered.own, scorer=layered.scores))
+            self._learned = (ids, MemoryPolicy(layered.own, self.ctx.settings.policy_epsilon, scorer=layered.scores, rules=self._rules))
         return self._learned[1]
 
     def decide(self,
@@ -199,7 +216,8 @@ class Companion:
               ) -> Reward:
         "Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing."
         decision, topic = (about.decision, about.turn) if isinstance(about, Observation) else (about, "")
-        reward = _read_feedback(feedback, topic)
+        values = reward_values(self.ctx.settings)
+        reward = _read_feedback(feedback, topic, self._rules.languages, values)
         if isinstance(feedback, str) and reward.value == 0:
             return reward
         with self.storage.transaction():
@@ -512,10 +530,10 @@ def _shared_values(learned: LearnedParameters) -> Array:
     return values
 
 
-def _read_feedback(feedback: object, topic: str) -> Reward:
+def _read_feedback(feedback: object, topic: str, languages: Sequence[str], values: RewardValues) -> Reward:
     "Feedback as a reward. Raises `InvalidInput`."
     if isinstance(feedback, str):
-        return explicit_reward(feedback) or implicit_reward(feedback, topic)
+        return explicit_reward(feedback, languages) or implicit_reward(feedback, topic, values=values)
     if isinstance(feedback, bool) or not isinstance(feedback, int | float) or not -1 <= feedback <= 1:
         raise InvalidInput(f"The feedback is {feedback!r}.", "Give a number from -1 (wrong) to 1 (right), or what the person said.")
     return Reward(float(feedback), "it was given as a number")

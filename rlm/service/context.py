@@ -6,6 +6,7 @@
 __all__ = ['MemoryContext']
 
 # %% ../../nbs/90_service/02_context.ipynb #7522ab3c
+import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -47,6 +48,8 @@ class MemoryContext:
         "Open a store. Raises `SettingsError` for unknown settings, `StoreError` for a file that is no store."
         named = embedder if isinstance(embedder, str) else None
         settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
+        if settings.sources.get("log_level"):  # otherwise a program's own configuration stands
+            logging.getLogger("rlm").setLevel(settings.log_level.upper())
         storage, embeddings = open_store(settings, read_only, embedder, clock)
         search = NamespaceSearch.open(storage, settings.namespace)
         recalls = RecallLog(storage.db, settings.recall_log, settings.secrets)

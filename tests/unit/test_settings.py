@@ -20,6 +20,8 @@ OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", 
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
          "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
          "secrets": "refuse", "supersede": "off", "recall_log": 50,
+         "language": "ko", "policy_save": .8, "policy_skip": .2, "policy_epsilon": .2, "reward_continued": .4, "reward_extended": .1,
+         "reward_indifferent": -.2, "log_level": "info",
          "sleep": "forget", "sleep_limit": 5, "forget_decay": .5, "forget_link": .2, "forget_compress": .4,
          "forget_archive": .2, "forget_days": 7.0,
          "embedder": "none", "embedding": "later", "embedding_url": "http://localhost:8080/v1", "embedding_key": "sk-other",
@@ -56,7 +58,9 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
                       "metrics_prefix": ("greeum", "rlm", "greeum"), "embedding": ("now", "later", "now"),
-                      "supersede": ("off", "on", "off"), "sleep": ("off", "forget", "off"),
+                      "supersede": ("off", "on", "off"), "sleep": ("off", "forget", "off"), "language": ("en", "ko", "en"),
+                      "policy_epsilon": (.2, .3, .4), "reward_continued": (.1, .2, .4), "reward_extended": (.1, .3, .4),
+                      "reward_indifferent": (.1, .2, .3), "log_level": ("info", "error", "debug"),
                       "traces": ("console", "off", "otlp")}
     file, environment, argument = nearer.get(name, (1, 2, 3))
     default = load_settings(environment={})
@@ -248,3 +252,32 @@ def test_the_store_s_path_may_start_at_home(here: Path) -> None:
     with Memory("~/deep/er/m.db") as memory:
         memory.write("hello")
     assert (here / "deep" / "er" / "m.db").exists()
+
+
+def test_the_sections_of_the_companions_design_are_read(here: Path) -> None:
+    text = ("forgetting:\n  decay_lambda: 0.1\n  delete_days: 7 d\nonline_policy:\n  epsilon: 0.2\nollama:\n  model: qwen2.5:1.5b\n"
+            "  url: http://localhost:11434/v1\nsearch_k: 3\n")
+    Path("rlm.yaml").write_text(text, encoding="utf-8")
+    found = load_settings(environment={})
+    assert (found.forget_decay, found.forget_days, found.policy_epsilon, found.search_k) == (0.1, 7.0, 0.2, 3)
+    assert (found.model, found.openai_url) == ("openai:qwen2.5:1.5b", "http://localhost:11434/v1")
+    for wrong, said in (("forgetting:\n  lambda: 1\n", "unknown key 'lambda'"), ("reward: 3\n", "holds a int"),
+                        ("sleep: off\nsleep_cycle:\n  mode: tidy\n", "twice")):
+        Path("rlm.yaml").write_text(wrong, encoding="utf-8")
+        with pytest.raises(SettingsError, match=said):
+            load_settings(environment={})
+
+
+@pytest.mark.parametrize(("variable", "given", "name", "value"), [
+    ("AIMEMORY_LANGUAGE", "ko", "language", "ko"), ("AIMEMORY_LOG_LEVEL", "INFO", "log_level", "info"),
+    ("AIMEMORY_EMBEDDING_MODEL", "intfloat/multilingual-e5-small", "embedder", "e5"),
+    ("AIMEMORY_EMBEDDING_MODEL", "BAAI/bge-m3", "embedder", "st:BAAI/bge-m3")])
+def test_the_variables_of_the_companions_design_are_read(variable: str, given: str, name: str, value: str) -> None:
+    assert getattr(load_settings(environment={variable: given}), name) == value
+
+
+def test_the_language_of_the_settings_is_the_one_that_turns_are_read_in() -> None:
+    for language, saved in (("both", (True, True)), ("en", (True, False)), ("ko", (False, True))):
+        with Memory(":memory:", embedder="none", language=language) as memory:
+            turns = ("Please remember: the spare fuse is in the drawer.", "기억해 줘, 퓨즈는 서랍에")
+            assert tuple(memory.companion.decide(t).save for t in turns) == saved, language
