@@ -22,7 +22,7 @@ from ..core.clock import ManualClock, SystemClock
 from ..service.memory import Memory
 from ..store.filters import Filters
 
-# %% ../../nbs/95_bench/29_year.ipynb #2d7077d1
+# %% ../../nbs/95_bench/29_year.ipynb #26bed504
 @dataclass(frozen=True, slots=True)
 class SimulatedTopic:
     "A relation of which a person has one value at a time."
@@ -37,10 +37,12 @@ TOPICS: Mapping[str, tuple[SimulatedTopic, ...]] = {
     "Mina": (
         SimulatedTopic("I live in {}.", "Well, I live in {} now.", "Where do I live?",
               ("Busan", "Seoul", "Oslo", "Leeds", "Porto", "Ghent", "Turin")),
-        SimulatedTopic("I work at {}.", "I really work at {}.", "Where do I work?", ("Acme", "Globex", "Initech", "Hanbit", "Umbra", "Vandelay")),
+        SimulatedTopic("I work at {}.", "I really work at {}.", "Where do I work?",
+                       ("Acme", "Globex", "Initech", "Hanbit", "Umbra", "Vandelay")),
         SimulatedTopic("My favourite colour is {}.", "my favourite colour is {}!", "What is my favourite colour?",
               ("green", "blue", "red", "ochre", "teal")),
-        SimulatedTopic("My boss is {}.", "By the way, my boss is {}.", "Who is my boss?", ("Ms Yun", "Mr Han", "Dr Okafor", "Ms Lind", "Mr Abe"))),
+        SimulatedTopic("My boss is {}.", "By the way, my boss is {}.", "Who is my boss?",
+                       ("Ms Yun", "Mr Han", "Dr Okafor", "Ms Lind", "Mr Abe"))),
     "준호": (
         SimulatedTopic("나는 {}에 살아.", "참, 나는 {}에 살아!", "나는 어디에 살아?", ("부산", "서울", "대전", "광주", "인천", "제주")),
         SimulatedTopic("내 직업은 {}야.", "정말 내 직업은 {}야.", "내 직업은 뭐야?", ("간호사", "요리사", "변호사", "디자이너", "기자")),
