@@ -65,6 +65,8 @@ BEFORE = {"rlm review dismiss": "rlm review propose tea",
           "rlm review lift": "rlm review reject tea", "rlm anchors hops": "rlm anchors set A tea",
           "rlm conversation show": "rlm conversation add turns.jsonl",
           "rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1",
+          "rlm federation invite": "rlm federation init family", "rlm federation status": "rlm federation init family",
+          "rlm federation leave": "rlm federation init family", "rlm federation run": "rlm federation init family",
           "rlm anchors import": "rlm anchors export anchors.json", "rlm graph import": "rlm graph export graph.jsonl"}
 
 

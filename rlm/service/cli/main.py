@@ -37,6 +37,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "hook": ("rlm.service.cli.hook:hook_group", "Give Claude Code context and keep what is said: reads an event from standard input."),
     "proxy": ("rlm.service.cli.proxy:proxy_command", "Stand before a server of OpenAI's protocol: add memories, keep what is said."),
     "tokens": ("rlm.service.cli.server:tokens_group", "Add, list, rotate and revoke tokens: who may call the server."),
+    "federation": ("rlm.service.cli.federation:federation_group", "Learn what to save together with others, who never see a memory."),
     "bench": ("rlm.bench.cli:bench", "Benchmarks: each prints a table, or writes the JSON that its chapter plots.")}
 
 
