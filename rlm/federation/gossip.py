@@ -22,7 +22,6 @@ from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, RlmError
 from ..core.ids import canonical_json
 from .aggregation import RULES, AggregateResult, Reputation, aggregate
-from .federated_bandit import split_feedback
 from .peers import PeerKey, verify
 from .privacy import DELTA, PrivacyBudget, PrivacyRound, gaussian_noise
 from .rule_hash import check_rules, rule_hash
@@ -87,8 +86,8 @@ class FeedbackSource(Protocol):
 
     def adopt(self,
               shared: Array,  # 33 numbers, an aggregate
-              ) -> tuple[float, float]:  # errors on held-back feedback: of one's own model, and with the shared one
-        "Use a shared model from now on. Raises `InvalidInput` for one that held-back feedback shows to be worse."
+              ) -> tuple[float, float]:  # errors of predictions: alone, and with the shared model
+        "Use a shared model from now on. Raises `InvalidInput` for one that is not better on one's own feedback."
         ...
 
 
@@ -113,9 +112,9 @@ class RoundReport:
     asked: tuple[str, ...] = ()  # keys of peers that answered
     offline: tuple[str, ...] = ()  # keys of peers that did not
     published: PrivacyRound | None = None  # cost of an own update, if one was made
-    updates: int = 0  # updates that were aggregated, one's own among them
+    updates: int = 0  # peers whose updates were aggregated
     outliers: tuple[str, ...] = ()  # keys whose updates lie far from the others
-    errors: tuple[float, float] | None = None  # on held-back feedback: alone, and with the shared model; None: none was adopted
+    errors: tuple[float, float] | None = None  # of predictions: alone, and with the shared model; None: none was adopted
     note: str = ""  # why nothing was published or adopted
 
     def __str__(self) -> str:
@@ -123,7 +122,7 @@ class RoundReport:
         parts += [str(self.published)] if self.published else []
         parts += [f"outliers: {', '.join(k[:12] for k in self.outliers)}"] if self.outliers else []
         if self.errors:
-            parts.append(f"shared model of {self.updates} in use: error {self.errors[1]:.3f}, alone {self.errors[0]:.3f}")
+            parts.append(f"shared model of {self.updates} others in use: error {self.errors[1]:.3f}, alone {self.errors[0]:.3f}")
         return "; ".join([*parts, *([self.note] if self.note else [])])
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #45cacbf3
@@ -189,7 +188,7 @@ class GossipNode:
 
     def publish(self) -> PrivacyRound:
         "Make an update of one's own feedback. Raises `InvalidInput` with too little feedback or when the budget is spent."
-        fitted, _ = split_feedback(self.source.examples())
+        fitted = self.source.examples()
         if len(fitted) < FEWEST:
             raise InvalidInput(f"{len(fitted)} answers to learn from are too few for an update; it takes {FEWEST}.", "Give more feedback.")
         values = clip_norm(linear_model(fitted), self.config.clip)
@@ -295,7 +294,7 @@ class GossipNode:
             if update.clip > self.config.clip or update.noise > MOST_NOISE:
                 raise InvalidInput(f"{name} claims a clip of {update.clip:g} and noise of {update.noise:g}.",
                                    f"At most {self.config.clip:g} and {MOST_NOISE:g} are believed.")
-            if float(np.linalg.norm(update.values)) > update.clip * (1 + update.noise * (math.sqrt(SHAPES["linear"]) + 5)):
+            if float(np.linalg.norm(update.values)) > update.clip * (1 + 1e-6 + update.noise * (math.sqrt(SHAPES["linear"]) + 5)):
                 raise InvalidInput(f"{name} is longer than its clip and noise can explain.", "Clip it.")
             peer.sequence, peer.update, peer.signature = update.sequence, text, signature
             peer.values = [*peer.values, list(update.values)][-ROUNDS_KEPT:]
@@ -333,14 +332,13 @@ class GossipNode:
         return found
 
     def combine(self) -> tuple[AggregateResult, tuple[float, float]]:
-        "Aggregate what peers sent and adopt it. Raises `InvalidInput` where there are too few, or where it is worse than one's own."
-        fitted, _ = split_feedback(self.source.examples())
+        """Aggregate what peers sent, and adopt it. One's own update is not in it, for one's own feedback is its judge. Raises
+        `InvalidInput` where there are too few peers, or where it is not better than one's own policy."""
         with self._lock:
             seen = {k: p.sequence for k, p in self.peers.items() if p.values}
             heard = {k: np.array(p.values) for k, p in self.peers.items() if p.values and self.reputation.trusted(k)}
             rounds = max((len(v) for v in heard.values()), default=1)
             vectors = {k: v.sum(axis=0) / rounds for k, v in heard.items()}  # a round not received counts as no opinion
-            vectors[self.key.public] = clip_norm(linear_model(fitted), self.config.clip)
             result = aggregate(vectors, self.config.attackers, self.config.rule, self.config.clip)
             if seen != self._weighed:
                 self.reputation.record(result)

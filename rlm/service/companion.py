@@ -29,7 +29,7 @@ from ..core.guard import guarded_value
 from ..core.ids import canonical_json, new_id
 from ..core.settings import Settings
 from ..core.text import tokens, valid_text
-from ..federation.federated_bandit import FederatedBandit, judge_shared
+from ..federation.federated_bandit import GAIN, FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
 from ..core.trust import TrustState, trust_of
 from .context import MemoryContext
@@ -174,8 +174,8 @@ class Companion:
         newest, shared = (self.storage.learned.newest(self.namespace, name) for name in (LEARNER, SHARED))
         ids = (newest.id if newest else "", shared.id if shared else "")
         if ids != self._learned[0]:
-            layered = FederatedBandit(_bandit(newest) if newest else ContextualBandit())
-            layered.shared = _shared_values(shared) if shared else None
+            own = _bandit(newest) if newest else ContextualBandit()
+            layered = FederatedBandit(own, _feedback(newest) if shared else (), _shared_values(shared) if shared else None)
             self._learned = (ids, MemoryPolicy(layered.own, self.ctx.settings.policy_epsilon, scorer=layered.scores, rules=self._rules))
         return self._learned[1]
 
@@ -252,17 +252,17 @@ class Companion:
 
     def adopt(self,
               shared: Array,             # 33 numbers, an aggregate of updates
-              ) -> tuple[float, float]:  # mean squared error on held-back feedback: alone, and with the shared model
-        """Decide with a shared model over one's own from now on. Raises `InvalidInput` for one that held-back feedback shows to be worse;
+              ) -> tuple[float, float]:  # mean squared error of predictions of one's own feedback: alone, and with the shared model
+        """Decide with a shared model over one's own from now on. Raises `InvalidInput` for one that is not better on one's own feedback;
         then the one in use stays, if it is still good."""
         try:
-            errors = judge_shared(shared, self.feedback())
+            errors = judge_shared(shared * GAIN, self.feedback())
         except InvalidInput:
             self._judge_again()
             raise
         with self.storage.transaction():
             self.storage.learned.remove(self.namespace, SHARED)
-            made = LearnedParameters(new_id(), canonical_json(shared.tolist()).encode())
+            made = LearnedParameters(new_id(), canonical_json((shared * GAIN).tolist()).encode())
             about = {"error alone": errors[0], "error together": errors[1]}
             self.storage.learned.put(made, self.namespace, SHARED, self.ctx.clock.now(), about)
         return errors

@@ -109,7 +109,7 @@ class FederationFolder:
         return read_config(self._read("federation.json")["config"])
 
     def add(self,
-            card: PeerCard,                  # of another peer
+            card: PeerCard,                  # another peer's card
             allow_rules: str | None = None,  # SHA-256 of other safety rules that are taken too
             ) -> None:
         "Know a peer from now on, or its new address. Raises `InvalidInput`."
@@ -143,7 +143,7 @@ class CompanionFeedback:
     "A companion as a node's source of feedback, and the place where a shared model goes."
 
     def __init__(self,
-                 companion: Companion,  # of the namespace that takes part
+                 companion: Companion,  # companion of the namespace that takes part
                  ) -> None:
         self.companion = companion
 
@@ -153,13 +153,13 @@ class CompanionFeedback:
 
     def adopt(self,
               shared: Array,             # 33 numbers, an aggregate
-              ) -> tuple[float, float]:  # errors on held-back feedback: alone, and with the shared model
+              ) -> tuple[float, float]:  # errors of predictions: alone, and with the shared model
         "Decide with a shared model from now on, unless it is worse."
         return self.companion.adopt(shared)
 
 
-def running_node(folder: FederationFolder,  # of the peer
-                 companion: Companion,      # of the same namespace
+def running_node(folder: FederationFolder,  # the peer's files
+                 companion: Companion,      # companion of the same namespace
                  ) -> GossipNode:
     "Return the peer's node as it was when it last saved. Raises `NotFound` where there is no federation."
     found = folder.decided()
@@ -167,8 +167,8 @@ def running_node(folder: FederationFolder,  # of the peer
                       folder.save, found["allowed_rules"], companion.ctx.clock)
 
 
-def status_of(folder: FederationFolder,  # of the peer
-              companion: Companion,      # of the same namespace
+def status_of(folder: FederationFolder,  # the peer's files
+              companion: Companion,      # companion of the same namespace
               ) -> dict[str, Any]:
     "Return what is known of a peer and of its peers, for people and for JSON."
     node = running_node(folder, companion)
@@ -180,7 +180,7 @@ def status_of(folder: FederationFolder,  # of the peer
             "peers": peers}
 
 
-def report_dict(report: RoundReport,  # of one step
+def report_dict(report: RoundReport,  # what one step did
                 ) -> dict[str, Any]:
     "Return the fields of a report for JSON."
     return asdict(report)

@@ -104,7 +104,7 @@ class GossipServer:
 
     def take(self,
              body: bytes,     # request
-             signature: str,  # of the request
+             signature: str,  # its signature
              ) -> tuple[int, bytes, str]:  # status, reply or reason, signature
         "Answer a request that was read whole."
         try:

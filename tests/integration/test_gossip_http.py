@@ -16,7 +16,7 @@ from rlm.service.federation import FederationFolder, running_node, status_of
 from rlm.service.gossip_http import GossipServer, http_send
 
 TURN = {"en": "The tram was late again this morning, so I walked.", "ko": "오늘은 비가 와서 버스를 타고 회사에 갔다."}
-FREE = GossipConfig(port=0, noise=0.5, budget=math.inf, attackers=0, interval_s=0, requests_per_minute=600, timeout_s=2)
+FREE = GossipConfig(port=0, noise=0.5, budget=math.inf, attackers=0, fanout=3, interval_s=0, requests_per_minute=600, timeout_s=2)
 
 
 def taught(companion: Companion, turn: str, count: int = 24) -> None:
@@ -27,9 +27,9 @@ def taught(companion: Companion, turn: str, count: int = 24) -> None:
 
 @pytest.fixture
 def people(tmp_path: Path) -> Iterator[list[tuple[Memory, FederationFolder]]]:
-    "Three stores of one federation, in both languages."
-    memories = [Memory(tmp_path / f"{n}.db", embedder="none") for n in range(3)]
-    for memory, turn in zip(memories, [TURN["en"], TURN["ko"], TURN["en"]], strict=True):
+    "Four stores of one federation, in both languages."
+    memories = [Memory(tmp_path / f"{n}.db", embedder="none") for n in range(4)]
+    for memory, turn in zip(memories, [TURN["en"], TURN["ko"]] * 2, strict=True):
         memory.write(turn)
         taught(memory.companion, turn)
     yield [(m, FederationFolder.of(m)) for m in memories]
@@ -55,7 +55,7 @@ def started(people: list[tuple[Memory, FederationFolder]]) -> list[tuple[GossipN
     return found
 
 
-def test_three_stores_learn_from_one_another_and_no_words_are_sent(people: list[tuple[Memory, FederationFolder]]) -> None:
+def test_four_stores_learn_from_one_another_and_no_words_are_sent(people: list[tuple[Memory, FederationFolder]]) -> None:
     nodes, wire = started(people), list[bytes]()
     real = http_send(2)
 
@@ -65,7 +65,7 @@ def test_three_stores_learn_from_one_another_and_no_words_are_sent(people: list[
         return reply
     for _ in range(3):
         reports = [node.step(send) for node, _ in nodes]
-    assert all(len(node.have()) == 3 for node, _ in nodes) and all((r.asked and r.updates == 3) or r.note for r in reports)
+    assert all(len(node.have()) == 4 for node, _ in nodes) and all((r.asked and r.updates == 3) or r.note for r in reports)
     sent = b"".join(wire)
     assert wire and all(key in sent for key in (b'"have"', b'values')), "the control: the search finds what was sent"
     for turn in TURN.values():
@@ -105,7 +105,7 @@ def test_what_a_stranger_can_send_is_bounded(people: list[tuple[Memory, Federati
 
 
 def test_a_peer_has_a_rate_and_a_peer_that_left_is_refused(people: list[tuple[Memory, FederationFolder]]) -> None:
-    (a, first), (b, second), (_, third) = started(people)
+    (a, first), (b, second), (_, third), (_, fourth) = started(people)
 
     def ask_often() -> None:
         for _ in range(200):
@@ -116,7 +116,7 @@ def test_a_peer_has_a_rate_and_a_peer_that_left_is_refused(people: list[tuple[Me
     second._peers.rate = 0  # the rate would answer first
     with pytest.raises(InvalidInput, match="no peer here"):
         a.exchange(b.key.public, http_send(2))
-    for server in (first, second, third):
+    for server in (first, second, third, fourth):
         server.stop()
     third.node.config = GossipConfig(port=first.port)
     blocker = socket.create_server(("127.0.0.1", first.port))
@@ -126,7 +126,7 @@ def test_a_peer_has_a_rate_and_a_peer_that_left_is_refused(people: list[tuple[Me
 
 
 def test_the_folder_keeps_key_and_spent_privacy_and_names_its_mistakes(people: list[tuple[Memory, FederationFolder]]) -> None:
-    (memory, folder), (_, other), _ = people
+    (memory, folder), (_, other), *_ = people
     with pytest.raises(NotFound, match="no federation here"):
         status_of(folder, memory.companion)
     with pytest.raises(InvalidInput, match="no name"):

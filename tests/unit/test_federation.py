@@ -150,8 +150,8 @@ def liking_technical(count: int, seed: int) -> list[FeedbackExample]:
 
 def test_leaving_restores_ones_own_scores_to_the_bit() -> None:
     own, alone, state = ContextualBandit(), ContextualBandit(), np.linspace(0, 1, 10)
-    federated = FederatedBandit(own)
-    federated.accept(linear_model(liking_technical(40, 1)), liking_technical(10, 2))
+    federated = FederatedBandit(own, liking_technical(20, 2))
+    federated.accept(clip_norm(linear_model(liking_technical(40, 1))))
     assert not np.array_equal(federated.scores(state), own.scores(state)), "it is used"
     for e in liking_technical(30, 3):
         own.learn(np.array(e.state), e.action, e.reward)
@@ -160,12 +160,15 @@ def test_leaving_restores_ones_own_scores_to_the_bit() -> None:
     assert np.array_equal(federated.scores(state), alone.scores(state)) and own.parameters() == alone.parameters()
 
 
-def test_a_worse_shared_model_is_refused_by_held_back_feedback() -> None:
-    federated, good = FederatedBandit(ContextualBandit()), linear_model(liking_technical(40, 1))
-    alone, together = federated.accept(good, liking_technical(10, 2))
+def test_a_worse_shared_model_is_refused_by_feedback_that_it_has_not_seen() -> None:
+    federated, good = FederatedBandit(ContextualBandit(), liking_technical(20, 2)), clip_norm(linear_model(liking_technical(40, 1)))
+    alone, together = federated.accept(good)
     assert together < alone
-    for bad, held_back, reason in ((-good, liking_technical(10, 2), "refused"), (good, liking_technical(4, 2), "can't judge"),
-                                   (good[:5], liking_technical(10, 2), "33"), (good * np.nan, liking_technical(10, 2), "33")):
+    state = np.linspace(0, 1, 10)
+    before = federated.scores(state)
+    for bad, reason in ((-good, "refused"), (good * 0, "refused"), (good[:5], "33"), (good * np.nan, "33")):
         with pytest.raises(InvalidInput, match=reason):
-            federated.accept(bad, held_back)
-        assert federated.shared is not None and np.array_equal(federated.shared, good), "nothing changed"
+            federated.accept(bad)
+        assert np.array_equal(federated.scores(state), before), "nothing changed"
+    with pytest.raises(InvalidInput, match="can't judge"):
+        FederatedBandit(ContextualBandit(), liking_technical(15, 2)).accept(good)

@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlm.companion.policy import ContextualBandit
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreError
 from rlm.core.ids import canonical_json
-from rlm.federation.federated_bandit import judge_shared
+from rlm.federation.federated_bandit import FederatedBandit
 from rlm.federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, read_config
 from rlm.federation.peers import PeerCard, PeerKey, read_card, verify
 from rlm.federation.rule_hash import rule_hash, rule_table
 from rlm.federation.update import Array, FeedbackExample, PolicyUpdate, encode_update
 
-KEYS = [PeerKey(bytes([n + 1] * 32)) for n in range(5)]
+KEYS = [PeerKey(bytes([n + 1] * 32)) for n in range(6)]
 URLS = {k.public: f"http://127.0.0.1:{9000 + n}" for n, k in enumerate(KEYS)}
+ROBUST = GossipConfig(noise=0, budget=math.inf, interval_s=0, attackers=1)
 STRANGER = PeerKey(bytes([99] * 32))
-SILENT = GossipConfig(noise=0, budget=math.inf, interval_s=0)
+SILENT = GossipConfig(noise=0, budget=math.inf, interval_s=0, attackers=0)
 
 
 class Answers:
@@ -35,7 +37,7 @@ class Answers:
         return self.found
 
     def adopt(self, shared: Array) -> tuple[float, float]:
-        errors = judge_shared(shared, self.found)
+        errors = FederatedBandit(ContextualBandit(), self.found).accept(shared)
         self.shared = shared
         return errors
 
@@ -48,7 +50,7 @@ def network(nodes: list[GossipNode], cut: Callable[[str], bool] = lambda url: Fa
     by_url = {URLS[n.key.public]: n for n in nodes}
 
     def send(url: str, body: bytes, signature: str) -> tuple[bytes, str]:
-        if cut(url):
+        if cut(url) or url not in by_url:
             raise StoreError("unreachable", "")
         return by_url[url].receive(body, signature)
     return send
@@ -186,15 +188,15 @@ def test_what_is_worse_for_a_person_is_not_adopted() -> None:
 
 
 def test_a_liar_is_named_and_outvoted() -> None:
-    nodes = [node(n) for n in range(4)]
+    nodes = [node(n, ROBUST) for n in range(5)]
     for n in nodes:
         n.publish()
-    liar = update(KEYS[4], sequence=5, values=tuple(-v for v in json.loads(nodes[1].update)["values"]), noise=0.0)
+    liar = update(KEYS[5], sequence=5, values=tuple(-v for v in json.loads(nodes[1].update)["values"]), noise=0.0)
     for n in nodes:
         n.take(*liar)
     for _ in range(4):
-        reports = [n.step(network(nodes, lambda url: url == URLS[KEYS[4].public])) for n in nodes]
-    assert KEYS[4].public in reports[0].outliers and nodes[0].reputation.of(KEYS[4].public) < 1 and reports[0].errors is not None
+        reports = [n.step(network(nodes, lambda url: url == URLS[KEYS[5].public])) for n in nodes]
+    assert KEYS[5].public in reports[0].outliers and nodes[0].reputation.of(KEYS[5].public) < 1 and reports[0].errors is not None
 
 
 def test_a_spent_budget_stops_sending_and_goes_on_receiving() -> None:
@@ -214,7 +216,7 @@ def test_a_spent_budget_stops_sending_and_goes_on_receiving() -> None:
 
 def test_too_little_feedback_sends_nothing_and_costs_nothing() -> None:
     source = Answers(0)
-    source.found = source.found[:9]
+    source.found = source.found[:7]
     here = node(0, source=source)
     with pytest.raises(InvalidInput, match="too few"):
         here.publish()

@@ -32,7 +32,7 @@ def teach(companion: Companion, turn: str, keep: bool, times: int = 24) -> None:
 def test_switching_off_restores_ones_own_policy_to_the_bit(companion: Companion, turn: str) -> None:
     teach(companion, turn, keep=True)
     own, parameters = companion.decide(turn), companion.policy().bandit.parameters()
-    companion.adopt(linear_model(companion.feedback()))
+    companion.adopt(linear_model(companion.feedback()) / 4)
     assert companion.decide(turn).scores != own.scores and companion.shared() is not None
     assert companion.policy().bandit.parameters() == parameters, "one's own is not touched"
     assert companion.drop_shared() and not companion.drop_shared() and companion.shared() is None
@@ -41,10 +41,10 @@ def test_switching_off_restores_ones_own_policy_to_the_bit(companion: Companion,
 
 def test_a_worse_model_is_refused_and_nothing_changes(companion: Companion, turn: str) -> None:
     teach(companion, turn, keep=True)
-    good = linear_model(companion.feedback())
+    good = linear_model(companion.feedback()) / 4
     companion.adopt(good)
     before = companion.decide(turn).scores
-    for bad, reason in ((-good * 5, "refused"), (good[:5], "33"), (good * np.nan, "33")):
+    for bad, reason in ((-good * 20, "refused"), (good[:5], "33"), (good * np.nan, "33")):
         with pytest.raises(InvalidInput, match=reason):
             companion.adopt(bad)
         assert companion.decide(turn).scores == before
@@ -52,7 +52,7 @@ def test_a_worse_model_is_refused_and_nothing_changes(companion: Companion, turn
 
 def test_a_model_that_feedback_turns_against_is_dropped(companion: Companion, turn: str) -> None:
     teach(companion, turn, keep=True)
-    companion.adopt(linear_model(companion.feedback()))
+    companion.adopt(linear_model(companion.feedback()) / 4)
     for _ in range(FEEDBACK_KEPT):
         if companion.shared() is None:
             return
@@ -73,7 +73,7 @@ def test_feedback_is_kept_as_numbers_without_words_and_bounded_and_forgotten(
     assert len(companion.feedback()) == 30
     newest = companion.storage.learned.newest(companion.namespace, "companion policy")
     assert newest is not None and not any(word in newest.parameters.decode() for word in turn.split() if len(word) > 1)
-    companion.adopt(linear_model(companion.feedback()))
+    companion.adopt(linear_model(companion.feedback()) / 4)
     companion.forget_learned()
     assert companion.feedback() == [] and companion.shared() is None
     assert companion.storage.learned.newest(companion.namespace, SHARED) is None
