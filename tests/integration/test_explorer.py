@@ -2,6 +2,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from browser import Tab, browsing
 from serving import Running, serving
@@ -151,3 +152,49 @@ def test_light_dark_and_small(tab: Tab, running: Running, tmp_path: Path) -> Non
     tab.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
     assert tab.js("document.documentElement.scrollWidth") <= 390, "it must be scrolled sideways"
     tab.call("Emulation.clearDeviceMetricsOverride")
+
+
+def test_a_person_writes_edits_looks_back_deletes_and_rejects(tab: Tab, running: Running) -> None:
+    memory = running.service.pool.store()
+    visit(tab, running.url)
+    tab.until("document.querySelectorAll('.hit').length === 4 && document.getElementById('edit-it')")
+    tab.js("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'n'}))")
+    tab.js("document.getElementById('new-text').value = '보트는 빨간색이다'; "
+           "document.getElementById('new-tags').value = 'boat, 배'; document.getElementById('write').requestSubmit()")
+    tab.until("document.querySelector('.detail .body')?.textContent === '보트는 빨간색이다' && location.hash")
+    made = tab.js("location.hash.slice(1)")
+    assert memory.get(made).tags == ("boat", "배")
+    tab.js("document.getElementById('edit-it').click(); document.getElementById('edit-text').value = '보트는 파란색이다'; "
+           "document.getElementById('save-it').click()")
+    tab.until("document.querySelector('.detail .body')?.textContent === '보트는 파란색이다'")
+    tab.js("document.getElementById('history-it').click()")
+    tab.until("document.querySelectorAll('.past li').length >= 4")
+    assert "빨간색" in tab.js("document.querySelector('.past').textContent") and memory.get(made).version == 2
+    tab.js("window.prompt = () => 'it is green'; document.getElementById('reject-it').click()")
+    tab.until("document.getElementById('status').textContent.startsWith('Rejected')")
+    assert [r.reason for r in memory.companion.rejections()] == ["it is green"]
+    tab.js("window.confirm = () => true; location.hash = 'street'")
+    tab.until("document.querySelector('.detail .mono').textContent === 'street'")
+    tab.js("document.getElementById('delete-it').click()")
+    tab.until("document.getElementById('status').textContent === 'Deleted.'")
+    assert {m.id for m in memory.list()} == {"peanuts", "dentist", "nasty"} and tab.said() == []
+
+
+def test_what_waits_is_decided_and_filters_and_korean_hold(tab: Tab, running: Running) -> None:
+    memory = running.service.pool.store()
+    httpx.post(f"{running.url}/v1/review/proposals", json={"id": "street", "reason": "it moved"}).raise_for_status()
+    visit(tab, running.url)
+    tab.until("document.querySelectorAll('.wait').length === 1")
+    assert "it moved" in tab.js("document.querySelector('.wait').textContent")
+    tab.js("document.querySelectorAll('.wait button')[1].click()")
+    tab.until("document.getElementById('review-part').classList.contains('hidden')")
+    assert memory.get("street").text == "The dentist is on Main Street."
+    tab.js("document.getElementById('filter-button').click(); document.getElementById('f-speaker').value = '민아'; "
+           "document.getElementById('filters').requestSubmit()")
+    tab.until("document.querySelectorAll('.hit').length === 1 && document.querySelector('.hit').dataset.id === 'dentist'")
+    ask(tab, "dentist")
+    tab.until("!document.querySelector('.hit[data-id=street]')")
+    tab.js("document.getElementById('language').click()")
+    assert tab.js("document.documentElement.lang") == "ko" and tab.js("document.querySelector('.go').textContent") == "찾기"
+    tab.until("document.getElementById('edit-it')?.textContent === '고치기'")
+    assert tab.said() == []
