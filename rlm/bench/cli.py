@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['out_option', 'bench_options', 'bench', 'deliver', 'durability', 'recall', 'embedding', 'ontology', 'rules',
-           'learning', 'korean', 'mixed', 'companion', 'serve', 'local', 'speed', 'graph']
+           'learning', 'korean', 'mixed', 'companion', 'year', 'serve', 'local', 'speed', 'graph']
 
 # %% ../../nbs/95_bench/30_cli.ipynb #14c51aa2
 from pathlib import Path
@@ -24,6 +24,7 @@ from . import recall as recalled
 from . import rules as ruled
 from . import serve as served
 from . import speed as speeds
+from . import year as years
 from .report import Report, ready, write_report
 from ..service.cli.common import Group, example, json_option, options
 from ..store.records import read_count
@@ -151,6 +152,14 @@ def mixed(lives: Path, split: str, embedder: str, quick: bool, seed: int, out: P
 def companion(data: Path, split: companions.Split, embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
     "What a companion is worth: answers per token, decisions, false retirements and merges, time. About ten minutes."
     deliver(companions.run(data, embedder, split, seed, quick), out, as_json, strict=False)
+
+
+@bench.command(epilog=example("rlm bench year --quick --out year.json"))
+@click.option("--embedder", default="none", show_default=True, help="The model; none: words only.")
+@bench_options
+def year(embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
+    "A simulated year of two people, with a night after each day: is the store bounded, and what is served true? Minutes."
+    deliver(years.run(quick, seed, embedder), out, as_json, strict=not quick)
 
 
 @bench.command(epilog=example("rlm bench serve --quick --out serve.json"))
