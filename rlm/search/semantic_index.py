@@ -159,7 +159,7 @@ class SemanticIndex:
 
     def _path(self) -> Path | None:
         db = self.backend.db
-        return None if db.in_memory or self.stamp is None else vector_file_path(db.path, self.namespace, self.stamp.model)
+        return None if not db.has_files or self.stamp is None else vector_file_path(db.path, self.namespace, self.stamp.model)
 
     def save(self) -> None:
         "Write the vector index into its file, outside of any snapshot."

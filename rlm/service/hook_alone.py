@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 POOL = 8  # hits that compete for room in a block: by words alone, the later ones share little with the question
@@ -28,7 +27,8 @@ def word_context(given: argparse.Namespace,  # options of the hook
                  ) -> tuple[str, dict[str, Any]]:
     "Return a block of what is pinned and what holds the words of a question, and its figures for the log. Raises `StoreError`."
     path, namespace = store_path(given)
-    if not os.path.exists(path):
+    from rlm.core.files import server_url
+    if server_url(path) is None and not os.path.exists(path):
         return "", {"memories": 0, "tokens": 0}
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads are not needed, and take time to start
     from rlm.companion.composer import compose
@@ -37,12 +37,12 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.core.text import tokens
     from rlm.store.filters import Filters
     from rlm.store.protocols import Weights
-    from rlm.store.sqlite.database import SQLiteDatabase
     from rlm.store.sqlite.fulltext import FullTextIndex
     from rlm.store.sqlite.memories import MemoryTable
     from rlm.store.sqlite.rejections import RejectionTable
+    from rlm.store.sqlite.storage import open_database
     now = SystemClock().now()
-    db = SQLiteDatabase(Path(path), read_only=True)
+    db = open_database(path, True, "normal", 30.0)
     try:
         pinned = [r for r in MemoryTable(db).pinned(namespace, now) if r.provenance.get("trust") != "low"]
         terms = tuple(dict.fromkeys(tokens(question)))

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['TEXT_COLUMNS', 'EPOCH', 'MAX_TERMS', 'Weights', 'Match', 'TermStatistics', 'IndexDocument', 'ChangeSet', 'rarest',
-           'Read', 'Write', 'Storage']
+           'Read', 'Write', 'Storage', 'ThreadConnection', 'Database']
 
 # %% ../../nbs/20_store/02_protocols.ipynb #f93a9cb7
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -264,3 +264,95 @@ class Storage(Read, Protocol):
 
     def close(self) -> None:
         "Release every connection. Nothing is pending: writes are stored when they return."
+
+# %% ../../nbs/20_store/02_protocols.ipynb #d1a7aba6
+class ThreadConnection(Protocol):
+    "What a thread is doing with a database. It can be a key of a weak dictionary: it goes with its thread."
+
+    @property
+    def active(self) -> bool:
+        "Whether a transaction or snapshot is open."
+
+    @property
+    def total_changes(self) -> int:
+        "Rows changed so far, a number that only grows."
+
+
+class Database(Protocol):
+    """What the tables of a store stand on: statements in the words of SQLite, transactions and snapshots. Another engine
+    translates the statements."""
+
+    @property
+    def path(self) -> str:
+        "The file or the server's address without a password, for messages."
+
+    @property
+    def read_only(self) -> bool:
+        "Whether every write will be refused."
+
+    @property
+    def in_memory(self) -> bool:
+        "Whether the store vanishes when it is closed; then all threads share one connection."
+
+    @property
+    def has_files(self) -> bool:
+        "Whether derived files may lie beside the store."
+
+    @property
+    def busy_timeout_s(self) -> float:
+        "Seconds that a write waits for another one."
+
+    @property
+    def in_transaction(self) -> bool:
+        "Whether this thread is in a transaction or snapshot."
+
+    def current(self) -> ThreadConnection:
+        "Return what this thread is doing. Raises `StoreError` after `close`."
+
+    def shared_lock(self) -> AbstractContextManager[bool]:
+        "Return a lock for an object that threads share beside the store, such as an index."
+
+    def query(self,
+              sql: str,                                        # one statement
+              values: Sequence[Any] | Mapping[str, Any] = (),  # values of its placeholders
+              ) -> list[tuple[Any, ...]]:
+        "Run one statement and return its rows. Raises `StoreError`."
+
+    def iterate(self,
+                sql: str,                                        # one statement
+                values: Sequence[Any] | Mapping[str, Any] = (),  # values of its placeholders
+                ) -> Iterator[tuple[Any, ...]]:
+        "Run one statement and yield its rows as they are read. Raises `StoreError`."
+
+    def executemany(self,
+                    sql: str,                       # one statement
+                    rows: Iterable[Sequence[Any]],  # values of its placeholders, once for each run
+                    ) -> None:
+        "Run one statement for each of the rows. Raises `StoreError`."
+
+    def transaction(self,
+                    patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
+                    ) -> AbstractContextManager[None]:
+        "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        "Read all that is read inside as of one moment, whatever others write meanwhile."
+
+    def mark_failed(self) -> None:
+        "Note that something failed half-way, so that the transaction it was part of is not committed."
+
+    def change_token(self) -> tuple[int, int, int] | None:
+        "Return a value that stays the same, asked in one thread, as long as nothing is written; None in a transaction that has written."
+
+    def generation_name(self,
+                        identity: str,  # identity of the store
+                        ) -> str:
+        "Return the name under which the events of this store are numbered."
+
+    def backup(self,
+               target: "str | Path",  # a file that does not exist yet
+               ) -> Path:
+        "Make a consistent copy, while others read and write. Raises `StoreError`."
+
+    def close(self) -> None:
+        "Close every connection; a write that is under way is waited for."

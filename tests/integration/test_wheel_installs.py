@@ -31,7 +31,7 @@ def environment(tmp_path: Path) -> Path:
     return tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
 
 
-@pytest.mark.parametrize("extra", ["", "e5", "m2v", "serve", "mcp", "openai", "otel", "agent"])
+@pytest.mark.parametrize("extra", ["", "e5", "m2v", "serve", "mcp", "openai", "otel", "agent", "postgres"])
 def test_an_installation_lists_its_commands_writes_and_searches(wheel: Path, environment: Path, extra: str, tmp_path: Path) -> None:
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
     # pip takes a checkout on PYTHONPATH for an installation, and installs nothing

@@ -178,7 +178,7 @@ def _decorate(decorators: Sequence[Decorator], command: Any) -> Any:
 
 
 store_options = options(
-    click.option("--db", type=click.Path(path_type=Path), help="The store, a file. Default: the setting db_path."),
+    click.option("--db", type=click.Path(path_type=Path), help="The store, a file or postgresql://… Default: the setting db_path."),
     click.option("-n", "--namespace", help="The partition. Default: the setting namespace."),
     click.option("--config", type=click.Path(path_type=Path), help="A settings file instead of the usual ones."))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -218,13 +218,13 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
         @store_options
         @wraps(command)
         def run(*args: Any, db: Path | None, namespace: str | None, config: Path | None, **kwargs: Any) -> None:
-            from rlm.core.files import read_path
+            from rlm.core.files import read_path, server_url
             from rlm.core.settings import load_settings
             from rlm.service.memory import Memory
             if whole:
                 refuse_namespace(namespace, whole)
             path = read_path(load_settings(config, db_path=db).db_path)
-            if not makes and not os.path.exists(path):
+            if not makes and server_url(path) is None and not os.path.exists(path):
                 raise NotFound(f"There is no store at {str(path)!r}.",
                                "Write a memory first, or give the right file with --db.")
             with Memory(db, namespace=namespace, config=config) as memory:

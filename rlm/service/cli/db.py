@@ -9,7 +9,8 @@ from typing import IO
 import click
 
 from rlm.core.clock import SystemClock
-from rlm.core.files import read_path
+from rlm.core.errors import InvalidInput
+from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
 from rlm.service.cli.common import (Group, example, json_option, one_namespace, only_option, print_json,
                                     report_export, report_import, write_export,
@@ -45,6 +46,8 @@ def restore_(source: Path, yes: bool, db: Path | None, namespace: str | None, co
     refuse_namespace(namespace, "A backup")
     settings = load_settings(config, db_path=db)
     path = read_path(settings.db_path)
+    if server_url(path) is not None:
+        raise InvalidInput("The store is in a PostgreSQL server, which no file can replace.", "Use pg_restore, or import an export.")
     examine(source)
     if os.path.exists(path) and not yes:
         click.confirm(f"Replace {path} with {source}?", abort=True, err=True)

@@ -66,6 +66,17 @@ class SQLiteDatabase:
         return self.path == MEMORY_PATH
 
     @property
+    def has_files(self) -> bool:
+        "Whether derived files may lie beside the store."
+        return not self.in_memory
+
+    def backup(self,
+               target: "str | Path",  # a file that does not exist yet; its folder is made
+               ) -> Path:             # the same, absolute
+        "Make a consistent copy, while others read and write. Raises `StoreError`."
+        return backup(self, target)
+
+    @property
     def in_transaction(self) -> bool:
         "Whether this thread is in a transaction or snapshot. In memory it waits for its turn: another thread may be in one."
         with (connection := self.current()).lock:

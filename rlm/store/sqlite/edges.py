@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...core.clock import to_iso
 from ..records import Edge
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/10_edges.ipynb #620a816f
 Ints = NDArray[np.int64]
@@ -92,7 +92,7 @@ class EdgeTable:
     "The edges of a store, as `Edge` values and as arrays of links."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

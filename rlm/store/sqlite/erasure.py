@@ -22,13 +22,13 @@ from ...core.clock import from_iso, to_iso
 from ...core.errors import StoreBusy, StoreError
 from ...core.whole_file import discard
 from ..records import Event, MemoryRecord
-from .database import SQLiteDatabase
+from ..protocols import Database
 from .events import EventLog, Generation
 from .fulltext import affected_seqs, drop_documents, forget_tokens, merge_index, updating_index
 from .memories import MemoryTable
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #a3c3cb59
-def scrub(db: SQLiteDatabase,             # the store, outside of any transaction
+def scrub(db: Database,                   # the store, outside of any transaction
           patience: float | None = None,  # seconds to wait for other processes; None: the busy timeout
           ) -> None:
     "Leave no freed byte behind: merge the index, rewrite the file, empty the log. Raises `StoreBusy`."
@@ -43,7 +43,7 @@ def scrub(db: SQLiteDatabase,             # the store, outside of any transactio
         time.sleep(0.05)
 
 
-def erase_rows(db: SQLiteDatabase,         # inside a transaction
+def erase_rows(db: Database,               # inside a transaction
                memory_ids: Sequence[str],  # ids of memories, present or deleted
                namespace: str,             # their partition
                at: datetime,               # recorded time, for the event
@@ -70,7 +70,7 @@ ERASED = '{"erased":true}'  # what an artifact becomes
 GONE = "(erased)"  # what a text becomes that can't be missing
 
 
-def runs_of(db: SQLiteDatabase,                     # inside a transaction
+def runs_of(db: Database,                           # inside a transaction
             records: Sequence[MemoryRecord],  # about to be erased, every version
             namespace: str,                   # their partition
             ) -> tuple[list[str], list[str]]:  # trajectories that they came from, and trajectories that were given them
@@ -84,7 +84,7 @@ def runs_of(db: SQLiteDatabase,                     # inside a transaction
     return [t for (t,) in origins], [t for (t,) in users]
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #164ab353
-def forget_runs(db: SQLiteDatabase,                     # inside a transaction
+def forget_runs(db: Database,                           # inside a transaction
                 records: Sequence[MemoryRecord],  # about to be erased, every version
                 namespace: str,                   # their partition
                 ) -> list[str]:                   # paths of logs, to be removed when the transaction is through
@@ -146,14 +146,14 @@ class DerivedFiles:
     "The files beside a store that are made from it and can be made again, such as saved indexes."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # the store's database
+                 db: Database,        # the store's database
                  ) -> None:
         self.db = db
 
     @property
     def folder(self) -> Path | None:
         "Return the folder of the files, whether it is there or not; None for a store in memory."
-        return None if self.db.in_memory else Path(f"{self.db.path}.index")
+        return Path(f"{self.db.path}.index") if self.db.has_files else None
 
     @property
     def read_only(self) -> bool:
@@ -210,7 +210,7 @@ class PendingScrub:
     logs: tuple[str, ...]  # paths of logs of runs that are to be removed
 
 
-def record_scrub(db: SQLiteDatabase,   # inside the transaction of the erasure
+def record_scrub(db: Database,         # inside the transaction of the erasure
                  namespace: str,       # the partition erased from
                  at: datetime,         # recorded time
                  logs: Sequence[str],  # paths of logs of runs that are to be removed
@@ -219,14 +219,14 @@ def record_scrub(db: SQLiteDatabase,   # inside the transaction of the erasure
     db.query("INSERT INTO pending_scrubs (namespace, at, logs_json) VALUES (?, ?, ?)", (namespace, to_iso(at), json.dumps(list(logs))))
 
 
-def pending_scrubs(db: SQLiteDatabase,  # the store
+def pending_scrubs(db: Database,        # the store
                    ) -> list[PendingScrub]:
     "Return the erasures that are not finished, oldest first."
     rows = db.query("SELECT id, namespace, at, scrubbed, logs_json FROM pending_scrubs ORDER BY id")
     return [PendingScrub(id, namespace, from_iso(at), bool(done), tuple(json.loads(logs))) for id, namespace, at, done, logs in rows]
 
 
-def finish_scrubs(db: SQLiteDatabase,             # the store, outside of any transaction
+def finish_scrubs(db: Database,                   # the store, outside of any transaction
                   patience: float | None = None,  # seconds to wait for other processes; None: the busy timeout
                   *,
                   always: bool = False,           # rewrite the file even if no erasure is pending
@@ -247,7 +247,7 @@ def finish_scrubs(db: SQLiteDatabase,             # the store, outside of any tr
     return len(done)
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #177a3eba
-def erase(db: SQLiteDatabase,         # the store, outside of any transaction
+def erase(db: Database,               # the store, outside of any transaction
           memory_ids: Sequence[str],  # ids of memories, present or deleted
           namespace: str,             # their partition
           at: datetime,               # recorded time, for the event
@@ -264,7 +264,7 @@ def erase(db: SQLiteDatabase,         # the store, outside of any transaction
     return count
 
 
-def finish_erasure(db: SQLiteDatabase,  # the store, whose rows are erased
+def finish_erasure(db: Database,        # the store, whose rows are erased
                    ) -> None:
     "Do what is left to be done; say so when it can't be done."
     forget_tokens()
@@ -275,7 +275,7 @@ def finish_erasure(db: SQLiteDatabase,  # the store, whose rows are erased
                       "When that is over, run `rlm db check --repair`, or open the store again.") from e
 
 
-def refuse_within_transaction(db: SQLiteDatabase,  # the store
+def refuse_within_transaction(db: Database,        # the store
                               ) -> None:
     "Raise `StoreError` when an erasure can't be finished, because a transaction or snapshot is open."
     if db.in_transaction:
@@ -283,7 +283,7 @@ def refuse_within_transaction(db: SQLiteDatabase,  # the store
                          "Erase after its end.")
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #ab3e07d4
-def deleted_before(db: SQLiteDatabase,  # the store
+def deleted_before(db: Database,        # the store
                    namespace: str,      # the partition
                    before: datetime,    # a moment
                    ) -> list[str]:
@@ -293,7 +293,7 @@ def deleted_before(db: SQLiteDatabase,  # the store
     return [id for (id,) in db.query(sql, (namespace, to_iso(before)))]
 
 
-def purge(db: SQLiteDatabase,  # the store, outside of any transaction
+def purge(db: Database,        # the store, outside of any transaction
           namespace: str,      # the partition
           before: datetime,    # a moment
           at: datetime,        # recorded time, for the events
@@ -303,7 +303,7 @@ def purge(db: SQLiteDatabase,  # the store, outside of any transaction
     return erase(db, deleted_before(db, namespace, before), namespace, at)
 
 
-def erase_namespace(db: SQLiteDatabase,  # the store, outside of any transaction
+def erase_namespace(db: Database,        # the store, outside of any transaction
                     namespace: str,      # the partition
                     at: datetime,        # recorded time, for the events
                     ) -> int:            # how many memories it held, deleted ones with them

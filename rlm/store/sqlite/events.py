@@ -14,10 +14,10 @@ from datetime import datetime
 from typing import Any
 
 from ...core.clock import from_iso, to_iso
-from ..protocols import ChangeSet, IndexDocument
+from ..protocols import ChangeSet, Database, IndexDocument
 from ..records import Event, dump_json
 from .connection import unreadable
-from .database import SQLiteDatabase, identity_of
+from .database import identity_of
 from .fulltext import adjacent_turns, column_tokens, row_texts, tokens_with
 
 # %% ../../../nbs/20_store/09_events.ipynb #ae2fef3e
@@ -51,7 +51,7 @@ class EventLog:
     "The events of a store."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 
@@ -171,7 +171,7 @@ class ChangeFeed:
     "What an index in memory reads: memories as documents, and which of them changed since an event."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ...core.clock import from_iso, to_iso
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/19_facts.ipynb #408408a0
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class FactTable:
     "The facts that the memories of a store state."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

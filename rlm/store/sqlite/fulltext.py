@@ -29,10 +29,9 @@ from ...core.text import TOKENISER_VERSION, tokens
 from ..filters import Filters
 from ..records import MemoryRecord
 from .connection import unreadable
-from .database import SQLiteDatabase
 from .memories import MEMORY_FIELDS, conditions, documents_source, to_record
 from .schema import COUNTED
-from ..protocols import TEXT_COLUMNS, Match, TermStatistics, Weights, rarest
+from ..protocols import TEXT_COLUMNS, Database, Match, TermStatistics, Weights, rarest
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #1db74996
 Document = tuple[str, str, str, str, str, str]  # token strings, in the order of TEXT_COLUMNS
@@ -109,14 +108,14 @@ def read_tags_json(stored: str,  # a JSON list of texts
         raise unreadable("A list of tags") from e
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #e0120ef3
-def documents(db: SQLiteDatabase,              # the store
+def documents(db: Database,                    # the store
               docids: Collection[int],   # a memory's `seq`, or minus the `vid` of a superseded version
               ) -> dict[int, Document]:  # those that exist
     "The documents that the rows call for."
     return {docid: document for docid, (_, document) in owned_documents(db, docids).items()}
 
 
-def owned_documents(db: SQLiteDatabase,       # the store
+def owned_documents(db: Database,             # the store
                     docids: Collection[int],  # a memory's `seq`, or minus the `vid` of a superseded version
                     ) -> dict[int, tuple[str, Document]]:  # those that exist, each with its namespace
     "Return the documents that the rows call for, and whose they are."
@@ -137,7 +136,7 @@ def row_texts(row: Sequence[Any],  # columns of `_TEXTS`, and perhaps others aft
     return title, text, summary, "" if tags == "[]" else " ".join(read_tags_json(tags)), before, after
 
 
-def tokens_with(db: SQLiteDatabase,     # the store
+def tokens_with(db: Database,           # the store
                 seqs: Collection[int],  # numbers of memories; those that are gone are left out
                 columns: str,           # SQL of further columns of `memories m`
                 ) -> list[tuple[int, dict[str, Sequence[str]], tuple[Any, ...]]]:
@@ -163,14 +162,14 @@ def ids_by_namespace(records: Iterable[MemoryRecord],  # memories of any namespa
     return [(namespace, json.dumps(some)) for namespace, some in ids.items()]
 
 
-def adjacent(db: SQLiteDatabase,                     # the store
+def adjacent(db: Database,                           # the store
              records: Iterable[MemoryRecord],  # turns, stored or about to be
              ) -> set[int]:
     "The `seq` of stored turns beside or between these, in their sessions."
     return adjacent_turns(db, [(r.namespace, r.session, r.turn) for r in records])
 
 
-def adjacent_turns(db: SQLiteDatabase,                                      # the store
+def adjacent_turns(db: Database,                                            # the store
                    places: Iterable[tuple[str, str | None, int | None]],  # namespace, session and turn of memories; None: in no session
                    ) -> set[int]:
     "Return the `seq` of stored turns beside or between these places, in their sessions."
@@ -182,14 +181,14 @@ def adjacent_turns(db: SQLiteDatabase,                                      # th
     return {row[0] for span in spans for row in db.query(_ADJACENT, span)}
 
 
-def replies(db: SQLiteDatabase,                     # the store
+def replies(db: Database,                           # the store
             records: Iterable[MemoryRecord],  # memories, stored or about to be
             ) -> set[int]:
     "The `seq` of stored memories that answer these."
     return {row[0] for pair in ids_by_namespace(records) for row in db.query(_REPLIES, pair)}
 
 
-def affected_seqs(db: SQLiteDatabase,                     # the store
+def affected_seqs(db: Database,                           # the store
               records: Sequence[MemoryRecord],  # stored ones
               ) -> set[int]:
     "The `seq` of these memories and of all whose documents hold their text."
@@ -201,7 +200,7 @@ _ADD = f"INSERT INTO memories_fts (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 
 _DROP = f"INSERT INTO memories_fts (memories_fts, rowid, {_COLUMNS}) VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)"
 
 
-def count_documents(db: SQLiteDatabase,                       # inside a transaction
+def count_documents(db: Database,                             # inside a transaction
                     removed: Iterable[tuple[str, Document]],  # documents with their namespaces
                     added: Iterable[tuple[str, Document]],    # documents with their namespaces
                     ) -> None:
@@ -219,7 +218,7 @@ def count_documents(db: SQLiteDatabase,                       # inside a transac
 
 
 @contextmanager
-def updating_index(db: SQLiteDatabase,             # inside a transaction
+def updating_index(db: Database,                   # inside a transaction
             docids: Collection[int],  # the documents that may change
             ) -> Iterator[set[int]]:  # add the numbers of documents that are new
     "Bring the index from what the rows say now to what they say at the end of the block."
@@ -237,7 +236,7 @@ def updating_index(db: SQLiteDatabase,             # inside a transaction
     count_documents(db, drop.values(), add.values())
 
 
-def drop_documents(db: SQLiteDatabase,  # inside a transaction that removes the rows afterwards
+def drop_documents(db: Database,        # inside a transaction that removes the rows afterwards
                    namespace: str,      # the partition
                    batch: int = 2000,   # documents in memory at once
                    ) -> None:
@@ -254,7 +253,7 @@ def has_no_context(r: MemoryRecord,  # about to be stored
     return r.session is None and r.reply_to is None
 
 
-def index_alone(db: SQLiteDatabase,                     # inside a transaction
+def index_alone(db: Database,                           # inside a transaction
                 records: Iterable[MemoryRecord],  # new ones that stand alone
                 ) -> None:
     "Index new memories without reading anything back."
@@ -263,7 +262,7 @@ def index_alone(db: SQLiteDatabase,                     # inside a transaction
     count_documents(db, (), [(r.namespace, document) for r, document in made])
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #cc7da6ff
-def all_docids(db: SQLiteDatabase,  # the store
+def all_docids(db: Database,        # the store
                ) -> list[int]:
     "Every document there should be."
     return [row[0] for row in db.query("SELECT seq FROM memories UNION ALL SELECT -vid FROM memory_versions ORDER BY 1")]
@@ -284,7 +283,7 @@ def _varints(block: bytes) -> list[int]:
 MOST_LEVELS = 1000  # SQLite before 3.51 adds two at each merge, and refuses to open an index of more than 2,000
 
 
-def index_levels(db: SQLiteDatabase,  # the store
+def index_levels(db: Database,        # the store
                  ) -> int:
     "Return how many merge levels the full-text index has, from its structure record."
     found = db.query("SELECT block FROM memories_fts_data WHERE id = 10")
@@ -293,7 +292,7 @@ def index_levels(db: SQLiteDatabase,  # the store
     return next(iter(_varints(block[start:])), 0)
 
 
-def empty_index(db: SQLiteDatabase,  # inside a transaction
+def empty_index(db: Database,        # inside a transaction
                 ) -> None:
     "Remove all documents from the full-text index, also from one that SQLite refuses to open."
     drop = "INSERT INTO memories_fts (memories_fts) VALUES ('delete-all')"
@@ -307,7 +306,7 @@ def empty_index(db: SQLiteDatabase,  # inside a transaction
         db.query(drop)
 
 
-def merge_index(db: SQLiteDatabase,  # inside a transaction
+def merge_index(db: Database,        # inside a transaction
                 ) -> None:
     "Merge the full-text index into one segment, so that no removed term is left in it; from `MOST_LEVELS` levels on it is rebuilt."
     if index_levels(db) < MOST_LEVELS:
@@ -317,7 +316,7 @@ def merge_index(db: SQLiteDatabase,  # inside a transaction
             pass
 
 
-def rebuild(db: SQLiteDatabase,       # the store
+def rebuild(db: Database,             # the store
             batch: int = 2000,  # documents in memory at once
             ) -> Iterator[int]:
     "Index every row anew, in one transaction; yields how many documents each step added, for a progress bar."
@@ -333,7 +332,7 @@ def rebuild(db: SQLiteDatabase,       # the store
         db.query("INSERT OR REPLACE INTO meta VALUES ('tokeniser', ?)", (str(TOKENISER_VERSION),))
 
 
-def is_stale(db: SQLiteDatabase,  # the store
+def is_stale(db: Database,        # the store
              ) -> bool:
     "Whether the index was made by another version of the tokeniser."
     return db.query("SELECT value FROM meta WHERE key = 'tokeniser'") != [(str(TOKENISER_VERSION),)]
@@ -342,7 +341,7 @@ def is_stale(db: SQLiteDatabase,  # the store
 K1, B = 1.2, 0.75
 
 
-def term_statistics(db: SQLiteDatabase,          # the store
+def term_statistics(db: Database,                # the store
                     terms: Iterable[str],  # terms of the query
                     namespace: str,        # the partition to look in
                     ) -> TermStatistics:
@@ -388,7 +387,7 @@ _OCCURRENCES = ("SELECT j.key, i.doc, sum(CASE i.col " + " ".join(f"WHEN '{c}' T
 _SIZES = "SELECT d.id, d.sz FROM json_each(?) j CROSS JOIN memories_fts_docsize d ON d.id = j.value"
 
 
-def document_lengths(db: SQLiteDatabase,         # the store
+def document_lengths(db: Database,               # the store
                      docids: NDArray[np.int64],  # numbers of documents, ascending
                      ) -> NDArray[np.float64]:   # as many
     "Return how many tokens each document has in all its columns. Raises `StoreCorrupt` for a document without a length."
@@ -402,7 +401,7 @@ def document_lengths(db: SQLiteDatabase,         # the store
     return np.add.reduceat((data & 127) << 7 * after, starts).astype(np.float64)
 
 
-def bm25_scores(db: SQLiteDatabase,     # the store
+def bm25_scores(db: Database,           # the store
                 terms: Sequence[str],   # distinct terms of the query
                 namespace: str,         # the partition to look in
                 stats: TermStatistics,  # statistics of the same terms
@@ -424,7 +423,7 @@ class FullTextIndex:
     "Full-text search over the rows, and what explains its scores."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

@@ -14,15 +14,14 @@ from tqdm import tqdm
 
 from ...core.clock import to_iso
 from ...core.errors import StoreCorrupt
-from .database import SQLiteDatabase
 from .erasure import pending_scrubs
 from .fulltext import all_docids, documents, is_stale
 from .memories import MEMORY_FIELDS, to_record
 from .schema import COUNTED
-from ..protocols import TEXT_COLUMNS
+from ..protocols import TEXT_COLUMNS, Database
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #b77ee3fa
-def expected_sums(db: SQLiteDatabase,       # inside a snapshot
+def expected_sums(db: Database,             # inside a snapshot
                   batch: int = 2000,  # documents in memory at once
                   ) -> Counter[int]:  # document number → sum
     "For every document the rows call for: the sum of the fingerprints of its occurrences."
@@ -35,7 +34,7 @@ def expected_sums(db: SQLiteDatabase,       # inside a snapshot
     return sums
 
 
-def indexed_sums(db: SQLiteDatabase,       # inside the same snapshot
+def indexed_sums(db: Database,             # inside the same snapshot
                  ) -> Counter[int]:  # document number → sum
     "The same for every document in the index."
     sums: Counter[int] = Counter()
@@ -45,7 +44,7 @@ def indexed_sums(db: SQLiteDatabase,       # inside the same snapshot
     return sums
 
 
-def check_index(db: SQLiteDatabase,         # inside a snapshot
+def check_index(db: Database,               # inside a snapshot
                 ) -> Iterator[str]:   # a sentence for each problem
     "Where the full-text index disagrees with the rows."
     if is_stale(db):
@@ -92,7 +91,7 @@ _QUESTIONS: Mapping[str, str] = {
 }
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #0893d061
-def reply_circles(db: SQLiteDatabase,   # inside a snapshot or transaction
+def reply_circles(db: Database,         # inside a snapshot or transaction
                   ) -> list[str]: # one id of each circle
     "Memories that answer their own answers."
     rows = db.query("SELECT namespace, id, reply_to FROM memories WHERE reply_to IS NOT NULL")
@@ -108,7 +107,7 @@ def reply_circles(db: SQLiteDatabase,   # inside a snapshot or transaction
     return found
 
 
-def contradictions(db: SQLiteDatabase,         # inside a snapshot or transaction
+def contradictions(db: Database,               # inside a snapshot or transaction
                    ) -> Iterator[str]:   # a sentence for each
     "Where rows contradict one another."
     for table, row, parent, _ in db.query("PRAGMA foreign_key_check"):
@@ -120,7 +119,7 @@ def contradictions(db: SQLiteDatabase,         # inside a snapshot or transactio
         yield f"Replies that go round in a circle: {len(circles)} (first: {circles[0]})."
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #6eb1c149
-def check(db: SQLiteDatabase,   # a store, which others may be using
+def check(db: Database,         # a store, which others may be using
           ) -> list[str]:
     "What is wrong with a store, a sentence each; empty when the file is sound and all derived data agrees with the rows."
     try:
@@ -133,7 +132,7 @@ def check(db: SQLiteDatabase,   # a store, which others may be using
         return [e.message]
 
 
-def check_erasures(db: SQLiteDatabase,  # inside a snapshot
+def check_erasures(db: Database,        # inside a snapshot
                    ) -> Iterator[str]:  # a sentence for each that is not finished
     "Say which erasures were begun and not finished: by a process that was killed, or that is at it now."
     for p in pending_scrubs(db):
@@ -141,7 +140,7 @@ def check_erasures(db: SQLiteDatabase,  # inside a snapshot
         yield f"The erasure of {to_iso(p.at)} in namespace {p.namespace!r} is not finished: what was erased may still be in {where}."
 
 
-def check_values(db: SQLiteDatabase,  # inside a snapshot
+def check_values(db: Database,        # inside a snapshot
                  ) -> Iterator[str]:
     "Whether every version of every memory can be read."
     for row in db.iterate(f"SELECT {MEMORY_FIELDS}, m.tags_json FROM memory_history m"):

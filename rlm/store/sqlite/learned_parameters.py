@@ -12,7 +12,7 @@ from datetime import datetime
 
 from ...core.clock import to_iso
 from ..records import dump_json
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/21_learned_parameters.ipynb #769b42ec
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class LearnedParameterTable:
     "The parameters of learners, by namespace and by name of the learner."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # the store's file
+                 db: Database,        # the store's file
                  ) -> None:
         self.db = db
 

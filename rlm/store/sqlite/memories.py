@@ -23,7 +23,7 @@ from ...core.errors import NotFound
 from ..filters import Filters
 from ..records import COLUMNS, STATUSES, MemoryRecord, from_row, stored_id
 from .connection import one_of, unreadable
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/07_memories.ipynb #7e495d01
 def conditions(f: Filters,      # which memories count
@@ -119,7 +119,7 @@ class MemoryTable:
     "The memories of a store, present and past. Reads only; writing is in `writer`."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

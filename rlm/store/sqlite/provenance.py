@@ -9,7 +9,7 @@ __all__ = ['Row', 'ProvenanceTables']
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/13_provenance.ipynb #36875911
 Row = dict[str, Any]  # column → value, as it is stored
@@ -30,7 +30,7 @@ class ProvenanceTables:
     "The tables of a store as rows by column name, for one namespace or all."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

@@ -19,7 +19,7 @@ from ...core.errors import StoreError
 from ...core.guard import guarded_value
 from ...core.text import clip
 from ..records import dump_json
-from .database import SQLiteDatabase
+from ..protocols import Database
 from .events import EventLog
 
 # %% ../../../nbs/20_store/22_recall_log.ipynb #acf63986
@@ -63,7 +63,7 @@ class RecallTable:
     "The recalls of a store."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 
@@ -140,7 +140,7 @@ class RecallLog:
     "Takes recalls, and stores them a little later. Threads may share it, and all namespaces of a store do."
 
     def __init__(self,
-                 db: SQLiteDatabase,      # the store's file
+                 db: Database,            # the store's file
                  limit: int,              # recalls that each namespace keeps; 0: none is recorded
                  secrets: str = "redact",  # what becomes of credentials in a question: 'allow' keeps them
                  ) -> None:

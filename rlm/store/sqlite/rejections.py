@@ -15,7 +15,7 @@ from datetime import datetime
 
 from ...core.clock import from_iso, to_iso
 from ...core.ids import new_id
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/20_rejections.ipynb #328728bb
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RejectionTable:
     "The rejections of a store."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/12_runs.ipynb #d3e0b196
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class RunTable:
     "The runs of a store with their trajectories, judgments and memory usage."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.clock import from_iso, to_iso
 from ..records import dump_json
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/11_slots.ipynb #50a50d3b
 Rows = list[tuple[Any, ...]]
@@ -56,7 +56,7 @@ class AttentionTable:
     "The slots of a store."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

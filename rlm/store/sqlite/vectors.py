@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..embedding_model import Calibration, EmbeddingModelInfo, VectorBatch, Vectors, model_mismatch
 from .connection import one_of
-from .database import SQLiteDatabase
+from ..protocols import Database
 
 # %% ../../../nbs/20_store/18_vectors.ipynb #9202cbd2
 @lru_cache(8)
@@ -65,7 +65,7 @@ class VectorTable:
     "The vectors of a store: a row for each part of a memory and each model, in half precision; and the model that searches use."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # stays open for as long as this lives
+                 db: Database,        # stays open for as long as this lives
                  ) -> None:
         self.db = db
 

@@ -15,7 +15,7 @@ from typing import Any
 from ...core.clock import from_iso, to_iso
 from ...core.errors import AlreadyExists, InvalidInput, NotFound, StoreBusy, StoreClash
 from ..records import COLUMNS, Edge, Event, MemoryRecord, check_edge, to_row, version_time
-from .database import SQLiteDatabase
+from ..protocols import Database
 from .events import EventLog
 from .fulltext import adjacent, affected_seqs, has_no_context, ids_by_namespace, index_alone, replies, updating_index
 from .memories import MEMORY_FIELDS, TAGS_OF
@@ -27,7 +27,7 @@ _VERSIONS = ("SELECT id, max(version), max(replaced_at) FROM memory_versions "
              "WHERE namespace = ? AND id IN (SELECT value FROM json_each(?)) GROUP BY id")
 
 
-def seen_before(db: SQLiteDatabase,                     # inside a transaction
+def seen_before(db: Database,                           # inside a transaction
                 records: Sequence[MemoryRecord],  # about to be stored
                 ) -> list[MemoryRecord]:
     "Those whose id the diary knows."
@@ -37,7 +37,7 @@ def seen_before(db: SQLiteDatabase,                     # inside a transaction
     return [r for r in records if (r.namespace, r.id) in seen] if seen else []
 
 
-def past_versions(db: SQLiteDatabase,                     # inside a transaction
+def past_versions(db: Database,                           # inside a transaction
                   records: Sequence[MemoryRecord],  # about to be stored, their ids known to the diary
                   ) -> dict[tuple[str, str], tuple[int, datetime]]:
     "The last version of each of these ids that is kept in the history, and when it was replaced."
@@ -45,7 +45,7 @@ def past_versions(db: SQLiteDatabase,                     # inside a transaction
             for id, version, gone in db.query(_VERSIONS, pair)}
 
 # %% ../../../nbs/20_store/14_writer.ipynb #d5a0c494
-def place(db: SQLiteDatabase,                                          # inside a transaction
+def place(db: Database,                                                # inside a transaction
           records: Sequence[MemoryRecord],                       # about to be stored
           past: Mapping[tuple[str, str], tuple[int, datetime]],  # what `past_versions` found
           ) -> list[MemoryRecord]:
@@ -63,7 +63,7 @@ def place(db: SQLiteDatabase,                                          # inside 
     return placed
 
 
-def next_turn(db: SQLiteDatabase,                       # inside a transaction
+def next_turn(db: Database,                             # inside a transaction
               r: MemoryRecord,                    # a turn of some session
               turns: dict[tuple[str, str], int],  # the last turn of each session; looked up when needed, and kept up to date
               ) -> int:
@@ -77,7 +77,7 @@ def next_turn(db: SQLiteDatabase,                       # inside a transaction
     return turn
 
 # %% ../../../nbs/20_store/14_writer.ipynb #bd24aaba
-def refuse_taken(db: SQLiteDatabase,                     # inside a transaction
+def refuse_taken(db: Database,                           # inside a transaction
                  records: Sequence[MemoryRecord],  # some of them stored, some not
                  ) -> None:
     "Say which id or turn is there already, or twice in `records`; asked only after the database refused them."
@@ -95,7 +95,7 @@ def refuse_taken(db: SQLiteDatabase,                     # inside a transaction
         turns.add((r.namespace, r.session or "", r.turn))
 
 # %% ../../../nbs/20_store/14_writer.ipynb #6d05fd79
-def refuse_dangling(db: SQLiteDatabase,                     # inside a transaction
+def refuse_dangling(db: Database,                           # inside a transaction
                     records: Sequence[MemoryRecord],  # about to be stored, in order
                     ) -> None:
     "No reply to what is not there."
@@ -115,7 +115,7 @@ WITH RECURSIVE above (id) AS (VALUES (:reply_to) UNION
 SELECT 1 FROM above WHERE id = :id"""
 
 
-def refuse_circles(db: SQLiteDatabase,                     # inside a transaction
+def refuse_circles(db: Database,                           # inside a transaction
                    records: Sequence[MemoryRecord],  # stored just now
                    ) -> None:
     "No memory that answers its own answer; asked once the rows are in, of ids that were here before."
@@ -138,7 +138,7 @@ class SQLiteWriter:
     "Everything that can be done to memories inside a transaction. Each method stores the rows, their index entries and their event."
 
     def __init__(self,
-                 db: SQLiteDatabase,  # inside a transaction
+                 db: Database,        # inside a transaction
                  ) -> None:
         self.db, self.event_log = db, EventLog(db)
 

@@ -18,9 +18,8 @@ from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
 from ...core.guard import guarded, guarded_value
 from ...core.trust import unconfirmed_here
-from ..protocols import Write
+from ..protocols import Database, Write
 from ..records import COLUMNS, MemoryRecord, dump_json
-from ..sqlite.database import SQLiteDatabase
 from ..sqlite.fulltext import adjacent, replies, updating_index
 from ..sqlite.events import EventLog
 from ..sqlite.integrity import contradictions
@@ -88,7 +87,7 @@ def _read_sequences(header: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def _count_on(db: SQLiteDatabase, table: str, number: int) -> None:
+def _count_on(db: Database, table: str, number: int) -> None:
     "Let a table's next row have a higher number than this."
     if not number:
         return
@@ -98,7 +97,7 @@ def _count_on(db: SQLiteDatabase, table: str, number: int) -> None:
         db.query("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
 # %% ../../../nbs/20_store/27_importer.ipynb #41227577
-def _store(db: SQLiteDatabase, table: str, rows: list[dict[str, Any]]) -> int:
+def _store(db: Database, table: str, rows: list[dict[str, Any]]) -> int:
     "Insert rows, grouped by the columns they have; returns how many went in. What a merge finds already there, it keeps."
     before = db.current().total_changes
     by_columns: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
@@ -120,7 +119,7 @@ def _unconfirmed(row: dict[str, Any]) -> dict[str, Any]:
     return row if kept is known else row | {"provenance_json": dump_json(kept)}
 
 
-def _compare(db: SQLiteDatabase, row: dict[str, Any], tags: list[str], secrets: str) -> tuple[int | None, str]:
+def _compare(db: Database, row: dict[str, Any], tags: list[str], secrets: str) -> tuple[int | None, str]:
     "The number of the identical memory here, and why this one can't come in, if it can't."
     fields = [c for c in COLUMNS if c != "seq"]
     key = (row["namespace"], row["id"])
@@ -155,7 +154,7 @@ class _Plan:
     most: int  # highest number that a memory may have; 0: they are all numbered anew
 
 
-def _decide(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], secrets: str, refuse: "Refuse | None") -> _Plan:
+def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]], secrets: str, refuse: "Refuse | None") -> _Plan:
     "What becomes of each memory."
     theirs: dict[int, list[str]] = {}
     for tag in tables["memory_tags"]:
@@ -183,13 +182,13 @@ def _decide(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], secr
     return _Plan(numbers, added, unchanged, refused, ids, empty, theirs, most if keep else 0)
 
 # %% ../../../nbs/20_store/27_importer.ipynb #6456bd78
-def _last_number(db: SQLiteDatabase) -> int:
+def _last_number(db: Database) -> int:
     "The highest number that a memory of this store ever had."
     found = db.query("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
     return int(found[0][0]) if found else 0
 
 
-def _gone(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple[str, str]]:
+def _gone(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple[str, str]]:
     "Memories of which the export has only history, and this store has nothing."
     past, present = ({(r["namespace"], r["id"]) for r in tables[t]} for t in ("memory_versions", "memories"))
     known = set(db.query("SELECT namespace, id FROM memories UNION SELECT namespace, id FROM memory_versions"))
@@ -322,7 +321,7 @@ def import_lines(storage: SQLiteStorage,         # a live store
     return report
 
 # %% ../../../nbs/20_store/27_importer.ipynb #06f9bc82
-def _merge(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], sequences: Mapping[str, int], plan: _Plan) -> ImportReport:
+def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], sequences: Mapping[str, int], plan: _Plan) -> ImportReport:
     "Bring the rows in; inside a transaction."
     stored, embedded = Counter[str](), list[int]()
     new = [_renumbered(r, plan) for r in tables["memories"] if r["seq"] in plan.added]
@@ -348,7 +347,7 @@ def _merge(db: SQLiteDatabase, tables: Mapping[str, list[dict[str, Any]]], seque
     return ImportReport(len(plan.added), plan.unchanged, plan.refused, {t: n for t, n in stored.items() if n})
 
 
-def _without_vectors(db: SQLiteDatabase, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_vectors(db: Database, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     "Those vectors whose memories have none of their model here, and no damaged one there: parts of two embeddings are not mixed."
     seqs = json.dumps(sorted({row["seq"] for row in rows}))
     there = set(db.query("SELECT DISTINCT seq, model FROM vectors WHERE seq IN (SELECT value FROM json_each(?))", (seqs,)))
@@ -356,7 +355,7 @@ def _without_vectors(db: SQLiteDatabase, rows: list[dict[str, Any]]) -> list[dic
     return [row for row in rows if (row["seq"], row["model"]) not in there | damaged]
 
 
-def _log_silent(db: SQLiteDatabase, added: set[int], embedded: set[int]) -> None:
+def _log_silent(db: Database, added: set[int], embedded: set[int]) -> None:
     "Log what came without a word in the event log, or an index that is open would never learn of it."
     sql = "INSERT INTO events (at, namespace, kind, subject) SELECT {at}, namespace, '{kind}', id FROM memories m WHERE seq = ?"
     unsaid = " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.namespace = m.namespace AND e.subject = m.id)"

@@ -16,7 +16,7 @@ from typing import Any
 from ...core.clock import parse_time, to_iso
 from ...core.errors import InvalidInput
 from ...core.text import valid_text
-from ..sqlite.database import SQLiteDatabase
+from ..protocols import Database
 from ..sqlite.runs import RUN_TABLES, storable
 from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, from_row, read_label, read_mapping
 
@@ -111,7 +111,7 @@ _TOGETHER = {
 Columns = Mapping[str, tuple[str, bool]]  # name → type, and whether it must be there
 
 
-def columns_of(db: SQLiteDatabase,  # a live store
+def columns_of(db: Database,        # a live store
                table: str,    # one of its tables
                ) -> Columns:
     "What a table's rows consist of."
@@ -137,7 +137,7 @@ def read_row(table: str,              # its table
         raise InvalidInput((getattr(e, "message", "") or f"{str(e) or type(e).__name__}.")[:200]) from None
 
 # %% ../../../nbs/20_store/25_row_validation.ipynb #2ffc5a35
-def read_rows(db: SQLiteDatabase,                        # the store they are meant for
+def read_rows(db: Database,                              # the store they are meant for
               tables: Iterable[str],               # those that a file may fill
               rows: Iterable[Mapping[str, Any]],   # lines of the file, from the second on
               ) -> dict[str, list[dict[str, Any]]]:

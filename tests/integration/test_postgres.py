@@ -1,0 +1,227 @@
+"A store in PostgreSQL answers as one in a file does, and says plainly what is wrong with a server."
+import os
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreForeign, StoreNewer, StoreReadOnly
+from rlm.core.files import hidden_password, server_path, server_url
+from rlm.store import Event, Filters, Weights
+from rlm.store.postgres import database
+from rlm.store.postgres.dialect import translated
+from rlm.store.protocols import Storage, Write
+
+psycopg = pytest.importorskip("psycopg")
+NOTES = ("My sister Yuna lives in Busan.", "The deploy window is Wednesdays from 14:00 to 16:00 UTC.", "내 여동생 유나는 부산에 산다.",
+         "배포는 수요일 오후에 한다.", "I am allergic to peanuts.", "Gareth is colour-blind.")
+
+
+@pytest.fixture
+def store(postgres: str, bare: Path, clock: ManualClock) -> Iterator[Memory]:
+    with Memory(postgres, clock=clock) as opened:
+        yield opened
+
+
+def test_addresses_survive_being_a_path_and_hide_their_password() -> None:
+    for address, path in (("postgresql://ana@db.example.org/memories", "postgresql:/memories?user=ana&host=db.example.org"),
+                          ("postgres://ana:s%2Fx@db:5433/m?sslmode=require",
+                           "postgresql:/m?user=ana&password=s%2Fx&host=db&port=5433&sslmode=require"),
+                          ("postgresql:///m?host=/run/postgresql", "postgresql:/m?host=%2Frun%2Fpostgresql")):
+        assert str(server_path(address)) == path
+        assert server_path(server_url(path) or "") == Path(path), "what was read once is read again the same"
+        assert server_url(Path(address)) is not None, "also when a Path has taken one of its slashes away"
+    assert server_url("memory.db") is None and server_url(Path("/x/postgresql")) is None
+    assert "hunter2" not in hidden_password("postgresql://ana:hunter2@db/m") + hidden_password("postgresql:///m?password=hunter2&host=db")
+
+
+def test_the_ordinary_case_in_english_and_korean(store: Memory, postgres: str) -> None:
+    assert isinstance(store.backend, Storage)
+    written = [store.write(text) for text in NOTES]
+    assert [store.search(q)[0].memory.text for q in ("Where does Yuna live?", "유나는 어디에 살아?", "when may we deploy", "peanut")] == [
+        NOTES[0], NOTES[2], NOTES[1], NOTES[4]]
+    assert not store.search("zebra xylophone")
+    store.update(written[0].id, text="My sister Yuna lives in Seoul.")
+    assert store.search("Where does Yuna live?")[0].memory.text.endswith("Seoul.")
+    assert "Seoul" in str(store.context("Where does Yuna live?"))
+    store.delete(written[4].id, erase=True)
+    assert not store.search("peanuts") and store.backend.check() == []
+    with pytest.raises(NotFound):
+        store.get(written[4].id)
+    with Memory(postgres, namespace="other", clock=store.clock) as other:
+        assert not other.search("Yuna"), "nothing crosses from one namespace to another"
+    with Memory(postgres, clock=store.clock, read_only=True) as reader:
+        assert reader.search("Yuna")
+        with pytest.raises(StoreReadOnly):
+            reader.write("no")
+
+
+def test_erased_words_are_in_no_table(store: Memory, postgres: str) -> None:
+    gone = store.write("The vault code is kumquat-9931.", tags=["kumquat-tag"])
+    store.update(gone.id, text="The vault code was kumquat-9931, now it is another.")
+    store.write("Bananas are yellow.")
+    store.delete(gone.id, erase=True)
+    with psycopg.connect(postgres) as connection:
+        for (table,) in connection.execute("SELECT table_name FROM information_schema.tables WHERE table_schema = 'rlm' "
+                                           "AND table_type = 'BASE TABLE'").fetchall():
+            found = connection.execute(f"SELECT t::text FROM rlm.{table} t WHERE t::text LIKE '%kumquat%'").fetchall()
+            assert not found, (table, found)
+        dead = connection.execute("SELECT sum(n_dead_tup) FROM pg_stat_user_tables WHERE relname IN ('memories', 'postings')").fetchone()
+        assert dead is not None
+        assert connection.execute("SELECT count(*) FROM rlm.postings WHERE term LIKE '%banana%'").fetchone() == (1,)
+
+
+VOCABULARY = ("garden", "tomato", "river", "부산", "배포", "Yuna", "deploy", "peanuts", "유나", "window", "the", "of")
+WORDS = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6).map(" ".join)
+STEPS = st.lists(st.tuples(st.sampled_from(["write", "write", "write", "update", "delete", "erase", "use"]), WORDS,
+                           st.sampled_from(["", "a", "b"]), st.integers(0, 9)), min_size=3, max_size=12)
+
+
+@pytest.fixture(scope="module")
+def one_database(postgres_server: str) -> Iterator[str]:
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE rlm_both TEMPLATE template0")
+    yield urlsplit(postgres_server)._replace(path="/rlm_both").geturl()
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute("DROP DATABASE rlm_both WITH (FORCE)")
+
+
+@settings(max_examples=20, phases=[Phase.generate], suppress_health_check=list(HealthCheck), derandomize=True)
+@given(steps=STEPS, question=WORDS)
+def test_both_engines_give_the_same_answers(one_database: str, bare: Path, steps: list[tuple[str, str, str, int]], question: str) -> None:
+    clock, told, name = ManualClock("2026-01-01"), [], uuid.uuid4().hex
+    with Memory(":memory:", namespace=name, clock=clock) as a, Memory(one_database, namespace=name, clock=clock) as b:
+        ids: list[str] = []
+        for place, (step, text, session, which) in enumerate(steps):
+            clock.advance(seconds=60)
+            target = ids[which % len(ids)] if ids else None
+            for m in (a, b):
+                if step == "write" or target is None:
+                    m.write(f"{text} {place}", id=f"m{place}", session=session or None, tags=[session] if session else [])
+                elif step == "update":
+                    m.update(target, text=f"{text} {place}")
+                elif step == "use":
+                    m.feedback(target, success=True, query=text)
+                else:
+                    m.delete(target, erase=step == "erase")
+            if step == "write" or target is None:
+                ids.append(f"m{place}")
+            elif step in ("delete", "erase"):
+                ids.remove(target)
+        for m in (a, b):
+            hits = m.search(question, k=10)
+            told.append(([h.memory.id for h in hits], [pytest.approx(h.score, abs=1e-5) for h in hits],
+                         [r.text for r in m.list()], [(e.kind, e.subject) for e in m.backend.events(name)],
+                         [(r.record.id, pytest.approx(r.score)) for r in m.backend.match(
+                             question.split(), name, Filters.read(status="any"), 10, Weights())]))
+        assert told[0] == told[1]
+        assert b.backend.check() == []
+
+
+def test_writers_of_several_threads_lose_nothing(store: Memory, postgres: str) -> None:
+    def work(name: str) -> None:
+        with Memory(postgres, clock=store.clock) as mine:
+            for n in range(8):
+                mine.write(f"thread {name} says number {n}", id=f"{name}{n}")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    events = store.backend.events("default")
+    assert len(events) == 24 and len(store.list(k=100)) == 24 and [e.id for e in events] == sorted(e.id for e in events)
+    assert store.search("thread b number 7", k=1)[0].memory.id == "b7"
+
+
+def test_an_export_of_a_file_comes_into_a_server_and_back(store: Memory, tmp_path: Path, clock: ManualClock) -> None:
+    with Memory(tmp_path / "a.db", clock=clock) as file:
+        for text in NOTES:
+            file.write(text, tags=["note"], session="s")
+        file.delete(file.write("Left behind.").id)
+        file.admin.export(tmp_path / "a.jsonl")
+    store.admin.import_(tmp_path / "a.jsonl")
+    store.admin.export(tmp_path / "b.jsonl")
+    first, second = ([line for line in (tmp_path / name).read_text().splitlines() if '"format"' not in line]
+                     for name in ("a.jsonl", "b.jsonl"))
+    assert first == second
+    store.write("Numbers go on behind what was imported.")
+    assert store.backend.check() == [] and len(store.list(k=100)) == len(NOTES) + 1
+
+
+def test_the_command_line_takes_an_address(postgres: str, bare: Path) -> None:
+    def rlm(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", "from rlm.service.cli import main; main()", *words], capture_output=True,
+                              text=True, check=False,
+                              env=os.environ | {"RLM_DB_PATH": postgres, "PYTHONPATH": str(Path(database.__file__).parents[3])})
+
+    assert rlm("memory", "write", NOTES[0]).returncode == 0
+    found = rlm("memory", "search", "Where does Yuna live?")
+    assert found.returncode == 0 and "Busan" in found.stdout, found.stderr
+    refused = rlm("db", "backup", "copy.db")
+    assert refused.returncode and "pg_dump" in refused.stderr and "Traceback" not in refused.stderr
+
+
+def test_what_is_wrong_with_a_server_is_said_in_a_sentence(postgres: str, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(kind: type[StoreError], words: str, url: str = postgres, **more: object) -> None:
+        with pytest.raises(kind, match=words) as caught:
+            Memory(url, **more)  # type: ignore[arg-type]
+        assert caught.value.hint
+
+    refused(StoreError, "failed", "postgresql://nobody@127.0.0.1:9/none")
+    refused(StoreReadOnly, "made", read_only=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "OLDEST_SERVER", 990000)
+        refused(StoreError, "needs 99")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA rlm; CREATE TABLE rlm.invoices (id int)")
+        refused(StoreForeign, "not rlm's")
+        connection.execute("DROP SCHEMA rlm CASCADE")
+        Memory(postgres).close()
+        connection.execute("UPDATE rlm.meta SET value = '999' WHERE key = 'schema_version'")
+        refused(StoreNewer, "newer rlm")
+        connection.execute("DROP SCHEMA rlm CASCADE; DROP ROLE IF EXISTS rlm_guest; CREATE ROLE rlm_guest LOGIN")
+        host = urlsplit(postgres).netloc.rpartition("@")[2]
+        refused(StoreError, "rights", urlsplit(postgres)._replace(netloc=f"rlm_guest@{host}").geturl())
+        connection.execute("DROP ROLE rlm_guest")
+
+
+def test_a_connection_lost_in_a_transaction_stores_nothing_and_the_next_call_connects(store: Memory, postgres: str) -> None:
+    store.write("before")
+    def write_on_a_lost_connection() -> None:
+        with store.backend.transaction() as writer:
+            write_twice(writer)
+
+    def write_twice(writer: Write) -> None:
+        writer.log([Event(store.clock.now(), "use", "x", "default", {})])
+        with psycopg.connect(postgres, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                          "AND state = 'idle in transaction'")
+        writer.log([Event(store.clock.now(), "use", "y", "default", {})])
+
+    with pytest.raises(StoreError, match="connection"):
+        write_on_a_lost_connection()
+    assert [e.kind for e in store.backend.events("default")] == ["write"]
+    store.write("after")
+    assert len(store.list()) == 2
+
+
+def test_a_write_that_waits_too_long_says_that_the_store_is_busy(store: Memory, postgres: str) -> None:
+    with psycopg.connect(postgres) as other:
+        other.execute("UPDATE rlm.store_generation SET n = n + 1")
+        with pytest.raises(StoreBusy, match="another process"), store.backend.transaction(0.05):
+            pass
+        assert not store.search("anything"), "readers do not wait"
+
+
+def test_text_inside_statements_is_left_alone() -> None:
+    assert translated("SELECT '?:x%' || ? FROM t WHERE +a = :b") == "SELECT '?:x%%' || %s FROM t WHERE a = %(b)s"
