@@ -95,7 +95,7 @@ def one_database(postgres_server: str) -> Iterator[str]:
         connection.execute("DROP DATABASE rlm_both WITH (FORCE)")
 
 
-@settings(max_examples=20, phases=[Phase.generate], suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=10, phases=[Phase.generate], suppress_health_check=list(HealthCheck), derandomize=True)
 @given(steps=STEPS, question=WORDS)
 def test_both_engines_give_the_same_answers(one_database: str, bare: Path, steps: list[tuple[str, str, str, int]], question: str) -> None:
     clock, told, name = ManualClock("2026-01-01"), [], uuid.uuid4().hex
@@ -110,7 +110,7 @@ def test_both_engines_give_the_same_answers(one_database: str, bare: Path, steps
                 elif step == "update":
                     m.update(target, text=f"{text} {place}")
                 elif step == "use":
-                    m.feedback(target, success=True, query=text)
+                    m.feedback(target, helped=1, query=text)
                 else:
                     m.delete(target, erase=step == "erase")
             if step == "write" or target is None:
