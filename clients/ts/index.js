@@ -1,0 +1,170 @@
+// A client of `rlm serve`, with the verbs of the Python class Memory. Needs nothing but `fetch` (node 18 or newer, browsers, Deno, Bun).
+
+/** Method and path of each verb; tests compare them with the server's OpenAPI page. */
+export const ROUTES = {
+  write: ["POST", "/v1/memories"],
+  writeMany: ["POST", "/v1/memories:bulk"],
+  addConversation: ["POST", "/v1/conversations"],
+  get: ["GET", "/v1/memories/{id}"],
+  list: ["GET", "/v1/memories"],
+  search: ["POST", "/v1/memories:search"],
+  context: ["POST", "/v1/context"],
+  update: ["PATCH", "/v1/memories/{id}"],
+  delete: ["DELETE", "/v1/memories/{id}"],
+  restore: ["POST", "/v1/memories/{id}/restore"],
+  history: ["GET", "/v1/memories/{id}/history"],
+  explain: ["POST", "/v1/memories/{id}/explain"],
+  link: ["POST", "/v1/memories/{id}/links"],
+  unlink: ["DELETE", "/v1/memories/{id}/links/{target}"],
+  links: ["GET", "/v1/memories/{id}/links"],
+  feedback: ["POST", "/v1/memories/{id}/feedback"],
+  stats: ["GET", "/v1/stats"],
+  namespaces: ["GET", "/v1/namespaces"],
+};
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** What the server refused or could not do. `status` is 0 where it was not reached. */
+export class MemoryError extends Error {
+  constructor(message, status, hint = "", problem = undefined) {
+    super(hint ? `${message} ${hint}` : message);
+    this.name = "MemoryError";
+    this.status = status;
+    this.hint = hint;
+    this.problem = problem;
+  }
+}
+
+/** A namespace behind `rlm serve`. It holds no connection open. */
+export class RemoteMemory {
+  #headers;
+
+  constructor(url, { token, namespace, timeoutMs = 30_000, insecure = false, fetch: asked = globalThis.fetch } = {}) {
+    const at = new URL(url);
+    if (!["http:", "https:"].includes(at.protocol)) throw new MemoryError(`${url} is not the address of a server.`, 0);
+    if (token && at.protocol === "http:" && !LOOPBACK.has(at.hostname) && !insecure)
+      throw new MemoryError(`The token would go to ${at.hostname} unencrypted.`, 0, "Use https, or say insecure: true.");
+    this.url = url.replace(/\/+$/, "");
+    this.timeoutMs = timeoutMs;
+    this.insecure = insecure;
+    this.fetch = asked;
+    this.#headers = { Accept: "application/json", ...(token && { Authorization: `Bearer ${token}` }), ...(namespace && { "Rlm-Namespace": namespace }) };
+  }
+
+  /** The memory of another namespace that the token opens. */
+  namespace(name) {
+    const other = new RemoteMemory(this.url, { timeoutMs: this.timeoutMs, insecure: this.insecure, fetch: this.fetch });
+    other.#headers = { ...this.#headers, "Rlm-Namespace": name };
+    return other;
+  }
+
+  write(text, fields = {}) {
+    return this.#ask("write", { body: { text, ...fields } });
+  }
+
+  async writeMany(items) {
+    if (!items.length) return [];
+    const lines = items.map((item) => JSON.stringify(typeof item === "string" ? { text: item } : item)).join("\n");
+    const answer = await this.#send("writeMany", { raw: lines, headers: { "Content-Type": "application/x-ndjson" } });
+    return answer.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  }
+
+  async addConversation(turns, { session, tags = [] } = {}) {
+    const given = turns.map((turn) => (typeof turn === "string" ? { text: turn } : turn));
+    return (await this.#ask("addConversation", { body: { turns: given, tags, ...(session && { session }) } })).items;
+  }
+
+  get(id, { asOf } = {}) {
+    return this.#ask("get", { at: { id }, query: { as_of: asOf } });
+  }
+
+  list({ k = 10, cursor, tags, ...filters } = {}) {
+    return this.#ask("list", { query: { k, cursor, tag: tags, ...filters } });
+  }
+
+  search(query, { k, slot, radius, fallback, minScore, ...filters } = {}) {
+    return this.#ask("search", { body: { query, k, slot, radius, fallback, min_score: minScore, filters } });
+  }
+
+  context(query, { tokens = 1024 } = {}) {
+    return this.#ask("context", { body: { query, tokens } });
+  }
+
+  update(id, changes, { ifVersion } = {}) {
+    return this.#ask("update", { at: { id }, body: changes, headers: match(ifVersion) });
+  }
+
+  async delete(id, { erase = false, ifVersion } = {}) {
+    const answer = await this.#ask("delete", { at: { id }, query: { erase: erase || undefined }, headers: match(ifVersion) });
+    return erase ? answer.erased : answer.deleted;
+  }
+
+  restore(id) {
+    return this.#ask("restore", { at: { id } });
+  }
+
+  history(id) {
+    return this.#ask("history", { at: { id } });
+  }
+
+  explain(query, id, filters = {}) {
+    return this.#ask("explain", { at: { id }, body: { query, filters } });
+  }
+
+  async link(src, dst, { relation = "related", weight = 1 } = {}) {
+    await this.#ask("link", { at: { id: src }, body: { target: dst, relation, weight } });
+  }
+
+  async unlink(src, dst, { relation } = {}) {
+    return (await this.#ask("unlink", { at: { id: src, target: dst }, query: { relation } })).removed;
+  }
+
+  async links(id) {
+    return (await this.#ask("links", { at: { id } })).items;
+  }
+
+  async feedback(id, { helped = 0, failed = 0, used = 1, query } = {}) {
+    await this.#ask("feedback", { at: { id }, body: { helped, failed, used, query } });
+  }
+
+  stats() {
+    return this.#ask("stats");
+  }
+
+  async namespaces() {
+    return (await this.#ask("namespaces")).namespaces;
+  }
+
+  async #ask(verb, { body, headers = {}, ...more } = {}) {
+    const raw = body === undefined ? undefined : JSON.stringify(body);
+    return JSON.parse(await this.#send(verb, { raw, headers: { ...(raw && { "Content-Type": "application/json" }), ...headers }, ...more }));
+  }
+
+  async #send(verb, { at = {}, query = {}, raw, headers = {} }) {
+    const [method, place] = ROUTES[verb];
+    const path = place.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(at[name]));
+    const asked = new URLSearchParams();
+    for (const [name, value] of Object.entries(query))
+      for (const one of [value].flat()) if (one !== undefined && one !== null) asked.append(name, String(one));
+    const where = this.url + path + (asked.size ?? String(asked).length ? `?${asked}` : "");
+    let answer, text;
+    try {
+      answer = await this.fetch(where, {
+        method, body: raw, headers: { ...this.#headers, ...headers }, redirect: "manual", signal: AbortSignal.timeout(this.timeoutMs),
+      });
+      text = await answer.text();
+    } catch (e) {
+      throw new MemoryError(`${this.url} did not answer: ${e.cause?.message ?? e.message}.`, 0, "Is `rlm serve` running there?");
+    }
+    if (answer.ok) return text;
+    let problem;
+    try {
+      problem = JSON.parse(text);
+    } catch {
+      problem = {}; // an answer of something between here and there
+    }
+    throw new MemoryError(problem.detail ?? problem.title ?? `The server answered with status ${answer.status}.`, answer.status, problem.hint, problem);
+  }
+}
+
+const match = (version) => (version === undefined ? {} : { "If-Match": `"${version}"` });

@@ -1,0 +1,54 @@
+// Run against a server whose address is in RLM_URL, and two tokens: RLM_TOKEN may write, RLM_READER may read.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { MemoryError, RemoteMemory } from "../index.js";
+
+const { RLM_URL: url, RLM_TOKEN: token, RLM_READER: reader } = process.env;
+const memory = new RemoteMemory(url, { token });
+
+test("a memory is written, found, changed, deleted and restored", async () => {
+  const made = await memory.write("치과 예약은 화요일이야", { id: "민아/치과", tags: ["health"], valid_from: "2026-05-08T09:00:00Z" });
+  assert.equal(made.version, 1);
+  await memory.write("The car is blue.");
+  const found = await memory.search("치과는 언제?", { k: 1, tags: ["health"] });
+  assert.equal(found.hits[0].memory.text, "치과 예약은 화요일이야");
+  assert.deepEqual((await memory.get(made.id)).tags, ["health"]);
+  assert.equal((await memory.update(made.id, { text: "치과 예약은 수요일이야" }, { ifVersion: 1 })).version, 2);
+  await assert.rejects(memory.update(made.id, { text: "목요일" }, { ifVersion: 1 }), (e) => e instanceof MemoryError && e.status === 412);
+  assert.match((await memory.context("치과")).context, /수요일/);
+  assert.equal(await memory.delete(made.id), 1);
+  await assert.rejects(memory.get(made.id), { status: 404 });
+  assert.equal((await memory.restore(made.id)).text, "치과 예약은 수요일이야");
+  assert.ok((await memory.history(made.id)).versions.length >= 2);
+  await memory.feedback(made.id, { helped: 1 });
+  assert.equal((await memory.get(made.id)).success, 1);
+  assert.ok((await memory.explain("치과", made.id)).verdict);
+});
+
+test("many, conversations, links, pages and figures", async () => {
+  const [one, two] = await memory.writeMany(["first line", { text: "둘", tags: ["list"] }]);
+  assert.deepEqual(await memory.writeMany([]), []);
+  const turns = await memory.addConversation(["The harbour was lovely.", { text: "좋았어?", role: "assistant" }], { session: "june", tags: ["trip"] });
+  assert.deepEqual(turns.map((t) => [t.session, t.tags]), [["june", ["trip"]], ["june", ["trip"]]]);
+  await memory.link(one.id, two.id, { relation: "supports", weight: 0.5 });
+  assert.ok((await memory.links(two.id)).some((l) => l.relation === "supports" && l.weight === 0.5));
+  assert.equal(await memory.unlink(one.id, two.id, { relation: "supports" }), 1);
+  const page = await memory.list({ k: 2 });
+  assert.equal(page.items.length, 2);
+  assert.equal((await memory.list({ k: 2, cursor: page.next_cursor })).items.length, 2);
+  assert.equal((await memory.list({ tags: ["trip", "list"], match: "any" })).items.length, 3);
+  assert.ok((await memory.stats()).memories >= 4);
+  assert.deepEqual(await memory.namespaces(), ["default"]);
+});
+
+test("what can't be done is said", async () => {
+  await assert.rejects(memory.write(" "), (e) => e.status === 422 && e.message.length > 10);
+  await assert.rejects(memory.search("a", { colour: "blue" }), { status: 422 });
+  await assert.rejects(new RemoteMemory(url).list(), { status: 401 });
+  await assert.rejects(new RemoteMemory(url, { token: reader }).write("x"), { status: 403 });
+  await assert.rejects(memory.namespace("other").list(), { status: 403 });
+  await assert.rejects(new RemoteMemory("http://127.0.0.1:9", { timeoutMs: 5000 }).list(), (e) => e.status === 0 && /did not answer/.test(e.message));
+  assert.throws(() => new RemoteMemory("http://memory.example", { token: "secret" }), /unencrypted/);
+  assert.throws(() => new RemoteMemory("ftp://memory.example"), /not the address/);
+});

@@ -1,0 +1,285 @@
+// Made from the server's OpenAPI page by tools/ts_client.py; not edited by hand.
+
+/** A memory. Fields without a value are left out. */
+export interface Memory {
+  /** Its id, unique in its namespace. */
+  id: string;
+  /** The partition it belongs to. */
+  namespace: string;
+  /** block: something said or known; rule: what to do when; strategy: how a task was solved. */
+  kind: "block" | "rule" | "strategy";
+  /** The words, exactly as they were given, credentials taken out. */
+  text: string;
+  /** A short title. */
+  title?: string;
+  /** One or two sentences. */
+  summary?: string;
+  /** Of a rule: its condition and outcome. */
+  formal?: string;
+  /** The caller's own word. */
+  category?: string;
+  /** Of a strategy: what it was learned from. */
+  source_type?: string;
+  /** hot: new; ltm: promoted; held: not applied until a person decides; archived: kept, and not found. */
+  status: "hot" | "ltm" | "held" | "archived";
+  /** Whether it is never forgotten. */
+  pinned: boolean;
+  /** Whether it is never changed. */
+  immutable: boolean;
+  /** 1, 2, 3 …: the entity tag (`ETag`) of the memory, without its quotes. */
+  version: number;
+  /** How often it helped. */
+  success: number;
+  /** How often it misled. */
+  failure: number;
+  /** How often it was used. */
+  access_count: number;
+  /** How far it is trusted, in [0, 1]. */
+  confidence?: number;
+  /** When its first version was recorded. */
+  created_at: string;
+  /** When this version was recorded. */
+  updated_at: string;
+  /** The last use that was reported. */
+  last_used_at?: string;
+  /** Since when it is archived. */
+  archived_at?: string;
+  /** From when it is true in the world, or when it was said. */
+  valid_from: string;
+  /** Until when it is true. */
+  valid_to?: string;
+  /** The conversation it belongs to. */
+  session?: string;
+  /** Its place there, from 0. */
+  turn?: number;
+  /** Who said it, by name. */
+  speaker?: string;
+  /** In which role. */
+  role?: string;
+  /** The id of the memory it answers. */
+  reply_to?: string;
+  /** Tags, sorted. */
+  tags?: Array<string>;
+  /** Of a strategy: where it applies. */
+  scope?: Record<string, unknown>;
+  /** Where it came from: the door, the token's public name, what the guard marked. */
+  provenance?: Record<string, unknown>;
+  /** What else the caller keeps with it. */
+  extra?: Record<string, unknown>;
+  /** Of the answer to a write: true, these words were known already, and nothing was stored. */
+  duplicate?: boolean;
+}
+
+/** A memory that was found, and why. */
+export interface Hit {
+  /** Its place; 1 is best. */
+  rank: number;
+  /** The sum of its parts. */
+  score: number;
+  /** The probability that it answers the question; null: not known. */
+  relevance?: number | null;
+  /** Column, cue or similarity, and its share of the score. */
+  parts: Record<string, number>;
+  /** Word of the question, and its share of the score. */
+  terms: Record<string, number>;
+  /** Word of the question, or cue in brackets, and its share of the score by column. */
+  shares: Record<string, Record<string, number>>;
+  /** The sentences that hold most of what was asked: text, and start and end of it in the memory's text. */
+  passage: Record<string, unknown>;
+  /** What found it: index, history, cache, working memory, checkpoint, anchor A …. */
+  layer?: string;
+  /** Links walked to it; without it, it was not walked to. */
+  hops?: number | null;
+  /** Ids on that way, from the anchor to this one. */
+  path?: Array<string>;
+  /** The memory, whole. */
+  memory: Memory;
+}
+
+/** What a search found, best first. */
+export interface SearchResults {
+  /** The question, as it was asked. */
+  query: string;
+  /** Where it was asked. */
+  namespace: string;
+  /** What answered: the index; the history, of the past (`as_of`); full text, while a large index is being built; building: nothing, since only what is near was wanted meanwhile. */
+  source: "index" | "full text" | "history" | "building";
+  /** What a learned ranker was trained on; empty for the usual mix. */
+  ranked_by: string;
+  /** Hits, best first. */
+  hits: Array<Hit>;
+  /** Milliseconds in the store, without the way here and back. */
+  search_time_ms: number;
+}
+
+/** A page of memories, and where the next one begins. */
+export interface MemoryPage {
+  /** Memories, newest first. */
+  items: Array<Memory>;
+  /** The argument `cursor` of the next page; null: this is the last. */
+  next_cursor: string | null;
+}
+
+/** A block of memories for a prompt. */
+export interface ContextBlock {
+  /** The block: dated, attributed lines between tags that say it is data; empty: nothing is known. */
+  context: string;
+  /** What it costs, by the estimate. */
+  tokens: number;
+  /** Ids of the memories in it, in order. */
+  memories: Array<string>;
+  /** How each of them stands there: 0 whole, 1 its summary, 2 its facts. */
+  resolutions: Array<number>;
+  /** Ids of memories that belong to it and had no room. */
+  left_out: Array<string>;
+}
+
+/** How much a namespace holds. */
+export interface Stats {
+  /** The partition. */
+  namespace: string;
+  /** Memories in it, archived ones too. */
+  memories: number;
+  /** How many of each kind. */
+  by_kind: Record<string, number>;
+  /** How many of each status. */
+  by_status: Record<string, number>;
+  /** How many of each category. */
+  by_category: Record<string, number>;
+  /** Superseded and deleted versions that are kept. */
+  versions: number;
+  /** Lines of the diary. */
+  events: number;
+  /** Links between its memories. */
+  edges: number;
+  /** When the oldest was recorded. */
+  first?: string;
+  /** When the latest was changed. */
+  last?: string;
+}
+
+/** A memory to be stored. */
+export interface MemoryFields {
+  /** The words, kept exactly. */
+  text: string;
+  /** Link it near this anchor, which moves to it. */
+  slot?: "A" | "B" | "C" | "auto" | null;
+  /** With a slot: how it is linked. */
+  policy?: Record<string, unknown> | null;
+  /** An id of your own; without it, a fresh one is made. */
+  id?: string | null;
+  /** Tags, for filters. */
+  tags?: Array<string>;
+  /** A word of your own: fact, preference, experience …. */
+  category?: string | null;
+  /** A short title. */
+  title?: string | null;
+  /** One or two sentences, for when space is short. */
+  summary?: string | null;
+  /** The conversation it belongs to. */
+  session?: string | null;
+  /** Who said it. */
+  speaker?: string | null;
+  /** In which role: user, assistant, tool …. */
+  role?: string | null;
+  /** The id of the memory it answers. */
+  reply_to?: string | null;
+  /** When it was said or became true; without it, now. */
+  valid_from?: string | null;
+  /** When it stops being true. */
+  valid_to?: string | null;
+  /** Never forgotten. */
+  pinned?: boolean;
+  /** Whatever else the caller keeps with it: a JSON object of at most 65,536 characters. */
+  extra?: Record<string, unknown>;
+}
+
+/** What is to change about a memory. What is left out stays; null takes a value away (RFC 7396). */
+export interface MemoryChanges {
+  /** The new words. */
+  text?: string;
+  /** All tags from now on. */
+  tags?: Array<string>;
+  /** Another category. */
+  category?: string | null;
+  /** Another title. */
+  title?: string | null;
+  /** Another summary. */
+  summary?: string | null;
+  /** Who said it. */
+  speaker?: string | null;
+  /** In which role. */
+  role?: string | null;
+  /** hot, ltm, held or archived. */
+  status?: "hot" | "ltm" | "held" | "archived";
+  /** When it was said or became true. */
+  valid_from?: string;
+  /** When it stops being true. */
+  valid_to?: string | null;
+  /** Never forgotten. */
+  pinned?: boolean;
+  /** All of `extra` from now on: it is replaced as a whole. */
+  extra?: Record<string, unknown>;
+}
+
+/** Which memories count. What is left out does not restrict. */
+export interface Filters {
+  /** Only memories with these tags. */
+  tags?: Array<string>;
+  /** Must all of `tags` be there, or is one enough?. */
+  match?: "all" | "any";
+  /** Only of this category. */
+  category?: string | null;
+  /** Only of this kind: block, rule or strategy. */
+  kind?: string | null;
+  /** Only of this status, or one of several; any: all. Usual: hot, ltm. */
+  status?: string | Array<string> | null;
+  /** Only from this conversation. */
+  session?: string | null;
+  /** Only said by this speaker. */
+  speaker?: string | null;
+  /** Only said in this role. */
+  role?: string | null;
+  /** Only what was said, or became true, from this time on. */
+  since?: string | null;
+  /** Only what was said, or became true, before this time. */
+  until?: string | null;
+  /** Only what was true in the world at this time. */
+  valid_at?: string | null;
+  /** As the store knew it at this time, superseded and deleted versions included. */
+  as_of?: string | null;
+}
+
+/** A turn of a conversation. The names of chat logs, `content`, `name` and `time`, are read too. */
+export interface Turn {
+  /** The words; `content` is another name of it. */
+  text: string;
+  /** Who said it, by name; `name` is another name of it. */
+  speaker?: string | null;
+  /** In which role: user, assistant, tool …. */
+  role?: string | null;
+  /** When it was said; `time` is another name of it. */
+  valid_from?: string | null;
+  /** An id of your own; without it, a fresh one is made. */
+  id?: string | null;
+  /** The turn it answers: its place in this list, from 0, or its id. */
+  reply_to?: number | string | null;
+  /** Tags, for filters. */
+  tags?: Array<string>;
+  /** Whatever else the caller keeps with it: a JSON object of at most 65,536 characters. */
+  extra?: Record<string, unknown>;
+}
+
+/** An error, as RFC 9457 has it. */
+export interface Problem {
+  /** What kind of error it is. */
+  title: string;
+  /** The status code of HTTP. */
+  status: number;
+  /** What was wrong with this request. */
+  detail?: string;
+  /** What to do about it. */
+  hint?: string;
+  /** Field by field: where it is, and what is wrong with it. */
+  errors?: Array<Record<string, string>>;
+}
