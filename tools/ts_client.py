@@ -38,8 +38,7 @@ def ts_type(schema: dict[str, Any],  # JSON schema of a value
     if isinstance(kind, list):
         return " | ".join(ts_type(schema | {"type": one}) for one in kind)
     if kind == "array":
-        inner = ts_type(schema.get("items", {}))
-        return f"Array<{inner}>"
+        return f"Array<{ts_type(schema.get('items', {}))}>"
     if kind == "object":
         inner = schema.get("additionalProperties")
         return f"Record<string, {ts_type(inner) if isinstance(inner, dict) else 'unknown'}>"
