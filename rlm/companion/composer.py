@@ -142,6 +142,7 @@ class ContextBlock:
     budget: int  # what it may cost
     used: tuple[tuple[str, int], ...]  # ids of the memories in it with their resolution: 0 whole, 1 summary, 2 facts
     left_out: tuple[str, ...]  # ids of found memories for which there was no room
+    rules: tuple[str, ...] = ()  # ids of the rules in it, which stand before the memories
 
     def __str__(self) -> str:
         return self.text

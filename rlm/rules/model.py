@@ -253,3 +253,4 @@ class RuleHit:
     rule: Rule  # the rule as it is now
     score: float  # higher is better; about 1 for a rule that has every word of the query
     shares: Mapping[str, Mapping[str, float]] = field(repr=False)  # word, or cue in brackets → column or cue → its part of the score
+    relevance: float | None = None  # probability that it is about the query; None: not known
