@@ -72,7 +72,8 @@ class StoredRulePolicy:
         lost = {i for ruling in resolved.rulings for i in ruling.losers}
         fired = {f.rule_id: f.says for f in resolved.match.fired if f.rule_id not in lost}
         found = [ApplicableRule(self.rules.get(i), "fires", says) for i, says in fired.items()]
-        about = [h for h in self.rules.search(question, self.k) if (h.relevance or 0.0) >= self.least] if self.k and question.strip() else []
+        hits = self.rules.search(question, self.k) if self.k and question.strip() else []
+        about = [h for h in hits if (h.relevance or 0.0) >= self.least]
         found += [ApplicableRule(h.rule, "words", relevance=h.relevance) for h in about
                   if h.rule.rule_id not in fired and h.rule.rule_id not in lost and not _refuted(h.rule, known)]
         low = {r.id for r in self.rules.backend.get([a.rule.rule_id for a in found], self.rules.namespace)

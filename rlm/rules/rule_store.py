@@ -200,7 +200,8 @@ class RuleStore:
         most, model = read_count(k, "k", 1), self._search.index.embedding_model()
         asked = Query(text, tuple(dict.fromkeys(tokens(text))), self.embeddings.embed_query(text, model),
                       None if model is None else model.model)
-        return [RuleHit(Rule.from_record(a.record), a.score, a.shares, a.relevance) for a in self._search.explainer.search(asked, most, chosen)]
+        found = self._search.explainer.search(asked, most, chosen)
+        return [RuleHit(Rule.from_record(a.record), a.score, a.shares, a.relevance) for a in found]
 
     def apply(self,
               facts: Mapping[str, object],  # the situation: name → truth value, number, text, or None for unknown

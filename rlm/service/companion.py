@@ -9,7 +9,7 @@ __all__ = ['SELF', 'POOL', 'LEARNER', 'SHARED', 'FEEDBACK_KEPT', 'COUNTED', 'rel
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -167,6 +167,7 @@ class Companion:
         self.storage, self.namespace = ctx.storage, ctx.namespace
         self._rules = policy_rules(ctx.settings)
         first = MemoryPolicy(None, ctx.settings.policy_epsilon, rules=self._rules)
+        self._rule_policy: Any = None  # opened with the first rule
         self._learned = (("", ""), first)  # ids of one's own and of shared parameters in use, and the policy that has them
 
     def policy(self) -> MemoryPolicy:
@@ -325,9 +326,10 @@ class Companion:
                 actor: str = "",                        # who asks, as the interface knows them, for the log of recalls
                 apart_from: str | None = None,          # a session whose turns stand in the prompt already, and are left out
                 least: float = 0.0,                     # relevance that a memory must have, from 0 to 1, where it is known
+                facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules
                 ) -> ContextBlock:
-        """Return a block for a prompt: pinned memories first, then what answers the question, dated and attributed, each line with the id
-        of its memory. It never costs more than its budget. What has ended or was rejected is not in it. Raises `InvalidInput`."""
+        """Return a block for a prompt: rules that apply, pinned memories, then what answers the question, dated and attributed, each line
+        with its id. It never costs more than its budget. What has ended or was rejected is not in it. Raises `InvalidInput`."""
         budget, most = read_count(tokens, "tokens", 1), read_k(k)
         found = self.searcher.search(self.searcher.parse(query, {"kind": "block"}), most)
         pinned = [r for r in self.storage.memories.pinned(self.namespace, self.ctx.clock.now()) if r.provenance.get("trust") != "low"]
@@ -336,10 +338,16 @@ class Companion:
         rejected = self._rejected([*pinned, *(r for r, _ in weighed)])
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
         profile, answers = self._both_sides(profile, answers, most)
-        block = compose(profile, answers, query, budget, count, self._ended([*profile, *(r for r, _ in answers)]))
+        text, rules = self._applicable_rules(query, facts, budget // 3, count)
+        room = budget - count(text) if text else budget
+        block = compose(profile, answers, query, room, count, self._ended([*profile, *(r for r, _ in answers)]))
+        if text:
+            whole = f"{text}\n{block.text}" if block.text else text
+            block = replace(block, text=whole, tokens=count(whole), budget=budget, rules=tuple(a.rule.rule_id for a in rules))
         scores, known = {h.id: h.score for h in found.hits}, {r.id: r for r in [*profile, *(r for r, _ in answers)]}
         served = [ServedMemory(id, known[id].version, scores.get(id), {"resolution": level, "pinned": known[id].pinned})
                   for id, level in block.used]
+        served += [ServedMemory(a.rule.rule_id, a.rule.version, a.relevance, {"rule": a.why}) for a in rules]
         self.ctx.recalls.record(self.namespace, query, served, self.ctx.clock.now(), door, actor)
         return block
 
@@ -364,6 +372,16 @@ class Companion:
                 if id not in always:
                     out.setdefault(id, weight)
         return [marked.get(r.id, r) for r in profile], [(marked.get(id, known[id]), w) for id, w in list(out.items())[:most]]
+
+    def _applicable_rules(self, query: str, facts: Mapping[str, object] | None, budget: int, count: TokenCounter) -> tuple[str, Any]:
+        "The rules that apply, as text, and which they are; the language of rules is loaded where there are rules."
+        if not self.storage.find(self.namespace, Filters(kind="rule"), 1):
+            return "", ()
+        from rlm.rules.policy import StoredRulePolicy, render_rules
+        if self._rule_policy is None:
+            from rlm.rules.rule_store import RuleStore
+            self._rule_policy = StoredRulePolicy(RuleStore(context=self.ctx))
+        return render_rules(self._rule_policy.applicable(query, facts), budget, count)
 
     def audit(self,
               when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now

@@ -331,9 +331,10 @@ class Memory:
                 tokens: int = 1024,  # what the block may cost, all of it
                 k: int = 20,         # memories that are looked for, at most
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
+                facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules: name → value
                 ) -> ContextBlock:
-        "Return a block for a prompt within a budget: pinned memories, then what answers the question. Raises `InvalidInput`."
-        return self.companion.context(query, tokens, k, count)
+        "Return a block for a prompt: rules that apply, pinned memories, what answers the question. Raises `InvalidInput`."
+        return self.companion.context(query, tokens, k, count, facts=facts)
 
     def audit(self,
               when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
@@ -597,9 +598,10 @@ class Memory:
                        tokens: int = 1024,  # what the block may cost, all of it
                        k: int = 20,         # memories that are looked for, at most
                        count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
+                       facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules: name → value
                        ) -> ContextBlock:
         "Do what `context` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.context, query, tokens, k, count)
+        return await run_in_thread(self.context, query, tokens, k, count, facts)
 
     async def aaudit(self,
                      when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now

@@ -237,7 +237,7 @@ def test_a_long_call_tells_how_far_it_is(memory: Memory, monkeypatch: pytest.Mon
                                              ("나는 땅콩 알레르기가 있어", "땅콩 과자 먹어도 돼?")])
 def test_a_turn_begins_with_what_belongs_to_it(memory: Memory, known: str, turn: str) -> None:
     async def session(call: Call, client: Client) -> None:
-        assert (await call("auto_search", turn=turn)) == {"context": "", "tokens": 0, "memories": [], "left_out": []}
+        assert (await call("auto_search", turn=turn)) == {"context": "", "tokens": 0, "memories": [], "left_out": [], "rules": []}
         wanted = (await call("memory_save", text=known))["memory"]["id"]
         await call("memory_save", text="The train to Busan leaves at nine.")
         name = (await call("memory_save", text="My name is Mina.", pinned=True))["memory"]["id"]

@@ -11,18 +11,24 @@ from rlm.service.results import memory_dict
 from rlm.store.sqlite.rejections import Rejection
 
 
-@click.command("context", epilog=example('rlm context "is it green tea?"', 'rlm context "치과는 언제 가?" --tokens 200 --json'))
+@click.command("context", epilog=example('rlm context "is it green tea?"', 'rlm context "치과는 언제 가?" --tokens 200 --json',
+                                    'rlm context "what shall I drink?" --fact hour=9'))
 @click.argument("query")
 @click.option("--tokens", type=int, default=1024, show_default=True, help="What the block may cost, all of it.")
 @click.option("-k", type=int, default=20, show_default=True, help="How many memories compete for room, at most.")
+@click.option("--fact", "facts", multiple=True, help="What is known, as name=value, for the rules; may be repeated.")
 @with_memory()
 @json_option
-def context_command(memory: Memory, query: str, tokens: int, k: int, as_json: bool) -> None:
-    "Print a block for a prompt about QUERY: what is pinned, then what answers it. Lines are dated, the budget is kept."
-    block = memory.companion.context(query, tokens, k, door="cli")
+def context_command(memory: Memory, query: str, tokens: int, k: int, facts: tuple[str, ...], as_json: bool) -> None:
+    "Print a block for a prompt about QUERY: what is pinned, then what answers it. Rules that apply come first, the budget is kept."
+    known: dict[str, object] = {}
+    if facts:
+        from rlm.service.cli.rules import read_fact  # here, as it loads the language of rules
+        known = dict(map(read_fact, facts))
+    block = memory.companion.context(query, tokens, k, door="cli", facts=known)
     if as_json:
         print_json({"text": block.text, "tokens": block.tokens, "budget": block.budget, "used": [id for id, _ in block.used],
-                    "left_out": list(block.left_out)})
+                    "left_out": list(block.left_out), "rules": list(block.rules)})
     elif block.text:
         click.echo(block.text)
     else:

@@ -330,6 +330,7 @@ class ContextOut(BaseModel):
     memories: list[str] = about("Ids of the memories in it, in order", ["peanuts"])
     resolutions: list[int] = about("How each of them stands there: 0 whole, 1 its summary, 2 its facts", [0])
     left_out: list[str] = about("Ids of memories that belong to it and had no room", [])
+    rules: list[str] = about("Ids of the rules that apply and stand before the memories", [])
 
 
 class ObservedOut(BaseModel):

@@ -41,7 +41,7 @@ def prompt_routes(service: Service,  # memories, metrics and spans
         "A block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.context"):
             block = memory.companion.context(body.query, body.tokens, door="rest", actor=caller.id, apart_from=body.apart_from,
-                                             least=body.least)
+                                             least=body.least, facts=body.facts)
         return json_response({"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used],
                               "resolutions": [level for _, level in block.used], "left_out": list(block.left_out)})
 

@@ -371,6 +371,9 @@ def error_location(path: Sequence[object],  # location of an error as pydantic h
     return ".".join(str(p) for p in path[1:])[:200]
 
 
+Fact = bool | int | float | str | None
+
+
 class ContextBody(RequestModel):
     "What a prompt is about, and what its block of memories may cost."
 
@@ -378,15 +381,14 @@ class ContextBody(RequestModel):
     tokens: int = about("What the block may cost, all of it", 512, default=1024, ge=1, le=100_000)
     apart_from: Label | None = about("A conversation whose turns the prompt holds already: they are left out", "2026-05-08", default=None)
     least: float = about("Relevance that a memory must have, where it is known", 0.05, default=0.0, ge=0, le=1)
+    facts: dict[Label, Fact] = about("What is known of the situation, for the rules: name → truth value, number or text", {"hour": 9},
+                                     default={}, max_length=1000)
 
 
 class ObserveBody(RequestModel):
     "A prompt that a person gave to a model."
 
     text: Text = about("The prompt", "We use tabs, not spaces, in this repo.")
-
-
-Fact = bool | int | float | str | None
 
 
 class ApplyBody(RequestModel):

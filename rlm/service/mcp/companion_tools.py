@@ -47,13 +47,14 @@ class CompanionTools:
                     ) -> ContextAnswer:
         """Return what is remembered that belongs to the person's message: a block of dated lines within a budget of tokens.
 
-        Use it at the beginning of each turn, with the person's message as it is, before you answer. Pinned memories come first, then what
-        answers the message, as whole as there is room.
+        Use it at the beginning of each turn, with the person's message as it is, before you answer. Rules that apply come first, then
+        pinned memories, then what answers the message, as whole as there is room.
         Do not use it to look for one particular thing: memory_search returns ids and scores. An empty block means that nothing is known.
         Example: {"turn": "What should I cook for Mina tonight?"}"""
         with self.source.use("read") as memory:
             block = memory.companion.context(turn, tokens, door="mcp", actor=str(self.source.actor().get("caller", "")))
-        return {"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used], "left_out": list(block.left_out)}
+        return {"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used], "left_out": list(block.left_out),
+                "rules": list(block.rules)}
 
     def policy_decide(self,
                       turn: Turn,  # what the person said

@@ -211,6 +211,7 @@ class ContextAnswer(TypedDict):
     tokens: int
     memories: Annotated[list[str], Field(description="Ids of the memories in the block.")]
     left_out: Annotated[list[str], Field(description="Ids of found memories for which there was no room.")]
+    rules: Annotated[list[str], Field(description="Ids of the rules in the block: those that apply to the message.")]
 
 
 class PolicyAnswer(TypedDict):
