@@ -6,7 +6,7 @@
 __all__ = ['CATEGORY_RATES', 'SEED_CURVE', 'ForgettingCurve', 'retention', 'category_of', 'category_rate', 'last_use',
            'is_protected', 'slept', 'fate']
 
-# %% ../../nbs/85_companion/12_forgetting.ipynb #12572684
+# %% ../../nbs/85_companion/12_forgetting.ipynb #5fe1c1c7
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from .composer import SLEEP_MARK
 from .importance import importance
 from ..core.clock import to_iso
+from ..core.trust import trust_of
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/85_companion/12_forgetting.ipynb #17cf9e73
@@ -65,7 +66,7 @@ def category_rate(category: str,  # the category of a memory
     "Return the factor by which memories of a category decay."
     return CATEGORY_RATES.get(category.lower(), 1.0)
 
-# %% ../../nbs/85_companion/12_forgetting.ipynb #4294a35d
+# %% ../../nbs/85_companion/12_forgetting.ipynb #683cdcc9
 def last_use(record: MemoryRecord,              # a memory
              kept_at: datetime | None = None,   # when a person undid that it was forgotten; None: nobody did
              ) -> datetime:
@@ -76,7 +77,8 @@ def last_use(record: MemoryRecord,              # a memory
 def is_protected(record: MemoryRecord,  # a memory
                  ) -> bool:
     "Return whether sleep leaves a memory alone."
-    return record.pinned or record.immutable or record.kind != "block" or record.session is not None
+    waits = trust_of(record.provenance) == "disputed"  # for a person: it must not fade from their queue
+    return record.pinned or record.immutable or waits or record.kind != "block" or record.session is not None
 
 
 def slept(record: MemoryRecord,  # an archived memory

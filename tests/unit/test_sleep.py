@@ -116,6 +116,15 @@ def test_what_is_protected_and_what_a_person_archived_is_left_alone(memory: Memo
     assert not memory.companion.sleep().changes and contents(memory) == before
 
 
+def test_what_is_disputed_waits_for_a_person_and_states_of_trust_are_not_merged(memory: Memory, clock: ManualClock) -> None:
+    for id, trust in (("a", "disputed"), ("b", "candidate"), ("c", "active")):
+        record = memory.writer.prepare({"text": "I like hiking.", "id": id}, clock.now())
+        memory.writer.insert([record.changed(provenance={"trust": trust})], 1)
+    clock.advance(days=400)
+    report = memory.companion.sleep()
+    assert "a" not in {c.id for c in report.changes} and not report.counts["merge"] and memory.get("a").status == "hot"
+
+
 def test_forgetting_counts_from_the_last_use_and_deletion_from_the_archiving(memory: Memory, clock: ManualClock) -> None:
     memory.write("The train was late.", id="train", valid_from="2020-01-01")
     memory.write("The bus was late, too.", id="bus")
