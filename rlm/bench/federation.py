@@ -286,7 +286,7 @@ class SimulatedCrowd:
         return np.array(scores), np.array(adopted)
 
 # %% ../../nbs/95_bench/30_federation.ipynb #81c569c8
-def crowd_rows(crowds: Sequence[SimulatedCrowd],  # of one size, a seed each
+def crowd_rows(crowds: Sequence[SimulatedCrowd],  # crowds of one size, a seed each
                ) -> Iterator[Row]:
     "Yield what twenty answers are worth alone and together, what two hundred are worth, who loses, and who learns from whom."
     size = len(crowds[0].people)
@@ -315,7 +315,7 @@ def crowd_rows(crowds: Sequence[SimulatedCrowd],  # of one size, a seed each
                       min=digits(float(gain.min())), max=digits(float(gain.max())), n=len(gain), better="higher")
 
 
-def attack_rows(crowds: Sequence[SimulatedCrowd],  # of one size, a seed each
+def attack_rows(crowds: Sequence[SimulatedCrowd],  # crowds of one size, a seed each
                 ) -> Iterator[Row]:
     "Yield the scores of the honest with a fifth of liars, by rule; the target is two points below the same people without."
     for rule in RULES:
