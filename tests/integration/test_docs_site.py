@@ -130,7 +130,7 @@ def test_both_modes_and_the_chapters_are_there(site: Path) -> None:
     home = (site / "10_core" / "errors.html").read_text(encoding="utf-8")
     assert 'data-mode="light"' in home
     assert 'data-mode="dark"' in home
-    for chapter in ("Core", "Design", "Project", "API reference"):
+    for chapter in ("Core", "Design", "Project", "Reference", "Python"):
         assert f">{chapter}</span>" in home
 
 
