@@ -5,6 +5,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ from rlm.store import Event, Filters, Weights
 from rlm.store.postgres import database
 from rlm.store.postgres.dialect import translated
 from rlm.store.protocols import Storage, Write
+from rlm.store.sqlite.storage import open_database
+from rlm.store.transfer import store_copy
 
 psycopg = pytest.importorskip("psycopg")
 NOTES = ("My sister Yuna lives in Busan.", "The deploy window is Wednesdays from 14:00 to 16:00 UTC.", "내 여동생 유나는 부산에 산다.",
@@ -225,3 +228,27 @@ def test_a_write_that_waits_too_long_says_that_the_store_is_busy(store: Memory, 
 
 def test_text_inside_statements_is_left_alone() -> None:
     assert translated("SELECT '?:x%' || ? FROM t WHERE +a = :b") == "SELECT '?:x%%' || %s FROM t WHERE a = %(b)s"
+
+
+def test_a_store_is_copied_to_a_server_and_back_and_an_interrupted_copy_goes_on(postgres: str, tmp_path: Path, clock: ManualClock,
+                                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(tmp_path / "a.db", clock=clock) as file:
+        ids = [file.write(text, tags=["note"], session="s").id for text in NOTES]
+        file.update(ids[0], text="My sister Yuna lives in Seoul.")
+        file.delete(ids[5])
+        file.link(ids[1], ids[3])
+    with monkeypatch.context() as patch, closing(open_database(tmp_path / "a.db", True, "normal", 1.0)) as old, \
+            closing(open_database(postgres, False, "normal", 1.0)) as new:
+        patch.setitem(store_copy.TABLES_OF_A_STORE, "events", "no_such_column")
+        with pytest.raises(StoreError):
+            store_copy.copy_store(old, new)
+    for source, target in ((tmp_path / "a.db", postgres), (postgres, tmp_path / "b.db")):
+        with closing(open_database(source, True, "normal", 1.0)) as old, closing(open_database(target, False, "normal", 1.0)) as new:
+            copied = {table.name: table for table in store_copy.copy_store(old, new)}
+            with pytest.raises(StoreError, match="holds memories already"):
+                store_copy.copy_store(old, new)
+        assert copied["memories"].rows == 5 and copied["memories"].added == (0 if target == postgres else 5)
+    for place in (postgres, tmp_path / "b.db"):
+        with Memory(place, clock=clock) as copy:
+            assert copy.search("Where does Yuna live?")[0].memory.text.endswith("Seoul.") and copy.backend.check() == []
+            assert copy.write("The numbers go on.").id and len(copy.list(k=100)) == 6

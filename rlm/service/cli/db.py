@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +18,9 @@ from rlm.service.cli.common import (Group, example, json_option, one_namespace, 
                                     refuse_namespace, store_options, with_memory)
 from rlm.service.memory import Memory
 from rlm.store.sqlite.database import examine, restore
+from rlm.store.sqlite.storage import open_database
 from rlm.store.transfer.export import export_lines
+from rlm.store.transfer.store_copy import copy_store
 
 
 @click.group("db", cls=Group)
@@ -106,3 +109,25 @@ def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -
     line = f"{report.added:,} added, {report.unchanged:,} unchanged, {len(report.refused):,} refused."
     beside = f" Left out: {report.left_out:,} rows of other namespaces." if report.left_out else ""
     report_import(told, line + beside, report.refused, as_json)
+
+
+@db_group.command("copy", epilog=example("rlm db copy memory.db copy.db"))
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@json_option
+def copy_(source: Path, target: Path, as_json: bool) -> None:
+    """Copy the store SOURCE, a file or postgresql://…, into the empty store TARGET, and compare digests of all tables. An interrupted
+    copy goes on where it was when the command is repeated."""
+    with closing(open_database(_store_path(source), True, "normal", 30.0)) as old, \
+            closing(open_database(_store_path(target), False, "normal", 30.0)) as new:
+        copied = copy_store(old, new)
+    if as_json:
+        print_json({"target": str(new.path), "tables": [asdict(table) for table in copied]})
+    else:
+        rows, added = (sum(getattr(table, name) for table in copied) for name in ("rows", "added"))
+        click.echo(f"{new.path}  {rows:,} rows, {added:,} of them new; the digests of {len(copied)} tables are equal.")
+
+
+def _store_path(path: Path) -> str:
+    "A store as the command line names it."
+    return str(load_settings(None, db_path=path).db_path)
