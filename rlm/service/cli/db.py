@@ -111,7 +111,7 @@ def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -
     report_import(told, line + beside, report.refused, as_json)
 
 
-@db_group.command("copy", epilog=example("rlm db copy memory.db copy.db"))
+@db_group.command("copy", epilog=example("rlm db copy notes.db copy.db"))
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @json_option
