@@ -87,7 +87,10 @@ def _read_sequences(header: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def continue_numbers(db: Database, table: str, number: int) -> None:
+def continue_numbers(db: Database,  # inside a transaction
+                     table: str,    # memories, memory_versions or events
+                     number: int,   # highest number that is taken; 0: none is
+                     ) -> None:
     "Let a table's next row have a higher number than this."
     if not number:
         return
