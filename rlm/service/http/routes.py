@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator
 
@@ -39,7 +39,7 @@ MAX_NODES = 120  # memories in a picture of a neighbourhood
 SNIPPET = 160  # characters of a text that a picture or a list shows
 READY_AGE_S = 1.0  # seconds for which the answer of /health is kept: anyone may ask, so the store is read once a second at most
 Name = Annotated[str, Query(min_length=1, max_length=512)]
-QuotedId = Annotated[str, AfterValidator(unquote)]
+QuotedId = Annotated[str, AfterValidator(unquote), Path(description="A name, quoted: `a/b` is `a%2Fb`")]
 
 
 class Service:
@@ -212,15 +212,19 @@ def reading_routes(service: Service,  # memories, metrics and spans
     routes = APIRouter(prefix="/v1", tags=["looking around"], responses=problem_responses(404), dependencies=[Depends(known_params_only)])
 
     @routes.get("/memories/{id}/neighbours")
-    def neighbours(id: QuotedId, caller: ReadCaller, radius: Annotated[int, Query(ge=0, le=3)] = 1,
-                   limit: Annotated[int, Query(ge=1, le=MAX_NODES)] = 60) -> NeighboursOut:
+    def neighbours(id: QuotedId, caller: ReadCaller, radius: Annotated[int, Query(ge=0, le=3, description="Links away at most")] = 1,
+                   limit: Annotated[int, Query(ge=1, le=MAX_NODES, description="Memories at most")] = 60) -> NeighboursOut:
         "The memories that are linked to it, and theirs, as far as the radius goes."
         with service.pool.use(caller.namespace) as opened:
             return neighbourhood(opened, id, radius, limit)
 
     @routes.get("/timeline", response_model_exclude_none=True)
-    def timeline(caller: ReadCaller, k: Annotated[int, Query(ge=1, le=1000)] = 100, since: Time | None = None, until: Time | None = None,
-                 session: Name | None = None, speaker: Name | None = None, tag: Name | None = None) -> TimelineOut:
+    def timeline(caller: ReadCaller, k: Annotated[int, Query(ge=1, le=1000, description="Memories at most")] = 100,
+                 since: Annotated[Time | None, Query(description="Only said or true from then on")] = None,
+                 until: Annotated[Time | None, Query(description="Only said or true before")] = None,
+                 session: Annotated[Name | None, Query(description="Only from this conversation")] = None,
+                 speaker: Annotated[Name | None, Query(description="Only said by this speaker")] = None,
+                 tag: Annotated[Name | None, Query(description="Only with this tag")] = None) -> TimelineOut:
         "What was remembered, latest first; a span of time, a conversation, a speaker or a tag narrows it."
         given = {"since": since, "until": until, "session": session, "speaker": speaker, "tags": None if tag is None else [tag]}
         with service.pool.use(caller.namespace) as opened:
