@@ -19,8 +19,11 @@ BROUGHT = {
     "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"},
     "mcp": {"mcp", "mcp_types"},
     "federation": {"dp_accounting", "cryptography"},
-    "otel": {"opentelemetry"},
-    "bench": {"rank_bm25", "usearch", "chromadb", "sqlite_vec", "apsw"}}
+    "otel": {"opentelemetry"}, "postgres": {"psycopg", "psycopg_pool"},
+    "bench": {"rank_bm25", "usearch", "chromadb", "sqlite_vec", "apsw"},
+    "langgraph": {"langgraph"}, "llama_index": {"llama_index"}, "adk": {"google.adk"}, "agent_framework": {"agent_framework"},
+    "pydantic_ai": {"pydantic_ai", "pydantic_ai_harness"}}
+FRAMEWORKS = ("langgraph", "llama_index", "adk", "agent_framework", "pydantic_ai")  # nothing but its adapter imports one
 RUN = """
 import json, sys
 hidden, lines = json.loads(sys.argv[1])
@@ -54,7 +57,7 @@ def test_every_extra_is_known_here() -> None:
     assert {key.removesuffix("_extra") for key in settings["DEFAULT"] if key.endswith("_extra")} == set(BROUGHT)
 
 
-@pytest.mark.parametrize("extra", ["", *(e for e in BROUGHT if e not in ("st", "bench"))])
+@pytest.mark.parametrize("extra", ["", *(e for e in BROUGHT if e not in ("st", "bench", *FRAMEWORKS))])
 def test_help_a_write_and_a_search_need_no_other_extra(extra: str, tmp_path: Path) -> None:
     store = ["--db", str(tmp_path / "m.db")]
     *done, _loaded = run(without(*([extra] if extra else [])), ["--help"], [], ["memory", "write", "I am allergic to peanuts.", *store],
