@@ -33,6 +33,7 @@ from rlm.store import Edge, Event, Filters, MemoryRecord, SQLiteDatabase, SQLite
 from rlm.store.protocols import MAX_TERMS, Storage
 from rlm.store.records import new_record
 from rlm.store.sqlite.integrity import check
+from rlm.store.sqlite.storage import open_database
 
 Make = Callable[[Path], Storage]
 BACKENDS: dict[str, Make] = {
@@ -44,9 +45,14 @@ ANY = Filters.read(status="any")
 W = Weights()
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=[*BACKENDS, pytest.param("postgres", marks=pytest.mark.nightly)])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
-    made = BACKENDS[request.param](tmp_path)
+    if request.param == "postgres":
+        if "backup" in request.node.name:
+            pytest.skip("a server's backups are made by its own tools")
+        made: Storage = SQLiteStorage(open_database(request.getfixturevalue("postgres"), False, "normal", 30.0))
+    else:
+        made = BACKENDS[request.param](tmp_path)
     yield made
     made.close()
 
