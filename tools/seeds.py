@@ -33,16 +33,25 @@ def marked(root: Path,  # a folder of tests
 def wanted() -> dict[str, dict[str, str]]:
     "Return the requirements by document: its heading → key → what is asked for."
     said = yaml.safe_load(REQUIREMENTS.read_text(encoding="utf-8"))
-    return {f"{number} {part['title']}": {f"{number} {key}": text for key, text in part["requirements"].items()}
+    return {f"{number} {part['title']}": {f"{number} {key}": text["text"] if isinstance(text, dict) else text
+                                               for key, text in part["requirements"].items()}
             for number, part in said.items()}
+
+
+def not_built() -> dict[str, str]:
+    "Return the requirements that no test shows, each with the reason: those that the list says are not built or not tested."
+    said = yaml.safe_load(REQUIREMENTS.read_text(encoding="utf-8"))
+    return {f"{number} {key}": text["not_built"] for number, part in said.items() for key, text in part["requirements"].items()
+            if isinstance(text, dict)}
 
 
 def mistakes(shown: Shown,                       # tests by requirement
              asked: dict[str, dict[str, str]],   # requirements by document
              ) -> list[str]:
     "Return requirements without a test, and markers that name no requirement."
-    keys = {key for part in asked.values() for key in part}
-    return [*(f"No test shows the requirement {key!r}." for key in sorted(keys - shown.keys())),
+    keys, open_ = {key for part in asked.values() for key in part}, not_built().keys()
+    return [*(f"No test shows the requirement {key!r}." for key in sorted(keys - shown.keys() - open_)),
+            *(f"A test shows {key!r}, which is said not to be built." for key in sorted(shown.keys() & open_)),
             *(f"{shown[key][0][1]} names {key!r}, which is no requirement." for key in sorted(shown.keys() - keys))]
 
 
@@ -51,12 +60,14 @@ def page(shown: Shown,                       # tests by requirement
          ) -> str:
     "Return the page as Markdown."
     lines = ["# Requirements and the tests that show them", "",
-             "The package grew out of design documents. Each row is a requirement, and the tests that fail when it is not met. The page is",
-             "written by `python tools/seeds.py` from markers in the tests; a test holds that no requirement is without one."]
+             "The package grew out of design documents. Each row is a requirement, and the tests that fail when it is not met, or that it",
+             "is not built or not tested. The page is written by `python tools/seeds.py` from markers in the tests; a test holds that no",
+             "requirement is without either."]
+    missing = not_built()
     for title, part in asked.items():
         lines += ["", f"## {title}", "", "| key | requirement | tests |", "|---|---|---|"]
         for key, text in part.items():
-            tests = "<br>".join(f"[{name}](../../{path})" for path, name in shown.get(key, ()))
+            tests = "<br>".join(f"[{name}](../../{path})" for path, name in shown.get(key, ())) or missing.get(key, "")
             lines.append(f"| {key.split(' ', 1)[1]} | {text} | {tests} |")
     return "\n".join(lines) + "\n"
 
@@ -69,7 +80,7 @@ def main() -> int:
         PAGE.write_text(page(shown, asked), encoding="utf-8")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(shown, asked):
         wrong.append("docs/design/seeds.md is not what the tests say: python tools/seeds.py")
-    print("\n".join(wrong) or "Each requirement has a test.")
+    print("\n".join(wrong) or f"Each requirement has a test, but {len(not_built())} that are not built.")
     return 1 if wrong else 0
 
 

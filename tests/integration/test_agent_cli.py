@@ -52,6 +52,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.seed("003 cli")
 def test_the_main_job(home: Path) -> None:
     done = typed(home, f"{FIRST} --json")
     found = json.loads(done.stdout)
@@ -104,6 +105,7 @@ def test_a_mistake_is_one_sentence(line: str, code: int, said: str, home: Path) 
     assert done.stderr.count("Error: ") == 1 and "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 4
 
 
+@pytest.mark.seed("003 judge")
 def test_what_a_person_says_counts_once_and_for_the_strategy_that_was_followed(home: Path) -> None:
     found = json.loads(agent(f"{FIRST} --json").stdout)
     assert found["judgment"] == "unknown"

@@ -52,6 +52,7 @@ def rows(store: Memory, table: str) -> int:
     return int(store.backend.db.query(f"SELECT count(*) FROM {table}")[0][0])
 
 
+@pytest.mark.seed("003 loop")
 def test_the_circle_closes(store: Memory, prov: OntologyContext, tmp_path: Path) -> None:
     backend = strategies(store)
     ensure_packs(backend)
@@ -159,6 +160,7 @@ def test_judge_and_extraction_are_on_the_bill(store: Memory, prov: OntologyConte
     assert judged == 0 and done.judgment.success is None and "tokens of this run are spent" in done.judgment.reason
 
 
+@pytest.mark.seed("003 layers")
 def test_the_context_is_bounded_on_a_large_ontology(shared: Path, store: Memory) -> None:
     backend = strategies(store)
     ensure_packs(backend)
@@ -167,6 +169,7 @@ def test_the_context_is_bounded_on_a_large_ontology(shared: Path, store: Memory)
         assert len(context_for(sio, page)) <= CONTEXT_LIMIT
 
 
+@pytest.mark.seed("003 curriculum")
 def test_training_teaches_resumes_and_reports(store: Memory, tmp_path: Path) -> None:
     curriculum, backend = read_curriculum(ROOT / "docs/curricula/skos_v1.yaml"), strategies(store)
     with setup_ontology_context(curriculum.path, name="skos") as skos:

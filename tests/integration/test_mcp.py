@@ -104,6 +104,7 @@ async def a_life(call: Call, client: Client) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.seed("002 mcp")
 def test_each_tool_does_what_it_says_in_memory(memory: Memory, mode: str) -> None:
     in_memory(memory, a_life, mode=mode)
 
@@ -235,6 +236,7 @@ def test_a_long_call_tells_how_far_it_is(memory: Memory, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(("known", "turn"), [("I am allergic to peanuts.", "Can I eat peanut cookies?"),
                                              ("나는 땅콩 알레르기가 있어", "땅콩 과자 먹어도 돼?")])
+@pytest.mark.seed("002 mcp")
 def test_a_turn_begins_with_what_belongs_to_it(memory: Memory, known: str, turn: str) -> None:
     async def session(call: Call, client: Client) -> None:
         assert (await call("auto_search", turn=turn)) == {"context": "", "tokens": 0, "memories": [], "left_out": [], "rules": []}

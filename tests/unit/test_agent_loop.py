@@ -47,6 +47,7 @@ def run(*codes: str, **options: Any) -> Trajectory:
     ("find('a')\nFINAL('')", "", ""),
     ("find('a')\nFINAL('one')\nFINAL('two')", "two", "two"),
     ("find('a')\nFINAL('녹차')", "녹차", "녹차")])
+@pytest.mark.seed("003 answers")
 def test_each_way_of_answering(code: str, value: object, text: str) -> None:
     made = run(code)
     assert (made.converged, made.value, made.answer, made.stopped, made.iterations) == (True, value, text, "answered", 1)
@@ -96,6 +97,7 @@ def test_only_the_first_block_runs_and_nothing_behind_it_is_kept() -> None:
     (["find('a')", "find('b')"], {"tokens": 900}, "tokens"),
     (["find('a')", "find('b')"], {"cost": 0}, "cost"),
     (["find('a')"], {}, "failed")])
+@pytest.mark.seed("003 limits")
 def test_a_limit_leaves_a_partial_answer_that_is_marked(codes: list[str], limits: dict[str, Any], stopped: str) -> None:
     made = run(*codes, limits=RunLimits(**limits))
     assert (made.converged, made.stopped) == (False, stopped) and made.iterations <= len(codes)
@@ -149,6 +151,7 @@ def test_names_that_belong_to_the_loop_are_refused(options: dict[str, Any]) -> N
 
 # ---------------------------------------------------------------- a tree of runs
 
+@pytest.mark.seed("003 sub-calls")
 def test_a_run_in_a_run_shares_budget_and_log_and_goes_no_deeper(tmp_path: Path) -> None:
     model = ScriptedModel([block("r = rlm_query('inner?', 'some text')\nr"), block("n = len(text)"), block("rlm_query('deeper?')"),
                            block("FINAL(n)"), block("FINAL(r)")])
@@ -226,6 +229,7 @@ def test_a_forged_note_reaches_a_model_indented() -> None:
 
 # ---------------------------------------------------------------- log and prompt
 
+@pytest.mark.seed("003 log")
 def test_every_step_is_in_the_log_when_the_next_begins(tmp_path: Path) -> None:
     logger, counted = RLMLogger(tmp_path / "new" / "logs", clock=ManualClock()), list[int]()
 
@@ -268,6 +272,7 @@ def test_a_folder_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "\n" * 100_000 + "x", "a\r\nb" * 50_000, "[Summary of the ontology]\n" * 9_000])
+@pytest.mark.seed("003 layers")
 def test_context_is_bounded_and_layers_can_not_pose_as_others(text: str) -> None:
     context = compose_context({layer.name: text for layer in LAYERS})
     assert len(context) <= CONTEXT_LIMIT

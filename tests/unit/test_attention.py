@@ -98,6 +98,7 @@ def test_a_neighbourhood_begins_with_its_centres_and_is_cut_afterwards(centres: 
 
 
 @given(st.sets(st.integers(1, 400), min_size=1, max_size=5), st.integers(0, 20), st.integers(0, 20))
+@pytest.mark.seed("001 radius")
 def test_a_larger_radius_explores_no_less(centres: set[int], radius: int, more: int) -> None:
     manager = CheckpointManager(limit=1000)
     manager.create_checkpoint(slot(), refs(sorted(centres)), CLOCK.now())
@@ -107,6 +108,7 @@ def test_a_larger_radius_explores_no_less(centres: set[int], radius: int, more: 
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1)), min_size=1, max_size=30))
+@pytest.mark.seed("001 limits")
 def test_at_most_five_stay_those_worth_most(given_: list[tuple[int, float]]) -> None:
     manager, clock = CheckpointManager(), ManualClock("2026-01-01")
     for seq, relevance in given_:
@@ -119,6 +121,7 @@ def test_at_most_five_stay_those_worth_most(given_: list[tuple[int, float]]) -> 
         clock.advance(minutes=7)
 
 
+@pytest.mark.seed("001 decay")
 def test_recency_outweighs_relevance_in_time() -> None:
     manager, clock = CheckpointManager(per_slot=1), ManualClock("2026-01-01")
     now = clock.now()
@@ -224,6 +227,7 @@ def ids(hits: Any) -> list[str]:
     return [h.id for h in hits]
 
 
+@pytest.mark.seed("001 envelope")
 def test_the_envelope_tells_who_answered(full: Memory) -> None:
     first = full.attention.intelligent_search("boat at sea word3")
     assert set(first) == {"results", "source", "search_time_ms", "result_count"}
@@ -261,6 +265,7 @@ def test_a_model_that_makes_no_numbers_is_refused_by_every_search(path: Path, n:
                 search("boat at sea word4")
 
 
+@pytest.mark.seed("001 working-memory")
 def test_the_same_question_in_other_words_is_answered_from_mind(path: Path) -> None:
     with Memory(path, embedder="none") as memory:
         memory.write_many(turns(60))
@@ -284,6 +289,7 @@ def test_whoever_else_and_whenever_else_is_another_question(path: Path, one: str
         assert ids(found) == ids(memory.search(other)) and not {h.layer for h in found} & {"cache", "working_memory"}
 
 
+@pytest.mark.seed("001 local")
 def test_a_subject_in_mind_is_searched_locally(full: Memory) -> None:
     full.attention.local.margin = -9.0
     for n in range(3):
@@ -397,6 +403,7 @@ def test_local_search_never_falls_back_by_itself(full: Memory, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("mode", ["off", "create", "parallel", "full"])
+@pytest.mark.seed("001 rollout")
 def test_the_setting_is_consulted(path: Path, mode: str) -> None:
     with Memory(path, embedder=Toy(), checkpoints=mode) as memory:
         memory.write_many(turns(240))
@@ -425,6 +432,7 @@ def test_reading_writes_nothing_to_memories(full: Memory) -> None:
 
 # ---- writes
 
+@pytest.mark.seed("001 working-memory")
 def test_what_was_written_is_found_at_once(full: Memory, path: Path) -> None:
     for n in range(3):
         full.recall(f"boat at sea word{n}")
@@ -437,6 +445,7 @@ def test_what_was_written_is_found_at_once(full: Memory, path: Path) -> None:
     assert ids(full.recall("boat at sea quagga word2"))[0] == "other"
 
 
+@pytest.mark.seed("001 cache")
 def test_a_write_ends_a_cached_answer_only_if_it_may_change_it(full: Memory, path: Path) -> None:
     full.recall("tomato word1")
     with Memory(path, namespace="elsewhere", embedder=Toy()) as other:
@@ -581,6 +590,7 @@ def test_every_layer_gives_only_what_is_there_and_passes(steps: list[tuple[str, 
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6), st.booleans()), min_size=1, max_size=12))
+@pytest.mark.seed("001 rollout")
 def test_without_checkpoints_recall_is_search(steps: list[tuple[int, int, bool]]) -> None:
     with Memory(":memory:", embedder=Toy(), checkpoints="off", clock=ManualClock("2026-01-01")) as memory:
         memory.write_many(turns(60))
@@ -593,6 +603,7 @@ def test_without_checkpoints_recall_is_search(steps: list[tuple[int, int, bool]]
 
 # ---- lasting
 
+@pytest.mark.seed("001 persistence")
 def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.write_many(turns(240))

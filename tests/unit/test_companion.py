@@ -43,6 +43,7 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("Remember that the gate code is on the fridge.", True),
     ("Hi there!", False), ("안녕!", False), ("ok thanks", False), ("What's the capital of Peru?", False), ("", False),
     ("Where do I live?", False), ("내가 어디에 살아?", False), ("Did you know that I moved to Busan?", True)])
+@pytest.mark.seed("002 policy")
 def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -> None:
     seen = memory.companion.observe(turn, TALK)
     assert (seen.memory is not None) == saved == seen.decision.save, seen
@@ -57,6 +58,7 @@ def test_deciding_changes_nothing(memory: Memory) -> None:
     assert (memory.backend.position(), len(memory.list())) == before
 
 
+@pytest.mark.seed("002 policy")
 def test_a_question_brings_what_is_known(memory: Memory) -> None:
     memory.write("나는 매운 거 못 먹어", id="spicy")
     seen = memory.companion.observe("지난번에 매운 거 뭐라고 했지?", TALK)
@@ -80,6 +82,7 @@ def test_a_secret_is_cut_out_and_a_turn_that_is_too_long_is_an_error(memory: Mem
 
 # ---------------------------------------------------------------- feedback
 
+@pytest.mark.seed("002 feedback")
 def test_feedback_changes_a_later_decision_and_survives_a_restart(memory: Memory, clock: ManualClock) -> None:
     turn = "The build of the docker image takes ten minutes since Tuesday."
     first = memory.companion.decide(turn, TALK)
@@ -96,6 +99,7 @@ def test_feedback_changes_a_later_decision_and_survives_a_restart(memory: Memory
 
 @pytest.mark.parametrize(("said", "value"), [("Perfect, thank you!", 1.0), ("완벽해 고마워", 1.0), ("No, that's wrong.", -1.0),
                                             ("아니, 틀렸어", -1.0)])
+@pytest.mark.seed("002 feedback")
 def test_what_a_person_says_next_is_feedback(memory: Memory, said: str, value: float) -> None:
     seen = memory.companion.observe("I moved to Busan.", TALK)
     assert memory.companion.learn(seen, said).value == value
@@ -124,6 +128,7 @@ def test_a_block_is_dated_attributed_and_names_its_memories(memory: Memory) -> N
     assert memory.namespace("other").context("Where is the boat?").text == ""  # another namespace has none of it
 
 
+@pytest.mark.seed("002 composer")
 def test_a_block_keeps_its_budget_splits_no_fact_and_says_what_it_left_out(memory: Memory) -> None:
     memory.write("My name is Mina.", pinned=True)
     texts = [f"The boat number {n} is moored at the pier of the harbour, beside {n} yellow crates. It is for sale." for n in range(12)]

@@ -71,6 +71,7 @@ def test_other_bytes_are_refused(data: bytes, reason: str) -> None:
         decode_update(data)
 
 
+@pytest.mark.seed("002 federation")
 def test_clipping_keeps_direction_and_bounds_length() -> None:
     long = np.arange(33.0)
     assert np.linalg.norm(clip_norm(long, 2.0)) == pytest.approx(2)
@@ -81,6 +82,7 @@ def test_clipping_keeps_direction_and_bounds_length() -> None:
             clip_norm(bad)
 
 
+@pytest.mark.seed("002 federation")
 def test_privacy_is_accounted_over_rounds_and_a_budget_stops_it() -> None:
     exact = 1 / (2 * 16) + math.sqrt(2 * math.log(1e5) / 16)  # the simple conversion of one round; the accountant's is tighter
     assert .5 * exact < epsilon([4]) < exact
@@ -103,6 +105,7 @@ def test_noise_has_the_standard_deviation_that_is_accounted_for() -> None:
 
 
 @pytest.mark.parametrize("rule", ["krum", "multi-krum", "median", "centred-clipping"])
+@pytest.mark.seed("002 robust")
 def test_robust_rules_equal_byzfl(rule: str) -> None:
     for case in REFERENCES:
         found = aggregate({f"{n:02}": np.array(v) for n, v in enumerate(case["vectors"])}, case["f"], rule).values
@@ -131,6 +134,7 @@ def test_a_liar_is_named_loses_its_reputation_and_can_win_it_back() -> None:
     assert reputation.trusted("liar")
 
 
+@pytest.mark.seed("002 rule-hashes")
 def test_rules_are_compared_with_hashes_held_here() -> None:
     weakened = rule_hash(rule_table()[1:])
     check_rules(rule_hash())

@@ -160,6 +160,7 @@ def test_a_reply_is_believed_only_to_the_request_that_was_sent() -> None:
     assert a.have() == before
 
 
+@pytest.mark.seed("002 gossip")
 def test_five_converge_through_a_partition_and_an_offline_peer_and_learn_the_same() -> None:
     sources = [Answers(n) for n in range(5)]
     clocks = [ManualClock(f"2026-05-01T{10 + (n == 3)}:00:00Z") for n in range(5)]  # one clock is an hour ahead
@@ -187,6 +188,7 @@ def test_what_is_worse_for_a_person_is_not_adopted() -> None:
     assert odd.shared is None and "refused" in reports[0].note and reports[1].errors is not None
 
 
+@pytest.mark.seed("002 robust")
 def test_a_liar_is_named_and_outvoted() -> None:
     nodes = [node(n, ROBUST) for n in range(5)]
     for n in nodes:

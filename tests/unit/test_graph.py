@@ -103,6 +103,7 @@ def test_beam_search_finds_no_fewer_with_more_hops(memory: Memory) -> None:
     assert counts == sorted(counts) and counts[0] == 1 and counts[-1] == 6
 
 
+@pytest.mark.seed("004 beam")
 def test_the_beam_is_led_by_the_question(memory: Memory) -> None:
     for name in ("hub", "strong", "weak", "goal"):
         memory.write(name, id=name)
@@ -210,6 +211,7 @@ def test_no_walk_crosses_a_namespace(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- the bootstrap
 
+@pytest.mark.seed("004 bootstrap")
 def test_weights_are_the_stated_mixture(memory: Memory) -> None:
     memory.write("boat here", id="a", session="s")
     memory.write("boat there", id="b", session="s")
@@ -230,6 +232,7 @@ def test_weights_are_the_stated_mixture(memory: Memory) -> None:
     assert 0.7 * near("c", "d") < LinkWeights().theta, "similarity alone would not have made it"
 
 
+@pytest.mark.seed("004 bootstrap")
 def test_a_bootstrap_is_idempotent_and_drops_what_no_longer_holds(memory: Memory) -> None:
     harbour(memory)
     memory.link("boat0", "cat3", "likes", 0.2)
@@ -385,6 +388,7 @@ def topic(m: Memory, text: str) -> Any:
     return m.anchors.topics.topic(Toy().embed([text], "query")[0])
 
 
+@pytest.mark.seed("004 hysteresis")
 def test_another_topic_takes_over_only_when_it_is_clearly_nearer(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
@@ -399,6 +403,7 @@ def test_another_topic_takes_over_only_when_it_is_clearly_nearer(memory: Memory)
     assert memory.anchors.select_active_slot(unit(a + b)) == "A" and memory.anchors.select_active_slot(None) == "A"
 
 
+@pytest.mark.seed("004 pin")
 def test_a_pinned_anchor_never_moves_by_itself(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
@@ -448,6 +453,7 @@ def test_a_move_that_a_search_causes_is_an_event_and_any_other_search_is_none(me
     assert noted()[-1][0] == new.id and noted()[-1][1]["from"] == anchor
 
 
+@pytest.mark.seed("004 ema")
 def test_a_topic_follows_by_three_tenths(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
@@ -456,6 +462,7 @@ def test_a_topic_follows_by_three_tenths(memory: Memory) -> None:
     assert memory.anchors.rows()["A"].topic == pytest.approx(unit((1 - RATE) * before + RATE * new), abs=1e-5)
 
 
+@pytest.mark.seed("004 slots")
 def test_the_slot_that_is_named_is_honoured(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
@@ -475,6 +482,7 @@ def test_the_slot_that_is_named_is_honoured(memory: Memory) -> None:
         memory.search("boat", slot="A", as_of="2026-11-21")
 
 
+@pytest.mark.seed("004 radius")
 def test_radius_0_is_the_anchor_alone_and_on_merit(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
@@ -484,6 +492,7 @@ def test_radius_0_is_the_anchor_alone_and_on_merit(memory: Memory) -> None:
     assert len(topped) == 6 and sum(h.layer == "" for h in topped) == 5
 
 
+@pytest.mark.seed("004 fallback")
 def test_failures_in_a_row_force_the_whole_index_and_the_anchor_follows(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("A", "boat0")
@@ -610,6 +619,7 @@ def test_an_anchor_does_not_move_to_what_was_deleted_meanwhile(memory: Memory, m
     assert (anchor.id, anchor.uses, anchor.failures) == ("boat0", 1, 0)
 
 
+@pytest.mark.seed("004 restart")
 def test_attention_survives_a_restart_and_another_process_sees_it(tmp_path: Path) -> None:
     with opened(tmp_path / "m.db") as m:
         harbour(m)
@@ -655,6 +665,7 @@ def test_a_new_memory_is_found_through_its_neighbours_from_both_sides(memory: Me
     assert "boat0" in {r.id for r in memory.graph.explore(new.id, 2)} and "boat0" in dict(memory.graph.neighbors(new.id)), "the anchor, too"
 
 
+@pytest.mark.seed("004 write")
 def test_links_are_weighed_by_the_new_memory_itself(memory: Memory) -> None:
     harbour(memory)
     memory.link("boat0", "cat0", weight=1.0)
@@ -665,6 +676,7 @@ def test_links_are_weighed_by_the_new_memory_itself(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(("policy", "least", "most"), [("link_k=2,min_w=.35", 0.35, 2), ({"link_k": 0}, 1.0, 0), ("min_w=1", 1.0, 0)])
+@pytest.mark.seed("004 write")
 def test_a_policy_is_honoured(memory: Memory, policy: Any, least: float, most: int) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
@@ -756,6 +768,7 @@ def below_write(m: Memory, text: str, id: str) -> MemoryRecord:
 
 @slow
 @given(texts, st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), st.booleans())
+@pytest.mark.seed("004 compatible")
 def test_without_a_slot_nothing_is_different(said: list[str], asked: str, linked: bool) -> None:
     with opened() as m, opened() as plain:
         for n, text in enumerate(said):
@@ -803,6 +816,7 @@ def test_without_fallback_only_what_is_near_is_found_and_scored_as_ever(memory: 
     assert (memory.anchors.counts.local_hits, memory.anchors.counts.fallbacks) == (before[0], before[1] + 1)
 
 
+@pytest.mark.seed("004 pin")
 def test_a_pin_keeps_the_hop_budget(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.set("B", "boat0", hop_budget=3)

@@ -44,6 +44,7 @@ def test_yes_and_no(given: object, truth: bool) -> None:
 
 @pytest.mark.parametrize("truth", [True, False])
 @pytest.mark.parametrize("given", NEITHER)
+@pytest.mark.seed("003 judge")
 def test_what_can_not_be_read_is_unknown(given: object, truth: bool) -> None:
     assert verdict(given, {"truth": truth}) is None
 

@@ -176,6 +176,7 @@ def test_what_is_no_search_near_an_anchor_is_refused_at_any_time(building: Memor
 
 @pytest.mark.parametrize("indent", [None, 2], ids=["one line", "indented"])
 @pytest.mark.parametrize("used", [1723182200, "2024-08-09T05:43:20Z"], ids=["seconds", "ISO 8601"])
+@pytest.mark.seed("004 snapshots")
 def test_anchors_are_read_in_any_layout_and_with_either_kind_of_time(memory: Memory, tmp_path: Path, indent: int | None,
                                                                      used: int | str) -> None:
     memory.write("the harbour", id="hub")
@@ -199,6 +200,7 @@ def test_a_time_that_is_none_is_refused(memory: Memory, tmp_path: Path, used: An
 
 
 @pytest.mark.parametrize("indent", [None, 2], ids=["one line", "indented"])
+@pytest.mark.seed("004 snapshots")
 def test_a_graph_that_is_one_object_is_read(memory: Memory, tmp_path: Path, indent: int | None) -> None:
     for id in "abc":
         memory.write(id, id=id)
@@ -223,6 +225,7 @@ def test_a_question_of_one_word_finds_the_anchor_that_holds_it_though_its_vector
         assert not m.search("bread", slot="A", radius=0, fallback=False)
 
 
+@pytest.mark.seed("001 calls")
 def test_recall_takes_words_and_a_vector_of_the_caller(path: Path) -> None:
     with Memory(path, embedder="none") as m:
         m.write("The boat came in late.", id="boat")
@@ -243,6 +246,7 @@ def crowd(path: Path) -> Memory:
     return m
 
 
+@pytest.mark.seed("004 local-first")
 def test_a_neighbourhood_that_is_conclusive_answers_without_the_index(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with crowd(path) as m:
         want = [h.id for h in m.search("boat sails harbour", 5)]
@@ -251,6 +255,7 @@ def test_a_neighbourhood_that_is_conclusive_answers_without_the_index(path: Path
         assert [h.id for h in got] == want and all(h.layer == "anchor A" for h in got) and m.anchors.counts.complete == 1
 
 
+@pytest.mark.seed("004 local-first")
 def test_the_index_answers_what_the_neighbourhood_cannot(path: Path) -> None:
     with crowd(path) as m:
         before = m.anchors.counts.complete
@@ -258,12 +263,14 @@ def test_the_index_answers_what_the_neighbourhood_cannot(path: Path) -> None:
         assert [h.id for h in got] == [h.id for h in m.search("the weather", 5)] and m.anchors.counts.complete == before
 
 
+@pytest.mark.seed("004 radius")
 def test_a_larger_radius_finds_more_of_what_is_near(path: Path) -> None:
     with crowd(path) as m:
         found = [{h.id for h in m.search("boat", 30, slot="A", radius=r, fallback=False)} for r in (0, 1)]
         assert found == [{"b0"}, {f"b{n}" for n in range(20)}]
 
 
+@pytest.mark.seed("004 initialise")
 def test_empty_anchors_are_set_at_the_latest_subjects(memory: Memory) -> None:
     for n, (id, session) in enumerate([("old", "train"), ("cat", "cat"), ("bread", "bread"), ("boat", "boat"), ("sail", "boat")]):
         memory.clock.advance(minutes=n)  # type: ignore[attr-defined]

@@ -51,6 +51,7 @@ def contents(memory: Memory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.seed("002 consolidation")
 def test_at_most_one_near_miss_in_a_hundred_is_merged_and_most_duplicates_are_found(language: str, clock: ManualClock) -> None:
     mine = [p for p in PAIRS if p["language"] == language]
     said = {True: [0, 0], False: [0, 0]}
@@ -84,6 +85,7 @@ def test_without_vectors_only_words_that_are_equal_but_for_case_and_marks_are_me
     assert {c.id for c in memory.companion.sleep().changes} < {"a", "c"}
 
 
+@pytest.mark.seed("002 undo")
 def test_a_night_is_taken_back_whole_and_what_was_taken_back_is_not_done_again(memory: Memory, clock: ManualClock) -> None:
     said = {"a": "I am allergic to nuts.", "b": "i am allergic to nuts", "c": "I like hiking.", "mood": "I feel so sad today."}
     for id, text in said.items():
@@ -125,6 +127,7 @@ def test_what_is_disputed_waits_for_a_person_and_states_of_trust_are_not_merged(
     assert "a" not in {c.id for c in report.changes} and not report.counts["merge"] and memory.get("a").status == "hot"
 
 
+@pytest.mark.seed("002 forgetting")
 def test_forgetting_counts_from_the_last_use_and_deletion_from_the_archiving(memory: Memory, clock: ManualClock) -> None:
     memory.write("The train was late.", id="train", valid_from="2020-01-01")
     memory.write("The bus was late, too.", id="bus")

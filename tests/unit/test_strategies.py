@@ -65,6 +65,7 @@ def kind_of(item: Strategy) -> str:
 
 # ---------------------------------------------------------------- what a strategy is
 
+@pytest.mark.seed("003 ids")
 def test_ids_are_made_of_content() -> None:
     one = make_item(title="List  Subclasses", content="x\n", scope={"ontology": None})
     again = make_item(title="list subclasses", content=" x ", scope={"ontology": None}, tags=["t"], description="d")
@@ -98,6 +99,7 @@ def test_awkward_questions_are_just_questions(core: SQLiteStrategyStore, questio
     ("SPARQL or not, which classes are directly below prov:Activity?", "direct_subclasses"),
     ("Don't you have all the subclasses of 'C++'?", "all_subclasses"), ("Activity의 모든 하위 클래스를 찾아줘", "all_subclasses"),
     ("What is the domain of \"was used by\"?", "domain"), ("hasPart의 역속성은?", "inverse")])
+@pytest.mark.seed("003 retrieval")
 def test_a_question_finds_its_strategy(core: SQLiteStrategyStore, question: str, kind: str) -> None:
     assert kind_of(core.retrieve(question)[0][0]) == kind
 
@@ -131,6 +133,7 @@ def test_the_pack_was_not_written_from_the_questions() -> None:
     assert len(same) <= 0.15 * len(QUESTIONS), same
 
 
+@pytest.mark.seed("003 retrieval")
 def test_full_text_ranks_as_rank_bm25_does(core: SQLiteStrategyStore) -> None:
     pytest.importorskip("rank_bm25")
     items = [replace(i, content="") for i in core.items()]
@@ -219,6 +222,7 @@ def test_the_universal_pack_holds_no_names() -> None:
     assert all(set(slots_in(i.procedure)) == set(i.scope["slots"]) for name in shipped_packs() for i in shipped_pack(name))
 
 
+@pytest.mark.seed("003 packs")
 def test_a_pack_goes_round(backend: SQLiteStrategyStore, tmp_path: Path) -> None:
     code = "```repl\nf({entity})\n```"
     learned = make_item(title="L", content=code, source_type="success", status="ltm", examples=["무엇의 {entity}?"], tags=["b", "a"])
@@ -244,6 +248,7 @@ def test_what_was_deleted_is_not_brought_back(backend: SQLiteStrategyStore) -> N
     assert report.refused == {gone: "was deleted here"} and gone not in {i.memory_id for i in backend.items()}
 
 
+@pytest.mark.seed("003 packs")
 def test_a_strategy_that_has_not_proved_itself_is_not_shipped(backend: SQLiteStrategyStore) -> None:
     hot = make_item(title="H", content="f({entity})", source_type="success", provenance={"source": "extracted", "confidence": "high"})
     backend.add(hot)
@@ -270,6 +275,7 @@ def test_the_whole_pack_stays_within_the_budget() -> None:
     assert len(format_memories_for_injection([(i, 1.0) for i in shipped_pack(CORE)])) <= BUDGET
 
 
+@pytest.mark.seed("003 json-store")
 def test_a_json_file_needs_no_full_text_search(tmp_path: Path) -> None:
     memory = JSONStrategyStore(tmp_path / "m.json", ManualClock())
     ensure_packs(memory)

@@ -56,6 +56,7 @@ def test_rules(filled: Path) -> None:
     assert [r["expr"] for r in rows(filled, "SELECT * FROM rules WHERE namespace = 'team'")] == ["the team's own rule"]
 
 
+@pytest.mark.seed("003 views")
 def test_memory_items(filled: Path) -> None:
     found = {r["memory_id"]: r for r in rows(filled, "SELECT * FROM memory_items")}
     assert found.keys() == {"find", "plain"}
