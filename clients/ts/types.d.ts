@@ -132,6 +132,8 @@ export interface ContextBlock {
   resolutions: Array<number>;
   /** Ids of memories that belong to it and had no room. */
   left_out: Array<string>;
+  /** Ids of the rules that apply and stand before the memories. */
+  rules: Array<string>;
 }
 
 /** How much a namespace holds. */
