@@ -1,0 +1,73 @@
+"""Checkpoints by the name of a slot: they are stored, touched by an answer out of the cache, and shared by both ways to search."""
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from toy import Toy
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput
+
+TEXTS = ["The boat needs a sail.", "A sail for the boat costs forty.", "Boat and harbour in winter.", "The harbour is closed.", "바다에서 배를 봤다",
+         "Bread from the bakery.", "The bakery opens at six.", "빵을 샀다", "The train was late.", "The station is old."]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    clock = ManualClock("2026-05-08T09:00:00Z")
+    with Memory(tmp_path / "memory.db", embedder=Toy(), checkpoints="full", clock=clock) as found:
+        found.write_many([{"id": f"m{n}", "text": text} for n, text in enumerate(TEXTS)])
+        for question in ("Which boat has a sail?", "sail for the boat", "the boat in the harbour"):
+            found.recall(question, 3)
+        found.attention.flush()
+        yield found
+
+
+def test_what_lies_around_a_slot_is_scored_by_likeness_and_relevance(memory: Memory) -> None:
+    slots = memory.attention.slots
+    found = slots.search_with_checkpoints(Toy().embed(["boat and sail"], "query")[0], top_k=3)
+    assert [r["final_score"] for r in found] == sorted((r["final_score"] for r in found), reverse=True) and len(found) == 3
+    for r in found:
+        assert r["final_score"] == pytest.approx(0.7 * r["similarity_score"] + 0.3 * r["checkpoint_relevance"])
+        assert r["source_slot"].startswith("W") and r["content"] in TEXTS[:5]
+
+
+def test_a_question_about_no_slot_is_compared_with_everything(memory: Memory) -> None:
+    found = memory.attention.slots.search_with_checkpoints(Toy().embed(["the train station"], "query")[0], top_k=2)
+    assert {r["source_slot"] for r in found} == {""} and {r["content"] for r in found} == {"The train was late.", "The station is old."}
+
+
+def test_checkpoints_made_by_hand_are_stored(memory: Memory, tmp_path: Path) -> None:
+    slots = memory.attention.slots
+    name = min(slots.state.working_memory.slots)
+    seq = memory.recall("bread from the bakery", 1)[0].memory.id
+    number = memory.ctx.storage.memories.seq("default", seq)
+    assert number is not None
+    made = slots.create_checkpoint(name, [{"block_index": number, "similarity_score": 1.0}])
+    assert number in {b["block_index"] for b in made["ltm_blocks"]} and number in slots.get_checkpoint_radius(name, 0)
+    memory.attention.flush()
+    with Memory(tmp_path / "memory.db", embedder=Toy(), checkpoints="full", clock=ManualClock("2026-05-08T09:00:01Z")) as again:
+        again.recall("boat", 1)
+        assert number in {b["block_index"] for b in again.attention.slots.as_dict(again.attention.slots.slot(name))["ltm_blocks"]}
+
+
+def test_an_answer_out_of_the_cache_keeps_its_slot_fresh(memory: Memory) -> None:
+    state = memory.attention.state
+    memory.recall("a boat with a sail in the harbour", 3)
+    kept = memory.attention.intelligent_search("a boat with a sail in the harbour", None, None, 3)
+    assert kept["source"] == "cache"
+    slot = kept["results"][0].source_slot
+    if not slot:  # everything was asked the first time: no slot led to it
+        pytest.skip("the first answer came from a search of everything")
+    before = state.working_memory.slots[slot].uses
+    memory.attention.intelligent_search("a boat with a sail in the harbour", None, None, 3)
+    state.note_local_answers()
+    assert state.working_memory.slots[slot].uses > before
+
+
+def test_what_can_not_be_compared_is_named(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="block_index"):
+        memory.attention.slots.create_checkpoint(min(memory.attention.state.working_memory.slots), [{"similarity_score": 1.0}])
+    with pytest.raises(InvalidInput, match="shape"):
+        memory.attention.slots.search_with_checkpoints([0.0, 1.0])
