@@ -241,7 +241,7 @@ class AttentionState:
         self.clock, self.checkpoints, self.local = clock, checkpoints, local
         self.working_memory, self.cache, self.unsaved = WorkingMemory(), AnswerCache(), 0.0
         self.pending = list[FullAnswer]()  # answers that nothing was learned from yet
-        self.local_answers = list[tuple[str, Sequence[RankedMemory], float]]()  # slots that led to answers, the answers, times in seconds since 1970
+        self.local_answers = list[tuple[str, Sequence[RankedMemory], float]]()  # slots that led to answers, answers, seconds since 1970
 
     @property
     def model(self) -> str | None:
@@ -290,7 +290,8 @@ class AttentionState:
         self.unsaved += len(answers) / LOCAL_ANSWERS_PER_CHANGE
         for name in dict.fromkeys(name for name, _, _ in answers):
             if (slot := self.working_memory.slots.get(name)) is not None:
-                own = sorted(((datetime.fromtimestamp(at, UTC), ranked) for led, ranked, at in answers if led == name), key=lambda answer: answer[0])
+                own = sorted(((datetime.fromtimestamp(at, UTC), ranked) for led, ranked, at in answers if led == name),
+                             key=lambda answer: answer[0])
                 found = {r.seq: at for at, ranked in own for r in ranked}
                 used = self.working_memory.put(slot.used(own[-1][0], times=len(own)))
                 self.checkpoints.update_checkpoint_access(used, found)

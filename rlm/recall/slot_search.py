@@ -64,7 +64,8 @@ class SlotSearch:
         try:
             return self.state.working_memory.slots[name]
         except KeyError:
-            raise NotFound(f"There is no slot {name!r} in mind.", f"There are: {', '.join(sorted(self.state.working_memory.slots)) or 'none'}.") from None
+            there = ", ".join(sorted(self.state.working_memory.slots)) or "none"
+            raise NotFound(f"There is no slot {name!r} in mind.", f"There are: {there}.") from None
 
     def create_checkpoint(self,
                           working_memory_slot: str | Slot,              # slot that is to lead to the memories
@@ -90,10 +91,10 @@ class SlotSearch:
                 ) -> dict[str, Any]:
         "Return the checkpoints of a slot for JSON."
         held = self.state.checkpoints.of(slot)
-        return {"slot_id": slot.slot_id, "context_hash": slot.context_hash,
-                "ltm_blocks": [{"block_index": r.seq, "relevance_score": r.relevance, "distance": r.distance, "created_at": to_iso(r.created_at)}
-                               for r in held],
-                "created_at": to_iso(min((r.created_at for r in held), default=slot.created_at)), "last_accessed": to_iso(slot.last_used_at)}
+        blocks = [{"block_index": r.seq, "relevance_score": r.relevance, "distance": r.distance, "created_at": to_iso(r.created_at)} for r in held]
+        began = min((r.created_at for r in held), default=slot.created_at)
+        return {"slot_id": slot.slot_id, "context_hash": slot.context_hash, "ltm_blocks": blocks, "created_at": to_iso(began),
+                "last_accessed": to_iso(slot.last_used_at)}
 
     def update_checkpoint_access(self,
                                  slot_id: str | Slot,  # slot that has led to an answer
@@ -135,8 +136,8 @@ class SlotSearch:
             if not found:
                 everything = MeasuredQuery(self._mean() + query, query, 0.0, 1.0)
                 near = np.sort(self.state.index.semantic.nearest(everything, top_k))
-                found = {seq: {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": 0.0, "source_slot": "", "final_score": cosine}
-                         for seq, cosine in self._cosines(near, query).items()}
+                found = {seq: {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": 0.0, "source_slot": "",
+                               "final_score": cosine} for seq, cosine in self._cosines(near, query).items()}
             best = sorted(found.values(), key=lambda r: (-r["final_score"], r["block_index"]))[:top_k]
         records = self.records.records([r["block_index"] for r in best])
         return [r | {"content": m.text, "keywords": list(m.tags)} for r in best if (m := records.get(r["block_index"])) is not None]
@@ -148,7 +149,8 @@ class SlotSearch:
     def _mean(self) -> Floats:
         vectors = self.state.local.neighbourhoods.vectors()
         if vectors is None:
-            raise InvalidInput("The store has no vectors to compare with.", "Search by words with `Memory.recall`, or open it with an embedder.")
+            raise InvalidInput("The store has no vectors to compare with.",
+                               "Search by words with `Memory.recall`, or open it with an embedder.")
         return vectors.source.mean
 
     def _unit(self, vector: Any) -> Floats:

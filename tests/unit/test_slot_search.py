@@ -9,7 +9,8 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 
-TEXTS = ["The boat needs a sail.", "A sail for the boat costs forty.", "Boat and harbour in winter.", "The harbour is closed.", "바다에서 배를 봤다",
+TEXTS = ["The boat needs a sail.", "A sail for the boat costs forty.", "Boat and harbour in winter.", "The harbour is closed.",
+         "바다에서 배를 봤다",
          "Bread from the bakery.", "The bakery opens at six.", "빵을 샀다", "The train was late.", "The station is old."]
 
 
