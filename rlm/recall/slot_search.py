@@ -91,7 +91,8 @@ class SlotSearch:
                 ) -> dict[str, Any]:
         "Return the checkpoints of a slot for JSON."
         held = self.state.checkpoints.of(slot)
-        blocks = [{"block_index": r.seq, "relevance_score": r.relevance, "distance": r.distance, "created_at": to_iso(r.created_at)} for r in held]
+        blocks = [{"block_index": r.seq, "relevance_score": r.relevance, "distance": r.distance, "created_at": to_iso(r.created_at)}
+                  for r in held]
         began = min((r.created_at for r in held), default=slot.created_at)
         return {"slot_id": slot.slot_id, "context_hash": slot.context_hash, "ltm_blocks": blocks, "created_at": to_iso(began),
                 "last_accessed": to_iso(slot.last_used_at)}
