@@ -121,7 +121,7 @@ def answers_per_token(lives: Sequence[Life],           # lives to ask about
                     continue
                 for name, make in makers.items():
                     for share in shares:
-                        hit = covers(make(q["question"], int(share * size[-1])), q["answer_words"])
+                        hit = covers(make(q["question"], max(1, int(share * size[-1]))), q["answer_words"])
                         covered.setdefault((name, share), {}).setdefault(q.get("life", life.name), []).append(float(hit))
         if size:
             yield Row(f"{where}whole file: {language}", "tokens", digits(float(np.mean(size))), n=len(size), role="control")
