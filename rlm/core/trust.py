@@ -16,7 +16,7 @@ from .guard import screen
 # %% ../../nbs/10_core/17_trust.ipynb #dedce93f
 TrustState = Literal["candidate", "active", "trusted", "disputed"]
 STATES: tuple[TrustState, ...] = ("candidate", "active", "trusted", "disputed")
-UNCONFIRMED = frozenset({"model", "import", "federation"})  # actors whose memories wait for a person
+UNCONFIRMED = frozenset({"model", "extraction", "import", "federation"})  # actors whose memories wait for a person
 OWN = frozenset({"trust", "confirmed_by"})  # parts of a provenance that a caller cannot set
 
 
