@@ -1,4 +1,5 @@
 from anthropic.lib.tools import ToolError
+
 from rlm import Memory
 from rlm.adapters.memory_tool import MemoryTool
 

@@ -1,9 +1,13 @@
 from typing import TypedDict
 
 from langgraph.graph import StateGraph
+
 from rlm.adapters.langgraph_checkpoints import LangGraphCheckpointer
 
-State = TypedDict("State", {"said": str, "heard": list})
+
+class State(TypedDict):
+    said: str
+    heard: list
 
 
 def listen(state: State) -> dict:

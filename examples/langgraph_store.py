@@ -2,10 +2,14 @@ from typing import TypedDict
 
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
+
 from rlm import Memory
 from rlm.adapters.langgraph import LangGraphStore
 
-State = TypedDict("State", {"said": str, "answer": str})
+
+class State(TypedDict):
+    said: str
+    answer: str
 
 
 def remember(state: State, *, store: BaseStore) -> dict:
