@@ -81,6 +81,13 @@ def test_the_header_is_told_under_plain_names(opened: dict[str, OntologyContext]
     assert "obo: <http://purl.obolibrary.org/obo/>" in told("seedling", "prefix")
 
 
+def test_of_several_headers_those_that_say_it_are_heard_and_the_placeholder_is_not_shown() -> None:
+    about = setup_ontology_context("prov").tools["about_ontology"]
+    assert [i["value"] for i in about("version")["items"]] == ["Working Group Note version 2013-04-30", "Recommendation version 2013-04-30"]
+    bound = [i["value"] for i in about("prefix")["items"]]
+    assert "xsd: <http://www.w3.org/2001/XMLSchema#>" in bound and not [n for n in bound if "rlm.invalid" in n]
+
+
 def test_common_prefixes_need_no_declaration(opened: dict[str, OntologyContext]) -> None:
     assert opened["market"].sparql("ASK { ?x a skos:Concept }").answer is False
     assert opened["market"].sparql("ASK { ?x rdfs:label ?l FILTER(DATATYPE(?l) = xsd:string) }").answer is True

@@ -275,6 +275,7 @@ class PrefixMap:
                 self._curies[iri] = f"{chosen[namespace]}:{iri[len(namespace):]}"
                 used[chosen[namespace]] = namespace
         self.used: dict[str, str] = dict(sorted(used.items()))  # prefix → namespace, of those that the graph uses
+        self.bound: dict[str, str] = dict(sorted((dict(declared) | self.used).items()))  # as the file binds them, used or not
         usual = {prefix: namespace for namespace, prefix in USUAL.items() if prefix in COMMON}
         self.prefixes: dict[str, str] = usual | dict(declared) | self.used  # as the file binds them, and the common ones
         self._prefix_of = {n: p for p, n in self.used.items()}

@@ -13,6 +13,7 @@ from .expressions import SCHEMA, ClassDefinitions, end_predicates
 from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, Literal, Term, is_iri, local_name
 from .index import OntologyIndex
 from .pagination import check_text, page
+from .rdf_source import PLACEHOLDER
 from .vocabulary import CHARACTERISTICS, KINDS
 
 
@@ -187,10 +188,16 @@ class HeaderTools:
         chosen = check_choice(fact, [*HEADER, "prefix"], "fact")
         found = [{"fact": name, "value": text} for name, predicates in HEADER.items() if chosen in (None, name)
                  for text in plain_texts(self.index, self._values(predicates))]
+        if chosen == "version" and not found:
+            found = [{"fact": "version iri", "value": text} for text in plain_texts(self.index, self._values(HEADER["version iri"]))]
         if chosen in (None, "prefix"):
-            found += [{"fact": "prefix", "value": f"{p}: <{n}>"} for p, n in self.index.ontology.prefixes.used.items()]
+            bound = self.index.ontology.prefixes.bound
+            found += [{"fact": "prefix", "value": f"{p}: <{n}>"} for p, n in bound.items() if not n.startswith(PLACEHOLDER)]
         return page(found, dict, f"about_ontology({chosen!r}" if chosen else "about_ontology(", {"iri": self.iri}, offset, limit, text=600)
 
     def _values(self, predicates: Sequence[str]) -> list[Term]:
+        "Return what the header says; where it says nothing, what the file's other headers say."
         t = self.index.ontology.graph
-        return [v for p in predicates for v in sorted(t.objects(self.iri, p), key=str)] if self.iri else []
+        others = sorted(s for s, o in t.pairs(RDF + "type") if o == OWL + "Ontology" and is_iri(s) and s != self.iri)
+        own, further = ([v for h in headers for p in predicates for v in sorted(t.objects(h, p), key=str)] for headers in ([self.iri], others))
+        return (own or further) if self.iri else []
