@@ -51,13 +51,16 @@ def reassigned(changes: dict[str, Any],     # changes of a stored memory, as a c
                old: Mapping[str, Any],      # provenance that it has
                actor: str,                  # who changes it: `human`, `model` …
                ) -> dict[str, Any]:
-    "Return the changes with the state that the memory has then: what a model words anew is a candidate again, whatever it was."
+    """Return the changes with the state that the memory has then: what a model words anew is a candidate again, whatever it was. A person
+    who gives a flagged memory a provenance without `trust: low` has looked at it: the mark is gone."""
     claims = "provenance" in changes and isinstance(changes["provenance"], Mapping)
     anew = actor in UNCONFIRMED and bool(changes.keys() & {"text", "speaker", "valid_from", "valid_to"})
     if not claims and not anew:
         return changes
     given = {name: value for name, value in (changes["provenance"] if claims else old).items() if name not in OWN}
-    own = {"trust": "low" if old.get("trust") == "low" else "candidate", "actor": actor} if anew else {n: old[n] for n in OWN if n in old}
+    cleared = claims and actor not in UNCONFIRMED and old.get("trust") == "low" and changes["provenance"].get("trust") != "low"
+    kept = {name: old[name] for name in OWN if name in old and not (cleared and name == "trust")}
+    own = {"trust": "low" if old.get("trust") == "low" else "candidate", "actor": actor} if anew else kept
     return changes | {"provenance": given | own}
 
 # %% ../../nbs/10_core/17_trust.ipynb #f16d52a7
