@@ -238,7 +238,7 @@ def test_two_stores_are_joined_by_a_pipe(home: Path) -> None:
 
 
 REFUSED = ("rlm db backup", "rlm db restore", "rlm db check", "rlm namespaces", "rlm reembed")  # they are of the whole store
-ONE_SPACE = [line for ctx in LEAVES if any(p.name == "namespace" for p in ctx.command.params) and ctx.command.name != "serve"
+ONE_SPACE = [line for ctx in LEAVES if any(p.name == "namespace" for p in ctx.command.params) and ctx.command.name not in ("serve", "proxy")
              for line in examples(ctx) if not set("|>") & set(line)]
 
 
