@@ -173,7 +173,7 @@ class RemoteMemory:
         "Return a block for a prompt within a budget: pinned memories, then what answers the question. Raises `InvalidInput`."
         made = self._ask("POST", "/v1/context", {"query": query, "tokens": tokens})
         used = tuple(zip(made["memories"], made["resolutions"], strict=True))
-        return ContextBlock(made["context"], made["tokens"], tokens, used, tuple(made["left_out"]))
+        return ContextBlock(made["context"], made["tokens"], tokens, used, tuple(made["left_out"]), tuple(made["rules"]))
 
     def update(self,
                id: str,         # id of a memory

@@ -199,5 +199,7 @@ class HeaderTools:
         "Return what the header says; where it says nothing, what the file's other headers say."
         t = self.index.ontology.graph
         others = sorted(s for s, o in t.pairs(RDF + "type") if o == OWL + "Ontology" and is_iri(s) and s != self.iri)
-        own, further = ([v for h in headers for p in predicates for v in sorted(t.objects(h, p), key=str)] for headers in ([self.iri], others))
-        return (own or further) if self.iri else []
+
+        def told(headers: Sequence[str]) -> list[Term]:
+            return [v for h in headers for p in predicates for v in sorted(t.objects(h, p), key=str)]
+        return (told([self.iri]) or told(others)) if self.iri else []

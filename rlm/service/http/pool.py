@@ -140,9 +140,13 @@ class MemoryPool:
     def _leave(self, entry: PoolEntry) -> None:
         "Count one user less; forget an entry that has neither a user nor a memory."
         with self._lock:
-            entry.users -= 1
-            if not entry.users and entry.memory is None:
-                del self._entries[entry.namespace]
+            self._left(entry)
+
+    def _left(self, entry: PoolEntry) -> None:
+        "Count one user less. The lock is held by the caller."
+        entry.users -= 1
+        if not entry.users and entry.memory is None:
+            del self._entries[entry.namespace]
 
     def _evict(self, entry: PoolEntry) -> None:
         "Save and close an idle namespace. A request for it waits until it is closed, and opens it again; others do not wait."
@@ -153,6 +157,6 @@ class MemoryPool:
                     with self._lock:
                         self._past, entry.memory = self._past + anchor_counters(entry.memory), None
         finally:
-            with self._lock:
+            with self._lock:  # at once: between the two the entry would count as one in use
                 self._closing -= 1
-            self._leave(entry)
+                self._left(entry)
