@@ -43,7 +43,8 @@ def prompt_routes(service: Service,  # memories, metrics and spans
             block = memory.companion.context(body.query, body.tokens, door="rest", actor=caller.id, apart_from=body.apart_from,
                                              least=body.least, facts=body.facts)
         return json_response({"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used],
-                              "resolutions": [level for _, level in block.used], "left_out": list(block.left_out), "rules": list(block.rules)})
+                              "resolutions": [level for _, level in block.used], "left_out": list(block.left_out),
+                              "rules": list(block.rules)})
 
     @routes.post("/observe", tags=["memories"], responses=problem_responses(507), response_model=ObservedOut)
     def observe_prompt(body: ObserveBody, caller: WriteCaller) -> Response:
