@@ -40,7 +40,7 @@ class RunResult(Mapping[str, Any]):
     learned: RunRecord  # the run with its judgment, what it was given, and what it taught
 
     def as_dict(self) -> dict[str, Any]:
-        "For JSON."
+        "Return the result for JSON: answer, iterations, judgment, strategies used."
         trajectory, experience = self.learned.trajectory, self.learned.experience
         used = [{"memory_id": item.memory_id, "rank": rank, "score": round(score, 6), "title": item.title}
                 for rank, (item, score) in enumerate(self.learned.retrieved, start=1)]
@@ -123,7 +123,7 @@ def run(query: str,                             # the question, in any language
         limits: RunLimits | None = None,        # limits of iterations, time, tokens, cost; the defaults if None
         sandbox: str | Callable[[], Sandbox] = "monty",  # where its code runs
         clock: Clock | None = None,             # the machine's if None
-        **overrides: Any,                       # any setting: namespace, openai_url …
+        **overrides: Any,                       # settings by name: namespace, openai_url …
         ) -> RunResult:
     "Answer a question about an ontology, with memory. Raises an `RlmError` that says what was wrong; limits make a partial answer."
     valid_text(query, "question", 10_000)

@@ -294,7 +294,7 @@ class PowerLoss:
 
     cuts: int = 0  # power cuts
     acknowledged: int = 0  # steps whose end was announced
-    lost: int = 0  # of these, steps of which nothing was left
+    lost: int = 0  # steps among these of which nothing was left
     torn: int = 0  # stores that held something else than a prefix of the steps
     wrong: int = 0  # searches that found another memory than the one that has the word, or a memory that was lost
     resurfaced: int = 0  # erased texts whose bytes are in a file although the erasure was kept

@@ -29,7 +29,7 @@ from ..service.memory import Memory
 class Life:
     "What somebody told an assistant over some months, and questions about it."
 
-    name: str  # of the life
+    name: str  # name of the life
     language: str  # en, ko or mixed
     split: str  # dev or held
     items: tuple[Mapping[str, Any], ...]  # id, kind, when, text; speaker and conversation of a turn
@@ -130,7 +130,7 @@ class LifeAnswer:
     rank: int | None  # place of the first right memory, from 1; None: not among the first ten
     wrong: bool  # whether a superseded version, or another person's, came first
     empty: bool  # whether nothing was returned
-    relevance: float | None  # of the first hit, also of one below the floor; None: not known
+    relevance: float | None  # relevance of the first hit, also of one below the floor; None: not known
 
     @property
     def answerable(self) -> bool:

@@ -121,7 +121,7 @@ class Duplicate:
     stays: MemoryRecord  # the survivor
     goes: MemoryRecord  # what it stands for from then on
     by: str  # `words` or `facts`: what is the same
-    cosine: float | None  # of their vectors; None: there are none, and their words are equal
+    cosine: float | None  # cosine of their vectors; None: there are none, and their words are equal
 
 
 def cosine(a: NDArray[np.float16],  # (parts, dim) vectors of one memory

@@ -385,7 +385,7 @@ def _screen_beside(fields: Mapping[str, Any], redact: bool) -> tuple[dict[str, A
     return values, ScreenedText("", tuple({kind for s in found for kind in s.secrets}), any(s.instructions for s in found))
 
 
-def guarded(fields: dict[str, Any],  # of a memory, as a caller gave them
+def guarded(fields: dict[str, Any],  # fields of a memory, as a caller gave them
             mode: str = "redact",    # what becomes of credentials: one of `MODES`
             before: Callable[[], Mapping[str, Any]] = dict,  # the provenance that the memory has already; asked when needed
             ) -> dict[str, Any]:     # the same dictionary when there is nothing to say
@@ -418,7 +418,7 @@ def _plainly(text: str) -> str:
     return _UNSEEN.sub(lambda m: f"\\u{{{ord(m[0]):x}}}", text)
 
 
-def fenced(text: str,    # of a memory
+def fenced(text: str,    # text of a memory
            source: str,  # where it comes from: its id, its speaker, its date
            ) -> str:
     "A memory's text for a prompt: fenced, attributed, and unable to close its own fence."

@@ -84,8 +84,8 @@ class AggregateResult:
     "One vector of many, and whose was left out."
 
     values: Array  # the aggregate
-    senders: tuple[str, ...]  # whose updates were looked at, sorted
-    outliers: tuple[str, ...]  # whose updates lie farthest from the others; at most f, and none whose score is usual
+    senders: tuple[str, ...]  # senders of the updates that were looked at, sorted
+    outliers: tuple[str, ...]  # senders of the updates farthest from the others; at most f, and none with a usual score
 
 
 def outliers(vectors: Array,         # n × d

@@ -53,7 +53,7 @@ class GossipConfig:
     port: int = 8791  # port that is listened on; 0: any free one
     timeout_s: float = 5.0  # seconds that a peer may take to answer
     retries: int = 1  # repetitions of a request that found no answer, before the peer counts as offline
-    requests_per_minute: float = 60.0  # of one peer
+    requests_per_minute: float = 60.0  # requests that one peer may make in a minute
 
     def __post_init__(self) -> None:
         numbers = [getattr(self, f.name) for f in fields(self) if f.name not in ("rule", "host")]
@@ -96,11 +96,11 @@ class Peer:
     "What a node knows of one peer."
 
     url: str  # where it listens
-    counter: int = 0  # of the newest request accepted
-    sequence: int = 0  # of the newest update accepted
+    counter: int = 0  # counter of the newest request accepted
+    sequence: int = 0  # sequence number of the newest update accepted
     update: str = ""  # the newest update as it came
-    signature: str = ""  # of that update, by its sender
-    values: list[list[float]] = field(default_factory=list)  # of the newest updates, oldest first
+    signature: str = ""  # signature of that update, by its sender
+    values: list[list[float]] = field(default_factory=list)  # values of the newest updates, oldest first
     failures: int = 0  # requests in a row that found no answer
     retry_at: float = 0.0  # monotonic second before which it is not asked
 
@@ -114,7 +114,7 @@ class RoundReport:
     published: PrivacyRound | None = None  # cost of an own update, if one was made
     updates: int = 0  # peers whose updates were aggregated
     outliers: tuple[str, ...] = ()  # keys whose updates lie far from the others
-    errors: tuple[float, float] | None = None  # of predictions: alone, and with the shared model; None: none was adopted
+    errors: tuple[float, float] | None = None  # errors of predictions: alone, and with the shared model; None: none was adopted
     note: str = ""  # why nothing was published or adopted
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ class PrivacyRound:
     "What one more round costs."
 
     round: int  # from 1
-    epsilon: float  # of all rounds up to this one
+    epsilon: float  # ε of all rounds up to this one
     delta: float  # probability with which it does not hold
     budget: float  # ε at which sending stops
 

@@ -92,7 +92,7 @@ class PolicyUpdate:
     clip: float  # L2 norm before the noise, at most
     noise: float  # standard deviation of the noise, in units of `clip`; 0: none was added
     rules: str  # SHA-256 of the sender's safety rules
-    version: int = VERSION  # of this format
+    version: int = VERSION  # version of this format
 
 
 def _number(value: Any) -> bool:

@@ -44,7 +44,7 @@ class Anchor:
 
     slot: str  # A, B or C
     id: str | None  # id of the memory it points at; None: it is free
-    summary: str  # that memory's title, summary or text, shortened; empty for none
+    summary: str  # title, summary or text of that memory, shortened; empty for none
     pinned: bool  # True: it does not move by itself
     hop_budget: int  # links a search walks from it
     explore: float  # share of searches that look one link farther

@@ -135,7 +135,7 @@ class AnswerCache:
         self._reworded.clear()
 
     def clear(self) -> None:
-        "Forget all."
+        "Forget every answer, under both keys."
         self._exact.clear()
         self._reworded.clear()
 

@@ -342,7 +342,7 @@ class AttentionState:
             neighbourhoods.get(lost[0])  # a write takes memories out of others, too; in a large store, that takes longer than it saves
 
     def clear(self) -> None:
-        "Forget all."
+        "Forget slots, checkpoints, cached answers and what was put off."
         for part in (self.working_memory, self.cache, self.checkpoints, self.local_answers, self.pending):
             part.clear()
         self.unsaved = 0.0

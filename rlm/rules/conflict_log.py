@@ -51,7 +51,7 @@ class RepeatOffender:
 
     rule_id: str  # the rule
     disputes: int  # disputes that it was in
-    won: int  # of those, how often it was followed
+    won: int  # times it was followed in those
     disproved: int  # how often it was ruled out
     wrong: int  # how often it was followed and that was judged wrong
 

@@ -31,7 +31,7 @@ class ApplicableRule:
     rule: Rule  # the rule
     why: str  # fires: its condition holds; words: it is about the question
     says: str = ""  # its outcome, if it fires
-    relevance: float | None = None  # of its words for the question; None: it fires
+    relevance: float | None = None  # relevance of its words for the question; None: it fires
 
     @property
     def line(self) -> str:

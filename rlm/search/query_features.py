@@ -35,7 +35,7 @@ class PartialDate:
 
     year: int | None = None  # four digits
     month: int | None = None  # 1 to 12
-    day: int | None = None  # of the month, from 1
+    day: int | None = None  # day of the month, from 1
 
     def fits(self,
              months: NDArray[np.int64],  # (n,) months since January 1970

@@ -123,7 +123,7 @@ class GossipServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
-            "One connection."
+            "Answers the requests of one connection, one after the other."
 
             timeout = server.node.config.timeout_s
             server_version, sys_version = "rlm", ""

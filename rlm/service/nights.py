@@ -66,7 +66,7 @@ class NightThread:
             log.exception("The job after the start failed; it is tried again at midnight.")
 
     def start(self) -> None:
-        "Begin to wait."
+        "Start both threads: for midnight, and for the job after the start."
         self._thread.start()
         self._timer.start()
 

@@ -77,7 +77,7 @@ class _NoRedirect(HTTPRedirectHandler):
     "Follows no redirect: it would carry the token to another host."
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        "Refuse."
+        "Refuse a redirection: a token goes to no other address."
 
 
 class RemoteMemory:

@@ -235,7 +235,7 @@ class Explanation:
     parts: Parts  # term → column → share of the score
     frequencies: Mapping[str, int]  # term → how many memories of the namespace hold it
     held_back_by: tuple[str, ...]  # filters that it does not pass
-    scale: float = 1.0  # of what `user` and `when` are worth: min(1, evidence / .5), where evidence is what words and meaning add
+    scale: float = 1.0  # weight of `user` and `when`: min(1, evidence / .5), evidence being what words and meaning add
 
     @property
     def score(self) -> float:

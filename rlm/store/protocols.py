@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TEXT_COLUMNS', 'EPOCH', 'MAX_TERMS', 'Weights', 'Match', 'TermStatistics', 'IndexDocument', 'ChangeSet', 'rarest',
-           'Read', 'Write', 'Storage', 'ThreadConnection', 'Database']
+           'Write', 'Storage', 'ThreadConnection', 'Database']
 
 # %% ../../nbs/20_store/02_protocols.ipynb #f93a9cb7
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -94,10 +94,65 @@ def rarest(terms: Sequence[str],            # terms of a query
     kept = set(sorted((t for t in distinct if frequencies[t]), key=lambda t: (frequencies[t], t))[:MAX_TERMS])
     return [t for t in distinct if t in kept] or distinct[:MAX_TERMS]
 
-# %% ../../nbs/20_store/02_protocols.ipynb #7d51a73f
+# %% ../../nbs/20_store/02_protocols.ipynb #6233f2d0
 @runtime_checkable
-class Read(Protocol):
-    "All that can be asked of a storage without changing anything."
+class Write(Protocol):
+    "All that can be done inside a transaction."
+
+    def insert(self,
+               records: Sequence[MemoryRecord],  # checked ones, as `new_record` makes them
+               detail: Mapping[str, Any] | None = None,  # what the event log says of each write; None: nothing more
+               ) -> list[MemoryRecord]:
+        "Store new memories; return them with `seq` and `turn` assigned. A taken id or foreign `reply_to` is refused."
+
+    def replace(self,
+                old: MemoryRecord,  # the present version
+                new: MemoryRecord,  # the next one, of the same id
+                event: Event,       # what the event log says about it
+                ) -> MemoryRecord:
+        "Make `new` the present version; `old` is kept in the history."
+
+    def remove(self,
+               records: Sequence[MemoryRecord],  # present ones
+               at: datetime,                     # recorded time
+               ) -> None:
+        "Take memories out of the present; their history stays readable with `as_of`."
+
+    def count(self,
+              memory_id: str,    # id of one memory
+              namespace: str,    # its partition
+              at: datetime,      # recorded time
+              *,
+              access: int = 0,   # uses to add
+              success: int = 0,  # times it helped, to add
+              failure: int = 0,  # times it misled, to add
+              ) -> None:
+        "Add to a memory's counters, atomically. No new version."
+
+    def link(self,
+             edges: Sequence[Edge],  # checked here
+             namespace: str,         # partition of both ends
+             at: datetime,           # recorded time
+             ) -> None:
+        "Add edges or set their weight. Both ends must be memories of this namespace."
+
+    def unlink(self,
+               src: str,        # id of the memory a link starts from
+               dst: str,        # id of the memory it leads to
+               namespace: str,  # partition of both ends
+               relation: str | None = None,  # type of the link; None: all types
+               ) -> list[Edge]:
+        "Remove edges and return them; those that the graph made, in either direction."
+
+    def log(self,
+            events: Sequence[Event],  # their numbers are assigned here
+            ) -> None:
+        "Append to the event log."
+
+# %% ../../nbs/20_store/02_protocols.ipynb #df91389f
+@runtime_checkable
+class Storage(Protocol):
+    "A store: reads, transactions, and upkeep."
 
     def get(self,
             ids: Sequence[str],              # ids of memories
@@ -172,65 +227,6 @@ class Read(Protocol):
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event: what derived data is stamped with."
 
-# %% ../../nbs/20_store/02_protocols.ipynb #6233f2d0
-@runtime_checkable
-class Write(Protocol):
-    "All that can be done inside a transaction."
-
-    def insert(self,
-               records: Sequence[MemoryRecord],  # checked ones, as `new_record` makes them
-               detail: Mapping[str, Any] | None = None,  # what the event log says of each write; None: nothing more
-               ) -> list[MemoryRecord]:
-        "Store new memories; return them with `seq` and `turn` assigned. A taken id or foreign `reply_to` is refused."
-
-    def replace(self,
-                old: MemoryRecord,  # the present version
-                new: MemoryRecord,  # the next one, of the same id
-                event: Event,       # what the event log says about it
-                ) -> MemoryRecord:
-        "Make `new` the present version; `old` is kept in the history."
-
-    def remove(self,
-               records: Sequence[MemoryRecord],  # present ones
-               at: datetime,                     # recorded time
-               ) -> None:
-        "Take memories out of the present; their history stays readable with `as_of`."
-
-    def count(self,
-              memory_id: str,    # id of one memory
-              namespace: str,    # its partition
-              at: datetime,      # recorded time
-              *,
-              access: int = 0,   # uses to add
-              success: int = 0,  # times it helped, to add
-              failure: int = 0,  # times it misled, to add
-              ) -> None:
-        "Add to a memory's counters, atomically. No new version."
-
-    def link(self,
-             edges: Sequence[Edge],  # checked here
-             namespace: str,         # partition of both ends
-             at: datetime,           # recorded time
-             ) -> None:
-        "Add edges or set their weight. Both ends must be memories of this namespace."
-
-    def unlink(self,
-               src: str,        # id of the memory a link starts from
-               dst: str,        # id of the memory it leads to
-               namespace: str,  # partition of both ends
-               relation: str | None = None,  # type of the link; None: all types
-               ) -> list[Edge]:
-        "Remove edges and return them; those that the graph made, in either direction."
-
-    def log(self,
-            events: Sequence[Event],  # their numbers are assigned here
-            ) -> None:
-        "Append to the event log."
-
-# %% ../../nbs/20_store/02_protocols.ipynb #df91389f
-@runtime_checkable
-class Storage(Read, Protocol):
-    "A store: reads, transactions, and upkeep."
 
     @property
     def read_only(self) -> bool:

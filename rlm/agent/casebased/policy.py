@@ -101,7 +101,7 @@ class Turn:
 
 def turns_in(messages: Sequence[Message],  # messages of a run
              ) -> list[Turn]:
-    "The steps so far."
+    "Return the steps of a conversation with the loop: code and what it printed."
     rest = list(messages)[next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages)):]
     return [Turn(a.content, b.content) for a, b in zip(rest[::2], rest[1::2], strict=False)]
 

@@ -25,13 +25,13 @@ from ...core.text import FUNCTION_WORDS, tokens
 class PromptedStrategy:
     "A strategy as the prompt shows it."
 
-    id: str  # of the memory
+    id: str  # id of the memory
     title: str  # what it is called
     code: str  # with its slots; empty when it is advice only, or a warning
     slots: Mapping[str, str]  # slot → what it takes: class, property, individual, term, name, text, question
     asked: tuple[str, ...] = ()  # ways of asking for it, with slots
     score: float = 0.0  # as retrieval ranked it, in [0, 1]
-    words: frozenset[str] = frozenset()  # that it uses of itself and its ways of asking
+    words: frozenset[str] = frozenset()  # content words of the strategy and of its ways of asking
 
 
 _HEAD = re.compile(r"^### (?P<title>.+?) \[(?P<id>[0-9a-f]{16})(?P<rest>[^\]\n]*)\][ \t]*$", re.M)

@@ -103,10 +103,10 @@ class Result:
 
     task_id: str  # which task
     arm: str  # memory or control
-    number: int  # of the pass, from 1
+    number: int  # number of the pass, from 1
     verdict: str  # success, failure or unknown
     iterations: int  # turns of the loop
-    characters: int = 0  # of strategies that were injected
+    characters: int = 0  # characters of injected strategies
     learned: int = 0  # strategies that it taught
 
 

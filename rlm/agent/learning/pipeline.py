@@ -40,11 +40,11 @@ class RunRecord:
     retrieved: tuple[tuple[Strategy, float], ...]  # what it was given to read, and how well that fitted
     learned: tuple[Strategy, ...]  # what it taught
     experience: StoredRun  # as it is stored
-    characters: int = 0  # of context that were injected
+    characters: int = 0  # characters of injected context
 
     @property
     def answer(self) -> str:
-        "As it was given."
+        "Return the answer as the run gave it."
         return self.trajectory.answer
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class AgentConfig:
     extract: bool = True  # whether it learns
     critic: Model | None = None  # who judges and extracts; None: verifiers and code alone
     log_dir: Path | None = None  # where logs go; None: none is written
-    run_id: str = field(default_factory=lambda: f"r-{new_id()}")  # of all runs that are made with this
+    run_id: str = field(default_factory=lambda: f"r-{new_id()}")  # id shared by all runs that are made with this
     options: Mapping[str, Any] = field(default_factory=dict)  # for `rlm_run`: limits, sandbox, submodel, clock …
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #65f5404f

@@ -23,13 +23,13 @@ class RunLimits:
     "What a run may spend, together with the runs it starts. The defaults are ours."
 
     iterations: int = 20  # steps, at least 1
-    seconds: float = 300.0  # of wall time, tools, requests and their repetitions included
+    seconds: float = 300.0  # seconds of wall time, tools, requests and their repetitions included
     tokens: int | None = None  # read and written; None: no limit
     cost: float | None = None  # US dollars; None: no limit. Refused for a model whose prices are not known
     errors: int = 4  # steps in a row that came to nothing before the run is given up
     depth: int = 1  # how many levels of runs a run may start
     output: int = 4_000  # characters of a step's output that the model is shown; at least 200
-    step_seconds: float = 20.0  # of wall time for the code of one step
+    step_seconds: float = 20.0  # seconds of wall time for the code of one step
 
     def __post_init__(self) -> None:
         for name, least in (("iterations", 1), ("seconds", 0), ("tokens", 1), ("cost", 0), ("errors", 1), ("depth", 0),
@@ -51,7 +51,7 @@ class BudgetExceeded(RlmError):
 
 # %% ../../../nbs/70_agent/24_budget.ipynb #9288b99f
 def require_prices(limits: RunLimits | None,  # limits of a run
-                   *models: Model | None,     # that it may ask
+                   *models: Model | None,     # models that may be asked
                    ) -> None:
     "Raise `InvalidInput` where the cost is limited and a model's prices are not known."
     for model in models if limits is not None and limits.cost is not None else ():

@@ -101,7 +101,7 @@ class Answers:
     def final(self,
               value: Any,  # a text, a number, True or False, a list of names
               ) -> None:
-        "Give the answer."
+        "Take the answer that the code gave with `FINAL`."
         self.given, self.value, self.variable = True, value, ""
 
     def final_var(self,
@@ -182,7 +182,7 @@ class Run:
 
     task: str  # what is asked
     model: Model  # who writes the code
-    tools: Mapping[str, Callable[..., Any]]  # that the code may call
+    tools: Mapping[str, Callable[..., Any]]  # tools that the code may call
     data: Mapping[str, object]  # variables in the sandbox
     context: str  # what `compose_context` made
     opener: Callable[[], Sandbox]  # makes a sandbox
@@ -195,7 +195,7 @@ class Run:
     messages: list[Message] = field(default_factory=list)  # so far
     partial: Any = None  # the best that there is of an answer
     looked: bool = False  # whether anything was looked at
-    answers: Answers = field(default_factory=Answers)  # of the step that is running
+    answers: Answers = field(default_factory=Answers)  # answers of the running step
 
     def all_tools(self) -> dict[str, Callable[..., Any]]:
         "Those it was given, and those of the loop."
@@ -324,7 +324,7 @@ def carry_on(run: Run,          # at its start
 def go(run: Run,  # at its start
        meta: Mapping[str, object] | None = None,  # metadata of the task, for the trajectory
        ) -> Trajectory:
-    "Carry a run through."
+    "Run the loop from the question to an answer or a limit."
     limits, before = run.budget.limits, run.budget.usage
     with closing(run.opener()) as sandbox:
         tools = run.all_tools()

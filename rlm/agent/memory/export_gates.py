@@ -106,7 +106,7 @@ class Export:
     "What goes into a pack, and what does not."
 
     pack: str  # its name
-    items: tuple[Strategy, ...]  # that passed, by id
+    items: tuple[Strategy, ...]  # strategies that passed, by id
     refused: Mapping[str, str]  # id → why
 
     @property

@@ -135,7 +135,7 @@ def mentions_in(question: str,     # in English or Korean
 class TermCandidate:
     "A term that was found under the text of a mention."
 
-    text: str  # of the mention
+    text: str  # text of the mention
     iri: str  # the term, as the tools name it
     kind: str  # class, object property …
     exact: bool  # its name or label is this very text; else the letters are the same but for case, spaces and signs
@@ -225,8 +225,8 @@ class LinkedTerm:
     mention: Mention  # where in the question
     iris: tuple[str, ...]  # terms that are called so
     spellings: tuple[str, ...]  # their IRIs and short names
-    kind: str  # of the first: class, object property, individual …
-    kinds: frozenset[str] = frozenset()  # of all of them
+    kind: str  # kind of the first term: class, object property, individual …
+    kinds: frozenset[str] = frozenset()  # kinds of all terms
 
 
 def named_in(task: str,                # a question

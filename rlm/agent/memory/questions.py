@@ -275,7 +275,7 @@ class QuestionFeatures:
 
     masked: str  # without names
     features: frozenset[str]  # what it is compared by
-    notions: frozenset[str]  # of these, the notions and the number of names
+    notions: frozenset[str]  # notions among these, and the number of names
     words: tuple[tuple[str, ...], ...]  # for each word that is neither a name nor part of a notion: its tokens
     form: Form | None = None  # what kind of answer it can take
 

@@ -23,13 +23,13 @@ class Effect:
 
     memory_id: str  # the strategy
     title: str  # its title
-    questions: int  # that were asked with it and without it
+    questions: int  # questions asked both with the strategy and without it
     iterations_with: float  # mean over these questions
     iterations_without: float  # the same without it
 
     @property
     def saved(self) -> float:
-        "Iterations fewer."
+        "Return how many iterations fewer a question took with the strategy."
         return self.iterations_without - self.iterations_with
 
 

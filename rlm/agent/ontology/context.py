@@ -35,10 +35,10 @@ class GraphMeta:
 
     name: str  # as people call it
     path: Path  # where it was read
-    sha256: str  # of the file
+    sha256: str  # SHA-256 of the file, in hex
     syntax: str  # it was written in
     engine: str  # oxigraph or rdflib
-    iri: str = ""  # of the ontology; empty if it does not say
+    iri: str = ""  # IRI of the ontology; empty if it has none
     title: str = ""  # its title or label
     version: str = ""  # as it says
     imports: tuple[str, ...] = ()  # ontologies that it wants loaded; none of them is
@@ -47,7 +47,7 @@ class GraphMeta:
     prefixes: Mapping[str, str] = field(default_factory=dict)  # those in use: prefix → namespace
     label_predicates: tuple[str, ...] = ()  # short names, the preferred first
     definition_predicates: tuple[str, ...] = ()  # short names, the most specific first
-    languages: Mapping[str, int] = field(default_factory=dict)  # of labels
+    languages: Mapping[str, int] = field(default_factory=dict)  # languages of the labels
     roots: tuple[str, ...] = ()  # short names of top classes, those with the most below them first
     notes: tuple[str, ...] = ()  # what was odd about the file
 

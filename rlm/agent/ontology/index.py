@@ -70,7 +70,7 @@ class TermFact(NamedTuple):
     fact: str  # one of FACTS
     by: str  # the predicate's short name
     value: Any  # plain
-    members: tuple[str, ...] = ()  # of a union: the short names of its classes
+    members: tuple[str, ...] = ()  # short names of a union's classes
 
 
 class TermFacts:

@@ -27,13 +27,13 @@ from ...core.errors import InvalidInput
 class RdfLimits:
     "Limits of time, memory and size for one ontology and one query."
 
-    load_seconds: float = 60.0  # to parse the file
+    load_seconds: float = 60.0  # seconds for parsing the file
     query_seconds: float = 5.0  # for one query, counted to its last row
     memory: int = 2 << 30  # bytes of address space of the process, at most; a small file gets less to be parsed in
     query_memory: int = 512 << 20  # bytes that one query may take beside the graph
     triples: int = 2_000_000  # in the file
-    rows: int = 10_000  # of a result that are kept; all are counted
-    characters: int = 4_000_000  # of a result that are kept
+    rows: int = 10_000  # rows of a result that are kept; all are counted
+    characters: int = 4_000_000  # characters of a result that are kept
 
 
 def load_memory(size: int,  # bytes of a file
@@ -144,7 +144,7 @@ class RemoteGraph:
     "A graph in a worker process: loaded from a source, and loaded again after the worker had to be killed."
 
     source: RdfSource  # what was read
-    limits: RdfLimits = field(default_factory=RdfLimits)  # of time, memory and size
+    limits: RdfLimits = field(default_factory=RdfLimits)  # limits of time, memory and size
     engine: str | None = None  # oxigraph or rdflib; by default what is installed
     _worker: RdfProcess | None = None  # while there is one
     _lock: threading.Lock = field(default_factory=threading.Lock)  # one question at a time

@@ -44,7 +44,7 @@ STOPPED = ("answered", "iterations", "time", "tokens", "cost", "errors", "failed
 class ToolCall:
     "One call of a tool from the model's code."
 
-    name: str  # of the tool, as the model called it
+    name: str  # name of the tool, as the model called it
     arguments: str  # as they would be written in code, bounded
     result: str  # as text, bounded
     error: str = ""  # what it raised; empty when it did not
@@ -57,13 +57,13 @@ class Step:
 
     number: int  # from 1
     reply: str  # the model's, up to the end of its first block of code
-    code: str = ""  # that was run; empty when the reply had none
+    code: str = ""  # code that was run; empty when the reply had none
     stdout: str = ""  # what the code printed
-    value: str = ""  # of the last expression, as text
+    value: str = ""  # value of the last expression, as text
     error: str = ""  # the last line of what went wrong
     timed_out: bool = False  # the code ran into its time limit
     state_lost: bool = False  # the session had to be built anew, and its variables are gone
-    calls: tuple[ToolCall, ...] = ()  # of tools, in order
+    calls: tuple[ToolCall, ...] = ()  # calls of tools, in order
     seconds: float = 0.0  # the code took
     note: str = ""  # what the loop told the model about this step
 
@@ -80,9 +80,9 @@ class Trajectory:
     model: str = ""  # its name
     sandbox: str = ""  # its kind
     isolated: bool = False  # whether the sandbox kept the code away from this machine
-    usage: Usage = field(default_factory=Usage)  # of all answers, subcalls included
-    log_path: Path | None = None  # of the JSONL log
-    meta: Mapping[str, object] = field(default_factory=lambda: NONE)  # of the task: ontology, memories, limits …
+    usage: Usage = field(default_factory=Usage)  # tokens of all answers, subcalls included
+    log_path: Path | None = None  # path of the JSONL log
+    meta: Mapping[str, object] = field(default_factory=lambda: NONE)  # facts about the task: ontology, memories, limits …
     value: object = None  # the answer as it was given, if it was no text: a list, a number, a truth value
     reason: str = ""  # why it ended without an answer, in a sentence: the limit that was reached, what the model's server said
 

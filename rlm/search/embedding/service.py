@@ -31,7 +31,7 @@ class RecordVectors:
     "The vectors of records that are about to be stored."
 
     info: EmbeddingModelInfo  # the model that made them
-    vectors: Sequence[Vectors]  # of each record its vectors, (parts, dim)
+    vectors: Sequence[Vectors]  # vectors of each record, (parts, dim)
 
     def only(self,
              n: int,  # position of a record

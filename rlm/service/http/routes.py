@@ -298,7 +298,7 @@ def upkeep_routes(service: Service,  # memories, metrics and spans
 
     @routes.get("/health/live", responses=anyone)
     async def live() -> LiveOut:
-        "Whether it lives."
+        "Tell that the process answers; no store is touched."
         return LiveOut(live=True)
 
     @routes.get("/metrics", responses=problem_responses(), response_class=MetricsResponse)

@@ -109,7 +109,7 @@ class Listener(socket.socket):
             made.send((head + "".join(f"{k}: {v}\r\n" for k, v in CROWDED.headers.items()) + "\r\n").encode() + body)
 
     def close(self) -> None:
-        "Listen no more."
+        "Stop listening; connections that are open end."
         if self.fileno() >= 0:
             with suppress(OSError):
                 os.close(self._held_back)
@@ -151,7 +151,7 @@ class HttpConnection(H11Protocol):
     def connection_made(self,
                         transport: Any,  # asyncio's transport
                         ) -> None:
-        "Somebody is there."
+        "Take a connection; one beyond the limit is told that the server is crowded."
         super().connection_made(transport)
         if len(self.connections) > self.limit:
             self.app = crowded
@@ -160,7 +160,7 @@ class HttpConnection(H11Protocol):
     def connection_lost(self,
                         exc: Exception | None,  # why
                         ) -> None:
-        "And gone."
+        "Stop waiting for a connection that has ended."
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)

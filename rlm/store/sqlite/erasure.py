@@ -204,7 +204,7 @@ class PendingScrub:
     "What an erasure has still to do after its transaction."
 
     id: int  # number of the row
-    namespace: str  # whose index files may hold the text
+    namespace: str  # namespace whose index files may hold the text
     at: datetime  # recorded time of the erasure
     scrubbed: bool  # whether the file is rewritten already, so that only logs of runs are left
     logs: tuple[str, ...]  # paths of logs of runs that are to be removed
