@@ -99,6 +99,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = [("which peanuts am I allergic to", "peanuts"), ("green tea or coffee", "tea"), ("치과 예약은 언제야", "dentist")]
     labelled = [{"query": f"{q} {n}", "relevant": [i], "group": str(n % 4)} for n in range(8) for q, i in asked]
     (home / "labelled.jsonl").write_text("\n".join(json.dumps(line) for line in labelled), encoding="utf-8")
+    expected = [{"query": "green tea or coffee", "expect": ["tea"]}, {"query": "치과 예약은 언제야", "expect": ["치과 예약"]}]
+    (home / "questions.jsonl").write_text("\n".join(json.dumps(line) for line in expected), encoding="utf-8")
     (home / ".rlm" / "tokens").write_text(f"{'5e' * 32}\tdefault\twrite\n", encoding="utf-8")
     (home / ".rlm" / "tokens").chmod(0o600)
     turns = [{"id": "t0", "session": "s", "text": "언제 만날까?"}, {"id": "t1", "session": "s", "reply_to": "t0", "text": "Tuesday!"}]

@@ -30,6 +30,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "import": ("rlm.service.cli.imports:import_command", "Read what another program remembers: its export PATH."),
     "namespaces": ("rlm.service.cli.namespaces:namespaces_group", "List the namespaces of a store, and erase one."),
     "reembed": ("rlm.service.cli.reembed:reembed_command", "Make all vectors of the store anew, while the old ones serve."),
+    "eval": ("rlm.service.cli.evaluation:eval_command", "Ask the labelled questions of FILE: how many are answered, why others are not."),
     "train-ranker": ("rlm.service.cli.ranker:train_ranker_command", "Learn how to rank from questions with known answers."),
     "export": ("rlm.service.cli.provenance:export_command", "Write where memories come from to the file TARGET, or - for standard output."),
     "serve": ("rlm.service.cli.server:serve_command", "Serve the store over HTTP: REST under /v1, the explorer at /, figures at /metrics."),
