@@ -1,6 +1,7 @@
 """Back up, restore, check, export and import a store."""
 
 import os
+import re
 import sys
 from contextlib import closing
 from dataclasses import asdict
@@ -28,15 +29,34 @@ def db_group() -> None:
     "Back up, restore, check, export and import a store."
 
 
-@db_group.command(epilog=example("rlm db backup monday.db"))
+def backups_beyond(folder: Path,  # folder of backups, named by `rlm db backup FOLDER --keep N`
+                   name: str,     # name of the store, without its ending
+                   keep: int,     # number of the newest that stay
+                   ) -> list[Path]:
+    "Return the backups of a store in a folder, beyond the newest ones; their names hold their moments. Other files are none."
+    pattern = re.compile(re.escape(name) + r"-\d{8}T\d{12}Z\.db")
+    return sorted(p for p in folder.iterdir() if pattern.fullmatch(p.name))[:-keep]
+
+
+@db_group.command(epilog=example("rlm db backup monday.db", "rlm db backup backups --keep 14"))
 @click.argument("target", type=click.Path(path_type=Path))
+@click.option("--keep", type=click.IntRange(1), metavar="N",
+              help="TARGET is a folder: name the copy after this moment, read it back, and delete all but the N newest copies there.")
 @with_memory(whole="A backup")
 @json_option
-def backup(memory: Memory, target: Path, as_json: bool) -> None:
-    "Copy the store to the new file TARGET, while it is in use."
-    path = memory.backup(target)
+def backup(memory: Memory, target: Path, keep: int | None, as_json: bool) -> None:
+    "Copy the store to the new file TARGET, or with --keep into the folder TARGET, while it is in use."
+    name, deleted = Path(str(memory.backend.path)).stem, list[Path]()
+    path = memory.backup(target if keep is None else target / f"{name}-{SystemClock().now():%Y%m%dT%H%M%S%fZ}.db")
     size = path.stat().st_size
-    print_json({"backup": str(path), "bytes": size}) if as_json else click.echo(f"{path}  {size:,} bytes")
+    if keep is not None:
+        examine(path)  # the older ones stay where the new one can't be read
+        for old in (deleted := backups_beyond(target, name, keep)):
+            old.unlink()
+    if as_json:
+        print_json({"backup": str(path), "bytes": size} | ({"deleted": [str(p) for p in deleted]} if keep else {}))
+    else:
+        click.echo(f"{path}  {size:,} bytes" + (f"  {len(deleted)} older deleted" if deleted else ""))
 
 
 @db_group.command("restore", epilog=example("rlm db restore monday.db --yes"))
