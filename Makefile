@@ -8,6 +8,7 @@ LAB_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: they need not compile the package each time
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test nightly heavy docs lab check prepare clean
