@@ -17,13 +17,15 @@ from .learning.answer_parsing import is_abstention
 from .learning.curriculum import promote
 from .learning.pipeline import RunRecord, AgentConfig, Task, rlm_run_with_memory
 from .loop.budget import RunLimits
-from .memory.packs import ensure_packs
+from .memory.packs import ensure_packs, is_shipped
+from .memory.retrieval import ExampleCache
 from .memory.store import Judgment
 from .memory.sqlite import SQLiteStrategyStore
 from .models import Model, open_model
 from .ontology import setup_ontology_context
 from .sandbox import Sandbox
 from .tracing.logger import load_trajectory
+from ..core.cached_files import cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, server_url
@@ -131,13 +133,14 @@ def run(query: str,                             # the question, in any language
     chosen = open_model(model, settings) if isinstance(model, str | None) else model
     options = {"limits": limits, "sandbox": sandbox, "clock": clock}
     setting = setting_for(chosen, memory_k, enable_extraction, log_folder(log_dir, settings), options)
+    kept = cache_folder(settings)
     with ExitStack() as stack:
         if chosen is not model and callable(close := getattr(chosen, "close", None)):
             stack.callback(close)  # opened here, so closed here
-        ontology = stack.enter_context(setup_ontology_context(ontology_path, name=ontology_name))
+        ontology = stack.enter_context(setup_ontology_context(ontology_path, name=ontology_name, cache=kept / "ontologies"))
         database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s)
         store = stack.enter_context(closing(SQLiteStorage(database)))
-        backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets)
+        backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
         ensure_packs(backend, ontology.meta.name)
         found = RunResult(rlm_run_with_memory(Task(query), backend, setting, ontology))
         if found.learned.judgment.success is not None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.rejection import rejection_of
 from ..companion.supersession import FactKeeper
+from ..core.cached_files import cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, StoreError
 from ..core.settings import Settings
@@ -226,8 +227,12 @@ class Memory:
     @property
     def strategies(self) -> "SQLiteStrategyStore":
         "Return the strategies of the namespace: how tasks were solved."
+        from rlm.agent.memory.packs import is_shipped
+        from rlm.agent.memory.retrieval import ExampleCache
         from rlm.agent.memory.sqlite import SQLiteStrategyStore
-        return SQLiteStrategyStore(self.ctx.storage, self.ctx.namespace, self.ctx.clock, self.ctx.settings.secrets)
+        settings = self.ctx.settings
+        kept = ExampleCache(cache_folder(settings) / "strategies", is_shipped)
+        return SQLiteStrategyStore(self.ctx.storage, self.ctx.namespace, self.ctx.clock, settings.secrets, kept)
 
     def write(self, /,
               text: str,                # words, kept exactly; beyond 64,000 letters their meaning is that of 32 parts of them

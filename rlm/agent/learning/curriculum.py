@@ -12,9 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tabulate import tabulate
-from tqdm import tqdm
-
 from .judge import Expectation, read_expectation
 from .pipeline import AgentConfig, Task, rlm_run_with_memory
 from ..memory.packs import read_text, read_yaml
@@ -137,6 +134,7 @@ class CurriculumReport:
                 "passes": [dict(zip(HEADERS, row, strict=True)) for row in self.rows()]}
 
     def __repr__(self) -> str:
+        from tabulate import tabulate  # loaded when a table is shown
         return tabulate(self.rows(), headers=HEADERS)
 
 
@@ -174,6 +172,7 @@ def train(curriculum: Curriculum,      # the questions
           gate: PromotionPolicy | None = None,     # the promotion gate; None: its defaults
           ) -> CurriculumReport:
     "Ask the questions of a curriculum, and learn from the answers. Raises what a run raises; what was done before stays."
+    from tqdm import tqdm  # loaded when something is trained: a run needs none of it
     done, results, skipped, promoted = _done(backend, curriculum), list[Result](), 0, dict[str, str]()
     jobs: Sequence[tuple[str, int, CurriculumTask]] = [("memory", n, t) for n in range(1, passes + 1) for t in curriculum.tasks]
     jobs = [*jobs, *(("control", 1, t) for t in curriculum.tasks if control)]

@@ -5,18 +5,20 @@
 # %% auto #0
 __all__ = ['MOST_CHARACTERS', 'CORE', 'pack_line', 'pack_text', 'read_line', 'read_pack', 'read_text', 'read_yaml',
            'read_authored', 'read_strategies', 'PackReport', 'pack_version', 'import_items', 'shipped_packs',
-           'shipped_pack', 'ensure_packs']
+           'shipped_pack', 'is_shipped', 'ensure_packs']
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #52392dfb
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
+if TYPE_CHECKING:
+    import yaml
 
 from .store import StrategyStore
 from .strategy import SCOPE_KEYS, SLOTS, Strategy, make_item
@@ -119,20 +121,23 @@ _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _DIGITS = 400  # characters of a number at most
 
 
-class _Loader(yaml.SafeLoader):
-    "YAML in which everything is written out."
+@lru_cache(1)
+def _yaml_loader() -> "type[yaml.SafeLoader]":
+    "A loader of YAML in which everything is written out; PyYAML takes a while to import, and a run reads none."
+    import yaml
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem=f"write out what *{event.anchor} stands for", problem_mark=event.start_mark)
-        node = super().compose_node(parent, index)
-        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS and len(node.value) > _DIGITS:
-            raise yaml.MarkedYAMLError(problem=f"a number has more than {_DIGITS} characters", problem_mark=node.start_mark)
-        return node
+    class WrittenOut(yaml.SafeLoader):
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()  # type: ignore[no-untyped-call]
+                raise yaml.MarkedYAMLError(problem=f"write out what *{event.anchor} stands for", problem_mark=event.start_mark)
+            node = super().compose_node(parent, index)
+            if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS and len(node.value) > _DIGITS:
+                raise yaml.MarkedYAMLError(problem=f"a number has more than {_DIGITS} characters", problem_mark=node.start_mark)
+            return node
+    return WrittenOut
 
 
-_REFUSED = (yaml.YAMLError, ValueError, RecursionError)  # with a reason
 _STUMBLED = (LookupError, AttributeError, TypeError, ArithmeticError)  # over a word that is no truth value, a number without digits …
 
 
@@ -140,10 +145,12 @@ def read_yaml(text: str,  # text of a file
               what: str,  # how an error message calls it
               ) -> Any:
     "What a file says; aliases are refused. Raises `InvalidInput`."
+    import yaml
+    refused = (yaml.YAMLError, ValueError, RecursionError)  # with a reason
     try:
-        return yaml.load(text, _Loader)
-    except (*_REFUSED, *_STUMBLED) as e:
-        reason = " ".join(str(e).split())[:200] if isinstance(e, _REFUSED) else "something in it is not of the type that it names"
+        return yaml.load(text, _yaml_loader())
+    except (*refused, *_STUMBLED) as e:
+        reason = " ".join(str(e).split())[:200] if isinstance(e, refused) else "something in it is not of the type that it names"
         raise InvalidInput(f"The {what} can't be read as YAML ({reason}).", "Nothing was read.") from None
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #359d826f
@@ -297,12 +304,33 @@ def shipped_packs() -> list[str]:
     return sorted(p.name.removesuffix(".jsonl") for p in there if p.name.endswith(".jsonl"))
 
 
+@lru_cache(16)
+def _pack_file(name: str) -> str:
+    "Text of a pack that comes with the package. Raises `NotFound`."
+    if name not in shipped_packs():
+        raise NotFound(f"No pack {name!r} comes with rlm.", f"There are: {', '.join(shipped_packs())}.")
+    return files("rlm").joinpath("data", "memory_packs", f"{name}.jsonl").read_text("utf-8")
+
+
 def shipped_pack(name: str,  # such as core_v1
                  ) -> list[Strategy]:
     "The strategies of a pack that comes with the package. Raises `NotFound`."
-    if name not in shipped_packs():
-        raise NotFound(f"No pack {name!r} comes with rlm.", f"There are: {', '.join(shipped_packs())}.")
-    return read_pack(files("rlm").joinpath("data", "memory_packs", f"{name}.jsonl").read_text("utf-8"))
+    return read_pack(_pack_file(name))
+
+
+@lru_cache(1)
+def _shipped_lines() -> frozenset[str]:
+    return frozenset(line for name in shipped_packs() for line in _pack_file(name).splitlines())
+
+
+def is_shipped(item: Strategy,  # a strategy of a store
+               ) -> bool:
+    "Tell whether a strategy is, word by word, one that comes with the package: then nothing in it belongs to anybody."
+    pack = item.provenance.get("pack")
+    return isinstance(pack, str) and pack_line(item, pack) in _shipped_lines()
+
+
+_ID = re.compile(r'\{"memory_id": ?"([0-9a-f]{16})"')
 
 
 def ensure_packs(backend: StrategyStore,        # where to
@@ -310,5 +338,15 @@ def ensure_packs(backend: StrategyStore,        # where to
                  ) -> PackReport:
     "Have the shipped strategies in a store: the universal ones, and those for an ontology."
     own = [n for n in shipped_packs() if ontology and re.fullmatch(re.escape(ontology.lower()) + r"_v\d+", n)]
-    names = [CORE, *sorted(own, key=pack_version)[-1:]]
-    return import_items(backend, [item for name in names for item in shipped_pack(name)])
+    names, known = [CORE, *sorted(own, key=pack_version)[-1:]], {i.memory_id: i for i in backend.items()}
+    there, news = list[str](), list[Strategy]()
+    for name in names:  # what is there as it is shipped needs no reading
+        for line in _pack_file(name).splitlines():
+            found = _ID.match(line)
+            item = known.get(found[1]) if found else None
+            if item is not None and item.provenance.get("pack") == name and pack_line(item, name) == line:
+                there.append(item.memory_id)
+            else:
+                news.append(read_line(line))
+    done = import_items(backend, news) if news else PackReport((), (), (), {})
+    return replace(done, unchanged=tuple(sorted({*done.unchanged, *there})))

@@ -4,22 +4,29 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'ELSEWHERE', 'UNMET', 'TAKES', 'FUSION_WEIGHTS', 'FLOOR',
-           'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'FeatureSpace', 'ridge', 'nearest', 'guards_in', 'ExampleIndex',
-           'slot_types_compatible', 'applies', 'FusionWeights', 'fuse', 'reliability', 'select', 'StrategyRetriever']
+           'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'FeatureSpace', 'ridge', 'nearest', 'guards_in', 'AnalyzedExample',
+           'ExampleIndex', 'code_digest', 'ExampleCache', 'slot_types_compatible', 'applies', 'FusionWeights', 'fuse',
+           'reliability', 'select', 'StrategyRetriever']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
+import hashlib
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .questions import QuestionFeatures, Form, analyze_question
 from .strategy import Strategy
+from ...core.cached_files import read_cached, write_cached
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #4ce5cde0
 Floats = NDArray[np.float64]
@@ -34,16 +41,16 @@ class FeatureSpace:
                  owners: Sequence[str],             # for each example, the strategy it belongs to
                  sets: Sequence[frozenset[str]],    # for each example, its features
                  ) -> None:
-        where: dict[str, set[str]] = {}
-        for owner, features in zip(owners, sets, strict=True):
-            for feature in features:
-                where.setdefault(feature, set()).add(owner)
-        size, self.postings = len(set(owners)), dict[str, list[int]]()
-        self.rarity = {feature: math.log(1 + size / len(some)) for feature, some in where.items()}
+        self.postings: dict[str, list[int]] = {}
         for number, features in enumerate(sets):
             for feature in features:
                 self.postings.setdefault(feature, []).append(number)
-        self.norms = np.array([self.norm(features) for features in sets])
+        size = len(set(owners))
+        self.rarity = {feature: math.log(1 + size / len({owners[n] for n in some})) for feature, some in self.postings.items()}
+        squares = np.zeros(len(sets))
+        for feature in sorted(self.postings):  # in one order, or the last digit differs from process to process
+            squares[self.postings[feature]] += self.weight(feature) ** 2
+        self.norms = np.sqrt(squares)
 
     def weight(self,
                feature: str,  # its first letter says its kind
@@ -65,6 +72,13 @@ class FeatureSpace:
         for feature in (f for f in known if f in self.postings):
             found[self.postings[feature]] += self.weight(feature) ** 2
         return np.asarray(found / np.maximum(self.norms * self.norm(known), 1e-12), np.float64)
+
+    def likenesses(self) -> Floats:
+        "How like one another the examples are, in [0, 1]: a square matrix."
+        table = np.zeros((len(self.norms), len(self.postings)))
+        for column, feature in enumerate(sorted(self.postings)):
+            table[self.postings[feature], column] = self.weight(feature)
+        return np.asarray(table @ table.T / np.maximum(np.outer(self.norms, self.norms), 1e-12), np.float64)
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #505571f5
 RIDGE = 0.5  # λ: how little a single example is believed
@@ -127,7 +141,20 @@ def guards_in(masked: str,  # a question, its names masked
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #06e2fd74
 ELSEWHERE = 0.5  # what a word counts that only the ways of asking for other strategies have
 UNMET = 0.6  # what an intent counts that no way of asking for the strategy has; such as class, of which many questions speak
-_analyzed = lru_cache(maxsize=16_384)(analyze_question)  # an example is taken apart once in a process, however often it is indexed
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedExample:
+    "A way of asking, taken apart."
+
+    features: QuestionFeatures  # what it is compared by
+    guards: frozenset[str]  # what turns it round: a negation, an exclusion
+
+
+@lru_cache(maxsize=16_384)
+def _analyzed(text: str) -> AnalyzedExample:
+    "An example is taken apart once in a process, however often it is indexed."
+    return AnalyzedExample(analyze_question(text), guards_in(text))
 
 
 class ExampleIndex:
@@ -135,27 +162,33 @@ class ExampleIndex:
 
     def __init__(self,
                  items: Sequence[Strategy],  # the strategies
+                 known: Mapping[str, AnalyzedExample] | None = None,  # examples that were taken apart before
+                 weights: Floats | None = None,  # regression over just these examples, if it was solved before
                  ) -> None:
-        pairs = [(n, i, _analyzed(text)) for n, i in enumerate(items) for text in (i.examples or (i.title, i.description))]
-        self.ids = [i.memory_id for i in items]
-        self.owners = np.array([n for n, _, _ in pairs], np.int64)
-        names = [i.memory_id for _, i, _ in pairs]
-        self.notions = FeatureSpace(names, [a.notions for _, _, a in pairs])
-        self.features = FeatureSpace(names, [a.features for _, _, a in pairs])
-        self.forms: dict[str, set[Form]] = {}
-        for _, i, a in pairs:
-            self.forms.setdefault(i.memory_id, set()).update([a.form] if a.form else [])
-        told = {i.memory_id: i.examples or (i.title, i.description) for i in items}
-        self.words = {i.memory_id: {t for text in (i.title, *i.examples) for some in _analyzed(text).words for t in some} for i in items}
-        self.intents = {i: {f for text in texts for f in _analyzed(text).notions if f.startswith("k")} for i, texts in told.items()}
-        self.vocabulary = frozenset(t for words in self.words.values() for t in words)
-        self.guards = {i: {g for text in texts for g in guards_in(text)} for i, texts in told.items()}
-        learns = 0 < len(pairs) <= MOST_LEARNED
-        self.learned = ridge(self._likeness([a for _, _, a in pairs]), self.owners) if learns else None
+        held, self.known = known or {}, dict[str, AnalyzedExample]()  # examples, taken apart
 
-    def _likeness(self, some: Sequence[QuestionFeatures]) -> Floats:
-        "Likeness of each of these to every example."
-        return np.array([self.features.cosines(a.features) for a in some])
+        def read(text: str) -> AnalyzedExample:
+            self.known[text] = found = held.get(text) or _analyzed(text)
+            return found
+        self.ids = [i.memory_id for i in items]
+        told = {id: i.examples or (i.title, i.description) for id, i in zip(self.ids, items, strict=True)}
+        pairs = [(id, read(text)) for id, texts in told.items() for text in texts]
+        numbers = {id: n for n, id in enumerate(self.ids)}
+        self.owners = np.array([numbers[id] for id, _ in pairs], np.int64)
+        names = [id for id, _ in pairs]
+        self.notions = FeatureSpace(names, [a.features.notions for _, a in pairs])
+        self.features = FeatureSpace(names, [a.features.features for _, a in pairs])
+        self.forms: dict[str, set[Form]] = {}
+        for id, a in pairs:
+            self.forms.setdefault(id, set()).update([a.features.form] if a.features.form else [])
+        self.words = {id: {t for text in (i.title, *i.examples) for some in read(text).features.words for t in some}
+                      for id, i in zip(self.ids, items, strict=True)}
+        self.intents = {i: {f for text in texts for f in read(text).features.notions if f.startswith("k")} for i, texts in told.items()}
+        self.vocabulary = frozenset(t for words in self.words.values() for t in words)
+        self.guards = {i: {g for text in texts for g in read(text).guards} for i, texts in told.items()}
+        learns = 0 < len(pairs) <= MOST_LEARNED
+        solved = weights is not None and weights.shape == (len(pairs), len(self.ids))
+        self.learned = weights if solved else ridge(self.features.likenesses(), self.owners) if learns else None
 
     def coverage(self,
                  asked: QuestionFeatures,  # a question
@@ -188,9 +221,79 @@ class ExampleIndex:
             near = nearest(self.notions.cosines(asked.notions), self.owners, len(self.ids))
             found["nearest"] = dict(zip(self.ids, near.tolist(), strict=True))
         if self.learned is not None:
-            said = np.clip((1 + RIDGE) * self._likeness([asked])[0] @ self.learned, 0.0, 1.0)  # 1 for an example itself
+            said = np.clip((1 + RIDGE) * self.features.cosines(asked.features) @ self.learned, 0.0, 1.0)  # 1 for an example itself
             found["regression"] = dict(zip(self.ids, said.tolist(), strict=True))
         return found
+
+# %% ../../../nbs/80_learning/05_retrieval.ipynb #429b1362
+_CODE = ("agent/memory/questions.py", "agent/memory/retrieval.py", "core/text", "data/asking.tsv", "data/language")
+
+
+@lru_cache(1)
+def code_digest() -> str:
+    "Digest of all code and tables that say how a question is taken apart."
+    found = hashlib.sha256()
+    for part in map(files("rlm").joinpath, _CODE):
+        for file in sorted((f for f in part.iterdir() if f.is_file()), key=lambda f: f.name) if part.is_dir() else [part]:
+            found.update(file.name.encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+def _pack_examples(known: Mapping[str, AnalyzedExample]) -> dict[str, Any]:
+    "Examples for JSON, their features as numbers."
+    names = sorted({f for a in known.values() for f in (*a.features.features, *a.features.notions)})
+    number = {name: n for n, name in enumerate(names)}
+    rows = {text: [sorted(number[f] for f in a.features.features), sorted(number[f] for f in a.features.notions), a.features.words,
+                   a.features.form, a.features.masked, sorted(a.guards)] for text, a in known.items()}
+    return {"names": names, "examples": rows}
+
+
+def _unpack_examples(found: Mapping[str, Any]) -> dict[str, AnalyzedExample]:
+    "The same, read back."
+    names = found["names"]
+    return {text: AnalyzedExample(QuestionFeatures(masked, frozenset(names[n] for n in features), frozenset(names[n] for n in notions),
+                                                   tuple(map(tuple, words)), form), frozenset(guards))
+            for text, (features, notions, words, form, masked, guards) in found["examples"].items()}
+
+
+_indexes: dict[str, ExampleIndex] = {}  # of the last sets of published strategies, by digest
+
+
+class ExampleCache:
+    "What was computed of published strategies, in files that can be made again."
+
+    def __init__(self,
+                 folder: Path,  # where the files go
+                 is_public: Callable[[Strategy], bool],  # whether a strategy comes with the package, word by word
+                 ) -> None:
+        self.folder, self.is_public = folder, is_public
+
+    def index(self,
+              items: Sequence[Strategy],  # strategies, published or not
+              ) -> ExampleIndex:
+        "Index strategies; what is published among them is taken apart once on a machine."
+        public = [i for i in items if self.is_public(i)]
+        told = [[i.memory_id, i.title, i.description, *i.examples] for i in public]
+        key = hashlib.sha256(json.dumps([code_digest(), told]).encode()).hexdigest()
+        if key not in _indexes:
+            if len(_indexes) >= 8:
+                _indexes.clear()
+            _indexes[key] = self._open(self.folder / f"{key[:32]}.examples", public)
+        if len(public) == len(items):
+            return _indexes[key]
+        return ExampleIndex(items, _indexes[key].known)
+
+    def _open(self, path: Path, public: Sequence[Strategy]) -> ExampleIndex:
+        "The index of published strategies, from its file or made and kept."
+        if (body := read_cached(path)) is not None:
+            text, _, numbers = body.partition(b"\n")
+            known = _unpack_examples(json.loads(text))
+            weights = np.frombuffer(numbers, "<f8").reshape(-1, max(1, len(public))) if numbers else None
+            return ExampleIndex(public, known, weights)
+        made = ExampleIndex(public)
+        numbers = b"" if made.learned is None else made.learned.astype("<f8").tobytes()
+        write_cached(path, json.dumps(_pack_examples(made.known), ensure_ascii=True).encode() + b"\n" + numbers)
+        return made
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #4e6578bb
 TAKES: Mapping[str, tuple[str, ...]] = {
@@ -270,10 +373,12 @@ def select(items: Mapping[str, Strategy],  # candidates by id
 class StrategyRetriever:
     "Finds the strategies that fit a question among those of a store. What is flagged is not indexed."
 
-    def __init__(self) -> None:
+    def __init__(self,
+                 cache: ExampleCache | None = None,  # where examples that were taken apart are kept; None: nowhere
+                 ) -> None:
         self._known: dict[str, Strategy] = {}
         self._texts: dict[str, tuple[str, ...]] = {}
-        self._examples = ExampleIndex([])
+        self._examples, self._cache = ExampleIndex([]), cache
 
     def refresh(self,
                 items: Iterable[Strategy],  # all strategies that may be found, as they are now
@@ -282,7 +387,8 @@ class StrategyRetriever:
         self._known = {i.memory_id: i for i in items if not i.flagged}
         texts = {i.memory_id: (i.title, i.description, *i.examples) for i in self._known.values()}
         if texts != self._texts or list(texts) != list(self._texts):
-            self._examples, self._texts = ExampleIndex(list(self._known.values())), texts
+            items = list(self._known.values())
+            self._examples, self._texts = self._cache.index(items) if self._cache else ExampleIndex(items), texts
 
     @property
     def items(self) -> list[Strategy]:

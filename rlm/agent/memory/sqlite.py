@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import cast
 
-from .retrieval import StrategyRetriever
+from .retrieval import ExampleCache, StrategyRetriever
 from .store import Confidence, StoredRun, Judgment, Retrieved, redact_run
 from .strategy import MOST_EXAMPLES, Strategy, from_record, redact_strategy, to_record
 from ...core.clock import Clock, SystemClock, to_iso
@@ -69,10 +69,11 @@ class SQLiteStrategyStore:
                  namespace: str = "default",    # the partition to work in
                  clock: Clock | None = None,    # None: the machine's
                  secrets: str = "redact",       # what becomes of credentials in strategies and runs: as the setting
+                 cache: ExampleCache | None = None,  # where published examples that were taken apart are kept; None: nowhere
                  ) -> None:
         self.store, self.namespace, self.clock, self.secrets = store, namespace, clock or SystemClock(), secrets
         self._position: tuple[str, int] | None = None
-        self._retriever = StrategyRetriever()
+        self._retriever = StrategyRetriever(cache)
 
     def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
                  mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[Strategy, float]]:

@@ -223,12 +223,13 @@ def setup_ontology_context(path: str | Path,          # a file, or the name of a
                            engine: str | None = None,  # oxigraph or rdflib; by default what is installed
                            limits: RdfLimits | None = None,  # limits of time, memory and size
                            max_bytes: int = MAX_BYTES,  # bytes that the file may have
+                           cache: Path | None = None,  # folder of files that were parsed before; None: none is read or kept
                            ) -> OntologyContext:
     "Load an ontology and bind its tools. Raises `NotFound`, `OntologyError`."
     chosen = engine or available_engine()
     source = read_source(path, name, max_bytes)
-    remote = RemoteGraph(source, limits or RdfLimits(), chosen)
-    answer = remote.load()
+    remote = RemoteGraph(source, limits or RdfLimits(), chosen, cache)
+    answer = remote.read()
     graph = TripleStore.read(answer)
     index = OntologyIndex(Ontology.build(graph, source.prefixes | answer["prefixes"], source.name))
     notes = [f"The file breaks a rule of its format and was read leniently: {cut(answer['lenient'], 200)}"] if answer["lenient"] else []

