@@ -334,7 +334,7 @@ class Memory:
     def context(self, /,
                 query: str,          # what the prompt is about: mostly the person's last turn
                 tokens: int = 1024,  # what the block may cost, all of it
-                k: int = 20,         # memories that are looked for, at most
+                k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 40 tokens
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                 facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules: name → value
                 ) -> ContextBlock:
@@ -601,7 +601,7 @@ class Memory:
     async def acontext(self, /,
                        query: str,          # what the prompt is about: mostly the person's last turn
                        tokens: int = 1024,  # what the block may cost, all of it
-                       k: int = 20,         # memories that are looked for, at most
+                       k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 40 tokens
                        count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                        facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules: name → value
                        ) -> ContextBlock:
