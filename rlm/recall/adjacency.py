@@ -7,7 +7,7 @@ __all__ = ['Row', 'Fit', 'Adjacency', 'merge_links', 'build_adjacency', 'replace
            'merged_neighbors', 'Walk', 'walk']
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #ec7459fc
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,13 +30,31 @@ class Adjacency:
     to: Ints  # neighbours
     weight: Floats  # in [0, 1], strongest first in each row; of several links between two memories the strongest
     bits: NDArray[np.uint8]  # origins of each link, all of them together
-    overlay: Mapping[int, Row] = field(default_factory=dict)  # rows that have changed since the arrays were made
+    overlay: dict[int, Row] = field(default_factory=dict)  # rows that have changed since the arrays were made
+    patches: dict[int, dict[int, tuple[float | None, int]]] = field(default_factory=dict)  # row → neighbour → weight (None: gone), bits
 
     def row(self,
             seq: int,  # memory number
             ) -> Row:
         "Return the neighbours of a memory, strongest first, ties by number; empty for an unknown memory."
+        if (changes := self.patches.get(seq)) is not None:  # worked in when it is first read; twice does no harm
+            row = self.overlay[seq] if seq in self.overlay else self.stored_row(seq)
+            for other, (weight, bits) in changes.items():
+                row = _with_link(row, other, weight, bits)
+            self.overlay[seq] = row
+            self.patches.pop(seq, None)
         return self.overlay[seq] if seq in self.overlay else self.stored_row(seq)
+
+    def changed_rows(self) -> dict[int, Row]:
+        "Return all rows that have changed since the arrays were made."
+        for seq in list(self.patches):
+            self.row(seq)
+        return self.overlay
+
+    @property
+    def changes(self) -> int:
+        "Return about how many rows have changed since the arrays were made."
+        return len(self.overlay) + len(self.patches)
 
     def stored_row(self,
                    seq: int,  # memory number
@@ -94,22 +112,26 @@ def replace_rows(graph: Adjacency,       # adjacency before the change
                  now: Links,             # all links these memories have now
                  ) -> Adjacency:
     "Return the adjacency with some rows replaced, seen from both ends."
-    fresh, overlay = build_adjacency(now), dict(graph.overlay)
+    fresh, old = build_adjacency(now), {seq: graph.row(seq)[0].tolist() for seq in seqs}
+    overlay, patches = dict(graph.overlay), dict(graph.patches)
+
+    def patch(row: int, other: int, weight: float | None, bits: int) -> None:
+        patches[row] = {**patches.get(row, {}), other: (weight, bits)}
     for seq in seqs:
-        old, new = graph.row(seq)[0].tolist(), fresh.row(seq)
-        overlay[seq] = new
-        for other in set(old) - set(new[0].tolist()):
-            overlay[other] = _with_link(overlay.get(other, graph.row(other)), seq, None, 0)
+        overlay[seq] = new = fresh.row(seq)
+        for other in set(old[seq]) - set(new[0].tolist()):
+            if other not in seqs:
+                patch(other, seq, None, 0)
         for other, weight, bits in zip(*(column.tolist() for column in new), strict=True):
             if other not in seqs:
-                overlay[other] = _with_link(overlay.get(other, graph.row(other)), seq, weight, bits)
-    return replace(graph, overlay=overlay)
+                patch(other, seq, weight, bits)
+    return replace(graph, overlay=overlay, patches=patches)
 
 
 def compacted(graph: Adjacency,  # adjacency with an overlay
               ) -> Adjacency:
     "Return the same links with an empty overlay: all rows in the arrays."
-    if not graph.overlay:
+    if not graph.changed_rows():
         return graph
     a = np.repeat(graph.memories, np.diff(graph.starts))
     kept = ~np.isin(a, np.fromiter(graph.overlay, np.int64, len(graph.overlay)))

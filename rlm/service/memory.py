@@ -158,7 +158,7 @@ class Memory:
         self.admin: MemoryAdmin = MemoryAdmin(ctx)
         self.reader = MemoryReader(ctx)
         self.writer = MemoryWriter(ctx, self.reader, self.graph, self.anchors)
-        anchored = AnchoredSearcher(ctx.search.searcher, self.graph, self.anchors, ctx.settings.anchor_boost)
+        anchored = AnchoredSearcher(ctx.search.searcher, self.graph, self.anchors, ctx.settings.anchor_boost, ctx.search.explainer.records)
         self.searcher = MemorySearcher(ctx, self.reader, anchored)
         self._attention: SearchCoordinator | None = None
         self._rules: RuleStore | None = None
