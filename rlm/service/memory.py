@@ -449,6 +449,8 @@ class Memory:
     def close(self) -> None:
         "Release the file. Writes are stored already; attention is stored now, and an index that is being built is waited for."
         with suppress(StoreError):  # another process writes for too long, say: some moves of attention are lost
+            self.anchors.store.close()
+        with suppress(StoreError):
             if self._attention is not None:
                 self._attention.flush()
         self.ctx.close()
