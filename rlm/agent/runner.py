@@ -139,7 +139,7 @@ def run(query: str,                             # the question, in any language
             stack.callback(close)  # opened here, so closed here
         ontology = stack.enter_context(setup_ontology_context(ontology_path, name=ontology_name, cache=kept / "ontologies"))
         database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s)
-        store = stack.enter_context(closing(SQLiteStorage(database)))
+        store = stack.enter_context(closing(SQLiteStorage(database))).for_namespace(settings.namespace)
         backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
         ensure_packs(backend, ontology.meta.name)
         found = RunResult(rlm_run_with_memory(Task(query), backend, setting, ontology))

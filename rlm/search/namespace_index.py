@@ -80,7 +80,8 @@ class NamespaceIndex:
                  namespace: str,          # the partition to index
                  ranker: Ranker | None = None,  # what weighs the parts of scores; None: learned in this namespace, else the default weights
                  ) -> None:
-        self.storage, self.namespace = storage, namespace
+        self.storage = storage = storage.for_namespace(namespace)
+        self.namespace = namespace
         self.lexical, self.metadata, self.semantic = LexicalIndex(), MetadataTable(), SemanticIndex(storage, namespace)
         self.scorer = Scorer(ranker or DEFAULT_WEIGHTS, self.metadata, self.lexical)
         self.position = "", 0  # identity of the store and the last event that the index knows: the same object while nothing changes

@@ -51,6 +51,7 @@ class MemoryContext:
         if settings.sources.get("log_level"):  # otherwise a program's own configuration stands
             logging.getLogger("rlm").setLevel(settings.log_level.upper())
         storage, embeddings = open_store(settings, read_only, embedder, clock)
+        storage = storage.for_namespace(settings.namespace)
         search = NamespaceSearch.open(storage, settings.namespace)
         recalls = RecallLog(storage.db, settings.recall_log, settings.secrets)
         return cls(settings, settings.namespace, clock or SystemClock(), storage, embeddings, search, recalls)
@@ -59,7 +60,8 @@ class MemoryContext:
                       namespace: str,  # another partition of the same store
                       ) -> "MemoryContext":
         "Return the same store as seen from another namespace: file, clock and model are shared, the index is its own."
-        name, storage = read_label(namespace, "namespace"), SQLiteStorage(self.storage.db, owns_database=False)
+        name = read_label(namespace, "namespace")
+        storage = SQLiteStorage(self.storage.db.for_namespace(name), owns_database=False)
         settings = replace(self.settings, namespace=name)
         return MemoryContext(settings, name, self.clock, storage, self.embeddings, NamespaceSearch.open(storage, name), self.recalls)
 

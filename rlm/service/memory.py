@@ -91,12 +91,13 @@ class MemoryAdmin:
 
     def _refuse(self, record: MemoryRecord) -> str:
         "Why a memory must not come in: what it states was rejected here. Empty: it may."
-        return rejection_of(record, self.storage.rejections)
+        return rejection_of(record, self.storage.for_namespace(None).rejections)
 
     def _keep(self, tx: Write, records: Sequence[MemoryRecord]) -> None:
         "Read what imported memories state, and end what they contradict."
         if self.ctx.settings.supersede == "on":
-            FactKeeper(self.storage.facts, self.storage.memories).keep_all(tx, records, self.ctx.clock.now())
+            whole = self.storage.for_namespace(None)
+            FactKeeper(whole.facts, whole.memories).keep_all(tx, records, self.ctx.clock.now())
 
     def backup(self,
                path: "str | Path",  # a file that does not exist yet

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from .filters import Filters
 from .records import Edge, Event, MemoryRecord
@@ -307,6 +307,11 @@ class Database(Protocol):
 
     def shared_lock(self) -> AbstractContextManager[bool]:
         "Return a lock for an object that threads share beside the store, such as an index."
+
+    def for_namespace(self,
+                      namespace: str | None,  # a partition; None: the whole store
+                      ) -> Self:
+        "Return the same store as seen from one namespace, if the engine tells them apart; connections and transactions are shared."
 
     def query(self,
               sql: str,                                        # one statement

@@ -1,15 +1,14 @@
 "A store in PostgreSQL answers as one in a file does, and says plainly what is wrong with a server."
-import os
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -17,10 +16,13 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreForeign, StoreNewer, StoreReadOnly
 from rlm.core.files import hidden_password, server_path, server_url
+from rlm.service.cli import main
 from rlm.store import Event, Filters, Weights
-from rlm.store.postgres import database
+from rlm.store.postgres import database, setup
 from rlm.store.postgres.dialect import translated
+from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants
 from rlm.store.protocols import Storage, Write
+from rlm.store.records import new_record
 from rlm.store.sqlite.storage import open_database
 from rlm.store.transfer import store_copy
 
@@ -162,16 +164,14 @@ def test_an_export_of_a_file_comes_into_a_server_and_back(store: Memory, tmp_pat
 
 
 def test_the_command_line_takes_an_address(postgres: str, bare: Path) -> None:
-    def rlm(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", "from rlm.service.cli import main; main()", *words], capture_output=True,
-                              text=True, check=False,
-                              env=os.environ | {"RLM_DB_PATH": postgres, "PYTHONPATH": str(Path(database.__file__).parents[3])})
+    def rlm(*words: str) -> Result:
+        return CliRunner().invoke(main, words, env={"RLM_DB_PATH": postgres})
 
-    assert rlm("memory", "write", NOTES[0]).returncode == 0
+    assert rlm("memory", "write", NOTES[0]).exit_code == 0
     found = rlm("memory", "search", "Where does Yuna live?")
-    assert found.returncode == 0 and "Busan" in found.stdout, found.stderr
+    assert found.exit_code == 0 and "Busan" in found.stdout, found.stderr
     refused = rlm("db", "backup", "copy.db")
-    assert refused.returncode and "pg_dump" in refused.stderr and "Traceback" not in refused.stderr
+    assert refused.exit_code and "pg_dump" in refused.stderr and isinstance(refused.exception, SystemExit)
 
 
 def test_what_is_wrong_with_a_server_is_said_in_a_sentence(postgres: str, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ def test_what_is_wrong_with_a_server_is_said_in_a_sentence(postgres: str, bare: 
     refused(StoreError, "failed", "postgresql://nobody@127.0.0.1:9/none")
     refused(StoreReadOnly, "made", read_only=True)
     with monkeypatch.context() as patch:
-        patch.setattr(database, "OLDEST_SERVER", 990000)
+        patch.setattr(setup, "OLDEST_SERVER", 990000)
         refused(StoreError, "needs 99")
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA rlm; CREATE TABLE rlm.invoices (id int)")
@@ -218,12 +218,109 @@ def test_a_connection_lost_in_a_transaction_stores_nothing_and_the_next_call_con
     assert len(store.list()) == 2
 
 
-def test_a_write_that_waits_too_long_says_that_the_store_is_busy(store: Memory, postgres: str) -> None:
-    with psycopg.connect(postgres) as other:
-        other.execute("UPDATE rlm.store_generation SET n = n + 1")
-        with pytest.raises(StoreBusy, match="another process"), store.backend.transaction(0.05):
-            pass
-        assert not store.search("anything"), "readers do not wait"
+def test_writers_of_different_namespaces_do_not_wait_for_each_other(store: Memory, postgres: str) -> None:
+    with Memory(postgres, namespace="other", clock=store.clock) as other, Memory(postgres, clock=store.clock) as reader:
+        store.write("The first memory is about rivers.")
+        other.write("Theirs is about mountains.")
+        assert reader.search("rivers")
+        with store.backend.transaction() as writer:  # on one connection; below it others write, on another one
+            late = new_record("The late memory is about lagoons.", store.clock.now(), "default")
+            writer.insert([late])
+
+            def meanwhile() -> None:
+                other.write("Theirs is about glaciers, and was stored first.")
+                assert other.search("glaciers") and not reader.search("glaciers lagoons")
+                for waiting in (reader.backend, other.backend.for_namespace(None)):
+                    with pytest.raises(StoreBusy, match="another process"), waiting.transaction(0.05):
+                        pass
+
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(meanwhile).result(timeout=60)
+        assert reader.search("lagoons"), "the event with the lower number came later, and is not missed"
+        numbers = [e.id for name in ("default", "other") for e in store.backend.for_namespace(None).events(name)]
+        assert len(set(numbers)) == len(numbers) == 4
+        assert store.backend.position()[1] < other.backend.position()[1] == store.backend.for_namespace(None).position()[1]
+        with store.backend.for_namespace(None).transaction():
+            assert store.write("In a transaction of the whole store.").id and store.namespace("other").write("And another.").id
+        assert store.backend.check() == []
+
+
+@pytest.fixture
+def guest(postgres: str, bare: Path, clock: ManualClock) -> Iterator[str]:
+    "The address of a store with memories of two tenants, for a role that owns nothing."
+    with Memory(postgres, namespace="ana", clock=clock) as ana, Memory(postgres, namespace="ben", clock=clock) as ben:
+        for name, memory in (("ana", ana), ("ben", ben)):
+            first, second = memory.write(f"The password of {name} is kumquat.", tags=["secret"]), memory.write("Another one.")
+            memory.update(first.id, text=f"The password of {name} is papaya.")
+            memory.link(first.id, second.id)
+    role = f"guest_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+    done = CliRunner().invoke(main, ["db", "init", postgres, "--role", role])
+    assert done.exit_code == 0 and "is ready" in done.stdout, done.output
+    host = urlsplit(postgres).netloc.rpartition("@")[2]
+    yield urlsplit(postgres)._replace(netloc=f"{role}@{host}").geturl()
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+
+
+def test_a_query_that_forgets_its_filter_cannot_cross_a_tenant(guest: str, clock: ManualClock) -> None:
+    with Memory(guest, namespace="ana", clock=clock) as ana, closing(open_database(guest, False, "normal", 5.0)) as whole:
+        db, tables = ana.backend.db, ("memories", "memory_versions", "memory_tags", "edges", "postings", "documents", "events",
+                                      "memory_history", "memories_instances", "generations", "namespace_statistics")
+        for table in tables:
+            mine, every = (d.query(f"SELECT count(*) FROM {table}")[0][0] for d in (db, whole))
+            assert 0 < mine < every, f"{table}: a query without a condition reads rows of one tenant, where there are more"
+        assert "ben" not in str(db.query("SELECT text FROM memories") + db.query("SELECT text FROM memory_history"))
+        db.query("UPDATE memories SET text = 'gone'")
+        assert "The password of ben is papaya." in {t for (t,) in whole.query("SELECT text FROM memories")}
+        with pytest.raises(StoreError, match="row-level security"):
+            db.query("INSERT INTO events (at, namespace, kind, subject) VALUES ('2026', 'ben', 'use', 'x')")
+        with pytest.raises(StoreError, match="rights"):
+            db.query("ALTER TABLE memories DISABLE ROW LEVEL SECURITY")
+    with psycopg.connect(guest) as plain:
+        assert plain.execute("SELECT count(*) FROM rlm.memories").fetchone() == (0,), "who names no namespace sees nothing"
+
+
+def test_a_role_that_owns_nothing_does_all_that_a_memory_does(guest: str, clock: ManualClock) -> None:
+    with Memory(guest, namespace="ana", clock=clock) as ana:
+        written = [ana.write(text, tags=["note"], session="s") for text in NOTES]
+        assert ana.search("Where does Yuna live?")[0].memory.id == written[0].id
+        ana.update(written[0].id, text="My sister Yuna lives in Seoul.")
+        ana.delete(written[1].id)
+        ana.delete(written[4].id, erase=True)
+        assert {n.name for n in ana.backend.namespaces()} == {"ana", "ben"}
+        ana.backend.repair()
+        assert ana.backend.check() == [] and not ana.search("peanuts") and ana.search("유나는 어디에 살아?")
+        ana.backend.erase_namespace("ana", clock.now())
+        assert not ana.list() and len(ana.namespace("ben").list()) == 2
+
+
+def test_a_store_of_the_first_schema_is_brought_up_to_date(postgres: str, bare: Path, clock: ManualClock) -> None:
+    database.PostgresDatabase(postgres, migrations=POSTGRES_MIGRATIONS[:1]).close()
+    now = "2026-01-01T00:00:00.000000Z"
+    with psycopg.connect(postgres) as old:
+        old.execute("SET search_path = rlm; "
+                    "INSERT INTO memories (seq, id, namespace, kind, text, status, created_at, updated_at, valid_from) "
+                    f"VALUES (7, 'yuna', 'default', 'block', 'Yuna lives in Busan.', 'hot', '{now}', '{now}', '{now}'); "
+                    f"INSERT INTO events (at, namespace, kind, subject) VALUES ('{now}', 'default', 'write', 'yuna'); "
+                    "INSERT INTO namespace_statistics VALUES ('default', 1, 4)")
+    with Memory(postgres, clock=clock) as memory:
+        memory.backend.repair()
+        assert memory.search("Yuna")[0].memory.id == "yuna" and memory.check() == []
+        assert memory.write("Next.").id and memory.backend.get(["yuna"], "default")[0].seq == 7 and memory.list()[0].text == "Next."
+
+
+def test_another_machine_needs_encryption_and_an_operator_gets_the_statements() -> None:
+    for host, encrypted, address, exposed in (("db.example.org", False, "", True), ("db.example.org", True, "", False),
+                                              ("db.example.org", False, "postgresql://db.example.org/m?sslmode=disable", False),
+                                              ("127.0.0.1", False, "", False), ("/run/postgresql", False, "", False),
+                                              ("", False, "", False)):
+        assert setup.is_exposed(host, encrypted, address) is exposed
+    said = CliRunner().invoke(main, ["db", "init", "--sql", "--role", 'odd"name'])
+    assert said.exit_code == 0 and said.stdout.splitlines() == [f"{s};" for s in grants('odd"name', 170000)]
+    assert '"odd""name"' in said.stdout
+    assert "MAINTAIN" not in str(grants("x", 160000)) and "MAINTAIN" in str(grants("x", 170000))
 
 
 def test_text_inside_statements_is_left_alone() -> None:

@@ -440,7 +440,7 @@ def test_an_error_inside_undoes_all_of_it(backend: Storage) -> None:
     with pytest.raises(Oops):
         with_everything_done(backend)
     assert everything(backend) == before
-    assert put(backend, "c").seq == 3, "and the store goes on"
+    assert put(backend, "c").seq >= 3, "and the store goes on; a server's numbers have a gap"
 
 
 def with_everything_done(backend: Storage) -> None:

@@ -33,13 +33,17 @@ def embed_batch(storage: SQLiteStorage,    # an open store
     texts = [passages(s.text, s.speaker, s.title, s.summary) for s in sources]
     rows = iter(embedder.embed([text for parts in texts for text in parts], "passage"))
     vectors = {s.seq: np.stack([next(rows) for _ in parts]) for s, parts in zip(sources, texts, strict=True)}
-    with storage.transaction() as tx:
-        same = storage.vectors.unchanged(sources)
-        storage.vectors.insert(info, {s.seq: vectors[s.seq] for s in same})
-        present = storage.vectors.model()
-        if present is not None and info.matches(present):  # searches use them from now on: tell the indexes
-            tx.log([Event(clock.now(), "embed", s.id, s.namespace, {"model": info.model}) for s in same])
-    return len(same)
+    stored = 0
+    for namespace in sorted({s.namespace for s in sources}):
+        part = storage.for_namespace(namespace)
+        with part.transaction() as tx:
+            same = part.vectors.unchanged([s for s in sources if s.namespace == namespace])
+            part.vectors.insert(info, {s.seq: vectors[s.seq] for s in same})
+            present = part.vectors.model()
+            if present is not None and info.matches(present):  # searches use them from now on: tell the indexes
+                tx.log([Event(clock.now(), "embed", s.id, s.namespace, {"model": info.model}) for s in same])
+        stored += len(same)
+    return stored
 
 # %% ../../../nbs/25_embedding/10_reembed.ipynb #73e7770f
 def embed_missing(storage: SQLiteStorage,    # an open store

@@ -19,7 +19,9 @@ from rlm.service.cli.common import (Group, example, json_option, one_namespace, 
                                     refuse_namespace, store_options, with_memory)
 from rlm.service.memory import Memory
 from rlm.store.sqlite.database import examine, restore
-from rlm.store.sqlite.storage import open_database
+from rlm.store.postgres.database import PostgresDatabase
+from rlm.store.postgres.schema import NEWEST_RIGHTS, grants
+from rlm.store.sqlite.storage import SQLiteStorage, open_database
 from rlm.store.transfer.export import export_lines
 from rlm.store.transfer.store_copy import copy_store
 
@@ -36,6 +38,31 @@ def backups_beyond(folder: Path,  # folder of backups, named by `rlm db backup F
     "Return the backups of a store in a folder, beyond the newest ones; their names hold their moments. Other files are none."
     pattern = re.compile(re.escape(name) + r"-\d{8}T\d{12}Z\.db")
     return sorted(p for p in folder.iterdir() if pattern.fullmatch(p.name))[:-keep]
+
+
+@db_group.command(epilog=example("rlm db init notes.db", "rlm db init --sql --role rlm_app"))
+@click.argument("target", required=False, type=click.Path(path_type=Path))
+@click.option("--role", help="A role of PostgreSQL that owns nothing, which is to use the store.")
+@click.option("--sql", is_flag=True, help="Print the statements that give the role its rights, and run nothing.")
+@json_option
+def init(target: Path | None, role: str | None, sql: bool, as_json: bool) -> None:
+    """Make the store TARGET, a file or postgresql://…, or bring its tables up to date; without TARGET the store of the settings. With
+    --role that role of the server gets the rights that it needs, and no more."""
+    if sql:
+        statements = grants(role or "rlm_app", NEWEST_RIGHTS)
+        print_json({"sql": statements}) if as_json else click.echo("\n".join(f"{statement};" for statement in statements))
+        return
+    path = _store_path(target) if target is not None else str(load_settings().db_path)
+    if role is not None and server_url(path) is None:
+        raise InvalidInput(f"The store {path} is a file, which knows no roles.", "Leave --role out.")
+    with closing(open_database(path, False, "normal", 30.0)) as made:
+        SQLiteStorage(made, owns_database=False)
+        if role is not None and isinstance(made, PostgresDatabase):
+            made.grant(role)
+    if as_json:
+        print_json({"store": made.path, "role": role})
+    else:
+        click.echo(f"{made.path} is ready." + (f" The role {role} may use it." if role else ""))
 
 
 @db_group.command(epilog=example("rlm db backup monday.db", "rlm db backup backups --keep 14"))

@@ -1,12 +1,14 @@
 """A store in a PostgreSQL database: connections, transactions that wait their turn, and errors that a person can act on."""
 
+import copy
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 from ...core.errors import (
     MissingExtra,
@@ -14,24 +16,22 @@ from ...core.errors import (
     StoreClash,
     StoreCorrupt,
     StoreError,
-    StoreForeign,
     StoreFull,
-    StoreNewer,
     StoreReadOnly,
 )
 from ...core.files import hidden_password
+from ..sqlite.fulltext import namespace_key
 from .dialect import translated
-from .schema import POSTGRES_MIGRATIONS, SCHEMA, PostgresMigration
+from .schema import POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, PostgresMigration, grants
+from .setup import configure, prepare
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool as Pool
 
-OLDEST_SERVER = 150000  # PostgreSQL 15, as the server numbers itself
 CONNECTIONS = 16  # connections of one process, at most
 CONNECT_SECONDS = 10  # patience for a server that does not answer
 BATCH = 200  # statements that are sent at once
-_MIGRATION_LOCK = 0x726C6D31  # key of the advisory lock under which tables are made and changed: 'rlm1'
 _PLAIN_INSERT = re.compile(r"(?s)(INSERT INTO [^%]+ VALUES )(\((?:%s(?:, )?)+\))$")  # many rows of it are one statement
 _NOTHING_STORED = "nothing of this write was stored"
 
@@ -44,10 +44,51 @@ class ThreadState:
     def __init__(self) -> None:
         self.connection: Connection[Any] | None = None
         self.active = self.failed = self.uncommitted = False
+        self.turns: set[str | None] = set()  # namespaces whose turn to write its transaction has; None: that of the whole store
         self.total_changes, self.last_changes = 0, 0
         self.lock = threading.RLock()
         ThreadState._next += 1
         self.number = ThreadState._next
+
+
+class ServerConnections:
+    "The pool of one process, what its threads are doing, and which namespace each connection may see. Databases of one store share it."
+
+    def __init__(self,
+                 new_pool: "Callable[[], Pool]",  # opens a pool
+                 ) -> None:
+        self.new_pool, self.pool, self.closed = new_pool, new_pool(), False
+        self.local, self.pid = threading.local(), os.getpid()
+        self.scopes: WeakKeyDictionary[Connection[Any], str | None] = WeakKeyDictionary()
+
+    def state(self) -> ThreadState | None:
+        "Return what this thread is doing, if it has done anything yet."
+        if self.pid != os.getpid():  # a forked child must not use its parent's connections
+            self.local, self.pid, self.pool = threading.local(), os.getpid(), self.new_pool()
+        return getattr(self.local, "state", None)
+
+    def close(self) -> None:
+        "Close every connection."
+        if not self.closed:
+            self.closed = True
+            self.pool.close()
+
+
+def scope_statements(namespace: str | None,  # the partition that is read and written; None: the whole store
+                     ) -> bytes:
+    "Return the statements after which a connection sees one namespace, or the whole store. Row-level security reads these settings."
+    from psycopg import sql
+    name, terms, whole = (namespace, namespace_key(namespace), "off") if namespace is not None else ("", "", "on")
+    values = (("rlm.namespace", name), ("rlm.terms", terms), ("rlm.whole", whole))
+    return "".join(f"SET {key} = {sql.Literal(value).as_string()}; " for key, value in values).encode()
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    "Whether a connection broke, or the server says that it is stopping or starting."
+    import psycopg
+    from psycopg_pool import PoolClosed, PoolTimeout
+    return isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolClosed | PoolTimeout) and (
+        error.sqlstate is None or error.sqlstate.startswith("57P"))
 
 
 def explain_server_error(error: Exception,  # as psycopg raised it
@@ -61,8 +102,11 @@ def explain_server_error(error: Exception,  # as psycopg raised it
     if isinstance(error, PoolClosed):
         return StoreError(f"The store {place!r} is closed.", "Open it again.")
     if isinstance(error, PoolTimeout):
-        return StoreBusy(f"No connection to {place!r} became free.", "Try again, or let fewer threads use the store at once.")
-    if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected | errors.SerializationFailure | errors.QueryCanceled):
+        return StoreBusy(f"No connection to {place!r} became free.", "Is the server up? If so, let fewer threads use the store at once.")
+    if isinstance(error, errors.QueryCanceled):
+        return StoreBusy(f"The server of {place!r} ended a statement that took too long ({said}).",
+                         f"Raise statement_timeout of the role or the database, or ask for less; {_NOTHING_STORED}.")
+    if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected | errors.SerializationFailure):
         return StoreBusy(f"The store {place!r} is being written by another process.",
                          f"Try again, or raise the setting busy_timeout_s; {_NOTHING_STORED}.")
     if isinstance(error, errors.IntegrityError):
@@ -74,6 +118,8 @@ def explain_server_error(error: Exception,  # as psycopg raised it
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreError(f"The role of {place!r} has not the rights for that ({said}).",
                           "Grant them, as docs/postgresql.md shows, or connect as another role.")
+    if isinstance(error, errors.UndefinedObject):
+        return StoreError(f"The server of {place!r} does not know that ({said}).", "Make it first: docs/postgresql.md has the statements.")
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.UndefinedFunction):
         return StoreCorrupt(f"The store {place!r} lacks a part of its tables ({said}).", "Restore a backup of the database.")
     if isinstance(error, errors.DataError):
@@ -104,16 +150,40 @@ class PostgresDatabase:
                                "Install it with: pip install 'rlm[postgres]'") from None
         self.url, self.path, self.schema = url, hidden_password(url), schema
         self.read_only, self.busy_timeout_s, self.synchronous = read_only, busy_timeout_s, synchronous
-        self.in_memory, self.epoch, self.closed = False, 0, False
-        self._local, self._pid, self._states = threading.local(), os.getpid(), threading.Lock()
+        self.in_memory, self.epoch = False, 0
+        self.namespace: str | None = None  # the partition that statements see; None: the whole store
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise StoreError(f"The name {schema!r} of a schema is none.", "Use small letters, digits and _.")
         try:
             with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, cursor_factory=psycopg.ClientCursor) as first:
-                self._prepare(first, migrations)
+                prepare(first, url, schema, read_only, migrations)
         except psycopg.Error as e:
             raise explain_server_error(e, self.path) from e
-        self._pool = self._new_pool()
+        self._server = ServerConnections(self._new_pool)
+
+    def for_namespace(self,
+                      namespace: str | None,  # a partition; None: the whole store
+                      ) -> Self:
+        """Return the same store as seen from one namespace: its writers take turns with those of this namespace alone, and with a role that
+        owns nothing, rows of others are out of reach. Connections and transactions are shared."""
+        if namespace == self.namespace:
+            return self
+        other = copy.copy(self)
+        other.namespace = namespace
+        return other
+
+    def grant(self,
+              role: str,  # a role of the server that owns nothing
+              ) -> None:
+        "Give a role the rights that a store needs. Raises `StoreError` when the role is not there, or when this one may not grant."
+        with self._cursor(self.current()) as cursor:
+            for statement in grants(role, cursor.connection.info.server_version, self.schema):
+                cursor.execute(statement)
+
+    @property
+    def closed(self) -> bool:
+        "Whether `close` was called, here or on another view of the store."
+        return self._server.closed
 
     @property
     def has_files(self) -> bool:
@@ -127,13 +197,11 @@ class PostgresDatabase:
 
     def current(self) -> ThreadState:
         "Return what this thread is doing. Raises `StoreError` after `close`."
-        if self._pid != os.getpid():  # a forked child must not use its parent's connections
-            self._local, self._pid, self._pool = threading.local(), os.getpid(), self._new_pool()
-        state: ThreadState | None = getattr(self._local, "state", None)
+        state = self._server.state()
         if self.closed and (state is None or not state.active):
             raise StoreError(f"The store {self.path!r} is closed.", "Open it again.")
         if state is None:
-            state = self._local.state = ThreadState()
+            state = self._server.local.state = ThreadState()
         return state
 
     def shared_lock(self) -> AbstractContextManager[bool]:
@@ -149,9 +217,7 @@ class PostgresDatabase:
 
     def close(self) -> None:
         "Close every connection."
-        if not self.closed:
-            self.closed = True
-            self._pool.close()
+        self._server.close()
 
     def query(self,
               sql: str,                                        # one statement, as the tables write it
@@ -161,10 +227,14 @@ class PostgresDatabase:
         state = self.current()
         if sql == "SELECT changes()":
             return [(state.last_changes,)]
-        with self._cursor(state) as cursor:
-            cursor.execute(translated(sql), values)
-            self._count(state, cursor)
-            return cursor.fetchall() if cursor.description else []
+        statement = translated(sql)
+        try:
+            return self._ask(state, statement, values)
+        except StoreError as e:
+            if state.connection is not None or not statement.lstrip().startswith("SELECT") or not _is_lost(e.__cause__):
+                raise
+            self._server.pool.check()  # the server was away: connections that broke meanwhile are replaced, and a question is asked again
+            return self._ask(state, statement, values)
 
     def iterate(self,
                 sql: str,                                        # one statement, as the tables write it
@@ -186,7 +256,7 @@ class PostgresDatabase:
                     said = plain[1] + ", ".join(cursor.mogrify(plain[2], row) for row in part)
                 else:
                     said = "; ".join(cursor.mogrify(statement, row) for row in part)
-                cursor.execute(said.encode())
+                self._send(cursor, said)
                 while True:
                     self._count(state, cursor)
                     if not cursor.nextset():
@@ -203,15 +273,19 @@ class PostgresDatabase:
         if state.active:
             before = state.failed
             with self._savepoint(state):
+                if state.uncommitted and not state.turns & {None, self.namespace}:
+                    with self._cursor(state) as cursor:
+                        cursor.execute(self._turn().encode())
+                    state.turns.add(self.namespace)
                 yield
                 if state.failed and not before:
                     state.failed = before
                     raise self._half_done()
             return
         wait = int(1000 * (self.busy_timeout_s if patience is None else min(patience, self.busy_timeout_s)))
-        begin = (f"BEGIN; SET LOCAL lock_timeout = {max(wait, 1)}; UPDATE store_generation SET n = n + 1; SET LOCAL lock_timeout = 0")
-        with self._span(state, begin):
+        with self._span(state, "BEGIN", f"SET LOCAL lock_timeout = {max(wait, 1)}; {self._turn()}; SET LOCAL lock_timeout = 0"):
             state.uncommitted = True
+            state.turns.add(self.namespace)
             yield
 
     @contextmanager
@@ -235,7 +309,7 @@ class PostgresDatabase:
         state = self.current()
         if state.uncommitted:
             return None
-        return 0, int(self.query("SELECT n FROM store_generation")[0][0]), 0
+        return 0, int(self.query("SELECT n FROM current_generation")[0][0]), 0
 
     def generation_name(self,
                         identity: str,  # identity of the store
@@ -250,80 +324,42 @@ class PostgresDatabase:
         from psycopg import ClientCursor
         from psycopg_pool import ConnectionPool
         return ConnectionPool(self.url, min_size=1, max_size=CONNECTIONS, timeout=max(self.busy_timeout_s, 1.0), open=True, num_workers=1,
-                              configure=self._configure, kwargs={"autocommit": True, "cursor_factory": ClientCursor,
-                                                                 "connect_timeout": CONNECT_SECONDS})
+                              configure=lambda connection: configure(connection, self.schema, self.read_only),
+                              kwargs={"autocommit": True, "cursor_factory": ClientCursor, "connect_timeout": CONNECT_SECONDS})
 
-    def _configure(self, connection: "Connection[Any]") -> None:
-        "Set up a new connection: where names are looked up, how truth values and sums are written and read."
-        from psycopg.adapt import Dumper, Loader
+    def _turn(self) -> str:
+        """The statements that take this writer's turn and raise the generation. Writers of different namespaces do not wait for each other;
+        one of the whole store waits for all."""
+        if self.namespace is None:
+            return f"SELECT pg_advisory_xact_lock({STORE_LOCK}); UPDATE store_generation SET n = n + 1"
+        from psycopg import sql
+        return (f"SELECT pg_advisory_xact_lock_shared({STORE_LOCK}); INSERT INTO generations AS g (namespace, n) VALUES "
+                f"({sql.Literal(self.namespace).as_string()}, 1) ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1")
 
-        class NumberDumper(Dumper):
-            "Truth values as the numbers that the columns hold."
+    def _send(self, cursor: Any, statement: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
+        "Run a statement on a connection that sees this database's namespace; the settings go along when it saw another one."
+        scopes, connection = self._server.scopes, cursor.connection
+        if statement.startswith("VACUUM"):  # which stands alone, and sees every row
+            limit = cursor.execute("SELECT current_setting('statement_timeout')").fetchone()[0]
+            cursor.execute("SET statement_timeout = 0")
+            cursor.execute(statement)
+            cursor.execute(f"SET statement_timeout = '{limit}'")
+        elif scopes.get(connection, ...) == self.namespace:
+            cursor.execute(statement, values)
+        else:
+            scopes.pop(connection, None)
+            said = statement if values is None else cursor.mogrify(statement, values)
+            cursor.execute(scope_statements(self.namespace) + said.encode())
+            for _ in range(3):
+                cursor.nextset()
+            scopes[connection] = self.namespace
 
-            oid = 20
-
-            def dump(self, obj: Any) -> bytes:
-                return b"1" if obj else b"0"
-
-            def quote(self, obj: Any) -> bytes:
-                return self.dump(obj)
-
-        class SumLoader(Loader):
-            "Sums as Python's own numbers."
-
-            def load(self, data: Any) -> Any:
-                text = bytes(data).decode()
-                return float(text) if "." in text or "N" in text else int(text)
-
-        connection.adapters.register_dumper(bool, NumberDumper)
-        connection.adapters.register_loader("numeric", SumLoader)
-        connection.execute(f"SET search_path = {self.schema}, public; SET idle_in_transaction_session_timeout = '10min'; "
-                           f"SET default_transaction_read_only = {'on' if self.read_only else 'off'}; SET jit = off; "
-                           "SET client_min_messages = warning".encode())
-
-    def _prepare(self, connection: "Connection[Any]", migrations: Sequence[PostgresMigration]) -> None:
-        "Refuse a server or database that can't be a store; make the tables or bring them up to date."
-        version = connection.info.server_version
-        if version < OLDEST_SERVER:
-            raise StoreError(f"The server of {self.path!r} is PostgreSQL {version // 10000}; rlm needs {OLDEST_SERVER // 10000} or newer.",
-                             "Upgrade the server.")
-        newest = migrations[-1].to
-        here = connection.execute("SELECT to_regclass(%s), to_regnamespace(%s)", (f"{self.schema}.meta", self.schema)).fetchone()
-        there = self._version(connection) if here is not None and here[0] is not None else 0
-        if here is not None and here[0] is None and here[1] is not None and connection.execute(
-                "SELECT 1 FROM pg_class WHERE relnamespace = %s::regnamespace LIMIT 1", (self.schema,)).fetchone():
-            raise StoreForeign(f"The schema {self.schema!r} of {self.path!r} holds tables that are not rlm's.",
-                               "Give another database; nothing was changed.")
-        if there > newest:
-            raise StoreNewer(f"The store {self.path!r} was made by a newer rlm (schema {there}, this one knows {newest}).", "Upgrade rlm.")
-        if there == newest:
-            return
-        if self.read_only:
-            raise StoreReadOnly(f"The store {self.path!r} is to be {'brought up to date' if there else 'made'} first.",
-                                "Open it once without read_only.")
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self.schema}".encode())
-            connection.execute(f"SET LOCAL search_path = {self.schema}, public".encode())
-            found = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.meta",)).fetchone()
-            there = self._version(connection) if found is not None and found[0] is not None else 0
-            for step in migrations:
-                if step.to > there:
-                    connection.execute(step.sql.encode())
-                    connection.execute("INSERT INTO meta VALUES ('schema_version', %s) ON CONFLICT (key) DO UPDATE "
-                                       "SET value = excluded.value", (str(step.to),))
-
-    def _version(self, connection: "Connection[Any]") -> int:
-        "The version of the tables that are there."
-        import psycopg
-        try:
-            row = connection.execute(f"SELECT value FROM {self.schema}.meta WHERE key = 'schema_version'".encode()).fetchone()
-        except psycopg.errors.UndefinedColumn:
-            row = None
-        if row is None:
-            raise StoreForeign(f"The schema {self.schema!r} of {self.path!r} holds tables that are not rlm's.",
-                               "Give another database; nothing was changed.")
-        return int(row[0])
+    def _ask(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        "Run one statement and return its rows."
+        with self._cursor(state) as cursor:
+            self._send(cursor, statement, values)
+            self._count(state, cursor)
+            return cursor.fetchall() if cursor.description else []
 
     def _count(self, state: ThreadState, cursor: Any) -> None:
         "Note how many rows a statement changed."
@@ -346,7 +382,7 @@ class PostgresDatabase:
                 with state.connection.cursor() as cursor:
                     yield cursor
             else:
-                with self._pool.connection() as connection, connection.cursor() as cursor:
+                with self._server.pool.connection() as connection, connection.cursor() as cursor:
                     yield cursor
         except psycopg.Error as e:
             if state.active:
@@ -360,7 +396,7 @@ class PostgresDatabase:
             yield
             return
         import psycopg
-        before = state.failed
+        before, turns = state.failed, set(state.turns)
         try:
             state.connection.execute("SAVEPOINT part")
         except psycopg.Error as e:
@@ -369,32 +405,56 @@ class PostgresDatabase:
             yield
         except BaseException:
             if not state.connection.broken and not state.connection.closed:
+                self._server.scopes.pop(state.connection, None)  # settings are rolled back, too
                 state.connection.execute("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
-                state.failed = before
+                state.failed, state.turns = before, turns  # the locks that it took are released
             raise
         state.connection.execute("RELEASE SAVEPOINT part")
 
     @contextmanager
-    def _span(self, state: ThreadState, begin: str) -> Iterator[None]:
+    def _span(self, state: ThreadState, begin: str, then: str = "") -> Iterator[None]:
         "A transaction or snapshot. Leaves the thread outside of any."
         import psycopg
-        try:
-            connection = self._pool.getconn()
-        except psycopg.Error as e:
-            raise explain_server_error(e, self.path) from e
+        connection, scopes = self._begin(begin, then), self._server.scopes
         state.connection, state.active, state.failed = connection, True, False
         try:
             try:
-                connection.execute(begin.encode())
                 yield
                 if state.failed:
                     raise self._half_done()
                 connection.execute("COMMIT")
             finally:
                 if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    scopes.pop(connection, None)
                     connection.execute("ROLLBACK")
         except psycopg.Error as e:
             raise explain_server_error(e, self.path) from e
         finally:
             state.connection, state.active, state.failed, state.uncommitted = None, False, False, False
-            self._pool.putconn(connection)
+            state.turns.clear()
+            self._server.pool.putconn(connection)
+
+    def _begin(self, begin: str, then: str) -> "Connection[Any]":
+        "Begin a transaction on a free connection; on another one when that was lost while nobody used it."
+        import psycopg
+        scopes, pool = self._server.scopes, self._server.pool
+        for again in (True, False):
+            try:
+                connection = pool.getconn()
+            except psycopg.Error as e:
+                raise explain_server_error(e, self.path) from e
+            try:
+                scope = b"" if scopes.pop(connection, ...) == self.namespace else scope_statements(self.namespace)
+                connection.execute(f"{begin}; ".encode() + scope + then.encode())
+                scopes[connection] = self.namespace
+                return connection
+            except BaseException as e:
+                if not connection.closed:
+                    connection.rollback()
+                pool.putconn(connection)
+                if not isinstance(e, psycopg.Error):
+                    raise
+                if not (again and _is_lost(e)):
+                    raise explain_server_error(e, self.path) from e
+                pool.check()
+        raise AssertionError("unreachable")

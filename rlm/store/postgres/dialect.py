@@ -25,7 +25,7 @@ _EXACT = {  # statements of SQLite's own words: what PostgreSQL is asked instead
         "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace "
         "AND c.relkind = 'r'",
     "SELECT block FROM memories_fts_data WHERE id = 10": "SELECT ''::bytea WHERE false",  # one index of postings, no segments
-    "INSERT INTO memories_fts (memories_fts) VALUES ('delete-all')": "TRUNCATE postings, documents",
+    "INSERT INTO memories_fts (memories_fts) VALUES ('delete-all')": "DELETE FROM postings; DELETE FROM documents",
     "INSERT INTO memories_fts (memories_fts) VALUES ('optimize')": "SELECT 1",
     "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?": "SELECT advance(b, a) FROM (SELECT ?::bigint, ?) AS v (a, b)",
     "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)": "SELECT advance(?, ?)",
@@ -33,6 +33,11 @@ _EXACT = {  # statements of SQLite's own words: what PostgreSQL is asked instead
         "INSERT INTO meta VALUES ('tokeniser', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     "SELECT doc, col, offset, term FROM memories_instances": 'SELECT doc, col, "offset", term FROM memories_instances',
     "SELECT last_insert_rowid()": "SELECT lastval()",
+    "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + j.value FROM json_each(?) j":
+        "SELECT nextval('memory_numbers') FROM json_each(?) j",
+    "SELECT coalesce(max(vid), 0) FROM memory_versions":  # a version of another namespace may be stored later, with a lower number
+        "SELECT coalesce(CASE current_setting('rlm.whole') WHEN 'on' THEN (SELECT max(vid) FROM memory_versions) ELSE "
+        "(SELECT max(vid) FROM memory_versions WHERE namespace = current_setting('rlm.namespace')) END, 0)",
 }
 _BEGINNINGS = {  # the beginning of a statement: all that PostgreSQL is asked instead
     "INSERT INTO memories_fts (rowid, ": "SELECT add_document(?, ?, ?, ?, ?, ?, ?)",
@@ -46,7 +51,7 @@ _BEGINNINGS = {  # the beginning of a statement: all that PostgreSQL is asked in
     "SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name)":
         "SELECT c.table_name::text FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name) "
         "WHERE c.table_schema = current_schema() AND c.column_name = 'namespace' AND t.table_type = 'BASE TABLE' "
-        "AND c.table_name <> 'pending_scrubs' ORDER BY 1",
+        "AND c.table_name NOT IN ('pending_scrubs', 'generations') ORDER BY 1",
     "WITH RECURSIVE sizes (namespace, bytes)":
         "SELECT namespace, count(*), sum(words)::bigint FROM (SELECT m.namespace, d.words FROM memories m JOIN documents d ON d.id = m.seq "
         "UNION ALL SELECT v.namespace, d.words FROM memory_versions v JOIN documents d ON d.id = -v.vid) AS sizes GROUP BY namespace",

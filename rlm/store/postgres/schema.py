@@ -135,6 +135,7 @@ def _history_view() -> str:
             f"FROM memories m UNION ALL SELECT -v.vid AS docid, {past}, v.tags_json, v.replaced_at FROM memory_versions v;")
 
 
+STORE_LOCK = "hashtextextended('rlm ' || current_schema(), 0)"  # SQL: writers share this lock, one of the whole store has it alone
 _AS_TEXT = '::text COLLATE "C"'
 VIEWS = f"""
 CREATE VIEW rules AS SELECT
@@ -206,6 +207,93 @@ CREATE VIEW memories_instances AS SELECT p.doc, (ARRAY[{_NAMES}])[p.col] AS col,
 """
 
 
+# Writers of different namespaces do not wait for each other: each has a row of its own, and numbers come from sequences.
+PER_NAMESPACE = f"""
+CREATE TABLE generations (namespace {_TEXT} PRIMARY KEY, n bigint NOT NULL, event bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50);
+INSERT INTO generations SELECT namespace, 1, max(id) FROM events GROUP BY namespace;
+CREATE INDEX events_namespace ON events (namespace, id);
+CREATE INDEX memory_versions_namespace ON memory_versions (namespace, vid);
+CREATE SEQUENCE memory_numbers;
+SELECT setval('memory_numbers', n) FROM memory_number WHERE n > 0;
+CREATE OR REPLACE FUNCTION advance(name text, lowest bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE s text := CASE name WHEN 'memories' THEN 'memory_numbers' WHEN 'memory_versions' THEN 'memory_versions_vid_seq'
+  ELSE 'events_id_seq' END; seen bigint; called boolean;
+BEGIN
+  IF lowest IS NULL THEN RETURN NULL; END IF;
+  EXECUTE format('SELECT last_value, is_called FROM %I', s) INTO seen, called;
+  IF lowest > seen OR lowest = seen AND NOT called THEN
+    PERFORM pg_advisory_xact_lock({STORE_LOCK});
+    EXECUTE format('SELECT last_value, is_called FROM %I', s) INTO seen, called;
+    IF lowest > seen OR lowest = seen AND NOT called THEN PERFORM setval(s, lowest); END IF;
+  END IF;
+  RETURN lowest;
+END $$;
+CREATE OR REPLACE FUNCTION advance_ids() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_TABLE_NAME = 'events' THEN
+    PERFORM advance('events', (SELECT max(id) FROM added));
+    INSERT INTO generations AS g SELECT namespace, 1, max(id) FROM added GROUP BY namespace ORDER BY namespace
+      ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1, event = greatest(g.event, excluded.event);
+  ELSE PERFORM advance('memory_versions', (SELECT max(vid) FROM added)); END IF;
+  RETURN NULL;
+END $$;
+DROP VIEW sqlite_sequence;
+DROP TABLE memory_number;
+CREATE VIEW sqlite_sequence AS SELECT name, seq FROM (
+  SELECT 'memories' AS name, last_value AS seq FROM memory_numbers WHERE is_called
+  UNION ALL SELECT 'memory_versions', last_value FROM memory_versions_vid_seq WHERE is_called
+  UNION ALL SELECT 'events', CASE WHEN current_setting('rlm.whole', true) = 'on' THEN (SELECT max(event) FROM generations)
+    ELSE (SELECT event FROM generations WHERE namespace = current_setting('rlm.namespace', true)) END) AS numbers WHERE seq > 0;
+CREATE VIEW current_generation AS SELECT s.n + coalesce(CASE WHEN current_setting('rlm.whole', true) = 'on'
+  THEN (SELECT sum(n)::bigint FROM generations)
+  ELSE (SELECT n FROM generations WHERE namespace = current_setting('rlm.namespace', true)) END, 0) AS n FROM store_generation s;
+"""
+
+# Row-level security. It binds roles that own nothing; what a connection may see is said by settings of that connection.
+_WHOLE = "(SELECT current_setting('rlm.whole', true)) = 'on' OR "
+_POLICIES = {  # condition → tables whose rows it guards
+    "namespace = (SELECT current_setting('rlm.namespace', true))": (
+        "memories", "memory_versions", "namespace_statistics", "slots", "slot_refs", "facts", "rejections", "runs", "events",
+        "snapshots", "recalls", "recalled", "pending_scrubs", "generations"),
+    "EXISTS (SELECT FROM memories m WHERE m.seq = {table}.seq)": ("memory_tags", "triples", "vectors"),
+    "EXISTS (SELECT FROM memories m WHERE m.seq = {table}.src) AND EXISTS (SELECT FROM memories m WHERE m.seq = {table}.dst)": ("edges",),
+    "EXISTS (SELECT FROM runs r WHERE r.run_id = {table}.run_id)": ("trajectories",),
+    "EXISTS (SELECT FROM trajectories t WHERE t.trajectory_id = {table}.trajectory_id)": ("judgments", "memory_usage"),
+    "starts_with(term, (SELECT current_setting('rlm.terms', true)))": ("postings",),
+    "key IS NULL OR key = (SELECT current_setting('rlm.terms', true))": ("documents",),
+}
+_VIEWS = ("memory_history", "rules", "memory_items", "memories_instances", "sqlite_sequence", "current_generation")
+ROW_SECURITY = f"""
+ALTER TABLE documents ADD COLUMN key {_TEXT};
+UPDATE documents d SET key = k.key FROM (SELECT doc, left(min(term), 9) AS key FROM postings GROUP BY doc) AS k WHERE k.doc = d.id;
+CREATE OR REPLACE FUNCTION add_document(doc bigint, a text, b text, c text, d text, e text, f text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO documents SELECT doc, sum(cardinality(string_to_array(w, ' '))), left(max(w), 9) FROM unnest(ARRAY[a, b, c, d, e, f]) AS w;
+  INSERT INTO postings SELECT w.term, doc, k.col, least(count(*), 32767), array_agg((w.place - 1)::integer ORDER BY w.place)
+    FROM unnest(ARRAY[a, b, c, d, e, f]) WITH ORDINALITY AS k (words, col),
+      unnest(string_to_array(nullif(k.words, ''), ' ')) WITH ORDINALITY AS w (term, place) GROUP BY w.term, k.col;
+END $$;
+""" + "".join(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;\nCREATE POLICY own_namespace ON {table} "
+              f"USING ({_WHOLE}{condition.format(table=table)});\n" for condition, tables in _POLICIES.items() for table in tables) + \
+    "".join(f"ALTER VIEW {view} SET (security_invoker = true);\n" for view in _VIEWS)
+
+
+NEWEST_RIGHTS = 170000  # server version from which on there is a right to run VACUUM
+
+
+def grants(role: str,             # name of a role that owns nothing
+           server_version: int,   # as the server numbers itself, such as 180006
+           schema: str = SCHEMA,  # schema that holds the tables
+           ) -> list[str]:
+    "Return the statements that give a role the rights that a store needs: to its rows, not to its tables."
+    quoted = '"' + role.replace('"', '""') + '"'
+    kinds = {"TABLES": "SELECT, INSERT, UPDATE, DELETE" + (", MAINTAIN" if server_version >= NEWEST_RIGHTS else ""),
+             "SEQUENCES": "USAGE, SELECT, UPDATE"}
+    given = [f"GRANT {rights} ON ALL {kind} IN SCHEMA {schema} TO {quoted}" for kind, rights in kinds.items()]
+    later = [f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT {rights} ON {kind} TO {quoted}" for kind, rights in kinds.items()]
+    return [f"GRANT USAGE ON SCHEMA {schema} TO {quoted}", *given, *later]
+
+
 @dataclass(frozen=True, slots=True)
 class PostgresMigration:
     "One step from version `to - 1` to version `to` of the tables in PostgreSQL."
@@ -216,7 +304,8 @@ class PostgresMigration:
 
 
 POSTGRES_MIGRATIONS: Sequence[PostgresMigration] = (
-    PostgresMigration(1, "the first schema", MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS + FUNCTIONS + _history_view()),)
+    PostgresMigration(1, "the first schema", MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS + FUNCTIONS + _history_view()),
+    PostgresMigration(2, "a generation for each namespace, and row-level security", PER_NAMESPACE + ROW_SECURITY))
 PRIMARY_KEYS = {  # of the tables into which rows are put that may be there already
     "meta": "key", "edges": "src, dst, relation", "slots": "namespace, slot", "slot_refs": "namespace, slot, seq",
     "namespace_statistics": "namespace", "rejections": "namespace, salt, digest", "judgments": "trajectory_id", "facts": "seq, place",

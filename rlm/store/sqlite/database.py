@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ...core.errors import NotFound, StoreCorrupt, StoreError, StoreForeign, StoreReadOnly
 from ...core.files import read_path
@@ -89,6 +89,12 @@ class SQLiteDatabase:
     def shared_lock(self) -> AbstractContextManager[bool]:
         "Return a lock for an object that threads share beside the store, such as an index."
         return self.pool.shared_lock()
+
+    def for_namespace(self,
+                      namespace: str | None,  # a partition; None: the whole store
+                      ) -> Self:
+        "Return this database: the writers of a file take turns, whatever they write."
+        return self
 
     def close(self) -> None:
         "Close every connection; a write that is under way is waited for."

@@ -204,7 +204,7 @@ class MemoryTable:
 
     def summaries(self) -> list[NamespaceSummary]:
         "Return what the store holds of each namespace, by name."
-        return [NamespaceSummary(*row) for row in self.db.query(_NAMESPACES)]
+        return [NamespaceSummary(*row) for row in self.db.for_namespace(None).query(_NAMESPACES)]
 
     def records(self,
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out
@@ -254,7 +254,7 @@ class MemoryTable:
         sql = ("WITH RECURSIVE found(name) AS (SELECT min(namespace) FROM memories UNION ALL "
                "SELECT (SELECT min(namespace) FROM memories WHERE namespace > name) FROM found WHERE name IS NOT NULL) "
                "SELECT name FROM found WHERE name IS NOT NULL")
-        return [n for (n,) in self.db.query(sql)]
+        return [n for (n,) in self.db.for_namespace(None).query(sql)]
 
     def seqs(self,
              namespace: str,  # the partition

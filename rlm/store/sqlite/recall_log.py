@@ -167,7 +167,7 @@ class RecallLog:
         "Take one recall; it is stored within about a second, and nothing is written here."
         if not self.recording:
             return
-        event = EventLog(self.db).position()[1]
+        event = EventLog(self.db.for_namespace(namespace)).position()[1]
         with self._lock:
             self._waiting.append(Recall(at, namespace, query, door, actor, event, tuple(served[:SERVED])))
             if len(self._waiting) > WAITING:
@@ -205,8 +205,13 @@ class RecallLog:
                 return 0
             try:
                 kept = [replace(r, query=clip(str(guarded_value(r.query[:10_000], self.mode, "question")), LONGEST)) for r in batch]
-                with self.db.transaction(patience):
-                    return self.table.add(kept, self.limit)
+                stored = 0
+                for name in sorted({r.namespace for r in kept}):
+                    db = self.db.for_namespace(name)
+                    with db.transaction(patience):
+                        stored += RecallTable(db).add([r for r in kept if r.namespace == name], self.limit)
+                    batch = [r for r in batch if r.namespace != name]
+                return stored
             except BaseException:
                 with self._lock:
                     self._waiting = (batch + self._waiting)[-WAITING:]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ...core.errors import StoreBusy, StoreError
 from ...core.files import server_url
@@ -45,16 +45,25 @@ class SQLiteStorage:
     def __init__(self,
                  db: Database,                # its file
                  owns_database: bool = True,  # whether `close` closes the file; False: another storage has it open too
+                 examine: bool = True,        # look for an old index and for erasures that a killed process left
                  ) -> None:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
         self.slots, self.runs, self.provenance, self.vectors = AttentionTable(db), RunTable(db), ProvenanceTables(db), VectorTable(db)
         self.derived_files, self.facts, self.rejections = DerivedFiles(db), FactTable(db), RejectionTable(db)
         self.change_feed, self.learned = ChangeFeed(db), LearnedParameterTable(db)
-        if is_stale(db) and not db.read_only:
+        if examine and is_stale(db) and not db.read_only:
             self._rebuild()
-        if owns_database and not db.read_only:
+        if examine and owns_database and not db.read_only:
             self._finish_erasures()
+
+    def for_namespace(self,
+                      namespace: str | None,  # a partition; None: the whole store
+                      ) -> Self:
+        """Return the same store as seen from one namespace: in a server its writers wait for those of this namespace alone, and positions
+        are those of its events. In a file it is this store."""
+        db = self.db.for_namespace(namespace)
+        return self if db is self.db else type(self)(db, self.owns_database, examine=False)
 
     @property
     def read_only(self) -> bool:
@@ -234,13 +243,13 @@ class SQLiteStorage:
 
     def check(self) -> list[str]:
         "Return what is wrong with the store, a sentence each; empty when all is well."
-        return check(self.db)
+        return check(self.db.for_namespace(None))
 
     def repair(self) -> None:
         "Rebuild everything that is derived from the rows, and leave no freed byte behind."
         self._rebuild()
         self.derived_files.drop()
-        finish_scrubs(self.db, always=True)
+        finish_scrubs(self.db.for_namespace(None), always=True)
 
     def close(self) -> None:
         "Release every connection. Nothing is pending: writes are stored when they return."
@@ -257,7 +266,7 @@ class SQLiteStorage:
             logging.getLogger("rlm").warning("An erasure could not be finished, `rlm db check` tells more: %s", e.message)
 
     def _rebuild(self) -> None:
-        for _ in rebuild(self.db):
+        for _ in rebuild(self.db.for_namespace(None)):
             pass
 
 # %% ../../../nbs/20_store/24_storage.ipynb #c51e7a11

@@ -50,9 +50,10 @@ def place(db: Database,                                                # inside 
           past: Mapping[tuple[str, str], tuple[int, datetime]],  # what `past_versions` found
           ) -> list[MemoryRecord]:
     "The records with `seq`, `turn` and `version` assigned."
-    last = db.query("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
+    next_numbers = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + j.value FROM json_each(?) j"
+    numbers = sorted(int(n) for (n,) in db.query(next_numbers, (json.dumps(list(range(1, len(records) + 1))),)))
     turns, placed = dict[tuple[str, str], int](), list[MemoryRecord]()
-    for n, r in enumerate(records, start=last[0][0] + 1 if last else 1):
+    for n, r in zip(numbers, records, strict=True):
         values: dict[str, Any] = {"seq": n}
         if r.session is not None:
             values["turn"] = next_turn(db, r, turns)

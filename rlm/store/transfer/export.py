@@ -48,7 +48,7 @@ def export_lines(storage: SQLiteStorage,        # a live store
                  namespace: str | None = None,  # only this one; None for the whole store
                  ) -> Generator[str, None, None]:  # lines without line ends
     "Yield the store as JSON Lines, all of one moment."
-    db = storage.db
+    db = storage.db.for_namespace(namespace)
     with db.snapshot():
         sequences = dict(db.query("SELECT name, seq FROM sqlite_sequence ORDER BY name")) if namespace is None else {}
         yield dump_json({"format": FORMAT, "schema": SCHEMA_VERSION, "exported_at": to_iso(now), "namespace": namespace,

@@ -289,6 +289,7 @@ def import_lines(storage: SQLiteStorage,         # a live store
                  keep: Keep | None = None,      # told what came in, in the same transaction: what it states is read, say
                  ) -> ImportReport:
     "Read an export into a store, all or nothing. Raises `InvalidInput` for anything that is not a whole, sound export."
+    storage = storage.for_namespace(None)
     db = storage.db
     header, rows = read_lines(lines)
     tables, sequences = read_rows(db, TABLES, rows), _read_sequences(header)
