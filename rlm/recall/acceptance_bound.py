@@ -42,7 +42,8 @@ def cue_bound(features: QueryFeatures,  # cues of a question
               ) -> float:
     "Return what the cues of a question may give to a memory that is not scored, on the scale of `ScoreWeights`."
     weights = DEFAULT_WEIGHTS
-    return weights.speaker * bool(features.speakers) + weights.date * bool(features.dates) + weights.when * features.when
+    asked = weights.date * bool(features.dates) + weights.when * features.when + weights.now * features.now
+    return weights.speaker * bool(features.speakers) + asked
 
 
 def is_conclusive(ranked: RankedList,  # memories, best first

@@ -177,7 +177,8 @@ class LocalKernel:
             ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if it is left to numpy."
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)
-        if run is None or features.dates or rows.shape != around.shape or not 0 < k <= KERNEL_TOP_K or len(terms) > MAX_TERMS:
+        left_out = features.dates or features.now or rows.shape != around.shape
+        if run is None or left_out or not 0 < k <= KERNEL_TOP_K or len(terms) > MAX_TERMS:
             return None, None
         joined = self._joined
         table = joined[3] if joined[2] == k and self._is_joined(around) else self._join(around, k)
