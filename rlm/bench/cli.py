@@ -75,8 +75,9 @@ def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 
 
 @bench.command(epilog=example("rlm bench recall --locomo locomo --beam beam --embedder none --out recall.json"))
-@click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of LoCoMo's conv-*.json.")
-@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of BEAM's chat-*.json.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
+@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="BEAM: a folder such as chats/100K, or of chat-*.json.")
 @click.option("--embedder", default="auto", show_default=True, help="The model; none: words alone.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals.")
 @out_option
@@ -185,7 +186,7 @@ def federation(data: Path, quick: bool, seed: int, out: Path | None, as_json: bo
 # %% ../../nbs/95_bench/31_cli.ipynb #a23eb5e9
 @bench.command(epilog=example("rlm bench local --sizes 400 --out local.json"))
 @click.option("--sizes", default=",".join(map(str, attended.SIZES)), show_default=True, help="Memories, with commas.")
-@click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of conv-*.json.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
 @click.option("--embedder", default="e5", show_default=True, help="The model for the conversations.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
 @out_option
@@ -209,7 +210,7 @@ def speed(sizes: str, seed: int, out: Path | None, as_json: bool) -> None:
 # %% ../../nbs/95_bench/31_cli.ipynb #886c9722
 @bench.command(epilog=example("rlm bench graph --sizes 200 --embedder none --out graph.json"))
 @click.option("--sizes", default=",".join(map(str, graphs.SIZES)), show_default=True, help="Memories, with commas.")
-@click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A folder of LoCoMo's conv-*.json.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
 @click.option("--embedder", default="auto", show_default=True, help="The model for LoCoMo; none: without its questions.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
 @click.option("--note", default="", help="About the circumstances, such as what else the machine did.")

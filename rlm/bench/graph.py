@@ -21,7 +21,8 @@ from typing import Any
 from tqdm import tqdm
 
 from .baselines import CachingEmbedder
-from .recall import Conversation, mean, read_locomo
+from .public_sets import Conversation, read_locomo
+from .recall import mean
 from .report import Report, Row, bootstrap, digits, machine, timed, timing
 from .stocked import fill, stock
 from .stream import Stream, begun, model_of, stream
@@ -229,7 +230,7 @@ def answer_rows(conversations: Sequence[Conversation],  # conversations of LoCoM
 
 # %% ../../nbs/95_bench/12_graph.ipynb #87bdb5e6
 def run(sizes: Sequence[int] = SIZES,     # memories
-        locomo: Path | None = None,       # a folder of conv-*.json; None: without answers
+        locomo: Path | None = None,       # locomo10.json, its zip, or a folder of conv-*.json; None: without answers
         seed: int = 0,                    # seed of everything drawn
         model: str = "auto",              # the model of the answers
         note: str = "",                   # about the circumstances, such as what else the machine did

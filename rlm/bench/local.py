@@ -23,7 +23,8 @@ import numpy as np
 from tqdm import tqdm
 
 from .baselines import CachingEmbedder
-from .recall import Conversation, ConversationVectors, Score, interval, mean, read_locomo, score
+from .public_sets import Conversation, read_locomo
+from .recall import ConversationVectors, Score, interval, mean, score
 from .report import Report, Row, digits, machine, timing
 from .stream import KINDS, StreamQuestion, Stream, begun, model_of, stream
 from ..core.clock import SystemClock
@@ -293,7 +294,7 @@ def control(c: Conversation,    # the conversation
 ARMS: dict[str, Rank] = {"the last turns said": control, "search": plain, "recall, cold": cold, "recall, warm": warm}
 
 
-def conversations(folder: Path,  # a folder of conv-*.json
+def conversations(folder: Path,  # as `read_locomo` takes it
                   seed: int,     # seed of the intervals
                   name: str,     # the model's name
                   ) -> Iterator[Row]:
@@ -333,7 +334,7 @@ def _difference(label: str, which: str, arm: str, before: Sequence[Score], after
 # %% ../../nbs/95_bench/13_local.ipynb #ff782485
 def run(sizes: Sequence[int] = SIZES,  # memories
         seed: int = 0,                 # seed of streams and intervals
-        locomo: Path | None = None,    # a folder of conv-*.json; None: without conversations
+        locomo: Path | None = None,    # locomo10.json, its zip, or a folder of conv-*.json; None: without conversations
         model: str = "e5",             # for the conversations
         ) -> Report:
     "Measure attention."

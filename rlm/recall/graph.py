@@ -54,9 +54,13 @@ class GraphIndex:
         self.backend, self.db, self.namespace = backend, backend.db, namespace
         self.weights, self.clock, self.added = LinkWeights(theta=theta, kmax=kmax), clock or SystemClock(), 0
         self._adjacency, self._position, self._lock = _NO_LINKS, ("", 0), backend.db.shared_lock()
+        self._token: tuple[int, int, int] | None = None  # change token of the connection that was asked last
 
     def sync(self) -> Adjacency:
         "Catch up with the store and return the graph of this moment. Not for use inside a transaction that has written."
+        token = self.db.change_token()  # before the snapshot: what is written in between is noticed
+        if token is not None and token == self._token:
+            return self._adjacency
         with self._lock, self.backend.snapshot():
             position = self.backend.position()
             if position != self._position:
@@ -66,9 +70,10 @@ class GraphIndex:
                     self._adjacency = build_adjacency(self.backend.edge_table.links(self.namespace))
                 elif touched:
                     graph = replace_rows(self._adjacency, touched, self.backend.edge_table.links(self.namespace, touched))
-                    large = len(graph.overlay) > max(COMPACT_ROWS, len(graph.starts) // 20)
+                    large = graph.changes > max(COMPACT_ROWS, len(graph.starts) // 20)
                     self._adjacency = compacted(graph) if large else graph
                 self._position = position
+            self._token = token
             return self._adjacency
 
     @contextmanager
@@ -170,7 +175,7 @@ class GraphIndex:
     def edge_count(self) -> int:
         "Return how many pairs of memories are linked."
         graph = self.sync()
-        changed = (len(row[0]) - len(graph.stored_row(s)[0]) for s, row in graph.overlay.items())
+        changed = (len(row[0]) - len(graph.stored_row(s)[0]) for s, row in graph.changed_rows().items())
         return (len(graph.to) + sum(changed)) // 2
 
     def stats(self) -> dict[str, Any]:

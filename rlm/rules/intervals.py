@@ -4,16 +4,20 @@
 
 # %% auto #0
 __all__ = ['LISTED', 'Region', 'ValueSet', 'normalize', 'everything', 'intersect', 'is_empty', 'is_subset', 'sample',
-           'atomic_constraint', 'region_of', 'bounding_region', 'overlap', 'is_inside', 'is_empty_region', 'witness']
+           'atomic_constraint', 'region_of', 'bounding_region', 'overlap', 'is_inside', 'is_empty_region', 'witness',
+           'RankedColumn', 'rank_sets', 'RegionTable']
 
 # %% ../../nbs/50_rules/10_intervals.ipynb #d2f38605
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rlm.rules.expressions import (
-    FALSE, TRUE, Comparison, Constant, Expression, Membership, Not, Sort, Value, Variable, conjuncts, constant,
+    FALSE, TRUE, Comparison, Constant, Expression, Membership, Not, Sort, Value, Variable, conjuncts, constant, kind_of,
 )
 
 # %% ../../nbs/50_rules/10_intervals.ipynb #eb2fd9b7
@@ -218,3 +222,139 @@ def witness(region: Region,  # a region, not empty
             ) -> dict[str, Value]:
     "Return a situation in a region, always the same one."
     return {name: constant(sample(r)).value for name, r in sorted(region.items())}
+
+# %% ../../nbs/50_rules/10_intervals.ipynb #177294d2
+@dataclass(frozen=True, slots=True)
+class RankedColumn:
+    "Holds the sets of one variable as ranges of ranks."
+
+    where: NDArray[np.int64]  # numbers of the regions that limit the variable, ascending
+    low: NDArray[np.int64]  # rank of the lowest value
+    high: NDArray[np.int64]  # rank of the highest value
+    gapped: NDArray[np.bool_]  # whether values between the two are missing
+    whole: NDArray[np.bool_]  # whether the set has all values of the sort
+    sorts: NDArray[np.int64]  # number of the sort
+    cells: NDArray[np.uint64] | None  # a bit for each rank that the set holds; None: too many ranks
+
+
+_SORTS: tuple[Sort, ...] = ("Bool", "Int", "Real", "String")
+_BITS = 64  # ranks that fit in the bits of a number
+
+
+def rank_sets(where: Sequence[int],     # numbers of the regions
+              sets: Sequence[ValueSet],  # their sets for one variable, in normal form, none empty
+              ) -> RankedColumn:
+    "Rank the values of a variable: of k constants in order, the n-th has rank 2n + 1, what lies before it 2n, what lies after the last 2k."
+    ends = {(kind_of(v), v) for r in sets for v in (*(r.among or ()), *r.without, r.low, r.high) if v is not None}
+    rank = {key: 2 * n + 1 for n, key in enumerate(sorted(ends))}
+    top, few = 2 * len(ends), 2 * len(ends) < _BITS and all(r.sort != "Int" for r in sets)
+    rows, bits = [], []
+    for r in sets:
+        inside, missing = (sorted(rank[kind_of(v), v] for v in values) for values in (r.among or (), r.without))
+        if inside:
+            whole_numbers = r.sort == "Int" and max(r.among or ()) - min(r.among or ()) == len(inside) - 1  # type: ignore[operator]
+            rows.append((inside[0], inside[-1], len(inside) > 1 and not whole_numbers))
+        else:
+            low = 0 if r.low is None else rank["Number", r.low] + r.low_open
+            high = top if r.high is None else rank["Number", r.high] - r.high_open
+            rows.append((low, high, bool(missing)))
+        bits.append(sum(1 << n for n in inside or set(range(rows[-1][0], rows[-1][1] + 1)).difference(missing)) if few else 0)
+    low_, high_, gapped = zip(*rows, strict=True)
+    return RankedColumn(np.array(where), np.array(low_), np.array(high_), np.array(gapped) & (not few),
+                        np.array([is_subset(everything(r.sort), r) for r in sets]), np.array([_SORTS.index(r.sort) for r in sets]),
+                        np.array(bits, np.uint64) if few else None)
+
+# %% ../../nbs/50_rules/10_intervals.ipynb #aa811ca4
+class RegionTable:
+    "Compares one region with many: by ranks at once, and by their sets where ranks can't tell."
+
+    def __init__(self,
+                 regions: Sequence[Region],  # regions in normal form, none empty; they are numbered from 0
+                 ) -> None:
+        self.regions = regions
+        where: dict[str, list[int]] = {}
+        for i, region in enumerate(regions):
+            for name in region:
+                where.setdefault(name, []).append(i)
+        self._columns = {name: rank_sets(found, [regions[i][name] for i in found]) for name, found in where.items()}
+        self._limits = np.zeros(len(regions), np.int64)  # variables that a region limits
+        for c in self._columns.values():
+            self._limits[c.where] += ~c.whole
+
+    def _entries(self, c: RankedColumn, many: "NDArray[np.int64]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+        "Return which of many regions limit a variable, as positions in `many`, and where they are in its column."
+        found = np.minimum(np.searchsorted(c.where, many), len(c.where) - 1)
+        hit = np.flatnonzero(c.where[found] == many)
+        return hit, found[hit]
+
+    def apart(self,
+              name: str,                    # a variable
+              one: int,                     # number of a region
+              many: "NDArray[np.int64]",    # numbers of other regions
+              ) -> "NDArray[np.bool_]":     # one for each of them
+        "Return which regions have no value of a variable in common with a region."
+        found = np.zeros(len(many), bool)
+        if name not in self.regions[one]:
+            return found
+        c = self._columns[name]
+        at, (hit, others) = int(np.searchsorted(c.where, one)), self._entries(c, many)
+        if c.cells is not None:
+            apart, unsure = (c.cells[others] & c.cells[at]) == 0, np.zeros(len(others), bool)
+        else:
+            apart, unsure = (c.low[others] > c.high[at]) | (c.high[others] < c.low[at]), c.gapped[others] | c.gapped[at]
+        unsure = (unsure & ~apart) | (c.sorts[others] != c.sorts[at])
+        found[hit] = apart
+        for n in hit[unsure]:
+            found[n] = is_empty(intersect(self.regions[one][name], self.regions[many[n]][name]))
+        return found
+
+    def overlapping(self,
+                    one: int,                  # number of a region
+                    many: "NDArray[np.int64]",  # numbers of other regions
+                    ) -> "NDArray[np.int64]":
+        "Return those of many regions that have a point in common with a region."
+        for name in self.regions[one]:
+            many = many[~self.apart(name, one, many)]
+        return many
+
+    def inside(self,
+               one: int,                   # number of a region
+               many: "NDArray[np.int64]",  # numbers of other regions
+               ) -> "NDArray[np.int64]":
+        "Return those of many regions that lie in a region."
+        for name in self.regions[one]:
+            c = self._columns[name]
+            at = int(np.searchsorted(c.where, one))
+            if not c.whole[at]:
+                hit, others = self._entries(c, many)
+                fits, unsure = _within(c, others, np.array([at]))
+                for n in np.flatnonzero(unsure):
+                    fits[n] = is_subset(self.regions[many[hit[n]]][name], self.regions[one][name])
+                many = many[hit[fits]]
+        return many
+
+    def around(self,
+               one: int,                   # number of a region
+               many: "NDArray[np.int64]",  # numbers of other regions
+               ) -> "NDArray[np.int64]":
+        "Return those of many regions that contain a region."
+        met = np.zeros(len(many), np.int64)
+        for name in self.regions[one]:
+            c = self._columns[name]
+            hit, others = self._entries(c, many)
+            fits, unsure = _within(c, np.array([int(np.searchsorted(c.where, one))]), others)
+            for n in np.flatnonzero(unsure):
+                fits[n] = is_subset(self.regions[one][name], self.regions[many[hit[n]]][name])
+            met[hit] += fits & ~c.whole[others]
+        found: NDArray[np.int64] = many[met == self._limits[many]]
+        return found
+
+
+def _within(c: RankedColumn, inner: "NDArray[np.int64]", outer: "NDArray[np.int64]") -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    "Return whether sets of a column lie in others, and where ranks can't tell."
+    if c.cells is not None:
+        fits, unsure = (c.cells[inner] & ~c.cells[outer]) == 0, np.zeros(max(len(inner), len(outer)), bool)
+    else:
+        fits = (c.low[inner] >= c.low[outer]) & (c.high[inner] <= c.high[outer])
+        unsure = fits & c.gapped[outer]
+    return fits, unsure | (c.sorts[inner] != c.sorts[outer])

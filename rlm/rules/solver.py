@@ -172,19 +172,20 @@ class Z3Solver:
                  ) -> None:
         self.timeout_s, self._lock = timeout_s, threading.Lock()
         self.questions = 0  # questions asked so far, also those that z3 is not installed for
+        self.refusal = ""  # why it answers no question for now; empty: it does
         self._current: Z3Translation | None = None
 
     @property
     def missing(self) -> str:
         "Return why it can't answer at all; empty when it can."
-        return "" if importlib.util.find_spec("z3") else "z3-solver is not installed (pip install 'rlm[rules]')"
+        return self.refusal or "" if importlib.util.find_spec("z3") else "z3-solver is not installed (pip install 'rlm[rules]')"
 
     def check(self,
               claims: Mapping[str, Expression],  # name → claim
               sorts: Mapping[str, Sort],         # variable → sort
               ) -> SolverResult:
         "Return whether all claims can be true at once."
-        self.questions += 1
+        self.questions += not self.refusal
         if self.missing:
             return SolverResult("unknown", "nothing", why=self.missing)
         with self._lock:
@@ -203,7 +204,7 @@ class Z3Solver:
                       sorts: Mapping[str, Sort],  # variable → sort
                       ) -> SolverResult:
         "Return whether there is a situation where `given` holds and no values of some variables make `claims` true."
-        self.questions += 1
+        self.questions += not self.refusal
         if self.missing:
             return SolverResult("unknown", "nothing", why=self.missing)
         with self._lock:

@@ -159,7 +159,7 @@ class Memory:
         self.admin: MemoryAdmin = MemoryAdmin(ctx)
         self.reader = MemoryReader(ctx)
         self.writer = MemoryWriter(ctx, self.reader, self.graph, self.anchors)
-        anchored = AnchoredSearcher(ctx.search.searcher, self.graph, self.anchors, ctx.settings.anchor_boost)
+        anchored = AnchoredSearcher(ctx.search.searcher, self.graph, self.anchors, ctx.settings.anchor_boost, ctx.search.explainer.records)
         self.searcher = MemorySearcher(ctx, self.reader, anchored)
         self._attention: SearchCoordinator | None = None
         self._rules: RuleStore | None = None
@@ -450,6 +450,8 @@ class Memory:
     def close(self) -> None:
         "Release the file. Writes are stored already; attention is stored now, and an index that is being built is waited for."
         with suppress(StoreError):  # another process writes for too long, say: some moves of attention are lost
+            self.anchors.store.close()
+        with suppress(StoreError):
             if self._attention is not None:
                 self._attention.flush()
         self.ctx.close()

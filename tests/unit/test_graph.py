@@ -22,7 +22,7 @@ from toy import SUBJECTS, Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import InvalidInput, NotFound
+from rlm.core.errors import InvalidInput, NotFound, StoreBusy
 from rlm.recall import graph_builder as module
 from rlm.recall.adjacency import build_adjacency, unique_links, walk
 from rlm.recall.anchored_search import AnchoredSearcher
@@ -590,23 +590,42 @@ def test_a_larger_radius_hits_no_less(said: list[str], asked: str, radius: int) 
 
 
 def test_an_answer_does_not_fail_for_a_move_that_cant_be_stored(tmp_path: Path) -> None:
-    with opened(tmp_path / "m.db", busy_timeout_s=60) as m:
+    with opened(tmp_path / "m.db", busy_timeout_s=60) as m, opened(tmp_path / "m.db") as other:
         harbour(m)
         m.anchors.set("A", "boat0")
-        other = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        writer = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
+        writer.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         assert len(m.search("boat number 3", slot="A")) == 10 and time.monotonic() - began < 30, "the answer was there"
-        assert m.anchors.counts.unstored == 1 and m.anchors.state()[0].id == "boat0"
-        other.execute("ROLLBACK")
-        other.close()
+        with pytest.raises(StoreBusy):
+            m.anchors.store.flush(0.0)
+        assert m.anchors.counts.unstored and m.anchors.state()[0].id == "boat3", "it is known here, and waits"
+        assert other.anchors.state()[0].id == "boat0"
+        writer.execute("ROLLBACK")
+        writer.close()
+        m.anchors.store.flush()
+        assert other.anchors.state()[0].id == "boat3" and m.anchors.state() == other.anchors.state()
         m.backend.db.query("PRAGMA max_page_count = 1")  # as many as there are, and no more
-        while m.anchors.counts.unstored == 1:
-            assert len(m.search(f"boat number {m.anchors.counts.searches % 6}", slot="A")) == 10
+        for n in range(40):
+            assert len(m.search(f"boat number {n % 6}", slot="A")) == 10
         m.backend.db.query("PRAGMA max_page_count = 100000")
-        moves = m.anchors.counts.moves
-        m.search(f"boat number {(moves + 1) % 6}", slot="A")
-        assert m.anchors.counts.unstored == 2 and m.check() == []
+        m.anchors.store.flush()
+        assert m.anchors.state() == other.anchors.state() and other.anchors.state()[0].uses == 41 and m.check() == []
+
+
+def test_moves_of_searches_are_stored_together_and_before_what_follows(tmp_path: Path) -> None:
+    with opened(tmp_path / "m.db") as m, opened(tmp_path / "m.db") as other:
+        harbour(m)
+        m.anchors.set("A", "boat0")
+        for n in (3, 4, 5):
+            m.search(f"boat number {n}", slot="A")
+        other.anchors.pin("A")
+        assert m.anchors.state()[0].pinned and m.anchors.state()[0].uses == 3, "what waits is applied to what another process has stored"
+        other.anchors.unpin("A")
+        m.anchors.budget("A", 1)
+        assert other.anchors.state()[0].id == "boat5" and other.anchors.state()[0].uses == 3
+        moves = [e.detail for e in m.backend.event_log.read("default") if e.kind == "anchor" and e.detail["what"] == "move"]
+        assert [d["from"] for d in moves] == ["boat0", "boat3", "boat4"]
 
 
 def test_an_anchor_does_not_move_to_what_was_deleted_meanwhile(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -625,6 +644,7 @@ def test_attention_survives_a_restart_and_another_process_sees_it(tmp_path: Path
         harbour(m)
         m.anchors.pin("B", "cat0")
         m.search("boat", slot="auto")
+        m.anchors.store.flush()
         told, graph = repr(m.anchors), repr(m.graph)
         with opened(tmp_path / "m.db") as other:
             assert repr(other.anchors) == told and repr(other.graph) == graph

@@ -20,7 +20,7 @@ BROUGHT = {
     "mcp": {"mcp", "mcp_types"},
     "federation": {"dp_accounting", "cryptography"},
     "otel": {"opentelemetry"}, "postgres": {"psycopg", "psycopg_pool"},
-    "bench": {"rank_bm25", "usearch", "chromadb", "sqlite_vec", "apsw"},
+    "bench": {"rank_bm25", "bm25s", "usearch", "chromadb", "sqlite_vec", "apsw"},
     "langgraph": {"langgraph"}, "llama_index": {"llama_index"}, "adk": {"google.adk"}, "agent_framework": {"agent_framework"},
     "pydantic_ai": {"pydantic_ai", "pydantic_ai_harness"}}
 FRAMEWORKS = ("langgraph", "llama_index", "adk", "agent_framework", "pydantic_ai")  # nothing but its adapter imports one

@@ -150,6 +150,59 @@ def test_an_audit_finds_what_was_planted_and_nothing_else(seed: int) -> None:
             )
 
 
+@pytest.mark.seed("000 entailment")
+def test_an_audit_of_a_small_world_says_what_trying_everything_says() -> None:
+    pytest.importorskip("z3")
+    rng, reasoner, seen = random.Random(23), Reasoner(timeout_s=20), {"contradiction": 0, "subsumed": 0}
+    for _ in range(5):
+        rules = {f"r{n:02}": some_rule(rng) for n in range(12)}
+        with RuleStore(":memory:", clock=ManualClock("2026-01-01"), embedder="none") as store:
+            store.add_rules([{"rule_id": i, "formal": str(f)} for i, f in rules.items()])
+            report = audit(store, reasoner=reasoner)
+        assert not report.of("unknown") and report.left_open == 0
+        fires = {i: fires_in(f) for i, f in rules.items()}
+        sound = {i: f for i, f in rules.items() if any(fires[i]) and not can_clash(f, f)}
+        assert {i for (i,) in report.of("never fires")} == {i for i in rules if not any(fires[i])}
+        clashes = {(i, j) for i in sound for j in sound if i < j and can_clash(sound[i], sound[j])}
+        listed, counted = report.of("contradiction"), report.counts.get("contradiction", 0)
+        assert counted == len(clashes) and set(listed) <= clashes and (report.groups or len(listed) == len(clashes))
+        covers = {(i, j) for i in sound for j in sound if i != j and reasoner.subsumed(sound[i], sound[j]).verdict == "yes"}
+        covered = {i for i, j in covers if (j, i) not in covers or j < i}  # of two alike, the later one
+        assert {inner for inner, _ in report.of("subsumed")} == covered
+        assert all(o not in covered and all(q for p, q in zip(fires[i], fires[o], strict=True) if p) for i, o in report.of("subsumed"))
+        seen = {kind: n + report.counts.get(kind, 0) for kind, n in seen.items()}
+    assert min(seen.values()) > 5, seen
+
+
+@pytest.mark.parametrize("shape", ["금액 < {b}", "{a} <= 금액 < {b} and 금액 != {c}", "금액 > {a} or vip", "금액 - fee > {a}"])
+def test_many_rules_about_one_number_are_counted_and_some_are_shown(shape: str) -> None:
+    pytest.importorskip("z3")
+    rng = random.Random(5)
+    rows = []
+    for n in range(32):
+        a = rng.randrange(40)
+        rows.append({"rule_id": f"r{n:02}", "formal": f"when {shape.format(a=a, b=a + 9, c=a + 4)} then discount = {n % 7}"})
+    with RuleStore(":memory:", clock=ManualClock("2026-01-01"), embedder="none") as store:
+        store.add_rules(rows)
+        report = audit(store, reasoner=(reasoner := Reasoner(timeout_s=20)))
+    formals = {r["rule_id"]: parse(r["formal"]) for r in rows}
+    clashes = {(i, j) for i in formals for j in formals if i < j and reasoner.clash(formals[i], formals[j]).verdict == "yes"}
+    listed, [group] = report.of("contradiction"), report.groups
+    assert len(listed) == 10 and set(listed) <= clashes and report.counts["contradiction"] == group.pairs == len(clashes)
+    assert len({i for pair in listed for i in pair}) == 20, "each of those that are shown is about other rules"
+    assert group.most[0][1] == max(sum(i in pair for pair in clashes) for i in formals)
+    assert f"discount: contradiction of {len(clashes):,} pairs of" in repr(report)
+
+
+def test_what_the_limit_of_questions_leaves_open_is_counted() -> None:
+    pytest.importorskip("z3")
+    with RuleStore(":memory:", clock=ManualClock("2026-01-01"), embedder="none") as store:
+        store.add_rules([{"rule_id": f"r{n}", "formal": f"when x > y + {n} or z > {n} then d = 1"} for n in range(6)])
+        whole, none = audit(store), audit(store, questions=0)
+    assert whole.counts == {"subsumed": 5} and whole.left_open == 0
+    assert none.counts == {} and none.left_open == 15 and "15 pairs were left open" in repr(none)
+
+
 def hard_rule() -> str:
     "A condition that no solver decides quickly: thirty zeros and ones with three awkward sums."
     sums = [" + ".join(f"{(n * 7919 * (m + 3) + 104729) % 9973} * x{n}" for n in range(30)) for m in range(3)]
@@ -182,12 +235,13 @@ def test_without_the_solver_rules_are_voted_on_and_it_is_said_what_is_missing(mo
                 {"rule_id": "a", "formal": "when x > y then drink = 'tea'"},
                 {"rule_id": "b", "formal": "when y < x then drink = 'coffee'", "success": 3},
                 {"rule_id": "law", "formal": "when drink == 'tea' or late then hot", "status": "ltm"},
+                {"rule_id": "never", "formal": "when p > q and q > p then cold"},
             ]
         )
         report = audit(store)
-        assert set(report.counts) == {"unknown"} and all(
-            "z3-solver is not installed" in f.about for f in report.findings
-        )
+        assert report.of("contradiction") == [("a", "b")], "an example shows it, without a solver"
+        assert set(report.counts) == {"contradiction", "unknown"} and {*report.of("unknown")} == {("never",)}
+        assert all("z3-solver is not installed" in f.about for f in report.findings if f.kind == "unknown")
         found = ConflictResolver(store).resolve(store.apply({"x": 2, "y": 1}))
         assert found.rulings[0].stage == "vote" and found.rulings[0].winners == ("b",)
         assert any("z3-solver is not installed" in why for why in found.rulings[0].reasons)
