@@ -15,7 +15,7 @@ from typing import Any
 
 from .learning.answer_parsing import is_abstention
 from .learning.curriculum import promote
-from .learning.pipeline import RunRecord, AgentConfig, Task, rlm_run_with_memory
+from .learning.pipeline import Advisor, RunRecord, AgentConfig, Task, rlm_run_with_memory
 from .loop.budget import RunLimits
 from .memory.packs import ensure_packs, is_shipped
 from .memory.retrieval import ExampleCache
@@ -51,6 +51,7 @@ class RunResult(Mapping[str, Any]):
                 "judgment": self.learned.judgment.verdict,
                 "run_id": experience.run_id, "trajectory_id": experience.trajectory_id,
                 "log_path": str(trajectory.log_path) if trajectory.log_path else None, "memories_used": used,
+                "rules_used": list(experience.artifact.get("rules", ())),
                 "memories_learned": [item.memory_id for item in self.learned.learned],
                 "model": trajectory.model, "sandbox": trajectory.sandbox, "isolated": trajectory.isolated}
 
@@ -105,12 +106,13 @@ def setting_for(model: Model,                # who answers
                 extract: bool,               # whether the run learns
                 log_dir: Path | None,        # where its log goes
                 options: Mapping[str, Any],  # for `rlm_run`
+                advisor: Advisor | None = None,  # gives rules and memories to a model that reads
                 ) -> AgentConfig:
     "How a run is made for a model: one that reads texts also judges and can be delegated to."
     habit = model.name == "habit"
     k = (HABIT_K if habit else READER_K) if memory_k is None else memory_k
     reader = None if habit else model
-    return AgentConfig(model, k, extract, reader, log_dir, options={**options, "submodel": reader})
+    return AgentConfig(model, k, extract, reader, log_dir, options={**options, "submodel": reader}, advisor=None if habit else advisor)
 
 # %% ../../nbs/80_learning/20_runner.ipynb #1ba6dd86
 def run(query: str,                             # the question, in any language
@@ -125,6 +127,7 @@ def run(query: str,                             # the question, in any language
         limits: RunLimits | None = None,        # limits of iterations, time, tokens, cost; the defaults if None
         sandbox: str | Callable[[], Sandbox] = "monty",  # where its code runs
         clock: Clock | None = None,             # the machine's if None
+        advisor: Advisor | None = None,         # gives rules and memories to a model that reads, such as `rlm.service.advice.MemoryAdvisor`
         **overrides: Any,                       # settings by name: namespace, openai_url …
         ) -> RunResult:
     "Answer a question about an ontology, with memory. Raises an `RlmError` that says what was wrong; limits make a partial answer."
@@ -132,7 +135,7 @@ def run(query: str,                             # the question, in any language
     settings = load_settings(overrides.pop("config", None), db_path=db_path, **overrides)
     chosen = open_model(model, settings) if isinstance(model, str | None) else model
     options = {"limits": limits, "sandbox": sandbox, "clock": clock}
-    setting = setting_for(chosen, memory_k, enable_extraction, log_folder(log_dir, settings), options)
+    setting = setting_for(chosen, memory_k, enable_extraction, log_folder(log_dir, settings), options, advisor)
     kept = cache_folder(settings)
     with ExitStack() as stack:
         if chosen is not model and callable(close := getattr(chosen, "close", None)):
@@ -155,6 +158,7 @@ def judge_stored_run(backend: SQLiteStrategyStore,  # store that has the run
                      name: str,                     # id of a run or trajectory; last: the last one
                      opinion: str,                  # yes, no or partly
                      gate: PromotionPolicy,         # the promotion gate
+                     advisor: Advisor | None = None,  # counts for or against the rules that it followed
                      ) -> tuple[str, dict[str, str]]:  # id of the trajectory; strategy → status that the gate gave it
     "Judge a stored run as a person does, and promote or demote what it followed. Raises `NotFound`, `InvalidInput`."
     if opinion not in OPINIONS:
@@ -173,5 +177,9 @@ def judge_stored_run(backend: SQLiteStrategyStore,  # store that has the run
         credited = [i for step in steps for i in given if f"[{i}]" in step.reply][-1:]
     with backend.transaction():
         backend.judge_run(run.trajectory_id, Judgment(OPINIONS[opinion], f"A person said: {opinion}.", "high"), credited)
-        return run.trajectory_id, promote(backend, gate)
+        promoted = promote(backend, gate)
+    right, rules = OPINIONS[opinion], run.artifact.get("rules", ())
+    if advisor and rules and right is not None:
+        advisor.record(rules, right)
+    return run.trajectory_id, promoted
 

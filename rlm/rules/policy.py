@@ -9,7 +9,6 @@ __all__ = ['GIVEN', 'RELEVANCE', 'NOTE', 'ApplicableRule', 'render_rules', 'Stor
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..core.errors import NotFound
 from .expressions import variables
@@ -79,20 +78,6 @@ class StoredRulePolicy:
         low = {r.id for r in self.rules.backend.get([a.rule.rule_id for a in found], self.rules.namespace)
                if r.provenance.get("trust") == "low"}
         return [a for a in found if a.rule.rule_id not in low]
-
-    def page(self,
-             question: str,            # what is asked, or the task
-             facts: Mapping[str, Any], # what is known
-             limit: int,               # characters that the text may have
-             ) -> tuple[str, list[str]]:  # a line a rule; ids of the rules, in order
-        "Return the rules that apply as text for an agent, and their ids."
-        lines, ids, size = list[str](), list[str](), 0
-        for a in self.applicable(question, facts):
-            size += len(a.line) + 1
-            if size <= limit:
-                lines.append(a.line)
-                ids.append(a.rule.rule_id)
-        return "\n".join(lines), ids
 
     def record(self,
                ids: Iterable[str],     # rules that were used

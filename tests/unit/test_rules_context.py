@@ -1,11 +1,16 @@
 """The rules that apply are handed over with the context of a prompt."""
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from rlm import Memory
+from rlm.agent import ScriptedModel, run
+from rlm.agent.runner import judge_stored_run
 from rlm.core.clock import ManualClock
+from rlm.core.promotion import PromotionPolicy
 from rlm.rules.policy import StoredRulePolicy
+from rlm.service.advice import MemoryAdvisor
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -62,3 +67,40 @@ def test_a_wrong_use_counts_against_a_rule_and_in_the_end_holds_it(memory: Memor
     assert (memory.rules.get("flight").success, memory.rules.get("flight").fail) == (1, 0)
     assert [policy.record(["flight"], False) for _ in range(5)][-1] == ["flight"]
     assert policy.applicable("Book me a flight.") == []
+
+
+LOOK = "I follow [{}].\n```repl\nhierarchy('prov:Agent')\nFINAL('Person')\n```"
+WRONG = '{"success": "no", "reason": "The rule was not followed.", "confidence": "high", "missing": []}'
+UNSURE = '{"success": "unknown", "reason": "Who can tell?", "confidence": "low", "missing": []}'
+
+
+@pytest.mark.seed("000 agent")
+@pytest.mark.parametrize(("question", "facts", "given", "named"), [
+    ("Which classes are below Agent?", {"formal_style": True}, {"style"}, "style"),
+    ("Agent 아래에 어떤 클래스가 있지?", {}, {"classes"}, "nothing"),
+    ("How many properties does Entity have?", {}, set(), "nothing")])
+def test_a_run_of_the_agent_is_given_rules_and_a_failure_counts_against_them(path: Path, question: str, facts: dict[str, object],
+                                                                            given: set[str], named: str) -> None:
+    pytest.importorskip("pydantic_monty")
+    with Memory(path, embedder="none") as memory:
+        memory.rules.add_rules([{"rule_id": "style", "expr": "Full IRIs in reports.", "formal": "when formal_style then names = 'full'"},
+                                {"rule_id": "classes", "expr": "클래스를 물으면 아래의 클래스까지 모두 답한다"}])
+        memory.write("Agent 클래스는 지난번에 다섯 개였다.", id="said")
+        model = ScriptedModel([LOOK.format(named), WRONG])
+        found = run(question, "prov", path, model=model, embedder="none", enable_extraction=False, advisor=MemoryAdvisor(memory, facts))
+        prompt = model.seen[0][-1].content
+        assert {*found["rules_used"]} == given and all(f"[{i}]" in prompt for i in given)
+        assert ("[said" in prompt) == ("Agent" in question), "what is remembered about it is there, too"
+        assert {r.rule_id: (r.success, r.fail) for r in memory.rules.get_rules("hot")} == {
+            i: (0, int(i in given)) for i in ("style", "classes")}
+
+
+def test_a_person_who_judges_a_run_counts_for_its_rules(path: Path) -> None:
+    pytest.importorskip("pydantic_monty")
+    with Memory(path, embedder="none") as memory:
+        memory.rules.add_rule("Full IRIs in reports.", rule_id="style", formal="when formal_style then names = 'full'")
+        advisor, model = MemoryAdvisor(memory, {"formal_style": True}), ScriptedModel([LOOK.format("none"), UNSURE])
+        run("Below Agent?", "prov", path, model=model, embedder="none", enable_extraction=False, advisor=advisor)
+        assert memory.rules.get("style").success == 0
+        judge_stored_run(memory.strategies, "last", "yes", PromotionPolicy.of(memory.settings), advisor)
+        assert memory.rules.get("style").success == 1

@@ -150,7 +150,7 @@ def test_an_audit_finds_what_was_planted_and_nothing_else(seed: int) -> None:
             )
 
 
-@pytest.mark.seed("000 entailment")
+@pytest.mark.seed("000 audit")
 def test_an_audit_of_a_small_world_says_what_trying_everything_says() -> None:
     pytest.importorskip("z3")
     rng, reasoner, seen = random.Random(23), Reasoner(timeout_s=20), {"contradiction": 0, "subsumed": 0}
@@ -174,6 +174,7 @@ def test_an_audit_of_a_small_world_says_what_trying_everything_says() -> None:
     assert min(seen.values()) > 5, seen
 
 
+@pytest.mark.seed("000 audit")
 @pytest.mark.parametrize("shape", ["금액 < {b}", "{a} <= 금액 < {b} and 금액 != {c}", "금액 > {a} or vip", "금액 - fee > {a}"])
 def test_many_rules_about_one_number_are_counted_and_some_are_shown(shape: str) -> None:
     pytest.importorskip("z3")

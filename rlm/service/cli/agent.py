@@ -5,6 +5,7 @@ and the exit code says how it went: 0 for an answer, 3 when it does not know or 
 1 when something was wrong with the question, a file, a key or a server, 2 when the command was typed wrongly.
 """
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from rlm.agent import RunLimits, load_trajectory, run
 from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
+from rlm.core.settings import load_settings
+from rlm.service.advice import MemoryAdvisor
 from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version, with_memory
 
 if TYPE_CHECKING:
@@ -58,18 +61,27 @@ def main() -> None:
               help=f"How many experiences to use. Default: {HABIT_K} for habit, {READER_K} for models that read.")
 @click.option("--no-extract", is_flag=True, help="Learn nothing from this run.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Steps at most. Default: 20.")
+@click.option("--fact", "facts", multiple=True, help="What is known, as name=value, for the rules that a model is given; repeatable.")
 @click.option("--budget", multiple=True, help="Dollars (0.50), tokens (20000t) or seconds (60s); may be repeated. Default: 300s.")
 @store_options
 @json_option
 @click.pass_context
 def run_command(ctx: click.Context, ontology: str, query: str, model: str | None, ontology_name: str | None, log_dir: Path | None,
-                memory_k: int | None, no_extract: bool, max_iterations: int | None, budget: tuple[str, ...], db: Path | None,
-                namespace: str | None, config: Path | None, as_json: bool) -> None:
+                memory_k: int | None, no_extract: bool, max_iterations: int | None, facts: tuple[str, ...], budget: tuple[str, ...],
+                db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     """Answer one question about an ontology.
 
     The exit code is 0 for an answer, 3 when it does not know or a limit ended the run, 1 or 2 for a mistake."""
-    found = run(query, ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
-                ontology_name=ontology_name, limits=read_budget(budget, max_iterations), namespace=namespace, config=config)
+    limits, settings = read_budget(budget, max_iterations), load_settings(config, db_path=db, namespace=namespace)
+    with ExitStack() as stack:
+        advisor = None
+        if (model or settings.model) != "habit" and str(settings.db_path) != ":memory:":  # habit reads no rules
+            from rlm.service.cli.rules import read_fact  # here, as it loads the language of rules
+            from rlm.service.memory import Memory
+            memory = stack.enter_context(Memory(db, namespace=namespace, config=config))
+            advisor = MemoryAdvisor(memory, dict(map(read_fact, facts)))
+        found = run(query, ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
+                    ontology_name=ontology_name, limits=limits, namespace=namespace, config=config, advisor=advisor)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -84,11 +96,12 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
 @with_memory()
 @json_option
 def judge_command(memory: "Memory", name: str, opinion: str, as_json: bool) -> None:
-    """Say whether the answer of RUN was right; it counts for or against the strategy that led to it.
+    """Say whether the answer of RUN was right; it counts for or against the strategy and the rules that led to it.
 
     RUN is a run_id or trajectory_id, or last for the last run. OPINION is yes, no or partly; partly counts for nothing. A run that was
     judged already is not judged again."""
-    trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, PromotionPolicy.of(memory.settings))
+    trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, PromotionPolicy.of(memory.settings),
+                                            MemoryAdvisor(memory))
     if as_json:
         print_json({"trajectory_id": trajectory, "opinion": opinion, "promoted": promoted})
     else:

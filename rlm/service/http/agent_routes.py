@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from rlm.core.errors import NotFound, suggest
+from rlm.service.advice import MemoryAdvisor
 
 from .auth import WriteCaller
 from .errors import HttpProblem, log_problem
@@ -85,7 +86,7 @@ def run_agent(service: Service,  # memories, metrics and spans
     with service.pool.use(namespace) as memory, service.tracer.span("agent.run"):
         given = memory.settings
         found = run(question, source, given.db_path, model=given.model, namespace=namespace, clock=memory.clock,
-                    limits=RunLimits(seconds=RUN_S)).as_dict()
+                    limits=RunLimits(seconds=RUN_S), advisor=MemoryAdvisor(memory)).as_dict()
     return {name: found[name] for name in RunOut.model_fields}
 
 

@@ -15,6 +15,7 @@ from mcp.server.mcpserver import Context
 from rlm.core.errors import NotFound, suggest
 from rlm.store.records import MemoryRecord
 
+from ..advice import MemoryAdvisor
 from ..duplicates import known_already
 from ..memory import Memory
 from .schemas import (MAX_LINKS, AskAnswer, Category, ChangeAnswer, Count, DeleteAnswer, Depth, Facts, HistoryAnswer, MemoryId, Moment,
@@ -260,7 +261,7 @@ class MemoryTools:
         with self.source.use("write") as memory:
             given = memory.settings
             found = run(question, ours[ontology], given.db_path, model=given.model, namespace=memory.ctx.namespace, clock=memory.clock,
-                        limits=RunLimits(seconds=AGENT_S)).as_dict()
+                        limits=RunLimits(seconds=AGENT_S), advisor=MemoryAdvisor(memory)).as_dict()
         shown: Any = {n: found[n] for n in AskAnswer.__annotations__}
         return shown  # type: ignore[no-any-return]
 
