@@ -49,6 +49,27 @@ def test_what_nothing_accounts_for_is_refused_with_what_is_near(text: str) -> No
     assert result.abstained and result["abstained"] is True and result.answer.startswith("I do not know")
 
 
+@pytest.mark.parametrize(("ontology", "said"), [
+    ("bakery", {"How do I model that a baker works at a shop?": {"worksAt"},
+                "How would I say that a bread contains rye flour?": {"hasIngredient"}, "Is every brioche made with butter?": True,
+                "Is every baguette made with butter?": None, "Who are the bakers?": {"jonas", "mina"},
+                "Which leavening agents exist?": {"Yeast", "Sourdough"}, "How is a baguette different from a brioche?": None,
+                "Which cakes are not cupcakes?": {"Cheesecake", "Muffin", "Sponge_Cake"},
+                "List the object properties but not the functional ones": None, "Why is brioche a bread?": None}),
+    ("prov", {"에이전트의 하위 클래스는?": {"Organization", "Person", "SoftwareAgent", "DirectQueryService", "ServiceDescription"},
+              "엔티티와 액티비티의 차이는?": "prov:Entity: ", "How do I say that an activity used an entity?": {"used"},
+              "Give me an example of using wasDerivedFrom": None, "말고 중에서 뭐가 있어?": None})])
+def test_lists_models_restrictions_and_korean_spellings(ontology: str, said: dict[str, object]) -> None:
+    for result, (question, wanted) in zip(answered(ontology, list(said)), said.items(), strict=True):
+        value = result["value"]
+        if wanted is None:
+            assert result.abstained, (question, result.answer)
+        elif isinstance(wanted, set):
+            assert {v.rpartition(":")[2] for v in value} == wanted, question
+        else:
+            assert value is wanted or (isinstance(wanted, str) and wanted in value), question
+
+
 def test_the_sets_are_two_halves() -> None:
     dev, held = questions("asked_naturally_dev"), questions("asked_naturally_held")
     assert len(dev) >= 100 <= len(held) and not {a.text for a in dev} & {a.text for a in held}

@@ -107,6 +107,7 @@ _KOREAN = """있는 있어 있나 있지 있는지 어떤 것들 것
 이 그 클래스들 만 다른 나머지 있죠 있을까 있을까요 가진 되는 된
 있나요 있습니까 누구 누구누구
 없어 있니 주세요 알려주세요 보여주세요 은 는 이 가 을 를 에 의 도 로 인 들은 들이"""
+_TURNING = frozenset(("no", "not", "but", "never", "neither", "nor", "without", "except", "only", "least", "most"))
 _IDLE, _IDLE_KOREAN = frozenset(_ENGLISH.split()), frozenset(_KOREAN.split())
 _AFTER = re.compile(r"(?<=\})(?:들|은|는|이|가|을|를|의|에|에서|에는|도|로|와|과|랑)+(?=[\s?.,!]|$)")
 
@@ -114,6 +115,8 @@ _AFTER = re.compile(r"(?<=\})(?:들|은|는|이|가|을|를|의|에|에서|에�
 def idle(word: str,  # in small letters
          ) -> bool:
     "Tell whether a word that is left over says nothing about what is asked for."
+    if word in _TURNING:  # what turns a question round is never idle
+        return False
     if word.isascii():
         return word in _IDLE or word in FILLERS or set(tokens(word)) <= EMPTY
     return any(form in _IDLE_KOREAN or form in FILLERS for form in (*bare(word), word.rstrip("요")))
@@ -188,6 +191,9 @@ def compose(names: QuestionEntities,  # what the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
+    for plain in (_required, _connected, _listed):
+        if (code := plain(names, text, marks)):
+            return code
     found = read_term_set(text, marks)
     if found is None or form == "truth":
         return ""
@@ -199,3 +205,70 @@ _MARKED_SO = re.compile(r"(?:is|was|has) (?:the (?:term|class|property) )?(\{[ci
                         r"(?:deprecated|obsolete)\??"
                         r"|(\{[citp]\d\}) ?(?:은|는|이|가)? ?(?:폐기\S*|(?:deprecated|obsolete)\S*|더 이상 쓰지 않\S*)"
                         r"(?: (?:용어|클래스|것)\S*)?\?")
+
+# %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c1
+_REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*(\{c\d\}) (?:made (?:with|of|from)|contains?|needs?"
+                       r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d\}) ?\?"
+                       r"|(\{c\d\}) ?(?:에는|에|은|는)? ?(\{c\d\}) ?(?:이|가|을|를)? ?"
+                       r"(?:들어가나요|들어가|들어 ?있나요|필요한가요|필요해)\??")
+_MODELLED = re.compile(r"how (?:(?:do|can|could|would|should|must) (?:i|you|we|one)|to) (?:model|express|say|record|represent|state"
+                       r"|encode)\b(?: (?:the fact|that))* (.+)"
+                       r"|(.+?)(?:다는|는|라는) ?(?:것|걸|사실)?(?:을|를)? ?어떻게 (?:표현|모델링|나타내|기록|적)\S*(?: \S+)?\??")
+_LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\}) (?:are there|are available|exist|can i (?:use|choose)|do we have)"
+                   r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
+                   r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d\})[.?]?"
+                   r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??")
+_PROPERTY = """a, b = [t if not t.startswith("http") else "<" + t + ">" for t in ({a!r}, {b!r})]
+ends = "/(owl:unionOf/rdf:rest*/rdf:first)?"
+above = a + " rdfs:subClassOf* ?d . " + b + " rdfs:subClassOf* ?r . "
+found = sparql("SELECT DISTINCT ?p {{ " + above + "?p rdfs:domain" + ends + " ?d ; rdfs:range" + ends + " ?r }}").distinct("p")["items"]
+"""
+_EITHER = """below, those = find_terms(kind="term", below={term!r}), {{"items": [], "truncated": False}}
+if {is_class}:
+    those = find_terms(kind="term", instance_of={term!r}, direct=bool(below["items"]))
+flat = {every} or below["total"] == find_terms(kind="term", below={term!r}, direct=True)["total"]
+if below["items"] and flat and not those["items"] and not below["truncated"]:
+    FINAL([i["iri"] for i in below["items"]])
+elif those["items"] and not below["items"] and not those["truncated"]:
+    FINAL([i["iri"] for i in those["items"]])
+"""
+
+
+def _iri(marks: Mapping[str, Link], mark: str) -> str:
+    return marks[mark].terms[0].iri
+
+
+def _required(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for whether a restriction of one class asks for another; it never says no."
+    if not (m := _REQUIRED.fullmatch(text)):
+        return ""
+    a, b = (m[1], m[2]) if m[1] else (m[3], m[4])
+    return _CODE.format(arguments=f"kind='class', uses={_iri(marks, b)!r}") + \
+        f"if {_iri(marks, a)!r} in [i[\"iri\"] for i in items]:\n    FINAL(True)\n"
+
+
+def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for how one says that a thing of one class stands in a relation to a thing of another."
+    if not (m := _MODELLED.fullmatch(text)):
+        return ""
+    said = re.findall(r"\{[citp]\d\}", m[1] or m[2])
+    classes, properties = [x for x in said if x[1] == "c"], [x for x in said if x[1] == "p"]
+    if len(classes) != 2 or len(said) != len(classes) + len(properties) or len(properties) > 1:
+        return ""
+    code = _PROPERTY.format(a=_iri(marks, classes[0]), b=_iri(marks, classes[1]))
+    if properties:
+        return code + f"if {_iri(marks, properties[0])!r} in found:\n    FINAL([{_iri(marks, properties[0])!r}])\n"
+    return code + "if len(found) == 1:\n    FINAL(found)\n"
+
+
+def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for all that is below a class, or all its instances, where it has the one or the other."
+    if not (m := _LIST.fullmatch(text)):
+        return ""
+    mark = next(filter(None, m.groups()))
+    mention = marks[mark].mention
+    plural = names.question[mention.start:mention.end + 1].rstrip(" ?.,").endswith("s")
+    if text.isascii() and not plural:
+        return ""
+    every = re.search(r"\b(?:all|every)\b|모든|모두|다 |전부", text) is not None
+    return _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every)

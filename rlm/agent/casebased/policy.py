@@ -149,7 +149,8 @@ def candidate_programs(names: QuestionEntities,    # what the question names
         if values is not None and len(found) < MOST_TRIED:
             code = fill_slots(shown.code, values)
             denied = _NOT.search(without_names(names))
-            code = reject_empty_result(code, _DENIED) if denied else code if shown.score >= SURE else reject_empty_result(code)
+            sure = shown.score >= SURE and 'fact="definition"' not in code  # a definition that is not there is no answer
+            code = reject_empty_result(code, _DENIED) if denied else code if sure else reject_empty_result(code)
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", code))
     return found
 

@@ -68,7 +68,7 @@ _LOOK = """names = {names!r}
 found = []
 for name in names:
     for item in search_entity(name, limit=4)["items"]:
-        if item["why"] in ("exact", "same letters"):
+        if item["why"] in ("exact", "same letters", "same sound"):
             found.append((name, item["iri"], item["kind"], item["why"] == "exact"))
 found[:40]"""
 

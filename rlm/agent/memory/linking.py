@@ -242,6 +242,7 @@ def named_in(task: str,                # a question
             continue
         iri = ontology.prefixes.expand(m.text)
         iris = (iri,) if iri is not None and iri in ontology.graph else tuple(ontology.resolver.by_name.get(normalise(m.text), ()))
+        iris = iris or tuple(context.index.search.by_sound(m.text))
         if m.form in ("words", "capital"):  # the words of OWL and RDFS are also words of asking
             iris = tuple(i for i in iris if not ontology.curie(i).startswith(META))
         if iris:

@@ -114,6 +114,8 @@ _GUARDS = {
     "few": r"\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
            r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
            r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
+    "why": r"\bwhy\b(?! not)|\bhow come\b|(?<!\S)왜(?!\S*(?:냐하면))",
+    "example": r"\bexamples?\b(?! of an? (?:class|property))|\be\.g\.|예시|예제|사용 ?예",
     "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
     "second": r"\b(?:and|or) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
               r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
