@@ -4,6 +4,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded: the tests run side by side
 
 import signal
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.search.namespace_index import NamespaceIndex
 
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # jsonschema builds 39 grammars of IRIs with it, 2 to 10 s a process
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background: programs that tests start would not hear it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,25 +5,26 @@
 # %% auto #0
 __all__ = ['SELF', 'POOL', 'FOR_EACH', 'LEARNER', 'SHARED', 'FEEDBACK_KEPT', 'COUNTED', 'MOST_READ', 'relevances', 'fact_values',
            'audited_moment', 'MemoryAudit', 'policy_rules', 'reward_values', 'Observation', 'WaitingMemory',
-           'ConversationReading', 'sentence_candidates', 'ConversationReader', 'Companion']
+           'ConversationReading', 'unsafe', 'unreadable', 'thoughts', 'sentence_candidates', 'conversation_model',
+           'ConversationReader', 'Companion']
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
 from dataclasses import dataclass, replace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, estimate_tokens, summary
-from ..companion.importance import LANGUAGES
+from ..companion.importance import LANGUAGES, shows
 from ..companion.policy import ContextualBandit, MemoryPolicy, PolicyDecision, PolicyRules, Situation
 from ..companion.rejection import RejectedValue, rejectable
 from ..companion.rewards import Reward, RewardValues, explicit_reward, implicit_reward
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
-from ..companion.supersession import DISPUTES
+from ..companion.supersession import DISPUTES, facts_of
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import guarded_value, screen
@@ -44,6 +45,9 @@ from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_coun
 from ..store.sqlite.learned_parameters import LearnedParameters
 from ..store.sqlite.recall_log import Recall, ServedMemory
 from ..store.sqlite.rejections import Rejection
+
+if TYPE_CHECKING:  # loaded when a model is named
+    from rlm.agent.models.base import Model
 
 # %% ../../nbs/90_service/06_companion.ipynb #dfb3d7f6
 def relevances(found: SearchResults,  # hits of a search, best first
@@ -166,35 +170,86 @@ class ConversationReading:
 
     proposed: tuple[MemoryRecord, ...]  # candidates, in the order in which they were said; a person accepts or rejects them
     passed_over: tuple[tuple[str, str], ...]  # beginning of what was said, and why it was not noted
+    model: str | None = None  # language model that read; None: rules did
+
+    def as_dict(self) -> dict[str, Any]:
+        "Return the fields for JSON: each candidate with the facts that it states, and what was passed over, with the reason."
+        def facts(record: MemoryRecord) -> list[dict[str, Any]]:
+            return [{"subject": f.subject, "relation": f.relation, "value": f.value} | ({"negated": True} if f.negated or f.ended else {})
+                    for f in facts_of(record).facts]
+        return {"proposed": [memory_dict(r) | {"facts": facts(r)} for r in self.proposed], "model": self.model,
+                "passed_over": [{"words": words, "reason": why} for words, why in self.passed_over]}
 
     def __str__(self) -> str:
-        return "\n".join([*(f"+ {r.id} {r.text}" for r in self.proposed), *(f"- {words}: {why}" for words, why in self.passed_over)])
+        over = (f"- {words}: {why}" if words else f"- {why}" for words, why in self.passed_over)
+        return "\n".join([*(f"+ {r.id} {r.text}" for r in self.proposed), *over])
+
+
+def unsafe(sentence: str,  # words that are about to be noted
+           ) -> str:       # empty: nothing
+    "Return what forbids to note a sentence."
+    found = screen(sentence, False)
+    return "it holds a secret" if found.secrets else "it reads like an instruction" if found.instructions else ""
+
+
+def unreadable(turn: Mapping[str, Any],  # one message: text, role
+               ) -> tuple[str, str] | None:
+    "Return the beginning of a message of which nothing is read, and why; None for one that is read."
+    text = turn.get("text")
+    if not isinstance(text, str) or not text.strip():
+        return "", "nothing is said"
+    if turn.get("role") not in (None, "user"):
+        return clip(text, 40), f"said by the {turn['role']}, not by the person"
+    return (clip(text, 40), f"longer than {MOST_READ:,} characters") if len(text) > MOST_READ else None
+
+
+def thoughts(text: str,                  # one message
+             languages: Sequence[str],   # languages in whose patterns it is read
+             ) -> list[str]:
+    "Return the sentences of a message; one that begins with *she* or *it* stands with the one before."
+    out = list[str]()
+    for sentence in split_sentences(text):
+        if out and shows("anaphora", sentence, tuple(languages)):
+            out[-1] = f"{out[-1]} {sentence}"
+        else:
+            out.append(sentence)
+    return out
 
 
 def sentence_candidates(turn: Mapping[str, Any],  # one message: text, role, speaker, valid_from
                         policy: MemoryPolicy,     # decides what is worth saving
                         where: Situation,         # place in the conversation
                         ) -> Iterator[tuple[str, str]]:
-    "Yield each sentence of a message, and why it is not to be noted; an empty reason: it is. A reason alone speaks of the whole message."
-    text = turn.get("text")
-    if not isinstance(text, str) or not text.strip():
-        yield "", "nothing is said"
-    elif turn.get("role") not in (None, "user"):
-        yield clip(text, 40), f"said by the {turn['role']}, not by the person"
-    elif len(text) > MOST_READ:
-        yield clip(text, 40), f"longer than {MOST_READ:,} characters"
+    "Yield each thought of a message, and why it is not to be noted; an empty reason: it is. A reason alone speaks of the whole message."
+    if (nothing := unreadable(turn)) is not None:
+        yield nothing
     else:
+        text: str = turn["text"]
         clean = screen(text, True).text  # without the secrets that only the whole message shows
-        for sentence in split_sentences(text):
-            if sentence not in clean or screen(sentence, False).secrets:
+        for sentence in thoughts(text, policy.rules.languages):
+            if any(part not in clean for part in split_sentences(sentence)):
                 yield "…", "it holds a secret"
-            elif screen(sentence, False).instructions:
-                yield "…", "it reads like an instruction"
+            elif (unfit := unsafe(sentence)):
+                yield "…", unfit
             elif len(sentence.split()) < 2 and sentence != text.strip():
                 yield sentence, "it says too little by itself"
             else:
                 decision = policy.decide(sentence, where)
                 yield sentence, "" if decision.save else decision.reason
+
+
+def conversation_model(model: "Model | str",  # a model, or its name; `configured`: the one of the setting `model`
+                       settings: Settings,    # all settings
+                       ) -> "Model":
+    "Return the language model that reads a conversation. Raises `InvalidInput`, `ModelError`."
+    if not isinstance(model, str):
+        return model
+    from rlm.agent.models.clients import open_model  # here, as it loads a client
+    name = settings.model if model == "configured" else model
+    if name == "habit":
+        raise InvalidInput("No language model is configured that could read a conversation.",
+                           "Set RLM_MODEL to openai:NAME or anthropic:NAME, or let rules read it.")
+    return open_model(name, settings)
 
 
 class ConversationReader:
@@ -210,30 +265,59 @@ class ConversationReader:
 
     def read(self,
              messages: Sequence[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
+             model: "Model | None" = None,  # language model that reads it; None: rules do
              ) -> ConversationReading:
-        "Propose what is worth keeping as candidates, and tell of the rest why it is not noted. Raises `InvalidInput` for no conversation."
-        held = self.storage.memories.count(self.namespace, COUNTED)
+        """Propose what is worth keeping as candidates, and tell of the rest why it is not noted. Raises `InvalidInput` for no conversation,
+        `ModelError` when the model gives no answer: what it read before is kept."""
         turns = [read_turn(m if not isinstance(m, str) else {"text": m}, n, ()) for n, m in enumerate(read_list(messages, "messages"))]
+        found = self._by_rules(turns) if model is None else self._by_model(turns, model)
         proposed, over, now = list[MemoryRecord](), list[tuple[str, str]](), self.ctx.clock.now()
-        for n, turn in enumerate(turns):
-            said = {name: turn[name] for name in ("speaker", "valid_from") if turn.get(name) is not None}
-            for words, why in sentence_candidates(turn, self.policy, Situation(turn_position=n, memory_count=held)):
-                reason = why
-                if not why:
-                    made, reason = self._propose(words, said, now)
-                    proposed += made
-                if reason:
-                    over.append((clip(" ".join(words.split()), 40), reason))
-        return ConversationReading(tuple(proposed), tuple(over))
+        for n, words, why, more in found:
+            reason = why
+            if not why:
+                made, reason = self._propose(words, turns[n], {"turn": turns[n].get("id", n), **more}, now)
+                proposed += made
+            if reason:
+                over.append((clip(" ".join(words.split()), 40), reason))
+        return ConversationReading(tuple(proposed), tuple(over), model.name if model else None)
 
-    def _propose(self, words: str, said: Mapping[str, Any], now: datetime) -> tuple[list[MemoryRecord], str]:
+    def _by_rules(self, turns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
+        "Yield each sentence with the number of its turn, and why it is not to be noted."
+        held = self.storage.memories.count(self.namespace, COUNTED)
+        for n, turn in enumerate(turns):
+            for words, why in sentence_candidates(turn, self.policy, Situation(turn_position=n, memory_count=held)):
+                yield n, words, why, {}
+
+    def _by_model(self, turns: Sequence[Mapping[str, Any]], model: "Model") -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
+        "Yield what a model proposes, and the messages that it is not shown or that are nobody's memory."
+        from rlm.companion.model_reading import NumberedTurn, read_memories, turn_batches  # here, as it loads the clients of models
+        shown = list[NumberedTurn]()
+        for n, turn in enumerate(turns):
+            reason = unreadable(turn)
+            if reason:
+                yield n, reason[0], reason[1], {}
+            if not reason or turn.get("role") == "assistant":
+                who, person = str(turn.get("speaker") or turn.get("role") or "user"), turn.get("role") in (None, "user")
+                words = screen(str(turn.get("text") or "")[:MOST_READ], True)
+                if not words.instructions:
+                    shown.append(NumberedTurn(n, who, words.text, person))
+                elif person:
+                    yield n, "…", "it reads like an instruction", {}
+        for batch in turn_batches(shown):
+            for m in read_memories(model, batch):
+                source = {"model": model.name} | ({"facts": list(m.facts)} if m.facts else {})
+                yield m.number, m.sentence, m.problem or unsafe(m.sentence), source
+
+    def _propose(self, words: str, turn: Mapping[str, Any], source: Mapping[str, Any], now: datetime) -> tuple[list[MemoryRecord], str]:
         "Store a sentence as a candidate; or return why not."
+        said = {name: turn[name] for name in ("speaker", "valid_from") if turn.get(name) is not None}
         id = digest(self.namespace, str(said.get("speaker", "")), normal_value(words))[:12]
         if self.storage.get([id], self.namespace):
             return [], "it is known already"
         if self.storage.event_log.deleted(self.namespace, [id]):
             return [], "it was deleted here"
-        record = self.writer.prepare({"text": words, "id": id, **said, "provenance": {"source": "companion", "actor": "extraction"}}, now)
+        known = {"source": "companion", "actor": "extraction", **source}
+        record = self.writer.prepare({"text": words, "id": id, **said, "provenance": known}, now)
         if len(record.text) > SUMMARY:
             record = record.changed(summary=summary(record))
         try:
@@ -302,10 +386,13 @@ class Companion:
 
     def remember(self,
                  messages: Sequence[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
+                 model: "Model | str | None" = None,  # language model that reads it, or its name: openai:NAME …; None: rules do
                  ) -> ConversationReading:
-        """Read a conversation and propose what is worth keeping as candidates, a sentence each, without a language model. What was noted
-        before is not noted twice; what was rejected or deleted does not come back. Raises `InvalidInput` for what is no conversation."""
-        return ConversationReader(self.ctx, self.writer, self.policy()).read(messages)
+        """Read a conversation and propose what is worth keeping as candidates, a sentence each, by rules or by a language model. What was
+        noted before is not noted twice; what was rejected or deleted does not come back. Raises `InvalidInput` for what is no conversation
+        or no language model, `ModelError` when the model gives no answer."""
+        reader = None if model is None else conversation_model(model, self.ctx.settings)
+        return ConversationReader(self.ctx, self.writer, self.policy()).read(messages, reader)
 
     def learn(self,
               about: "Observation | PolicyDecision",  # what is judged

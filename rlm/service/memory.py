@@ -48,8 +48,9 @@ from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, import_file, import_lines
 
 if TYPE_CHECKING:  # loaded when they are first asked for
-    from rlm.service.companion import Companion, MemoryAudit
+    from rlm.service.companion import Companion, ConversationReading, MemoryAudit
     from rlm.agent.memory.sqlite import SQLiteStrategyStore
+    from rlm.agent.models.base import Model
     from rlm.rules.rule_store import RuleStore
 
 # %% ../../nbs/90_service/07_memory.ipynb #25efe9c0
@@ -342,6 +343,13 @@ class Memory:
         "Return a block for a prompt: rules that apply, pinned memories, what answers the question. Raises `InvalidInput`."
         return self.companion.context(query, tokens, k, count, facts=facts)
 
+    def remember(self,
+                 messages: Sequence[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
+                 model: "Model | str | None" = None,  # language model that reads it, or its name: openai:NAME …; None: rules do
+                 ) -> "ConversationReading":
+        "Propose what is worth keeping of a conversation as candidates, and say why the rest is not. Raises `InvalidInput`, `ModelError`."
+        return self.companion.remember(messages, model)
+
     def audit(self,
               when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
               query: str | None = None,  # a question: what answered it then, and recalls whose question holds these words
@@ -610,6 +618,13 @@ class Memory:
                        ) -> ContextBlock:
         "Do what `context` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.context, query, tokens, k, count, facts)
+
+    async def aremember(self,
+                        messages: Sequence[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
+                        model: "Model | str | None" = None,  # language model that reads it, or its name: openai:NAME …; None: rules do
+                        ) -> "ConversationReading":
+        "Do what `remember` does in a thread, so that an event loop goes on meanwhile."
+        return await run_in_thread(self.remember, messages, model)
 
     async def aaudit(self,
                      when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from http.client import HTTPException
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
@@ -21,6 +21,9 @@ from rlm.service.memory import run_in_thread
 from rlm.service.results import Hit, MemoryPage, SearchResults
 from rlm.store.filters import Filters
 from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record
+
+if TYPE_CHECKING:  # loaded with the first conversation that is read
+    from rlm.service.companion import ConversationReading
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go without TLS
 _TIMES = frozenset({"created_at", "updated_at", "last_used_at", "archived_at", "valid_from", "valid_to"})
@@ -50,6 +53,13 @@ def hit_of(given: Mapping[str, Any],  # a hit as the server sends it
     layer = "" if given["layer"] == source else given["layer"]
     return Hit(given["rank"], given["score"], record_of(given["memory"]), given["shares"], layer, given.get("hops"), tuple(given["path"]),
                given.get("relevance"))
+
+
+def turn_bodies(turns: Iterable[Any],  # turns of a conversation: mappings, texts, or (speaker, text)
+                ) -> list[Any]:
+    "Return turns as a request holds them."
+    return [{"speaker": turn[0], "text": turn[1]} if isinstance(turn, tuple) and len(turn) == 2
+            else {"text": turn} if isinstance(turn, str) else turn for turn in turns]
 
 
 def plain(value: Any,  # an argument: JSON, a time, or a set or tuple of values
@@ -126,9 +136,7 @@ class RemoteMemory:
                          tags: Iterable[str] = (),    # tags of each turn that has none
                          ) -> builtins.list[MemoryRecord]:
         "Store the turns of one conversation, all or none, and return them. Raises `InvalidInput`."
-        given = [{"speaker": turn[0], "text": turn[1]} if isinstance(turn, tuple) and len(turn) == 2
-                 else {"text": turn} if isinstance(turn, str) else turn for turn in turns]
-        body = {"turns": given, "tags": list(tags)} | ({} if session is None else {"session": session})
+        body = {"turns": turn_bodies(turns), "tags": list(tags)} | ({} if session is None else {"session": session})
         return [record_of(r) for r in self._ask("POST", "/v1/conversations", body)["items"]]
 
     def get(self,
@@ -174,6 +182,16 @@ class RemoteMemory:
         made = self._ask("POST", "/v1/context", {"query": query, "tokens": tokens})
         used = tuple(zip(made["memories"], made["resolutions"], strict=True))
         return ContextBlock(made["context"], made["tokens"], tokens, used, tuple(made["left_out"]), tuple(made["rules"]))
+
+    def remember(self, /,
+                 messages: Iterable[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
+                 model: str | None = None,  # `configured`: the server's language model reads it; None: rules do
+                 ) -> "ConversationReading":
+        "Note what is worth keeping of a conversation as candidates, and say why the rest is not. Raises `InvalidInput`."
+        from rlm.service.companion import ConversationReading
+        made = self._ask("POST", "/v1/conversations:remember", {"turns": turn_bodies(messages), "use_model": model is not None})
+        return ConversationReading(tuple(record_of(r) for r in made["proposed"]),
+                                   tuple((p["words"], p["reason"]) for p in made["passed_over"]), made["model"])
 
     def update(self,
                id: str,         # id of a memory
@@ -340,6 +358,13 @@ class RemoteMemory:
                        ) -> ContextBlock:
         "Do what `context` does, in a thread."
         return await run_in_thread(self.context, query, tokens)
+
+    async def aremember(self, /,
+                        messages: Iterable[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
+                        model: str | None = None,  # `configured`: the server's language model reads it; None: rules do
+                        ) -> "ConversationReading":
+        "Do what `remember` does in a thread, so that an event loop goes on meanwhile."
+        return await run_in_thread(self.remember, messages, model)
 
     async def arestore(self,
                        id: str,  # as for `restore`

@@ -200,6 +200,8 @@ class MemoryWriter:
             now = version_time(self.ctx.clock.now(), old.updated_at)
             if "status" in changed:
                 changed["archived_at"] = now if changed["status"] == "archived" else None
+            if "text" in changed and "facts" in (known := changed.get("provenance", old.provenance)):  # read in other words
+                changed["provenance"] = {name: value for name, value in known.items() if name != "facts"}
             new = check_order(old.changed(**changed, version=old.version + 1, updated_at=now))
             detail = {"version": new.version, "changed": sorted(changed.keys() - {"archived_at"})}
             if "status" in changed:

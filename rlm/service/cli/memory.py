@@ -1,5 +1,6 @@
 """Commands `rlm memory …`: write, search, recall, show, update, delete and explain memories."""
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -101,6 +102,46 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
             click.echo(f"{r.id}  {clip(r.text, 90)}")
     else:
         click.echo(f"{len(stored):,} memories stored.")
+
+
+def read_messages(file: IO[str],  # JSON, JSON Lines, or plain text
+                  ) -> list[Any]:
+    "Return the messages of a conversation: a JSON list, an object or text a line, or a line of plain text each. Raises `InvalidInput`."
+    text = file.read()
+    start = text.lstrip("\ufeff \t\r\n")[:1]
+    if start in ("{", '"'):
+        return list(read_jsonl(io.StringIO(text)))
+    if start != "[":
+        return [line for line in text.splitlines() if line.strip()]
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise InvalidInput(f"The conversation is not JSON ({e}).", 'Give a list like [{"role": "user", "content": "…"}].') from None
+    return list(found)
+
+
+@memory_group.command(epilog=example("rlm memory remember turns.jsonl",
+                                     "echo '제 여동생은 제주에 살아요. 날씨 좋네요!' | rlm memory remember - --json"))
+@click.argument("file", type=click.File(encoding="utf-8"))
+@click.option("--model", help="A language model that reads it: openai:NAME, anthropic:NAME; 'configured': the setting model.")
+@with_memory(makes=True)
+@json_option
+def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) -> None:
+    """Note what is worth keeping of the conversation in FILE as candidates, and say why the rest is not; - for standard input.
+
+    FILE is a JSON list of messages, a JSON object a line, or a line of plain text for each message of one person. What was noted waits for
+    `rlm review accept` or `reject`; it is served meanwhile, marked."""
+    found = memory.remember(read_messages(file), model)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    for proposed in found.as_dict()["proposed"]:
+        facts = "; ".join(f"{f['subject']}, {f['relation']}: {'not ' if 'negated' in f else ''}{f['value']}" for f in proposed["facts"])
+        click.echo(f"+ {proposed['id']}  {clip(proposed['text'], 90)}" + (f"  ({clip(facts, 90)})" if facts else ""))
+    for words, why in found.passed_over:
+        click.echo(f"- {words}: {why}" if words else f"- {why}")
+    count = len(found.proposed)
+    click.echo(f"{count:,} noted, and to be confirmed: rlm review waiting" if count else "Nothing was noted.", err=True)
 
 
 filter_options = options(

@@ -342,6 +342,36 @@ class ObservedOut(BaseModel):
     id: str = optional("The memory", "3066901354f1")
 
 
+class StatedOut(BaseModel):
+    "A fact that a memory states."
+
+    subject: str = about("What it is about; `user`: the speaker", "user's sister mina")
+    relation: str = about("What is said of it", "residence")
+    value: str = about("The value, as it was said", "Jeju")
+    negated: bool = optional("True where it is denied, or over", True)
+
+
+class ProposedOut(MemoryOut):
+    "A candidate, with the facts that it states."
+
+    facts: list[StatedOut] = about("What it states", [])
+
+
+class PassedOverOut(BaseModel):
+    "Something that was said and not noted."
+
+    words: str = about("How it begins; empty: it is not to be shown, or the reason is about the whole", "Good morning!")
+    reason: str = about("Why it was not noted", "small talk")
+
+
+class RememberedOut(BaseModel):
+    "What was noted of a conversation, and what was not."
+
+    proposed: list[ProposedOut] = about("Candidates, in the order in which they were said: they wait for a person", [])
+    passed_over: list[PassedOverOut] = about("The rest, with the reason", [{"words": "Good morning!", "reason": "small talk"}])
+    model: str | None = about("The language model that read it; null: rules did", None)
+
+
 class AppliedOut(BaseModel):
     "What rules say in a situation. With `resolve`: whether they agree, what is decided, and what is to be done."
 

@@ -1,25 +1,28 @@
 """What a prompt needs, what a person corrects, what rules say, and what a token opens: routes over the companion and the rules."""
 
+import logging
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Response
 
 from rlm.core.clock import to_iso
-from rlm.core.errors import InvalidInput
+from rlm.core.errors import InvalidInput, RlmError
 from rlm.service.capture import capture_prompt
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
 from rlm.store.sqlite.rejections import Rejection
 
 from .answers import (
-    AppliedOut, ContextOut, MemoryOut, NamespacesOut, NightsOut, ObservedOut, ProposalOut, RejectionOut, ReviewOut, SleepOut, StatsOut,
-    WokenOut)
+    AppliedOut, ContextOut, MemoryOut, NamespacesOut, NightsOut, ObservedOut, ProposalOut, RejectionOut, RememberedOut, ReviewOut, SleepOut,
+    StatsOut, WokenOut)
 from .auth import ReadCaller, WriteCaller, require_right
+from .errors import HttpProblem
 from .memory_routes import provenance
 from .routes import QuotedId, Service, json_response, known_params_only
-from .schemas import AcceptBody, ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, SleepBody, problem_responses
+from .schemas import AcceptBody, ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, RememberBody, SleepBody, problem_responses
 from .tokens import Token
 
+log = logging.getLogger("rlm.serve")
 AdminCaller = Annotated[Token, Depends(require_right("admin"))]
 OF_THE_FILE = ("path", "bytes")  # figures about the file as a whole, which other namespaces share: no answer for a tenant
 
@@ -51,6 +54,21 @@ def prompt_routes(service: Service,  # memories, metrics and spans
         "Keep what a prompt states, if the companion's policy finds it worth keeping: a fact, a wish; no question, no order, no small talk."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.observe"):
             return json_response(capture_prompt(memory, body.text, provenance(caller)).as_dict())
+
+    @routes.post("/conversations:remember", tags=["conversations"], responses=problem_responses(503, 507), response_model=RememberedOut)
+    def remember_conversation(body: RememberBody, caller: WriteCaller) -> Response:
+        "Note what is worth keeping of a conversation as candidates, with their facts, and say why the rest is not. Turns are not stored."
+        with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.remember"):
+            try:
+                found = memory.remember([turn.fields() for turn in body.turns], "configured" if body.use_model else None)
+            except RlmError as e:
+                from rlm.agent.models.base import ModelError  # here, so that servers without a model do not load it
+                if not isinstance(e, ModelError):
+                    raise
+                log.warning("%s", e)
+                raise HttpProblem(503, "The language model gave no answer.", "Try again later, or let rules read it: use_model false.",
+                                  {"Retry-After": "5"}) from e
+        return json_response(found.as_dict())
 
     @routes.post("/rules:apply", tags=["rules"], responses=problem_responses(), response_model=AppliedOut)
     def apply_rules(body: ApplyBody, caller: ReadCaller) -> Response:

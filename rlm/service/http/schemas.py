@@ -262,6 +262,15 @@ class ConversationBody(RequestModel):
     tags: Tags = about("Tags of each turn that has none of its own", ["health"], default=[])
 
 
+class RememberBody(RequestModel):
+    "A conversation that is read for what is worth keeping."
+
+    turns: list[TurnBody] = about("Turns, in order", [{"role": "user", "content": "My sister Mina lives in Jeju."}],
+                                  min_length=1, max_length=MAX_TURNS)
+    use_model: bool = about("Whether the language model that the server is configured with reads it; otherwise rules do", False,
+                            default=False)
+
+
 class LinkBody(RequestModel):
     "A link to another memory."
 

@@ -18,8 +18,8 @@ from rlm.core.text import clip
 
 from ..proposals import open_proposals, propose_rejection
 from .schemas import (
-    MAX_RESULTS, AcceptAnswer, ContextAnswer, DryRun, MemoryId, PolicyAnswer, Reason, RejectAnswer, ReviewAnswer, SleepAnswer,
-    StatusAnswer, Turn, TurnTokens, tool_memory)
+    MAX_RESULTS, AcceptAnswer, ContextAnswer, DryRun, MemoryId, Messages, PolicyAnswer, Reason, RejectAnswer, RememberedAnswer,
+    ReviewAnswer, SleepAnswer, StatusAnswer, Turn, TurnTokens, tool_memory)
 from .sources import MemorySource
 
 PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
@@ -30,6 +30,8 @@ PLANNED = "Nothing was changed. Show the person what would be, and call again wi
 SLEPT = "Nothing was deleted. The person can take it back: rlm sleep --undo {}."
 ACCEPTED = "The person confirmed it: it is trusted, and ends what it contradicts."
 WAITS = "You cannot confirm a memory by yourself. It waits for a person: `rlm review accept ID`."
+NOTED = "Each waits for the person: `rlm review accept ID` or `reject ID`. Until then it is served as not confirmed."
+NOTHING_NOTED = "Nothing was noted; `passed_over` says why."
 STANDS = "The person declined: the memory stands as it is."
 
 
@@ -55,6 +57,22 @@ class CompanionTools:
             block = memory.companion.context(turn, tokens, door="mcp", actor=str(self.source.actor().get("caller", "")))
         return {"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used], "left_out": list(block.left_out),
                 "rules": list(block.rules)}
+
+    def memory_remember(self,
+                        messages: Messages,  # a conversation, in order
+                        ) -> RememberedAnswer:
+        """Read a stretch of conversation and note what the person said that is worth keeping: one candidate for each sentence.
+
+        Use it at the end of a conversation, or when the person asks you to remember what was said. Give the messages as they were
+        written, yours too, with role "assistant". What is noted waits for the person; for everything else the answer says why not.
+        Do not use it for one thing that you want to save in your own words: that is memory_save.
+        Example: {"messages": [{"role": "user", "text": "My sister Mina lives in Jeju. How is the weather?"}]}"""
+        given = [{name: value for name, value in message.items() if value is not None} for message in messages]
+        with self.source.use("write") as memory:
+            found = memory.remember(given)
+        over: Any = [{"words": words, "reason": why} for words, why in found.passed_over[:MAX_RESULTS]]
+        return {"noted": [tool_memory(r) for r in found.proposed[:MAX_RESULTS]], "passed_over": over,
+                "note": NOTED if found.proposed else NOTHING_NOTED}
 
     def policy_decide(self,
                       turn: Turn,  # what the person said

@@ -35,6 +35,7 @@ REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempoten
 
 TOOLS: dict[str, tuple[str, ToolAnnotations]] = {  # name → title for people, and what a call may do
     "auto_search": ("What belongs to this message", READS),
+    "memory_remember": ("Remember a conversation", ADDS),
     "memory_save": ("Remember", ADDS), "memory_search": ("Search memory", READS), "memory_update": ("Correct a memory", SETS),
     "memory_delete": ("Forget a memory", REMOVES), "memory_get_related": ("Related memories", READS), "memory_pin": ("Pin a memory", SETS),
     "memory_unpin": ("Unpin a memory", SETS), "memory_stats": ("Memory statistics", READS),

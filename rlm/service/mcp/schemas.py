@@ -40,6 +40,17 @@ RuleTags = Annotated[Sequence[str], Field(description="Only rules with all of th
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="One question about the ontology, in any language.")]
 Ontology = Annotated[str, Field(description="Name of an ontology that comes with the package: prov, skos, time, sosa, ssn, org or rlm.")]
 Turn = Annotated[str, Field(min_length=1, max_length=10_000, description="The person's message, as it was written.")]
+
+
+class SaidMessage(TypedDict):
+    "One message of a conversation."
+
+    text: Annotated[str, Field(max_length=100_000, description="Its words, as they were written.")]
+    role: NotRequired[Annotated[str, Field(max_length=100, description="user for the person, assistant for you. Default: user.")]]
+    speaker: NotRequired[Annotated[str, Field(max_length=200, description="Name of who said it, where more than one person speaks.")]]
+
+
+Messages = Annotated[list[SaidMessage], Field(min_length=1, max_length=500, description="Messages of a conversation, in order.")]
 TurnTokens = Annotated[int, Field(ge=50, le=8000, description="Tokens that the block may cost, all of it.")]
 DryRun = Annotated[bool, Field(description="True: only tell what would be done. False: do it.")]
 Reason = Annotated[str, Field(max_length=1000, description="Why it is wrong, in the words of the person.")]
@@ -212,6 +223,21 @@ class ContextAnswer(TypedDict):
     memories: Annotated[list[str], Field(description="Ids of the memories in the block.")]
     left_out: Annotated[list[str], Field(description="Ids of found memories for which there was no room.")]
     rules: Annotated[list[str], Field(description="Ids of the rules in the block: those that apply to the message.")]
+
+
+class PassedOver(TypedDict):
+    "Something that was said and not noted."
+
+    words: Annotated[str, Field(description="How it begins; empty where it is not to be shown.")]
+    reason: str
+
+
+class RememberedAnswer(TypedDict):
+    "What was noted of a conversation, and what was not."
+
+    noted: Annotated[list[ToolMemory], Field(description="Candidates: they wait for the person.")]
+    passed_over: Annotated[list[PassedOver], Field(description="The rest, with the reason.")]
+    note: str
 
 
 class PolicyAnswer(TypedDict):
