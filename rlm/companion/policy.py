@@ -5,19 +5,20 @@
 # %% auto #0
 __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE',
            'SUREST', 'DETAIL', 'SEED_RULES', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
-           'PolicyDecision', 'MemoryPolicy']
+           'PolicyDecision', 'tells', 'MemoryPolicy']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows
+from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows, unquoted
 from ..core.errors import InvalidInput
+from ..core.text import split_sentences
 
 # %% ../../nbs/85_companion/08_policy.ipynb #9d804fc5
 FEATURES = ("turn_position", "memory_count", "keyword_count", "is_question", "has_personal_info", "has_preference", "has_tech",
@@ -111,7 +112,8 @@ class ContextualBandit:
 # %% ../../nbs/85_companion/08_policy.ipynb #c2f09e70
 SAVE_FROM, SKIP_UP_TO = 0.7, 0.1  # importance at which rules decide alone, the seed's
 MIDDLE = 0.3  # importance from which the untrained policy saves
-_LAST_CLAUSE = re.compile(r"[,;.!—]+\s")  # of a question that states something, too, the last clause asks
+# of a question that states something, too, the last clause asks
+_LAST_CLAUSE = re.compile(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=니까) |(?<=[아어해라]서) |(?<=거든요) |(?<=거든) ")
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
@@ -152,6 +154,22 @@ class PolicyDecision:
         return f"{both} ({self.phase}: {self.reason})"
 
 
+_HANGUL = re.compile("[가-힣]")
+
+
+def tells(question: str,               # a turn that asks something
+          languages: tuple[str, ...],  # languages in whose patterns it is read
+          ) -> bool:
+    "Return whether a turn that asks states something, too: in a clause of its own, or in a sentence before the one that asks."
+    if "…" in question:  # in place of a quotation, of which the rest tells
+        return False
+    if shows("told", question, languages):
+        return not shows("recall", _LAST_CLAUSE.split(question)[0], languages)
+    before = split_sentences(question)[:-1]
+    return any(len(s.split()) >= (2 if _HANGUL.search(s) else 3) and not any(
+        shows(sign, s, languages) for sign in ("question", "request", "recall", "small_talk", "unreal")) for s in before)
+
+
 class MemoryPolicy:
     "Decides what is saved and for what memories are retrieved. Deciding changes nothing; `learn` does."
 
@@ -176,16 +194,22 @@ class MemoryPolicy:
         "Return what to do with a turn."
         found, spoken = importance(turn, self.rules.languages), self.rules.languages
         state = features(turn, found, where)
-        start = turn[:MOST_CHARACTERS].strip()
-        clause = _LAST_CLAUSE.split(start)[-1] if shows("told", start, spoken) else start
-        asks = found.recall or (found.question and not found.unreal and shows("own", clause, spoken))
+        start = unquoted(turn[:MOST_CHARACTERS].strip())
+        said = {sign for sign in ("request", "wish", "edit", "lasting", "detail") if shows(sign, start, spoken)}
+        if found.question and tells(start, spoken):
+            said.add("tells")
+        clause = _LAST_CLAUSE.split(start)[-1] if "tells" in said else start
+        about = found.recall or (shows("own", clause, spoken) and ("technical" not in found.parts or shows("past", clause, spoken)))
+        wanted = "edit" in said or ("request" in said and (found.recall or not found.explicit))
+        asks = about and not found.unreal and (found.question or wanted)
         retrieve = not found.small_talk and asks and (where.memory_count > 0 or where.turn_position > 0)
-        states = not (found.question or found.unreal or found.recall) and len(turn.split()) >= 4 and shows("detail", start, spoken)
+        long = len(start.split()) >= (3 if _HANGUL.search(start) else 4)
+        states = long and not (found.question or found.unreal) and bool(said & {"detail", "lasting"})
         sure = max(-SUREST, min(SUREST, CONFIDENCE * (found.score - MIDDLE + (DETAIL if states else 0.0))))
         prior = {"SAVE": sure, "SKIP": -sure}
         added = self.scorer(state) if self.learning else np.zeros(len(ACTIONS))
         scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
-        if (rule := self._by_rule(turn, found, states)) is not None:
+        if (rule := self._by_rule(turn, found, states, said)) is not None:
             return PolicyDecision(rule[0], retrieve, "rule", rule[1], found, state, scores, prior)
         save = scores["SAVE"] > scores["SKIP"] or (scores["SAVE"] == scores["SKIP"] and found.score >= MIDDLE)
         if explore and self.learning and self._rng.random() < self.epsilon:
@@ -193,9 +217,9 @@ class MemoryPolicy:
         why = f"expected reward {scores['SAVE']:+.2f} to save, {scores['SKIP']:+.2f} to skip"
         return PolicyDecision(save, retrieve, "bandit", why, found, state, scores, prior)
 
-    def _by_rule(self, turn: str, found: Importance, states: bool) -> tuple[bool, str] | None:
+    def _by_rule(self, turn: str, found: Importance, states: bool, said: Set[str]) -> tuple[bool, str] | None:
         "What the rules decide about saving, and why; None where they leave it to the bandit."
-        spoken, save_from, skip_up_to = self.rules.languages, self.rules.save_from, self.rules.skip_up_to
+        save_from, skip_up_to = self.rules.save_from, self.rules.skip_up_to
         if not turn.strip() or found.small_talk:
             return False, "small talk"
         if not found.explicit and shows("secret", turn[:MOST_CHARACTERS]):
@@ -204,12 +228,16 @@ class MemoryPolicy:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):
             return True, "it asks to be remembered"
-        if found.question and shows("told", turn[:MOST_CHARACTERS].strip(), spoken):
-            return True, "a question that states something, too"
-        if found.question and shows("asks", turn.strip(), spoken):
-            return False, "a question that states nothing"
-        if found.question and found.score < save_from and not {"personal", "preference"} & found.parts.keys():
-            return False, "a question"
+        if "wish" in said and not found.question:
+            return True, "a wish for how things are done"
+        if "edit" in said and (not found.question or "tells" in said or "request" in said):
+            return True, "it changes what is planned"
+        if found.question:
+            return ("tells" in said), "a question that states something, too" if "tells" in said else "a question that states nothing"
+        if "request" in said:
+            return False, "a request that states nothing"
+        if "emotion" in found.parts and "lasting" not in said and not {"personal", "preference"} & found.parts.keys():
+            return False, "a mood that passes"
         if found.score >= save_from:
             return True, f"importance {found.score:.2f} ≥ {save_from}"
         if "personal" in found.parts and not found.question:

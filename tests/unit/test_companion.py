@@ -1,6 +1,7 @@
 """The companion of a memory: what it keeps, what it puts into a prompt, and what a person's correction does; in English and Korean."""
 import asyncio
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
+from rlm.bench.companion import decide_all, labelled, macro_f1
 from rlm.companion.composer import estimate_tokens
-from rlm.companion.policy import Situation
+from rlm.companion.policy import MemoryPolicy, Situation
 from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
@@ -327,3 +329,12 @@ def test_the_user_and_a_relation_may_be_named_in_several_ways() -> None:
 def test_a_secret_in_a_reason_is_cut_out(memory: Memory) -> None:
     memory.companion.reject(text="I live in Oslo.", reason="my password is hunter2-Xq9!")
     assert "hunter2" not in str(memory.companion.rejections())
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_decisions_about_development_turns_are_mostly_right(language: str) -> None:
+    "Macro-F1 over saving, skipping and retrieving, without anything learned; the held half is the benchmark's."
+    folder = Path(__file__).parents[1] / "data"
+    lines = (folder / "companion_turns_more.jsonl").read_text("utf-8").splitlines()
+    turns = [t for t in map(json.loads, lines) if t["language"] == language] + labelled(folder, "turns", language, "dev")
+    assert len(turns) >= 300 and macro_f1(decide_all(MemoryPolicy(), turns)) >= 0.9

@@ -342,21 +342,6 @@ class ObservedOut(BaseModel):
     id: str = optional("The memory", "3066901354f1")
 
 
-class StatedOut(BaseModel):
-    "A fact that a memory states."
-
-    subject: str = about("What it is about; `user`: the speaker", "user's sister mina")
-    relation: str = about("What is said of it", "residence")
-    value: str = about("The value, as it was said", "Jeju")
-    negated: bool = optional("True where it is denied, or over", True)
-
-
-class ProposedOut(MemoryOut):
-    "A candidate, with the facts that it states."
-
-    facts: list[StatedOut] = about("What it states", [])
-
-
 class PassedOverOut(BaseModel):
     "Something that was said and not noted."
 
@@ -367,7 +352,8 @@ class PassedOverOut(BaseModel):
 class RememberedOut(BaseModel):
     "What was noted of a conversation, and what was not."
 
-    proposed: list[ProposedOut] = about("Candidates, in the order in which they were said: they wait for a person", [])
+    proposed: list[MemoryOut] = about("Candidates, in the order in which they were said: they wait for a person. Each has `facts`, "
+                                      "what it states: subject, relation, value, and `negated` where it is denied", [])
     passed_over: list[PassedOverOut] = about("The rest, with the reason", [{"words": "Good morning!", "reason": "small talk"}])
     model: str | None = about("The language model that read it; null: rules did", None)
 
