@@ -338,3 +338,11 @@ def test_decisions_about_development_turns_are_mostly_right(language: str) -> No
     lines = (folder / "companion_turns_more.jsonl").read_text("utf-8").splitlines()
     turns = [t for t in map(json.loads, lines) if t["language"] == language] + labelled(folder, "turns", language, "dev")
     assert len(turns) >= 300 and macro_f1(decide_all(MemoryPolicy(), turns)) >= 0.9
+
+
+@pytest.mark.parametrize(("turn", "looked_up"), [
+    ("Where do I live?", True), ("내가 어디에 살아?", True), ("Where do I register a car?", False), ("차량 등록은 어디서 해?", False),
+    ("show me my notes from the kickoff", True), ("엄마가 좋아하는 걸로 선물 골라줘", True), ("How do I undo the last commit?", False),
+    ("마지막 커밋 어떻게 되돌려?", False), ("I moved to Busan.", False), ("나는 부산에 살아", False)])
+def test_what_memory_may_know_is_looked_up(memory: Memory, turn: str, looked_up: bool) -> None:
+    assert memory.companion.decide(turn, TALK).retrieve == looked_up
