@@ -107,18 +107,34 @@ def _with_link(row: Row, other: int, weight: float | None, bits: int) -> Row:
     return to, w, o
 
 
+def _rows_of(now: Links, seqs: Collection[int]) -> dict[int, Row]:
+    "Return the rows of some memories; few links one by one, since arrays take four times as long for them."
+    if len(now) > 1000:
+        graph = build_adjacency(now)
+        return {seq: graph.row(seq) for seq in seqs}
+    rows = {seq: dict[int, tuple[float, int]]() for seq in seqs}
+    for a, b, weight, bits in zip(now.src.tolist(), now.dst.tolist(), now.weight.tolist(), now.bits.tolist(), strict=True):
+        for one, other in ((a, b), (b, a)):
+            if one in rows:
+                before = rows[one].get(other, (weight, 0))
+                rows[one][other] = max(before[0], weight), before[1] | bits
+    ordered = {seq: sorted(row.items(), key=lambda item: (-item[1][0], item[0])) for seq, row in rows.items()}
+    return {seq: (np.array([n for n, _ in row], np.int64), np.array([w for _, (w, _) in row], np.float32),
+                  np.array([o for _, (_, o) in row], np.uint8)) for seq, row in ordered.items()}
+
+
 def replace_rows(graph: Adjacency,       # adjacency before the change
                  seqs: Collection[int],  # memories whose links have changed, deleted ones too
                  now: Links,             # all links these memories have now
                  ) -> Adjacency:
     "Return the adjacency with some rows replaced, seen from both ends."
-    fresh, old = build_adjacency(now), {seq: graph.row(seq)[0].tolist() for seq in seqs}
+    fresh, old = _rows_of(now, seqs), {seq: graph.row(seq)[0].tolist() for seq in seqs}
     overlay, patches = dict(graph.overlay), dict(graph.patches)
 
     def patch(row: int, other: int, weight: float | None, bits: int) -> None:
         patches[row] = {**patches.get(row, {}), other: (weight, bits)}
     for seq in seqs:
-        overlay[seq] = new = fresh.row(seq)
+        overlay[seq] = new = fresh[seq]
         for other in set(old[seq]) - set(new[0].tolist()):
             if other not in seqs:
                 patch(other, seq, None, 0)

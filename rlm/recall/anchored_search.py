@@ -199,13 +199,15 @@ class AnchoredSearcher:
         "Search, say what is near an anchor, and move it; best first, ties by id. Raises `InvalidInput`."
         if filters.as_of is not None:
             raise InvalidInput("Attention is of the present: a search with a slot can't look into the past.", "Leave out slot, or as_of.")
+        linked = not fallback or self.graph.ready()
         with self.index.snapshot():
-            self.graph.sync()
             query = self._measured(query)
             topic = self.anchors.topics.topic(query.vector) if query.measured is None else query.measured.unit
-            result = self.find(query, k, filters, topic, slot, radius, fallback)
+            result = self.find(query, k, filters, topic, slot, radius, fallback, linked)
         self.index.save()
-        self.record(result, topic, fallback and (slot == "auto" or result.forced or result.choice.starts_new_topic))
+        self.graph.save()
+        free = linked and fallback and (slot == "auto" or result.forced or result.choice.starts_new_topic)
+        self.record(result, topic, free)
         return result.hits
 
     def find(self,
@@ -216,13 +218,14 @@ class AnchoredSearcher:
              slot: str,              # A, B, C or auto
              radius: int | None,     # links to walk; None: by the anchor's profile
              fallback: bool,         # ask the index; False: only what is near is found
+             linked: bool = True,    # walk the neighbourhood; False: its links are still being read
              ) -> AnchoredResult:
         "Search without moving anything; within a `snapshot` of the index."
         rows = self.anchors.rows()
         choice = self.anchors.choose(topic, slot, rows)
         hops = self.anchors.radius(choice, radius, rows)
         forced = fallback and radius is None and self.anchors.profile(choice.slot, rows).forced
-        start = None if choice.starts_new_topic or forced else rows[choice.slot].seq
+        start = None if choice.starts_new_topic or forced or not linked else rows[choice.slot].seq
         place = None if start is None else self.places.get(start, hops, radius is not None or bool(self.boost))
         walk = None if place is None else place.walk
         local = self._search_locally(query, place, 4 * k if self.boost else k, filters) if fallback and place is not None else None

@@ -27,7 +27,7 @@ from ..recall.anchored_search import AnchoredSearcher
 from ..recall.anchored_write import LinkPolicy
 from ..recall.anchors import AnchorManager
 from ..recall.coordinator import SearchCoordinator
-from ..recall.graph import GraphIndex
+from ..recall.graph import GraphIndex, check_link_files
 from ..recall.graph_builder import BuildReport
 from ..recall.links import LinkWeights
 from ..search.candidates import Query
@@ -114,7 +114,7 @@ class MemoryAdmin:
     def check(self) -> list[str]:
         "Return what is wrong with the store, a sentence each; empty when all is well."
         from rlm.search.index_check import check_index_files
-        return [*self.storage.check(), *check_index_files(self.storage)]
+        return [*self.storage.check(), *check_index_files(self.storage), *check_link_files(self.storage)]
 
     def repair(self) -> None:
         "Rebuild everything that is derived from the rows, and leave no freed byte behind. Raises `StoreError`."
@@ -459,6 +459,7 @@ class Memory:
         "Release the file. Writes are stored already; attention is stored now, and an index that is being built is waited for."
         with suppress(StoreError):  # another process writes for too long, say: some moves of attention are lost
             self.anchors.store.close()
+        self.graph.close()
         with suppress(StoreError):
             if self._attention is not None:
                 self._attention.flush()

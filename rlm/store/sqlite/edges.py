@@ -156,6 +156,12 @@ class EdgeTable:
         "Return how many edges the store holds, in all namespaces; 2 ms for 240,000."
         return int(self.db.query("SELECT count(*) FROM edges")[0][0])
 
+    def many(self,
+             least: int,  # number of edges
+             ) -> bool:
+        "Return whether the store holds at least so many edges, in all namespaces."
+        return bool(self.db.query("SELECT 1 FROM edges LIMIT 1 OFFSET ?", (least - 1,)))
+
     def any(self,
             ) -> bool:
         "Return whether any two memories are linked."
