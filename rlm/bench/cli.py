@@ -211,12 +211,14 @@ def speed(sizes: str, seed: int, out: Path | None, as_json: bool) -> None:
 @bench.command(epilog=example("rlm bench graph --sizes 200 --embedder none --out graph.json"))
 @click.option("--sizes", default=",".join(map(str, graphs.SIZES)), show_default=True, help="Memories, with commas.")
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
+@click.option("--realmem", type=click.Path(path_type=Path, exists=True), help="RealMem: NAME.json in a folder; with --locomo.")
 @click.option("--embedder", default="auto", show_default=True, help="The model for LoCoMo; none: without its questions.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
 @click.option("--note", default="", help="About the circumstances, such as what else the machine did.")
 @out_option
 @json_option
-def graph(sizes: str, locomo: Path | None, embedder: str, seed: int, note: str, out: Path | None, as_json: bool) -> None:
+def graph(sizes: str, locomo: Path | None, realmem: Path | None, embedder: str, seed: int, note: str, out: Path | None,
+          as_json: bool) -> None:
     "The graph's bootstrap, anchors on a stream of topics, and whether attention makes answers better. Ten minutes."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
-    deliver(graphs.run(wanted, locomo, seed, embedder, note), out, as_json, strict=False)
+    deliver(graphs.run(wanted, locomo, realmem, seed, embedder, note), out, as_json, strict=False)

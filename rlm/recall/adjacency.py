@@ -7,7 +7,7 @@ __all__ = ['Row', 'Fit', 'FEW_ROWS', 'Adjacency', 'merge_links', 'build_adjacenc
            'merged_neighbors', 'Walk', 'walk']
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #ec7459fc
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -38,10 +38,7 @@ class Adjacency:
             ) -> Row:
         "Return the neighbours of a memory, strongest first, ties by number; empty for an unknown memory."
         if (changes := self.patches.get(seq)) is not None:  # worked in when it is first read; twice does no harm
-            row = self.overlay[seq] if seq in self.overlay else self.stored_row(seq)
-            for other, (weight, bits) in changes.items():
-                row = _with_link(row, other, weight, bits)
-            self.overlay[seq] = row
+            self.overlay[seq] = _with_links(self.overlay[seq] if seq in self.overlay else self.stored_row(seq), changes)
             self.patches.pop(seq, None)
         return self.overlay[seq] if seq in self.overlay else self.stored_row(seq)
 
@@ -95,16 +92,22 @@ def _from_rows(a: Ints, to: Ints, weight: Floats, bits: NDArray[np.uint8]) -> Ad
     return Adjacency(memories, np.append(starts, len(a)).astype(np.int64), to, weight, bits)
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #92dcca27
-def _with_link(row: Row, other: int, weight: float | None, bits: int) -> Row:
-    "Return a row with the link to one neighbour replaced, or removed for the weight None."
+def _with_links(row: Row, changes: Mapping[int, tuple[float | None, int]]) -> Row:
+    "Return a row with the links to some neighbours replaced, or removed for the weight None."
     to, w, o = row
-    kept = to != other
-    to, w, o = to[kept], w[kept], o[kept]
-    if weight is not None:
-        value = np.float32(weight)
-        at = int(np.count_nonzero((w > value) | ((w == value) & (to < other))))
-        to, w, o = np.insert(to, at, other), np.insert(w, at, value), np.insert(o, at, np.uint8(bits))
-    return to, w, o
+    links = dict(zip(to.tolist(), zip(w.tolist(), o.tolist(), strict=True), strict=True))
+    for other, (weight, bits) in changes.items():
+        links.pop(other, None)
+        if weight is not None:
+            links[other] = weight, bits
+    return _row_of(links)
+
+
+def _row_of(links: Mapping[int, tuple[float, int]]) -> Row:
+    "Return a row of neighbours with their weights and origins."
+    order = sorted(links.items(), key=lambda item: (-item[1][0], item[0]))
+    return (np.array([n for n, _ in order], np.int64), np.array([w for _, (w, _) in order], np.float32),
+            np.array([o for _, (_, o) in order], np.uint8))
 
 
 def _rows_of(now: Links, seqs: Collection[int]) -> dict[int, Row]:
@@ -118,9 +121,7 @@ def _rows_of(now: Links, seqs: Collection[int]) -> dict[int, Row]:
             if one in rows:
                 before = rows[one].get(other, (weight, 0))
                 rows[one][other] = max(before[0], weight), before[1] | bits
-    ordered = {seq: sorted(row.items(), key=lambda item: (-item[1][0], item[0])) for seq, row in rows.items()}
-    return {seq: (np.array([n for n, _ in row], np.int64), np.array([w for _, (w, _) in row], np.float32),
-                  np.array([o for _, (_, o) in row], np.uint8)) for seq, row in ordered.items()}
+    return {seq: _row_of(row) for seq, row in rows.items()}
 
 
 def replace_rows(graph: Adjacency,       # adjacency before the change

@@ -97,8 +97,8 @@ class Place:
     def is_around(self,
                   start: int,  # number of an anchor's memory
                   ) -> bool:
-        "Tell whether an anchor stands where the walk began, or one link from there."
-        return (at := self.positions.get(start)) is not None and bool(self.walk.hops[at] <= 1)
+        "Tell whether an anchor stands on a memory that was walked to."
+        return start in self.positions
 
     def topic_of(self,
                  seq: int | None,  # memory
@@ -115,8 +115,11 @@ class Place:
               ) -> dict[int, tuple[str, ...]]:
         "Return for those that were walked to the ids along links from the anchor to each."
         found = {s: self.walk.path(at) for s in seqs if (at := self.positions.get(s)) is not None}
-        if start != self.walk.seqs[0]:
-            found = {s: path[path.index(start):] if start in path else [start, *path] for s, path in found.items()}
+        if start != self.walk.seqs[0]:  # back towards where the walk began, as far as the ways are not the same
+            back = self.walk.path(self.positions[start])
+            for s, path in found.items():
+                same = sum(a == b for a, b in zip(back, path, strict=False))
+                found[s] = [*reversed(back[same - 1:]), *path[same:]]
         if unread := {s for path in found.values() for s in path} - self.ids.keys():
             self.ids.update(self.memories.ids(self.namespace, unread))
         return {s: tuple(self.ids.get(n, "") for n in path) for s, path in found.items()}
@@ -137,7 +140,7 @@ class PlaceCache:
     def get(self,
             start: int,   # number of the anchor's memory
             radius: int,  # links to walk
-            exact: bool,  # True: as walked from this memory; False: from one that it is linked with will do
+            exact: bool,  # True: as walked from this memory; False: from one that leads to it will do
             ) -> Place:
         "Return the surroundings of a memory; in a moment of the index, after `GraphIndex.sync`."
         adjacency, found = self.graph.sync(), self._kept.get((start, radius))
@@ -241,6 +244,8 @@ class AnchoredSearcher:
         best = [h.answer.record.seq for h in hits if h.layer] or [h.answer.record.seq for h in hits[:1] if h.answer.record.seq in near]
         target = best[0] if best else None
         there = None if place is None else place.topic_of(target)
+        if there is None and target is not None and (held := self.index.semantic.dense_vectors(np.array([target]))) and len(held[0]):
+            there = unit(held[0].sum(axis=0))
         return AnchoredResult(choice, forced, walk is not None, hits, target, local is not None, there)
 
     def record(self,

@@ -142,7 +142,7 @@ def topic_cosine(row: AnchorRow,         # an anchor
                  topic: Vectors | None,  # topic of a question
                  ) -> float:
     "Return the cosine of an anchor's topic with another, in [-1, 1]; 0 when there is nothing to compare."
-    return 0.0 if row.topic is None or topic is None or row.seq is None else float(np.clip(row.topic @ topic, -1, 1))
+    return 0.0 if row.topic is None or topic is None or row.seq is None else min(1.0, max(-1.0, float(row.topic @ topic)))
 
 
 def nearest_slot(rows: Mapping[str, AnchorRow],  # the three anchors
@@ -473,7 +473,6 @@ class AnchorManager:
         "Record a use by a search: known to this process at once, and stored a little later."
         rows = self.rows()
         row = rows[slot]
-        seq = seq if seq is None or self.backend.memories.ids(self.namespace, [seq]) else None  # deleted since it was found
         self.store.note(self._use(slot, seq, topic, new_topic, hit, there))
         self._count(rows, slot, seq is not None and seq != row.seq and not row.pinned)
 

@@ -178,6 +178,8 @@ class MemoryWriter:
                 added += near.attach(tx, stored[-1], slot, self.ctx.clock.now()).added
             stored = self._keep_facts(tx, stored, found)
         self.graph.count_added(added)
+        if not self.storage.in_transaction:
+            self.graph.ready()  # the links are known: the next search does not read them
         return stored
 
     def update(self,

@@ -287,3 +287,17 @@ def test_empty_anchors_are_set_at_the_latest_subjects(memory: Memory) -> None:
 
 def test_an_empty_store_has_nothing_to_set_anchors_at(memory: Memory) -> None:
     assert memory.anchors.initialize() == []
+
+
+def test_a_path_leads_along_links_from_the_anchor_wherever_the_walk_began(path: Path) -> None:
+    with crowd(path) as m:
+        m.anchors.unpin("A")
+        for n in range(19):
+            m.graph.upsert_edges(f"b{n}", [(f"b{n + 1}", .8)])
+        for asked in ("boat harbour 3", "boat harbour 11", "boat harbour 12", "boat harbour 2"):
+            at = m.anchors.state()[0].id
+            for h in m.search(asked, 5, slot="A"):
+                if h.path:
+                    assert (h.path[0], h.path[-1], h.hops) == (at, h.id, len(h.path) - 1)
+                    assert all(b in dict(m.graph.neighbors(a)) for a, b in zip(h.path, h.path[1:], strict=False))
+        assert m.anchors.counts.moves > 1
