@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlm.agent import RunLimits, load_trajectory, run
+from rlm.agent.loop.context_files import read_context_file
 from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
@@ -52,8 +53,11 @@ def main() -> None:
 @main.command("run", epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json',
                                     'rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db memory.db',
                                     'rlm-agent run --ontology time --query "What is the domain of before?" --db memory.db --memory-k 0'))
-@click.option("--ontology", required=True, help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org, rlm.")
+@click.option("--ontology", help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org, rlm.")
 @click.option("--query", required=True, help="The question, in any language.")
+@click.option("--context", "texts", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="A text, a table (CSV, TSV), JSON: a variable that the model reads by code. May be repeated; needs a language model.")
+@click.option("--schema", type=click.Path(path_type=Path), help="A file with a JSON schema that the answer must fit.")
 @click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
 @click.option("--ontology-name", help="What to call the ontology. Default: the file's name.")
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Where the log goes. Default: logs, beside the store.")
@@ -66,10 +70,11 @@ def main() -> None:
 @store_options
 @json_option
 @click.pass_context
-def run_command(ctx: click.Context, ontology: str, query: str, model: str | None, ontology_name: str | None, log_dir: Path | None,
+def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...], schema: Path | None, query: str,
+                model: str | None, ontology_name: str | None, log_dir: Path | None,
                 memory_k: int | None, no_extract: bool, max_iterations: int | None, facts: tuple[str, ...], budget: tuple[str, ...],
                 db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
-    """Answer one question about an ontology.
+    """Answer one question about an ontology, or about texts and tables.
 
     The exit code is 0 for an answer, 3 when it does not know or a limit ended the run, 1 or 2 for a mistake."""
     limits, settings = read_budget(budget, max_iterations), load_settings(config, db_path=db, namespace=namespace)
@@ -81,7 +86,8 @@ def run_command(ctx: click.Context, ontology: str, query: str, model: str | None
             memory = stack.enter_context(Memory(db, namespace=namespace, config=config))
             advisor = MemoryAdvisor(memory, dict(map(read_fact, facts)))
         found = run(query, ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
-                    ontology_name=ontology_name, limits=limits, namespace=namespace, config=config, advisor=advisor)
+                    ontology_name=ontology_name, limits=limits, namespace=namespace, config=config, advisor=advisor,
+                    context=list(texts) or None, answer_type=None if schema is None else read_context_file(schema))
     if as_json:
         print_json(found.as_dict())
     else:
