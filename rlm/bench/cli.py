@@ -18,7 +18,6 @@ from . import federation as federated
 from . import graph as graphs
 from . import korean as koreans
 from . import mixed as lived
-from . import learning as learned
 from . import local as attended
 from . import ontology as ontologies
 from . import recall as recalled
@@ -119,6 +118,7 @@ def rules(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
               help="Questions that people worded about the bundled ontologies, JSON lines.")
 def learning(quick: bool, seed: int, out: Path | None, as_json: bool, tests: tuple[Path, ...], people: tuple[Path, ...]) -> None:
     "What memory is worth: an agent with shipped strategies, without, and in training. About ten minutes."
+    from rlm.bench import learning as learned  # needs the packages for ontologies, which the other benchmarks do without
     deliver(learned.run(tests, people, quick, seed), out, as_json, strict=not quick)
 
 # %% ../../nbs/95_bench/31_cli.ipynb #0afb7ab4

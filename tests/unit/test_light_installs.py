@@ -75,11 +75,12 @@ def test_what_is_missing_is_a_sentence_with_the_line_that_installs_it(tmp_path: 
     from rlm.service.cli import COMMANDS, main
     lines = [[name, "--help"] for name in [*COMMANDS, *main.commands]]
     *done, _loaded = run(without(), *lines, ["serve", "--db", str(tmp_path / "m.db")], ["export", "--rdf", "--db", str(tmp_path / "m.db")],
-                         ["mcp", "--db", str(tmp_path / "m.db")])
+                         ["mcp", "--db", str(tmp_path / "m.db")], ["bench", "learning", "--quick"])
     for line, (code, said, error) in zip(lines, done, strict=False):
         assert code == 0 or (code == 1 and "pip install 'rlm[" in str(said)), (line, said, error)
-    assert [line[0] for line, r in zip(lines, done, strict=False) if r[0] == 1] in (["export", "bench"], ["bench"])
-    assert "pip install 'rlm[serve]'" in str(done[-3][1]) and "pip install 'rlm[mcp]'" in str(done[-1][1])
+    assert [line[0] for line, r in zip(lines, done, strict=False) if r[0] == 1] in (["export"], [])
+    assert "pip install 'rlm[serve]'" in str(done[-4][1]) and "pip install 'rlm[mcp]'" in str(done[-2][1])
+    assert done[-1][0] == 1 and "pip install 'rlm[agent]'" in str(done[-1][1])
 
 
 def test_the_table_of_commands_says_what_the_commands_say() -> None:
