@@ -49,7 +49,7 @@ from ..search.embedding.passages import passages
 # %% ../../nbs/95_bench/10_recall.ipynb #ddf2977e
 RankFunction = Callable[[str], Sequence[str]]  # a question → ids, best first
 DEPTH = 50  # how many are ranked
-STEPS = ("session", "speaker", "user", "date", "when", "length")  # parts of the mix, in the order they are added
+STEPS = ("session", "speaker", "user", "date", "when", "length", "now")  # parts of the mix, in the order they are added
 
 
 class ConversationVectors:
