@@ -142,3 +142,10 @@ def test_links_lead_to_files_that_are_there() -> None:
         relink(text, lambda target, page=page: found.append((page, target)) or target)  # type: ignore[misc]
     gone = [f"{page}: {target}" for page, target in found if not (ROOT / page.parent / target.split("#")[0]).exists()]
     assert len(found) > 50 and not gone, "\n".join(gone)
+
+
+def test_a_chapter_begins_with_a_cell_of_title_and_sentence_alone() -> None:
+    "What else stands in that cell does not reach the site."
+    for path in (ROOT / "nbs").rglob("[!_.]*.ipynb"):
+        title, sentence = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]).strip().split("\n")
+        assert title.startswith("# ") and sentence.startswith("> "), path
