@@ -90,7 +90,9 @@ def _is_passphrase(text: str) -> bool:
     return not _NO_PASSPHRASE.intersection(re.split(r"[ -]", text.lower()))
 
 # %% ../../nbs/10_core/12_guard.ipynb #ae42f53b
-_CARD = r"(?<![\d.,/-])(?:3|4|5|6|2[2-7])(?:[ -]?\d){11,17}\d(?![\d/-]|[.,]\d)"
+_UUID = r"(?<![0-9a-zA-Z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9a-zA-Z])"
+_DIGEST = r"(?<![0-9a-zA-Z])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{24,128}(?![0-9a-zA-Z])"  # whose digits may pass for a card's by chance
+_CARD = rf"{_UUID}|{_DIGEST}|(?<![\d.,/-])(?:3|4|5|6|2[2-7])(?:[ -]?\d){{11,17}}\d(?![\d/-]|[.,]\d)"
 
 
 def luhn(number: str,  # digits
@@ -108,8 +110,9 @@ def _is_resident(text: str) -> bool:
 
 
 def _is_card(text: str) -> bool:
-    digits = re.sub(r"\D", "", text)
-    return len(set(digits)) > 2 and luhn(digits)
+    "Whether a match is a card's number: no identifier, not three digits repeated, and with its checksum."
+    digits = re.sub(r"[ -]", "", text)
+    return digits.isdecimal() and len(digits) <= 19 and len(set(digits)) > 2 and luhn(digits)
 
 # %% ../../nbs/10_core/12_guard.ipynb #7cd49218
 _ORDERS = r"(?:instructions?|prompts?|rules|directions|guidelines|directives|commands|orders)"

@@ -12,7 +12,7 @@ __all__ = ['Foreign', 'MOST_BYTES', 'READERS_OF', 'IMPORT_BATCH', 'ForeignConver
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -26,6 +26,7 @@ from ..core.errors import InvalidInput, NotFound
 from ..core.ids import digest
 from ..core.tables import text_table
 from .input_parsing import content_text
+from .interchange import PAM, read_pam
 from .memory import Memory
 from ..store.records import MemoryRecord
 
@@ -45,7 +46,8 @@ class ForeignMemory:
     "A single memory as another program kept it."
 
     id: str  # the program's own id, or a digest of the text
-    fields: Mapping[str, Any]  # text, valid_from, tags, extra …
+    fields: Mapping[str, Any]  # text, valid_from, tags, extra …; an id, if it is to be kept
+    links: tuple[Mapping[str, Any], ...] = ()  # links to other memories of the export: target, relation, weight
 
 
 Foreign = ForeignConversation | ForeignMemory
@@ -329,8 +331,16 @@ def _jsonl(path: Path) -> Iterator[Foreign]:
         yield from json_lines(data.decode("utf-8", "replace"))
 
 
+def _pam(path: Path) -> Iterator[Foreign]:
+    for name, data in export_files(path, re.compile(r"\.json$")):
+        if isinstance(given := _json(data, name), Mapping) and (path.is_file() or given.get("schema") == PAM):
+            for id, fields, links in read_pam(given):
+                yield ForeignMemory(id, {**fields, "id": id}, tuple(links))
+
+
 READERS_OF: Mapping[str, Callable[[Path], Iterator[Foreign]]] = {
-    "chatgpt": _chatgpt, "claude": _claude, "gemini": _gemini, "markdown": _markdown, "jsonl": _jsonl, "mem0": _mem0, "langmem": _langmem}
+    "chatgpt": _chatgpt, "claude": _claude, "gemini": _gemini, "markdown": _markdown, "jsonl": _jsonl, "mem0": _mem0, "langmem": _langmem,
+    "pam": _pam}
 
 
 def read_export(path: "str | Path",  # a file, a folder or a zip archive
@@ -375,17 +385,36 @@ IMPORT_BATCH = 2000  # memories in one transaction, about
 
 def _prepared(memory: Memory, foreign: Foreign, format: str, refused: dict[str, str]) -> list[MemoryRecord]:
     "The memories of a conversation, or the one memory, as they would be stored; none if they can't be."
-    source = {"source": format, "conversation": foreign.id} if isinstance(foreign, ForeignConversation) else {"source": format}
+    if isinstance(foreign, ForeignMemory):
+        provenance = {"source": format, **foreign.fields.get("provenance", {}), "id": foreign.id, "actor": "import"}
+        fields = {"id": f"{format}-{foreign.id}", **foreign.fields, "provenance": provenance}
+        return _each([fields], lambda one: [memory.writer.prepare(one, memory.clock.now())], refused)
+    extra = {"title": foreign.title} if foreign.title else {}
+    turns = [{**t, "id": f"{format}-{t['id']}", "extra": {**extra, **t.get("extra", {})}} for t in foreign.turns]
+    session, common = f"{format}-{foreign.id}", {"provenance": {"source": format, "conversation": foreign.id}}
     try:
-        if isinstance(foreign, ForeignMemory):
-            provenance = {**source, "id": foreign.id, "actor": "import"}
-            return [memory.writer.prepare({**foreign.fields, "id": f"{format}-{foreign.id}", "provenance": provenance}, memory.clock.now())]
-        extra = {"title": foreign.title} if foreign.title else {}
-        turns = [{**t, "id": f"{format}-{t['id']}", "extra": {**extra, **t.get("extra", {})}} for t in foreign.turns]
-        return memory.writer.prepare_turns(turns, f"{format}-{foreign.id}", {"provenance": source})
-    except InvalidInput as e:
-        refused[f"{format}-{foreign.id}"] = e.message
-        return []
+        return memory.writer.prepare_turns(turns, session, common)
+    except InvalidInput:  # of one turn: the others are stored
+        return _each(turns, lambda one: memory.writer.prepare_turns([one], session, common), refused)
+
+
+def _each(given: Iterable[dict[str, Any]], prepare: Callable[[dict[str, Any]], list[MemoryRecord]],
+          refused: dict[str, str]) -> list[MemoryRecord]:
+    "Memories of those that can be stored; of the others, the reasons are noted."
+    kept = list[MemoryRecord]()
+    for fields in given:
+        try:
+            kept += prepare(fields)
+        except InvalidInput as e:
+            refused[str(fields["id"])] = e.message
+    return kept
+
+
+def _link(memory: Memory, links: Iterable[tuple[str, Mapping[str, Any]]], stored: Collection[str]) -> None:
+    "Make the links of memories that are new; a link that was removed here does not come back, and one to nothing is none."
+    for source, link in links:
+        if source in stored and memory.backend.get([link["target"]], memory.ctx.namespace):
+            memory.link(source, link["target"], link["relation"], link["weight"])
 
 
 def import_export(memory: Memory,         # where it goes
@@ -397,6 +426,7 @@ def import_export(memory: Memory,         # where it goes
     "Read an export of another program into a store; a second time it adds nothing. Raises `InvalidInput`, `NotFound`, `StoreError`."
     counts, refused = dict.fromkeys(_COUNTS, 0), dict[str, str]()
     waiting, storage, namespace = list[MemoryRecord](), memory.backend, memory.ctx.namespace
+    links, stored = list[tuple[str, Mapping[str, Any]]](), set[str]()
 
     def store() -> None:
         new = {r.id: r for r in waiting}
@@ -406,6 +436,7 @@ def import_export(memory: Memory,         # where it goes
         gone = set(storage.event_log.deleted(namespace, [i for i in ids if i not in here]))
         fresh = [r for i, r in new.items() if i not in here and i not in gone]
         memory.writer.insert(fresh, len(fresh) or 1, embed=False)
+        stored.update(r.id for r in fresh)
         counts["added"] += len(fresh)
         counts["present"] += len(here)
         counts["deleted"] += len(gone)
@@ -415,10 +446,13 @@ def import_export(memory: Memory,         # where it goes
         if isinstance(foreign, ForeignConversation):
             counts["conversations"] += 1
             counts["left_out"] += foreign.left_out
+        else:
+            links += [(str(foreign.fields["id"]), link) for link in foreign.links]
         waiting += _prepared(memory, foreign, format, refused)
         if len(waiting) >= IMPORT_BATCH:
             store()
     store()
+    _link(memory, links, stored)
     if embed:
         memory.embeddings.embed_missing(namespace, memory.clock)
     return ForeignReport(format, **counts, refused=refused)

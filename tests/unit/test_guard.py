@@ -1,7 +1,9 @@
 "The guard in front of every write, in English and Korean; and on texts that hold nothing to be found."
 import json
+import random
 import time
 import unicodedata
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -342,3 +344,12 @@ def test_false_alarms_are_rare(shared: Path, name: str, least: int) -> None:
     texts = texts_of(shared / "data" / name)
     wrong = [t for t in texts if (s := screen(t)).secrets or s.instructions]
     assert len(texts) > least and len(wrong) <= len(texts) // 500, wrong[:3]
+
+
+def test_an_identifier_is_no_card_number_and_a_card_beside_it_is_one() -> None:
+    chance = random.Random(7)
+    ids = [str(uuid.UUID(int=chance.getrandbits(128))) for _ in range(5000)]
+    assert not [i for i in ids if screen(f"chatgpt-{i}").secrets or screen(f"see {i.upper()}, please").secrets]
+    assert not [i for i in ids if "card number" in screen(i.replace("-", "")).secrets]
+    told = screen(f"{ids[0]} paid with 4539-1488-0343-6467")
+    assert told.secrets == ("card number",) and told.text == f"{ids[0]} paid with [redacted: card number]"

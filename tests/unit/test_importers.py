@@ -1,6 +1,8 @@
 """What other programs export: read as it comes, once, and what was deleted here stays deleted."""
 
 import json
+import random
+import uuid
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from rlm import Memory
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli.main import main
 from rlm.service.importers import READERS_OF, import_export, read_export
+from rlm.service.interchange import content_hash
 
 NODE = {"metadata": {}, "create_time": 1_700_000_000.5}
 
@@ -121,13 +124,30 @@ JSONL = [
 ]
 
 
+PORTABLE = {
+    "schema": "portable-ai-memory",
+    "schema_version": "1.0",
+    "owner": {"id": "me"},
+    "memories": [
+        {
+            "id": "m1",
+            "type": "preference",
+            "content": "I drink green tea.",
+            "content_hash": content_hash("I drink green tea."),
+            "temporal": {"created_at": "2026-02-15T00:00:00Z"},
+            "provenance": {"platform": "pam"},
+        }
+    ],
+}
+
+
 def files(folder: Path) -> dict[str, Path]:
     "An export of each program."
     found = {"chatgpt": folder / "chatgpt.zip", "markdown": folder / "notes"}
     with zipfile.ZipFile(found["chatgpt"], "w") as archive:
         archive.writestr("export/conversations.json", json.dumps(CHATGPT))
         archive.writestr("export/user.json", "{}")
-    for name, given in (("claude", CLAUDE), ("gemini", GEMINI), ("mem0", MEM0), ("langmem", LANGMEM)):
+    for name, given in (("claude", CLAUDE), ("gemini", GEMINI), ("mem0", MEM0), ("langmem", LANGMEM), ("pam", PORTABLE)):
         found[name] = folder / f"{name}.json"
         found[name].write_text(json.dumps(given), encoding="utf-8")
     found["jsonl"] = folder / "x.jsonl"
@@ -146,6 +166,7 @@ TEXTS = {
     "mem0": {"Likes the window seat"},
     "langmem": {"Prefers tea", '{"count": 3}'},
     "jsonl": {"The boiler is serviced in November.", "차가 좋아", "calls brew({})"},
+    "pam": {"I drink green tea."},
     "markdown": {"Intro.", "엔진\n\n5월에 필터를 바꾼다.", "Oil\n\nTen litres."},
 }
 
@@ -228,3 +249,115 @@ def test_the_command_tells_what_it_did(tmp_path: Path) -> None:
     assert again.exit_code == 0 and "present" in again.stdout
     wrong = CliRunner().invoke(main, ["import", "claude", path, "--db", db, "--later"])
     assert wrong.exit_code == 1 and "is not laid out as an export of claude" in wrong.stderr
+
+
+# ---------------------------------------------------------------- leaving, and coming back
+
+def test_a_namespace_leaves_as_portable_ai_memory_and_comes_back(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db", embedder="none") as memory:
+        memory.write("I am allergic to peanuts.", id="nuts", tags=["health", "음식"], category="fact", pinned=True)
+        memory.write("민아는 녹차를 좋아한다", id="tea", valid_from="2025-03-01", valid_to="2025-09-01", extra={"deep": [1, {"a": "b"}]})
+        turns = [{"speaker": "Mina", "text": "언제?"}, {"role": "assistant", "text": "Tuesday!\n\n# at nine"}]
+        memory.add_conversation(turns, session="june")
+        memory.link("nuts", "tea", "supports", .5)
+        memory.link("tea", "nuts", "unlike")
+        memory.companion.accept("nuts")
+    run = CliRunner()
+    for verb, file, store in (("export", "m.json", "a.db"), ("import", "m.json", "b.db"), ("export", "n.json", "b.db")):
+        done = run.invoke(main, [verb, str(tmp_path / file), "--db", str(tmp_path / store)])
+        assert done.exit_code == 0, done.output
+    document = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
+    assert (document["schema"], document["schema_version"], document["owner"]) == ("portable-ai-memory", "1.0", {"id": "default"})
+    by_id = {m["id"]: m for m in document["memories"]}
+    assert by_id["nuts"]["type"] == "fact" and by_id["nuts"]["tags"] == ["health"] and by_id["tea"]["custom_type"] == "memory"
+    assert {r["type"] for r in document["relations"]} == {"supports", "related_to"}
+    assert document["conversations_index"][0]["message_count"] == 2
+    again = json.loads((tmp_path / "n.json").read_text(encoding="utf-8"))
+    with Memory(tmp_path / "a.db", embedder="none") as old, Memory(tmp_path / "b.db", embedder="none") as new:
+        for id in by_id:
+            mine, theirs = old.get(id), new.get(id)
+            for name in ("text", "tags", "session", "turn", "speaker", "role", "valid_from", "valid_to", "category", "pinned", "extra"):
+                assert getattr(mine, name) == getattr(theirs, name), (id, name)
+        assert old.links("tea") == new.links("tea") and len(new.links("tea")) == 2
+        assert new.get("nuts").provenance["actor"] == "import", "no trust comes with a file"
+        assert import_export(new, tmp_path / "m.json", "pam").present == 4
+        new.unlink("tea", "nuts")
+        new.delete("nuts")
+        report = import_export(new, tmp_path / "m.json", "pam")
+        assert (report.added, report.deleted, new.links("tea")) == (0, 1, [])
+    assert [m["content"] for m in again["memories"]] == [m["content"] for m in document["memories"]]
+
+
+def test_what_other_programs_write_as_portable_ai_memory_is_read(tmp_path: Path) -> None:
+    def one(id: str, content: str, **more: Any) -> dict[str, Any]:
+        return {"id": id, "type": "preference", "content": content, "content_hash": content_hash(content),
+                "temporal": {"created_at": "2026-02-15T00:00:00Z"}, "provenance": {"platform": "chatgpt"}} | more
+    assert content_hash("  User is a cloud\n infrastructure Engineer ") == \
+        "sha256:e1bae3ec291c99eced01fc91b4152a0cef541fccf2034fc11b3f90f4e4d79b6e", "the example of the specification"
+    document: dict[str, Any] = {"schema": "portable-ai-memory", "schema_version": "1.0", "owner": {"id": "me"}, "memories": [
+        one("m1", "I drink green tea.", tags=["drinks"]), one("m2", "I drank coffee.", status="superseded", temporal={
+            "created_at": "2025-01-01T00:00:00Z", "superseded_by": "m1"}), one("m3", "I drink cola.", status="retracted")],
+        "relations": [{"id": "r", "from": "m1", "to": "m2", "type": "supersedes", "created_at": "2026-02-15T00:00:00Z"}]}
+    (tmp_path / "store.json").write_text(json.dumps(document))
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        assert import_export(memory, tmp_path / "store.json", "pam").added == 2
+        assert memory.get("pam-m2").valid_to == memory.get("pam-m1").valid_from and memory.get("pam-m1").tags == ("drinks",)
+        assert [(e.src, e.dst, e.relation) for e in memory.links("pam-m1")] == [("pam-m1", "pam-m2", "supersedes")]
+        document["memories"][0]["content"] += " Not."
+        (tmp_path / "store.json").write_text(json.dumps(document))
+        with pytest.raises(InvalidInput, match="digest"):
+            import_export(memory, tmp_path / "store.json", "pam")
+
+
+def test_people_read_a_namespace_as_markdown(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db", embedder="none") as memory:
+        memory.write("I am allergic to peanuts.", tags=["health"], pinned=True, valid_from="2026-01-02")
+        memory.write("민아는 녹차를 좋아한다", valid_from="2026-01-02", valid_to="2026-03-04")
+        memory.add_conversation([{"speaker": "Mina", "text": "When?\n# not a heading", "time": "2026-05-06"}], session="june")
+    done = CliRunner().invoke(main, ["export", "--format", "markdown", "--db", f"{tmp_path}/a.db"])
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    headings = [line for line in lines if line.startswith("#")]
+    assert headings == ["# What is remembered in default", "## Pinned", "## Known, 2026-01", "## june"]
+    assert "- I am allergic to peanuts.  " in lines and "  *2026-01-02 #health*" in lines and "  *2026-01-02 until 2026-03-04*" in lines
+    assert "- **Mina:** When?" in lines and "  # not a heading  " in lines
+
+
+def test_an_import_finds_out_what_a_file_is(tmp_path: Path) -> None:
+    (tmp_path / "conversations.json").write_text(json.dumps(CHATGPT))
+    (tmp_path / "other.json").write_text(json.dumps(CLAUDE))
+    (tmp_path / "facts.jsonl").write_text('{"text": "kept"}\n')
+    (tmp_path / "odd.json").write_text("[]")
+    db, run = ["--db", str(tmp_path / "m.db"), "--json"], CliRunner()
+    for name, format in (("conversations.json", "chatgpt"), ("other.json", "claude"), ("facts.jsonl", "jsonl")):
+        assert json.loads(run.invoke(main, ["import", str(tmp_path / name), *db]).stdout)["format"] == format
+    assert run.invoke(main, ["export", f"{tmp_path}/all.jsonl", *db]).exit_code == 0
+    told = json.loads(run.invoke(main, ["import", f"{tmp_path}/all.jsonl", *db]).stdout)
+    assert told["format"] == "rlm-store" and told["added"] == 0 and told["present"] > 3
+    for words in (["odd.json"], ["what", "odd.json"], ["jsonl", "facts.jsonl", "more"], ["jsonl", "facts.jsonl", "--format", "jsonl"]):
+        done = run.invoke(main, ["import", *(str(tmp_path / w) if "." in w else w for w in words), *db])
+        assert done.exit_code == 1 and "error" in done.stderr, words
+
+
+def test_one_turn_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    said = [{"role": "user", "content": f"word{n}"} for n in range(9)]
+    lines: list[dict[str, Any]] = [{"id": str(uuid.UUID(int=chance.getrandbits(128))), "messages": list(said)} for _ in range(300)]
+    lines[0]["messages"][4] = {"role": "user", "content": "x" * 1_000_001}
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        report = import_export(memory, tmp_path / "talk.jsonl", "jsonl")
+        assert report.added == 2699 and len(report.refused) == 1 and "are allowed" in next(iter(report.refused.values()))
+
+
+def test_a_store_that_was_searched_leaves_and_comes_back_whole(tmp_path: Path) -> None:
+    run, here, there = CliRunner(), ["--db", str(tmp_path / "m.db")], ["--db", str(tmp_path / "n.db"), "--json"]
+    for words in (["memory", "write", "hello"], ["memory", "search", "hello"], ["context", "hello"], ["export", f"{tmp_path}/all.jsonl"]):
+        assert run.invoke(main, [*words, *here]).exit_code == 0
+    lines = (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(lines[0])["sequences"] == {"memories": 1, "events": 1}, "the log of recalls, which counts too, is not exported"
+    assert json.loads(run.invoke(main, ["import", f"{tmp_path}/all.jsonl", *there]).stdout)["added"] == 1
+    head = json.loads(lines[0])
+    head["sequences"]["recalls"] = 2  # as exports had it once
+    (tmp_path / "old.jsonl").write_text("\n".join([json.dumps(head), *lines[1:]]), encoding="utf-8")
+    assert json.loads(run.invoke(main, ["import", f"{tmp_path}/old.jsonl", *there]).stdout)["present"] == 1

@@ -1,26 +1,80 @@
 """Conversations and memories of other programs, from the command line."""
 
+import json
 from pathlib import Path
 
 import click
 
-from rlm.service.cli.common import example, json_option, print_json, with_memory
+from rlm.core.errors import InvalidInput
+from rlm.service.cli.common import example, json_option, print_json, report_import, with_memory
 from rlm.service.importers import READERS_OF, import_export
 from rlm.service.memory import Memory
+from rlm.store.transfer.export import FORMAT
+
+HEAD = 200_000  # bytes at the beginning of a file that show its format
+MARKS = (("pam", '"portable-ai-memory"'), ("chatgpt", '"mapping"'), ("claude", '"chat_messages"'), ("gemini", '"safeHtmlItem"'),
+         ("mem0", '"memory"'), ("langmem", '"namespace"'))
+
+
+def format_of(path: Path,  # what a person downloaded
+              ) -> str:
+    "Return the format that a file or a folder is in, by its name and its beginning. Raises `InvalidInput` where they do not tell."
+    if path.suffix.lower() in (".md", ".markdown") or (path.is_dir() and any(path.rglob("*.md"))):
+        return "markdown"
+    if path.suffix.lower() == ".jsonl":
+        return "jsonl"
+    if path.is_file() and path.suffix.lower() == ".json":
+        with open(path, encoding="utf-8", errors="replace") as file:
+            beginning = file.read(HEAD)
+        if found := next((name for name, mark in MARKS if mark in beginning), ""):
+            return found
+    raise InvalidInput(f"What {str(path)!r} is an export of is not known.", f"Say it: --format {', '.join(READERS_OF)}.")
+
+
+def is_store(path: Path,  # a file of JSON Lines
+             ) -> bool:
+    "Return whether a file is what `rlm export` writes of a whole store."
+    with open(path, encoding="utf-8", errors="replace") as file:
+        try:
+            head = json.loads(file.readline())
+        except ValueError:
+            return False
+    return isinstance(head, dict) and head.get("format") == FORMAT
+
+
+def import_store(memory: Memory,     # an open store
+                 path: Path,         # what `rlm export` wrote
+                 named: str | None,  # the one namespace that is read; None: all
+                 as_json: bool,      # is it told as JSON?
+                 ) -> None:
+    "Read an export of rlm itself: all of it, or nothing."
+    with open(path, encoding="utf-8") as lines:
+        report = memory.admin.import_lines(lines, named)
+    told = {"format": FORMAT, "added": report.added, "present": report.unchanged, "left_out": report.left_out,
+            "refused": dict(report.refused)}
+    line = f"{report.added:,} added, {report.unchanged:,} there already, {len(report.refused):,} refused."
+    report_import(told, line, report.refused, as_json)
 
 
 @click.command("import", epilog=example("rlm import chatgpt conversations.json", "rlm import claude claude-export.zip --json",
-                                        "rlm import markdown notes", "rlm import jsonl facts.jsonl -n work"))
-@click.argument("format", type=click.Choice(list(READERS_OF)))
-@click.argument("path", type=click.Path(path_type=Path))
+                                        "rlm import notes", "rlm import facts.jsonl --format jsonl -n work"))
+@click.argument("given", nargs=-1, required=True, metavar="[FORMAT] PATH")
+@click.option("--format", "named_format", type=click.Choice(list(READERS_OF)), help="The program that wrote it, if the file does not tell.")
 @click.option("--later", is_flag=True, help="Make no vectors now: `rlm serve`, `rlm mcp` or `rlm reembed --missing` makes them.")
-@with_memory(makes=True)
+@with_memory(makes=True, named=True)
 @json_option
-def import_command(memory: Memory, format: str, path: Path, later: bool, as_json: bool) -> None:
-    """Read what another program remembers: its export PATH.
+def import_command(memory: Memory, given: tuple[str, ...], named_format: str | None, later: bool, as_json: bool, named: str | None) -> None:
+    """Read what another program remembers, or rlm itself: its export PATH.
 
-    FORMAT says which program; PATH is a file, a folder or a zip archive as it was downloaded. A second time it adds what is new; what was
-    deleted here stays deleted. A store of rlm itself is read with `rlm db import`."""
+    FORMAT says which program, before PATH or with --format; PATH is a file, a folder or a zip archive as it was downloaded. A second time
+    it adds what is new; what was deleted here stays deleted."""
+    if len(given) > 2 or (len(given) == 2 and named_format):
+        raise InvalidInput(f"There are too many words: {' '.join(given)}.", "Give one PATH, and one format.")
+    path = Path(given[-1])
+    format = given[0] if len(given) == 2 else named_format or format_of(path)
+    if format == "jsonl" and path.is_file() and is_store(path):
+        import_store(memory, path, named, as_json)
+        return
     report = import_export(memory, path, format, embed=False)
     if not later and memory.embeddings.model() is not None:
         click.echo(f"{report.added:,} memories are stored, and found by their words. Ctrl-C leaves what has no vector for later.", err=True)

@@ -50,7 +50,8 @@ def export_lines(storage: SQLiteStorage,        # a live store
     "Yield the store as JSON Lines, all of one moment."
     db = storage.db.for_namespace(namespace)
     with db.snapshot():
-        sequences = dict(db.query("SELECT name, seq FROM sqlite_sequence ORDER BY name")) if namespace is None else {}
+        counted = db.query("SELECT name, seq FROM sqlite_sequence ORDER BY name") if namespace is None else []
+        sequences = {name: seq for name, seq in counted if name in TABLES}
         yield dump_json({"format": FORMAT, "schema": SCHEMA_VERSION, "exported_at": to_iso(now), "namespace": namespace,
                          "store": db.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0], "sequences": sequences})
         lines = 1

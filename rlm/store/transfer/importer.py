@@ -80,6 +80,8 @@ _COUNTED = ("memories", *_ASSIGNED)
 def _read_sequences(header: Mapping[str, Any]) -> dict[str, int]:
     "How far each table has counted, by the first line."
     found = header.get("sequences")
+    if isinstance(found, dict):
+        found = {name: number for name, number in found.items() if name != "recalls"}  # a log that is not exported, and was named once
     good = isinstance(found, dict) and all(n in _COUNTED and isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= LARGEST
                                            for n, v in found.items())
     if not isinstance(found, dict) or not good:
