@@ -66,8 +66,8 @@ def import_store(memory: Memory,     # an open store
 def import_command(memory: Memory, given: tuple[str, ...], named_format: str | None, later: bool, as_json: bool, named: str | None) -> None:
     """Read what another program remembers, or rlm itself: its export PATH.
 
-    FORMAT says which program, before PATH or with --format; PATH is a file, a folder or a zip archive as it was downloaded. A second time
-    it adds what is new; what was deleted here stays deleted."""
+    [FORMAT] PATH: a file, a folder or a zip archive as it was downloaded, and before it, or with --format, the program that wrote it. A
+    second time it adds what is new; what was deleted here stays deleted."""
     if len(given) > 2 or (len(given) == 2 and named_format):
         raise InvalidInput(f"There are too many words: {' '.join(given)}.", "Give one PATH, and one format.")
     path = Path(given[-1])
