@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlm.store.protocols import Database
 
 POOL = 8  # hits that compete for room in a block: by words alone, the later ones share little with the question
 
@@ -21,6 +24,17 @@ def store_path(given: argparse.Namespace,  # options of the hook
     return os.path.expanduser(settings.db_path), settings.namespace
 
 
+def open_for_reading(path: str,  # a file, or the address of a PostgreSQL database
+                     ) -> "Database":
+    "Return the store's database, opened by the module that it needs and no other: a person waits for the imports. Raises `StoreError`."
+    from rlm.core.files import server_url
+    if server_url(path) is None:
+        from rlm.store.sqlite.database import SQLiteDatabase
+        return SQLiteDatabase(path, read_only=True)
+    from rlm.store.sqlite.storage import open_database
+    return open_database(path, True, "normal", 30.0)
+
+
 def word_context(given: argparse.Namespace,  # options of the hook
                  question: str,              # what the context is about
                  apart_from: str | None,     # session whose turns are left out
@@ -32,7 +46,6 @@ def word_context(given: argparse.Namespace,  # options of the hook
         return "", {"memories": 0, "tokens": 0}
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads are not needed, and take time to start
     from rlm.companion.composer import compose
-    from rlm.companion.rejection import rejectable
     from rlm.core.clock import SystemClock
     from rlm.core.text import tokens
     from rlm.store.filters import Filters
@@ -40,15 +53,14 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.store.sqlite.fulltext import FullTextIndex
     from rlm.store.sqlite.memories import MemoryTable
     from rlm.store.sqlite.rejections import RejectionTable
-    from rlm.store.sqlite.storage import open_database
-    now = SystemClock().now()
-    db = open_database(path, True, "normal", 30.0)
+    now, db = SystemClock().now(), open_for_reading(path)
     try:
         pinned = [r for r in MemoryTable(db).pinned(namespace, now) if r.provenance.get("trust") != "low"]
         terms = tuple(dict.fromkeys(tokens(question)))
         matches = FullTextIndex(db).match(terms, namespace, Filters.read(now, kind="block"), POOL, Weights()) if terms else []
         rejections = RejectionTable(db)
         if rejections.salts(namespace):
+            from rlm.companion.rejection import rejectable  # reads facts, which takes time to import
             pinned = [r for r in pinned if not rejections.find(namespace, rejectable(r))]
             matches = [m for m in matches if not rejections.find(namespace, rejectable(m.record))]
     finally:

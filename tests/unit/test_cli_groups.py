@@ -162,6 +162,13 @@ def test_errors_are_json_where_json_was_asked_for(run: Run) -> None:
     assert json.loads(run("memory", "write", " ", "--json", code=1))["error"]["hint"]
 
 
+@pytest.mark.parametrize("words", ["--quiet --json memory search", "memory search -q --json", "--json memory nosuch", "--bogus --json",
+                                   "-q rules --json --odd"])
+def test_words_that_are_wrong_are_told_as_json_however_quiet(words: str) -> None:
+    done = CliRunner().invoke(main, words.split())
+    assert done.exit_code == 2 and done.stdout == "" and json.loads(done.stderr)["error"]["hint"] == "See --help.", done.output
+
+
 def test_quiet_tells_the_result_alone(run: Run) -> None:
     run("memory", "write", "The boat is red.", "--id", "boat")
     told, quiet = run("mcp", "install", "--client", "cursor"), run("mcp", "install", "--client", "cursor", "--quiet")

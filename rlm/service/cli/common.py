@@ -39,6 +39,16 @@ class CliError(click.ClickException):
             click.echo(f"  {self.hint}", err=True)
 
 
+class JsonUsageError(click.UsageError):
+    "Words that no command understands, where the command was asked for JSON; exit code 2."
+
+    def show(self,
+             file: Any = None,  # click's; not used
+             ) -> None:
+        "Message and hint, as JSON on the standard error."
+        print_json({"error": {"message": self.format_message(), "hint": "See --help."}}, err=True)
+
+
 class _NoInput(io.RawIOBase):
     "A standard input that was closed."
 
@@ -112,6 +122,13 @@ def options_last(args: Sequence[str],  # words after the name of a group
     return [*rest[:end], *moved, *rest[end:]]
 
 
+def usage_error(error: click.UsageError,  # what click says of the words of a command
+                as_json: bool,            # shown as JSON
+                ) -> click.ClickException:
+    "Return the error as it is shown: by click, with the usage, or as JSON."
+    return JsonUsageError(error.format_message(), error.ctx) if as_json else error
+
+
 class Group(click.Group):
     """A group of commands whose errors are shown as `CliError`. Options of the store may stand before the command's name; `--quiet`
     anywhere silences what is told beside the result."""
@@ -127,7 +144,10 @@ class Group(click.Group):
             said = args[:end]
             ctx.meta[QUIET], ctx.meta[JSON] = bool({"--quiet", "-q"} & set(said)), "--json" in said
             args = [word for word in said if word not in ("--quiet", "-q")] + args[end:]
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as e:
+            raise usage_error(e, bool(ctx.meta.get(JSON))) from e
 
     def invoke(self,
                ctx: click.Context,  # what click knows of this run
@@ -156,10 +176,7 @@ class Group(click.Group):
                 raise
             raise CliError(from_system(e), as_json) from e
         except click.UsageError as e:
-            if not as_json:
-                raise
-            print_json({"error": {"message": e.format_message(), "hint": "See --help."}}, err=True)
-            ctx.exit(e.exit_code)
+            raise usage_error(e, as_json) from e
 
 
 Decorator = Callable[[Any], Any]
