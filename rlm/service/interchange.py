@@ -5,13 +5,13 @@ are in the JSON Lines of `rlm db export`, which nothing is lost in.
 """
 
 import re
-import unicodedata
 from collections.abc import Generator, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput
+from rlm.core.text.normal_form import normal_form
 from rlm.service.memory import Memory
 from rlm.store.records import MemoryRecord, dump_json
 
@@ -25,7 +25,7 @@ CHUNK = 500  # memories that are read at once
 def content_hash(text: str,  # words of a memory
                  ) -> str:
     "Return the digest by which Portable AI Memory tells contents apart: white space, letter case and Unicode form do not count."
-    plain = re.sub(r"\s+", " ", unicodedata.normalize("NFC", text.strip().lower()))
+    plain = re.sub(r"\s+", " ", normal_form("NFC", text.strip().lower()))
     return f"sha256:{sha256(plain.encode()).hexdigest()}"
 
 
