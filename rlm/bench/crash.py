@@ -45,7 +45,7 @@ class CrashStep:
     def perform(self,
                 memory: Memory,  # a store
                 ) -> None:
-        "Do it."
+        "Carry out this step of the script on a store."
         items = [{"id": id, "text": text} for id, text in self.memories.items()]
         if self.kind == "write":
             memory.write(**items[0], tags=["single"])
@@ -81,7 +81,7 @@ class Ledger:
 
 def ledger_of(memory: Memory,  # a store
               ) -> Ledger:
-    "What the store holds."
+    "Return what a store holds, by the name of each write, to compare with what was acknowledged."
     with memory.backend.snapshot():
         found, counts = everything(memory), memory.stats()
     return Ledger({r.id: (r.text, r.version) for r in found}, counts["versions"], counts["events"])
@@ -440,15 +440,15 @@ class CrowdProcess:
     def keep(self,
              records: Sequence[MemoryRecord],  # as the store returned them
              ) -> None:
-        "Note what was acknowledged."
+        "Note memories that the store has acknowledged, so that their loss is seen later."
         self.written |= {r.id: (r.text, r.version) for r in records}
 
     def write(self) -> None:
-        "One memory."
+        "Write one memory and note that it was acknowledged."
         self.keep([self.memory.write(**mark(self.text()))])
 
     def write_many(self) -> None:
-        "A batch."
+        "Write several memories in one call and note that they were acknowledged."
         size, batch = self.rng.randint(2, 8), f"{self.name}-{next(self.numbers)}"
         self.keep(self.memory.write_many([mark(self.text(), batch, size) for _ in range(size)]))
 
@@ -473,7 +473,7 @@ class CrowdProcess:
             self.torn += sum(not _whole(h.memory) for h in hits)
 
     def recent(self) -> None:
-        "What everybody wrote last."
+        "Read the memories that any process wrote last."
         self.torn += torn_among(self.memory.recent(40))
 
     def act(self,
@@ -522,7 +522,7 @@ class Crowd:
 
     @property
     def clean(self) -> bool:
-        "Whether everything held."
+        "Return whether nothing was lost, torn or refused without reason."
         return not (self.lost or self.double or self.torn or self.stale or self.errors or self.problems)
 
 # %% ../../nbs/95_bench/07_crash.ipynb #359b6023

@@ -235,7 +235,7 @@ def opening(path: Path,     # the large store's file
 # %% ../../nbs/95_bench/08_durability.ipynb #5c23dbf1
 def crowd_rows(c: Crowd,  # the outcome of a soak
                ) -> list[Row]:
-    "What became of it."
+    "Return the figures of a soak: writes, losses, torn records and errors."
     def tally(name: str, count: int) -> Row:
         return Row(f"{c.processes} processes: {name}", "", count, n=c.memories, target=0)
     return [tally("errors", len(c.errors)), tally("memories lost", c.lost), tally("memories double", c.double),
@@ -249,7 +249,7 @@ def crowd_rows(c: Crowd,  # the outcome of a soak
 
 def kill_rows(k: Kills,  # the outcome of the kills
               ) -> list[Row]:
-    "What became of it."
+    "Return the figures of the kills: writes acknowledged, lost, and the time to open again."
     def tally(name: str, count: int, **more: Any) -> Row:
         return Row(f"{k.kills} kills: {name}", "", count, n=k.kills, **more)
     return [tally("acknowledged memories lost", k.lost, target=0), tally("stores with half a step", k.torn, target=0),
@@ -285,7 +285,7 @@ def run(quick: bool = False,          # small sizes, for a look
         seed: int = 0,                # seed of texts, queries and moments
         folder: Path | None = None,   # for the files, removed at the end; None: a temporary one
         ) -> Report:
-    "The whole benchmark."
+    "Measure durable writes, reads, opening, and loss under kills and crowds. Returns the report."
     sizes, work = QUICK if quick else DurabilitySizes(), Workload(seed)
     with tempfile.TemporaryDirectory(dir=folder, prefix="rlm-bench-") as name:
         place = Path(name)

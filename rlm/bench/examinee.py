@@ -102,7 +102,7 @@ class ExamFixture:
     def agent(self,
               memory: Memory,  # the memory at the start
               ) -> Agent:
-        "Somebody new."
+        "Return an agent that has not sat this exam, with a memory of its own."
         return Agent(self.contexts, memory, self.held)
 
     def close(self) -> None:

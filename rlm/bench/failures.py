@@ -49,7 +49,7 @@ def reason(why: Explanation,  # the missed memory's explanation
            question: str,     # the question
            k: int,            # memories that were looked at
            ) -> str:          # one of `REASONS`
-    "Why it was missed."
+    "Return why evidence was not among the first hits, as one of `REASONS`."
     if why.held_back_by:
         return "cut by a filter"
     if not why.parts:

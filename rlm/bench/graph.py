@@ -118,7 +118,7 @@ def replay(memory: Memory,   # holds what was there before the first question, l
 def stream_rows(sizes: Sequence[int],     # memories
                 seeds: Collection[int],   # seeds of the streams
                 ) -> Iterator[Row]:
-    "Anchors on streams."
+    "Yield figures of anchors that follow streams of topics: hits near them, recall, time."
     for n in sizes:
         runs, first = list[ReplayResult](), list[float]()
         for seed in seeds:
@@ -204,14 +204,14 @@ class ConversationArms:
         self.last = {t["session"]: t["id"] for t in c.turns}
 
     def plain(self) -> list[tuple[float, float]]:
-        "Without a slot."
+        "Return recall and reciprocal rank of each question, searched without a slot."
         return [_scored([h.id for h in self.memory.search(q.text, 10)], q.evidence) for q in self.c.questions]
 
     def anchored(self,
                  boost: float,  # share that is added to the score
                  warm: bool,    # put the anchor at a session with evidence first
                  ) -> list[tuple[float, float]]:
-        "With a slot."
+        "Return recall and reciprocal rank of each question, searched with a slot."
         anchors, found = self.memory.anchors, list[tuple[float, float]]()
         for slot in "ABC":
             anchors.set(slot, None)
@@ -291,7 +291,7 @@ def run(sizes: Sequence[int] = SIZES,     # memories
         model: str = "auto",              # the model of the answers
         note: str = "",                   # about the circumstances, such as what else the machine did
         ) -> Report:
-    "Measure graph and anchors."
+    "Measure the bootstrap of the graph, anchors on streams and answers with a slot. Returns the report."
     from rlm import __version__
     streams = {n: 3 if n <= 10_000 else 1 for n in sizes}
     rows = [*bootstrap_rows(sizes, seed), *(row for n, count in streams.items() for row in stream_rows([n], range(seed, seed + count))),

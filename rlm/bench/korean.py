@@ -74,7 +74,7 @@ def pool(pairs: Sequence[Pair],  # all of them
          language: str,          # language of the memories: ko, en, or both
          seed: int,              # seed of the lot and the order
          ) -> dict[str, str]:    # number of the pair → text, in the order they are to be stored
-    "What a store holds."
+    "Draw the memories of a store, in the order they are to be stored, by the number of their pair."
     rng = random.Random(f"{seed} {language}")
     texts = {str(n): p.memory[rng.choice(LANGUAGES) if language == "both" else language] for n, p in enumerate(pairs)}
     return {n: texts[n] for n in rng.sample(list(texts), len(texts))}
@@ -87,14 +87,14 @@ Arm = Callable[[Mapping[str, str]], Finder]  # a pool → what finds in it
 # %% ../../nbs/95_bench/15_korean.ipynb #4d01e63e
 def said_last(stored: Mapping[str, str],  # a pool
               ) -> Finder:
-    "The control."
+    "Return the control: whatever is asked, it finds what was stored last."
     last = list(stored)[::-1][:FIRST]
     return lambda question: last
 
 
 def by_words(build: Callable[[Sequence[str]], Callable[[str, int], list[int]]],  # a baseline
              ) -> Arm:
-    "A baseline of words."
+    "Make an arm of a baseline that searches by words."
     def arm(stored: Mapping[str, str]) -> Finder:
         numbers, search = list(stored), build(list(stored.values()))
         return lambda question: [numbers[i] for i in search(question, FIRST)]
@@ -104,7 +104,7 @@ def by_words(build: Callable[[Sequence[str]], Callable[[str, int], list[int]]], 
 def by_vectors(model: Embedder,                         # knows all texts
                centre: Callable[[Any], Vectors] = unit,  # the mean of all that is compared
                ) -> Arm:
-    "Cosines, and nothing else."
+    "Make an arm that ranks by cosines alone."
     def arm(stored: Mapping[str, str]) -> Finder:
         numbers, search = list(stored), in_numpy(centre(model.embed(list(stored.values()), "passage")))
         return lambda question: [numbers[i] for i in search(centre(model.embed([question], "query"))[0], FIRST)]
@@ -157,7 +157,7 @@ def ask_all(pairs: Sequence[Pair],  # all of them
             find: Finder,           # in a pool
             language: str,          # language of the questions
             ) -> list[PairRank]:
-    "Ask every question."
+    "Ask the question of every pair and return where its memory was ranked."
     found = []
     for n, pair in enumerate(pairs):
         if pair.question:

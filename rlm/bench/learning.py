@@ -48,7 +48,7 @@ class ExamPlan:
 
 def read_all(paths: Mapping[str, Path],  # name → file
              ) -> dict[str, GoldGraph]:
-    "Ontologies by name."
+    "Read ontologies from their files and return them by name."
     return {name: read_gold(path, name) for name, path in paths.items()}
 
 
@@ -57,7 +57,7 @@ def put(graphs: Mapping[str, GoldGraph],  # ontologies to ask about
         each: int,                        # questions of each kind
         part: Part,                       # part of the subjects
         ) -> list[Question]:
-    "Questions about several ontologies."
+    "Make questions about several ontologies, so many of each kind."
     return [q for g in graphs.values() for q in generate(g, seed, each, part)]
 
 # %% ../../nbs/95_bench/26_learning.ipynb #0afd05f3

@@ -159,7 +159,7 @@ def compared(some: Stream,                        # the replayed stream
              full: Sequence[dict[str, ReplayedAnswer]],   # the same or another, with answers of the search of everything
              late: Sequence[float],               # seconds to come into step before each question
              ) -> list[ReplayedQuestion]:
-    "Question by question."
+    "Join two replays question by question: layer, hits, time of both."
     found = list[ReplayedQuestion]()
     for q, one, other, seconds in zip(some.questions, local, full, late, strict=True):
         said, right = one["local"], other["full"]  # whatever is equal to the tenth may stand in its place
@@ -172,7 +172,7 @@ def rows_of(name: str,               # sizes and limits, in words
             found: Sequence[ReplayedQuestion],  # a replay
             first: bool,             # whether the targets of the smallest size apply
             ) -> Iterator[Row]:
-    "What came of it."
+    "Yield the figures of a replay: shares and times of layers, recall, speed against a full search."
     full, n = [a.full for a in found], len(found)
     yield timing(f"full search, {name}", full, role="baseline")
     yield Row(f"mean of all layers, {name}", "ms", digits(1e3 * mean([a.seconds for a in found])), n=n, target=MEAN if first else None)
@@ -246,7 +246,7 @@ def _filled(c: Conversation, vectors: ConversationVectors) -> Memory:
 def plain(c: Conversation,      # the conversation
           vectors: ConversationVectors,    # vectors of its turns and questions
           ) -> Iterator[tuple[Any, Sequence[str], str]]:
-    "The search of everything."
+    "Yield for each question what a search of everything finds in a conversation."
     with _filled(c, vectors) as memory:
         for q in c.questions:
             yield q, [h.id for h in memory.search(q.text, 10)], "full search"
@@ -337,7 +337,7 @@ def run(sizes: Sequence[int] = SIZES,  # memories
         locomo: Path | None = None,    # locomo10.json, its zip, or a folder of conv-*.json; None: without conversations
         model: str = "e5",             # for the conversations
         ) -> Report:
-    "Measure attention."
+    "Measure how often, how quickly and how rightly attention answers before a full search. Returns the report."
     from rlm import __version__
     rows = list(streams(sizes, LIMITS, seed))
     rows += list(conversations(locomo, seed, model)) if locomo else []

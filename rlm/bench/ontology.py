@@ -42,7 +42,7 @@ def _ask(tool: Callable[..., object], terms: list[str], i: int) -> object:
 def view_arms(context: OntologyContext,  # loaded, with its index
               terms: list[str],          # what is asked about
               ) -> Mapping[str, Callable[[int], object]]:
-    "Name → a call."
+    "Return the views to time, by name: each takes the number of a run and looks at a term."
     t, o = context.tools, context.ontology
     labels = [o.label(o.prefixes.expand(term) or "") for term in terms]
     count = len(terms)
@@ -143,7 +143,7 @@ def run(quick: bool = False,      # small sizes: a look, not a result
         seed: int = 0,            # seed of the classes asked about
         path: str | None = None,  # the ontology's file; by default SIO where it is at hand, else PROV-O
         ) -> Report:
-    "Measure. Raises `OntologyError`, `NotFound`."
+    "Measure loading and views of an ontology beside rdflib. Returns the report. Raises `OntologyError`, `NotFound`."
     file = large_ontology(path)
     rounds, calls, walked = (2, 20, 5) if quick else (15, 400, 30)
     rows = []

@@ -38,7 +38,7 @@ class Question:
     wording: int = -1  # which of the template's phrasings it is, from 0; -1 for one that a person worded
 
     def as_dict(self) -> dict[str, Any]:
-        "For JSON."
+        "Return the question for JSON, with its template and its right answer."
         return {"id": self.id, "ontology": self.ontology, "template": self.template, "tier": self.tier, "language": self.language,
                 "text": self.text, "subjects": list(self.subjects), "answer": answer_json(self.answer), "sparql": self.sparql,
                 "wording": self.wording}
@@ -110,7 +110,7 @@ def answered(template: QuestionTemplate,       # the question's template
              query: str,               # its gold query, with terms put in
              subjects: Sequence[str],  # IRIs
              ) -> Answer:
-    "The right answer."
+    "Return the right answer of a question, as its gold query gives it."
     if template.kind == "truth":
         return TruthAnswer(graph.ask(query))
     rows = graph.select(query)

@@ -92,7 +92,7 @@ def most_recent(c: Conversation,  # the conversation
 
 def by_words(build: Callable[[Sequence[str]], WordSearch],  # a baseline
              ) -> Callable[[Conversation], RankFunction]:
-    "A baseline of words."
+    "Make an arm of a baseline that searches the texts of turns by words."
     def arm(c: Conversation) -> RankFunction:
         search = build([t["text"] for t in c.turns])
         return lambda question: [c.turns[n]["id"] for n in search(question, DEPTH)]
@@ -148,7 +148,7 @@ def full_text(weights: Weights,  # weights of the columns
 def hybrid(mix: Ranker,                     # weights of the parts
            vectors: ConversationVectors | None = None,  # None: words and cues alone
            ) -> Callable[[Conversation], RankFunction]:
-    "The index in memory."
+    "Make an arm of the index in memory with these weights."
     def arm(c: Conversation) -> RankFunction:
         searcher, ids = Searcher(NamespaceIndex(stored(c, vectors), "default", mix)), [t["id"] for t in c.turns]
 
@@ -171,7 +171,7 @@ class LeaveOneOut:
     def known(self,
               c: Conversation,  # one of the set
               ) -> list[TrainingExample]:
-        "What its questions teach."
+        "Return what the questions of one conversation teach a ranker, computed once."
         if c.name not in self._known:
             model, searcher = self.vectors.model, Searcher(NamespaceIndex(stored(c, self.vectors), "default", DEFAULT_WEIGHTS))
             asked = ((Query(q.text, tuple(tokens(q.text)), self.vectors.questions.get(model, q.text), model.name),
@@ -182,7 +182,7 @@ class LeaveOneOut:
     def arm(self,
             without: Collection[str] = (),  # features that it does not see
             ) -> Callable[[Conversation], RankFunction]:
-        "The learned ranking."
+        "Make an arm whose ranker is learned from all other conversations."
         seen = np.array([name not in without for name in FEATURES])[:, None]
 
         def build(c: Conversation) -> RankFunction:
@@ -233,7 +233,7 @@ def score(c: Conversation,        # the conversation
           q: RecallQuestion,            # the question
           ranking: Sequence[str],  # ids, best first
           ) -> Score:
-    "Measure one ranking."
+    "Return recall, reciprocal rank and session recall of one ranking."
     ranks = [n for n, i in enumerate(ranking, start=1) if i in q.evidence]
     where = {t["id"]: t["session"] for t in c.turns}
     sessions = list(dict.fromkeys(where[i] for i in ranking))[:5]
@@ -289,7 +289,7 @@ def asked(conversations: Sequence[Conversation],    # all of a set
           build: Callable[[Conversation], RankFunction],  # an arm
           told: str,                                # what this is, for who waits
           ) -> list[Score]:
-    "Ask every question."
+    "Ask every question of every conversation and return the scores."
     rankers = ((c, build(c)) for c in tqdm(conversations, told, disable=None, leave=False))
     return [score(c, q, rank(q.text)) for c, rank in rankers for q in c.questions]
 

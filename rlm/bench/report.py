@@ -173,7 +173,7 @@ class Report:
         return [row for row in self.rows if row.met is False]
 
     def json(self) -> str:
-        "As it is stored."
+        "Return the report as JSON, as it is stored."
         values = {f.name: getattr(self, f.name) for f in fields(self)} | {"rows": [row.as_dict() for row in self.rows]}
         return json.dumps(values, ensure_ascii=False, indent=2) + "\n"
 

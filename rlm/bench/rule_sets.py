@@ -84,7 +84,7 @@ def rule_set(size: int,       # rules, about
              seed: int = 0,   # seed of everything random
              share: float = 0.05,  # share of rules with a planted fault, for each kind
              ) -> RuleSet:
-    "Rules with planted faults."
+    "Draw rules with planted faults of each kind, and say where these are."
     make, texts, tags = Maker(seed), dict[str, str](), dict[str, list[str]]()
     wrong: dict[str, set[tuple[str, ...]]] = {kind: set() for kind in KINDS}
 

@@ -162,7 +162,7 @@ def run(quick: bool = False,         # small sizes, for a look
         seed: int = 0,               # seed of the rules
         folder: Path | None = None,  # for the files, removed at the end; None: a temporary one
         ) -> Report:
-    "The whole benchmark."
+    "Measure rules: asking, applying, resolving, the audit, two processes at once. Returns the report."
     sizes = QUICK if quick else RuleBenchSizes()
     with tempfile.TemporaryDirectory(dir=folder, prefix="rlm-bench-") as name:
         place, made = Path(name), rule_set(sizes.applied, seed)

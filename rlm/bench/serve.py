@@ -56,7 +56,7 @@ def asked(rng: random.Random,  # source of chance
           name: str,           # the client's name, for what it writes
           count: int,          # its requests so far
           ) -> tuple[str, str, str, dict[str, Any] | None]:  # kind, method, path, body
-    "The next request."
+    "Draw the next request of a client: kind, method, path and body."
     kind, about = rng.choices(list(MIX), list(MIX.values()))[0], rng.choice(texts)
     if kind == "search":
         words = about.rstrip(".").split()
@@ -156,7 +156,7 @@ def rows(clients: int,    # at once
          memories: int,   # in the store before
          seed: int,       # seed of everything random
          ) -> Iterator[Row]:
-    "The figures."
+    "Yield figures of a server under load: requests, times by kind, errors, losses."
     with tempfile.TemporaryDirectory(prefix="rlm-serve-") as name:
         folder, texts = Path(name), Workload(seed).texts(memories)
         token, _ = TokenFile(folder / "tokens").add("default")
@@ -187,7 +187,7 @@ def run(quick: bool = False,       # a look: two seconds
         seed: int = 0,             # seed of everything random
         clients: int = CLIENTS,    # at once
         ) -> Report:
-    "The whole benchmark."
+    "Measure the REST server with many clients at once. Returns the report."
     from rlm import __version__
     seconds, memories = (2.0, 500) if quick else (SECONDS, MEMORIES)
     parameters = {"clients": clients, "seconds": seconds, "memories before": memories, "mix": dict(MIX), "embedder": "none"}

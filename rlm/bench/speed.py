@@ -61,7 +61,7 @@ def child(work: Callable[..., Any],  # a function of this module
 # %% ../../nbs/95_bench/09_speed.ipynb #2cd2ccdf
 def size_of(path: Path,  # a file or a folder
             ) -> int:
-    "Bytes."
+    "Return the bytes of a file, or of all files in a folder."
     return sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else path.stat().st_size
 
 
@@ -151,7 +151,7 @@ def asking(memory: Memory,          # open
            texts: Sequence[str],    # questions
            **filters: Any,          # filters of each search
            ) -> list[float]:        # seconds for each but the first twenty, which touch pages that were not there
-    "Search for each."
+    "Search for each text and return the seconds of each search."
     seconds = list[float]()
     for text in texts:
         begun = time.perf_counter()
@@ -265,7 +265,7 @@ SAID = ("도윤이 새 자전거를 샀다.", "The otter book goes back to the l
 # %% ../../nbs/95_bench/09_speed.ipynb #40c77343
 def floor(n: int,  # vectors
           ) -> Iterator[Row]:
-    "Reading every vector once."
+    "Yield the time to read every vector once, which no exact search undercuts."
     room = np.ones(n * DIM * 4 // 8, np.uint64)
     for bits in (8, 16, 32):
         part, seconds = room[:n * DIM * bits // 64], list[float]()
@@ -351,7 +351,7 @@ def measured(n: int,                  # memories
              seed: int,               # seed of everything random
              skipped: Sequence[str],  # baselines that do not work here
              ) -> Iterator[Row]:
-    "Everything about one size."
+    "Yield all figures of one size: writing, opening, searching, memory, baselines."
     with tempfile.TemporaryDirectory(prefix="rlm-speed-") as folder:
         yield from child(filled, folder, n, seed)
         yield from joined([child(fresh, folder, n) for _ in range(FRESH_RUNS)], n)
@@ -363,7 +363,7 @@ def measured(n: int,                  # memories
 def run(sizes: Iterable[int] = SIZES,  # memories
         seed: int = 0,                 # seed of everything random
         ) -> Report:
-    "The whole benchmark."
+    "Measure searches from a thousand memories up, stage by stage. Returns the report."
     from rlm import __version__
     sizes, skipped = sorted(set(sizes)), unusable()
     rows = [row for n in tqdm(sizes, "sizes", disable=None, leave=False) for row in measured(n, seed, list(skipped))]

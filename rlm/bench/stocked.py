@@ -77,7 +77,7 @@ def stock(n: int,          # memories
           questions: int,  # how many
           seed: int,       # seed of everything random
           ) -> Stock:
-    "Draw them."
+    "Draw memories and questions of a large store, with vectors, by a seed."
     rng, chance = np.random.default_rng(seed), random.Random(seed)
     texts, vectors = Workload(seed).texts(n), synthetic_vectors(n, 1, DIM, NEAR, seed)[0]
     about = rng.integers(0, n, questions)
@@ -130,7 +130,7 @@ class Exact:
                k: int,        # how many
                kept: NDArray[np.bool_] | None = None,  # by memory number: which may be found; None for all
                ) -> RankedList:  # the best, and whatever is equal to the last of them
-        "Rank every memory."
+        "Rank every memory, without candidates or cuts: what the index is compared with."
         with self.index.snapshot():
             asked = self.index.semantic.measure(query.vector)
             assert asked is not None

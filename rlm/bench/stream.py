@@ -74,7 +74,7 @@ class Directions:
     def draw(self,
              count: int,  # how many
              ) -> Vectors:  # (count, dim), of length 1
-        "Some directions."
+        "Return random vectors of length 1, as (count, dim)."
         return unit(self.rng.standard_normal((count, len(self.shape)), dtype=np.float32) @ self.shape)
 
 
@@ -115,7 +115,7 @@ class Speech:
     def text(self,
              topic: int,  # what it is about
              ) -> str:
-        "One to three sentences."
+        "Return one to three random sentences about a topic."
         return " ".join(self.own[topic].sentence(self.rng) for _ in range(self.rng.choice((1, 1, 2, 2, 3))))
 
     def texts(self,
@@ -203,7 +203,7 @@ class QuestionWriter:
             trip: Visit,  # which is going on
             at: int,      # memories that are there
             ) -> None:
-        "One question more."
+        "Add one question to the stream, about what the visit is about."
         kind: Kind = self.rng.choices(list(KINDS), list(KINDS.values()))[0]
         before = [q for q in self.found[-4:] if q.kind in ("on it", "back")]
         if kind in ("again", "reworded") and before:
@@ -238,7 +238,7 @@ def stream(blocks: int,          # memories
            asked: int = 400,     # questions
            subject: int = SUBJECT,  # memories after which a subject is done with
            ) -> Stream:
-    "Draw a stream."
+    "Draw a stream of memories and questions whose topic changes now and then."
     rng, directions = random.Random(seed), Directions(seed)
     trips = visits(blocks, subject, rng)
     count = 1 + max(t.topic for t in trips)

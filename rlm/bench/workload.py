@@ -88,7 +88,7 @@ class WordVocabulary:
     def sentence(self,
                  rng: random.Random,  # source of chance
                  ) -> str:
-        "A sentence."
+        "Return one random sentence of the vocabulary."
         return rng.choice(self.shapes).format(**{gap: Noun(word) for gap, word in self.pick(rng).items()})
 
 
@@ -96,7 +96,7 @@ def vocabulary(shapes: str,     # separated by |, with {gaps}
                rare: list[str],  # invented names, for people, things and places
                **words: str,    # gap → words, most frequent first
                ) -> WordVocabulary:
-    "From the lists above."
+    "Make a vocabulary of sentence shapes, words by frequency and rare names."
     listed = {gap: some.split("|" if "|" in some else None) for gap, some in words.items()}
     tails = {"who": rare, "what": rare, "why": rare, "where": rare[:100]}
     return WordVocabulary(tuple(shapes.split("|")), {gap: some + tails.get(gap, []) for gap, some in listed.items()})
@@ -118,7 +118,7 @@ class Workload:
     def sentences(self,
                   n: int,  # how many
                   ) -> list[str]:
-        "Sentences in one language."
+        "Return random sentences, all in one language."
         language = self.rng.choice(self.languages)
         return [language.sentence(self.rng) for _ in range(n)]
 

@@ -105,7 +105,7 @@ class SimulatedYear:
              text: str,     # words
              **more: Any,   # other fields of the memory
              ) -> None:
-        "Write what somebody said."
+        "Write what somebody said, and count it."
         record = self.memory.write(text, speaker=who, **more)
         self.tally.told[record.id] = text
 
@@ -113,7 +113,7 @@ class SimulatedYear:
             who: str,   # speaker
             what: str,  # tell, again, remark or ask
             ) -> None:
-        "One turn."
+        "Let a person say one turn: tell a fact, repeat it, remark or ask."
         self.tally.turns += 1
         number = self.chance.randrange(len(TOPICS[who]))
         topic, known = TOPICS[who][number], self.present.get((who, number))
@@ -177,7 +177,7 @@ class SimulatedYear:
              days: int,   # length of the year
              turns: int,  # turns of a day
              ) -> YearTally:
-        "Live a year."
+        "Live a year of turns with a night after each day, and return what was counted."
         for day in tqdm(range(days), "days", disable=None, leave=False):
             for who, what in a_day(self.chance, turns):
                 self.clock.advance(seconds=86_400 / (turns + 1))

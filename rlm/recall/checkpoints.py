@@ -149,7 +149,7 @@ class CheckpointManager:
         return nearest_first(found, self.limit)
 
     def clear(self) -> None:
-        "Forget all checkpoints."
+        "Forget all checkpoints of this namespace in memory; the store keeps what was written."
         self.held.clear()
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #344742ce

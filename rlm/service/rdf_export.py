@@ -83,7 +83,7 @@ def memory_block(store: str,              # the database's id
                  tags: Iterable[str],     # its tags
                  words: bool,             # with what it says
                  ) -> str:
-    "A memory."
+    "Return one version of a memory as a block of Turtle."
     kind, where = {"block": "rlm:Block", "rule": "rlm:Rule", "strategy": "rlm:Strategy"}[row["kind"]], row["namespace"]
     origin = json.loads(row["provenance_json"])
     run, pack = origin.get("run_id"), origin.get("pack") or origin.get("exported_in_pack")

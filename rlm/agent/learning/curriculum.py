@@ -129,7 +129,7 @@ class CurriculumReport:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        "For JSON."
+        "Return the report for JSON: each task, its judgment and what was learned."
         return {"curriculum": self.curriculum, "skipped": self.skipped, "promoted": dict(self.promoted),
                 "passes": [dict(zip(HEADERS, row, strict=True)) for row in self.rows()]}
 

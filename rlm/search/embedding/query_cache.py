@@ -46,7 +46,7 @@ class QueryVectorCache:
         return vector
 
     def clear(self) -> None:
-        "Forget every question."
+        "Forget the vectors of all questions."
         with self._lock:
             self._vectors.clear()
 

@@ -230,7 +230,7 @@ class VectorIndex:
               batches: Callable[[], Iterable[Batch]],  # gives all vectors there are; called twice
               position: tuple[str, int] = ("", 0),     # the store's identity and last event, taken before
               ) -> None:
-        "Make the index anew."
+        "Build the index from all stored vectors, replacing what it held."
         base = build_segment(batches, self.mean, self.config)
         self.restore(base, base.codes.take(slice(0, 0)), position)
 

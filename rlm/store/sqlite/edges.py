@@ -30,7 +30,7 @@ NEAR = "near"  # the relation of every link that the graph has made itself
 
 def bits_of(origin: str,  # as it is stored
             ) -> int:     # one bit for each of `ORIGINS`; a word that is none of them counts as the user's
-    "Origins as bits."
+    "Return origins of a link as the bits of one number."
     found = 0
     for word in origin.split("+"):
         found |= 1 << ORIGINS.index(word) if word in ORIGINS else USER
@@ -64,7 +64,7 @@ class Links:
 
 def links(rows: Iterable[tuple[int, int, float, int]] = (),  # both ends, weight, bits
           ) -> Links:
-    "Links from rows."
+    "Return links read from rows of the table."
     src, dst, weight, bits = zip(*rows, strict=True) if (rows := list(rows)) else ((), (), (), ())
     return Links(np.array(src, np.int64), np.array(dst, np.int64), np.array(weight, np.float32), np.array(bits, np.uint8))
 
