@@ -104,7 +104,7 @@ def source_label(record: MemoryRecord,  # a memory
 
 
 def memory_line(record: MemoryRecord,  # a memory
-                text: str,             # what is said of it
+                text: str,             # relation
                 past: str = "",        # which of its statements have ended; empty: none
                 ) -> str:
     "Return one line of the block."
@@ -144,8 +144,8 @@ class ContextBlock:
     "A block for a prompt, and what stands in it."
 
     text: str  # the block; empty if there is nothing to say
-    tokens: int  # what it costs, as counted
-    budget: int  # what it may cost
+    tokens: int  # tokens, as counted
+    budget: int  # largest number of tokens
     used: tuple[tuple[str, int], ...]  # ids of the memories in it with their resolution: 0 whole, 1 and more: shorter
     left_out: tuple[str, ...]  # ids of found memories for which there was no room
     rules: tuple[str, ...] = ()  # ids of the rules in it, which stand before the memories
@@ -224,7 +224,7 @@ def _cost(offer: _Offer, level: int) -> int:
 
 def compose(pinned: Sequence[MemoryRecord],          # always present, the most important first
             found: Sequence[tuple[MemoryRecord, float]],  # memories with their relevance in [0, 1]
-            question: str,                           # what is asked
+            question: str,                           # question
             budget: int = 1024,                      # tokens that the block may cost, all of it
             count: TokenCounter = estimate_tokens,   # counts the tokens of a text
             past: Mapping[str, str] | None = None,   # id → those of its statements that have ended

@@ -119,7 +119,7 @@ class Duplicate:
     "Two memories of which one is enough."
 
     stays: MemoryRecord  # the survivor
-    goes: MemoryRecord  # what it stands for from then on
+    goes: MemoryRecord  # memory that is merged into the other
     by: str  # `words` or `facts`: what is the same
     cosine: float | None  # cosine of their vectors; None: there are none, and their words are equal
 

@@ -134,7 +134,7 @@ class FactKeeper:
     def keep(self,
              tx: Write,             # the transaction in which the memory was stored
              record: MemoryRecord,  # it, with its number
-             found: MemoryFacts,    # what it states
+             found: MemoryFacts,    # facts that it states
              now: datetime,         # recorded time
              ) -> list[Retirement]: # among them the memory itself, if newer statements were stored before it
         """Store the facts of a memory; end the older ones that they contradict. What nobody has confirmed does not end what a person has

@@ -46,7 +46,7 @@ class SlotSearch:
     "Make, touch and search the checkpoints of slots by the slots' names."
 
     def __init__(self,
-                 keeper: AttentionKeeper,  # what is in mind, in step with the store
+                 keeper: AttentionKeeper,  # state of attention, in step with the store
                  records: RecordCache,     # reads memories
                  ) -> None:
         self.keeper, self.records = keeper, records

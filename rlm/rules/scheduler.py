@@ -38,7 +38,7 @@ def midnight_after(moment: datetime,  # with a time zone
 
 def next_runs(name: str,        # a time zone
               after: datetime,  # with a time zone
-              count: int = 3,   # how many
+              count: int = 3,   # number
               ) -> list[datetime]:
     "Return the next times at which the job runs, in that zone. Raises `SettingsError`."
     found = [midnight_after(after, zone(name))]

@@ -64,7 +64,7 @@ def own_columns(record: MemoryRecord,  # memory with its text
     return {name: found for name, text in given.items() if text and (found := tokens(text))}
 
 
-def split_by_column(worth: TermScore,                      # what a term adds
+def split_by_column(worth: TermScore,                      # contribution of a term
                     term: str,                             # term, as columns hold it
                     columns: Mapping[str, Sequence[str]],  # column of the memory → tokens
                     ) -> dict[str, float]:                 # column → its share
@@ -103,11 +103,11 @@ class LazyExplanation(Mapping[str, Mapping[str, float]]):
     __slots__ = ("_made", "_of")
 
     def __init__(self,
-                 record: MemoryRecord,        # as for `explain_score`
-                 parts: Mapping[str, float],  # as for `explain_score`
-                 plan: QueryPlan,                  # as for `explain_score`
-                 passages: slice,                # as for `explain_score`
-                 own_only: bool = False,      # as for `explain_score`
+                 record: MemoryRecord,        # argument of `explain_score`
+                 parts: Mapping[str, float],  # argument of `explain_score`
+                 plan: QueryPlan,                  # argument of `explain_score`
+                 passages: slice,                # argument of `explain_score`
+                 own_only: bool = False,      # argument of `explain_score`
                  ) -> None:
         self._of, self._made = (record, parts, plan, passages, own_only), None
 

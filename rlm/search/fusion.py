@@ -217,7 +217,7 @@ def nth_highest(total: Values,  # scores
 
 
 def rescore_positions(total: Values,           # scores by codes
-                      worth: Values,           # what words and meaning add to each
+                      worth: Values,           # contribution of words and meaning to each memory
                       k: int,                  # number of memories wanted
                       policy: RescorePolicy,   # error of the codes
                       slope: float,            # largest change of a score over the change of what meaning adds; infinite: unknown

@@ -50,7 +50,7 @@ SPREAD, ROOM = 8, 4096  # an array may be that many times as long as there are n
 
 def is_close(first: int,  # lowest number
              last: int,   # highest number
-             count: int,  # how many there are
+             count: int,  # number of memories
              ) -> bool:
     "Return whether numbers lie so close that an array from the lowest to the highest is worth its memory."
     return last - first < SPREAD * count + ROOM

@@ -54,7 +54,7 @@ class IndexView:
 
     position: tuple[str, int]  # identity of the store and the last event that the index knows
     doc_id_epoch: int  # document ids are comparable within one epoch
-    ranker: Ranker  # what weighs the parts of scores
+    ranker: Ranker  # weights of the parts of scores
     segments: Sequence[Segment]  # postings
     docs: DocTable  # passages of each document, and whether it is there
     document_frequencies: GrowableArray  # by term id
@@ -78,7 +78,7 @@ class NamespaceIndex:
     def __init__(self,
                  storage: SQLiteStorage,  # the store
                  namespace: str,          # the partition to index
-                 ranker: Ranker | None = None,  # what weighs the parts of scores; None: learned in this namespace, else the default weights
+                 ranker: Ranker | None = None,  # weights of the parts of scores; None: learned in this namespace, else the default weights
                  ) -> None:
         self.storage = storage = storage.for_namespace(namespace)
         self.namespace = namespace

@@ -31,7 +31,7 @@ class NamespaceSearch:
     def open(cls,
              storage: SQLiteStorage,              # the store
              namespace: str,                      # the partition to search
-             ranker: Ranker | None = None,        # what weighs the parts of scores; None: as learned in this namespace, or the default
+             ranker: Ranker | None = None,        # weights of the parts of scores; None: as learned in this namespace, or the default
              background_from: int = BACKGROUND_FROM,  # number of memories to read from which on a thread reads them
              ) -> "NamespaceSearch":
         "Make an index of a namespace, still empty, and the parts that use it."

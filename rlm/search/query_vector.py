@@ -48,7 +48,7 @@ class QuantizedSample:
 
     codes: NDArray[np.int8]  # (n, dim) from -127 to 127
     wide: Floats  # the same numbers, for BLAS
-    step: float  # what one of them is worth
+    step: float  # value of one step
 
     def cosine_sums(self,
                     unit: Floats,  # (dim,) centred vector of length 1
@@ -118,7 +118,7 @@ def hash_rank(seqs: Ints,  # memories
 
 
 def hash_sample(seqs: Ints,            # memories, ascending
-                n: int = SAMPLE_SIZE,  # how many to choose
+                n: int = SAMPLE_SIZE,  # number to choose
                 ) -> Ints:
     "Return the memories of the lowest hashes, ascending; all of them if they are no more than `n`."
     return seqs if len(seqs) <= n else np.sort(seqs[np.argpartition(hash_rank(seqs), n)[:n]])

@@ -241,7 +241,7 @@ def train(examples: Sequence[TrainingExample],  # examples with at least one rel
 
 
 def evaluate(example: TrainingExample,      # question with known answers
-             ranker: LearnedRanker | None,  # ranker; None: the default weights
+             ranker: LearnedRanker | None,  # weights of the parts of scores; None: the default weights
              ) -> tuple[float, float]:
     "Return R@10, the share of the relevant candidates among the first ten, and the reciprocal rank of the first."
     weighed = ranker.weigh_features(example.features) if ranker else DEFAULT_WEIGHTS.weigh(dict(zip(PARTS, example.features, strict=False)))

@@ -49,7 +49,7 @@ class Scorer:
     "Scores the candidates of a question, in numpy or by a compiled kernel, and picks the best. The scale is that of `ScoreWeights`."
 
     def __init__(self,
-                 ranker: Ranker = DEFAULT_WEIGHTS,       # what weighs the parts of a score: `ScoreWeights`, or a learned ranker
+                 ranker: Ranker = DEFAULT_WEIGHTS,       # weights of the parts: `ScoreWeights`, or a learned ranker
                  metadata: MetadataTable | None = None,  # metadata of the memories; None: an empty table
                  lexical: LexicalIndex | None = None,    # their words, which a learned ranker reads
                  ) -> None:

@@ -64,9 +64,9 @@ def relevances(found: SearchResults,  # hits of a search, best first
 SELF = frozenset({"i", "me", "myself", "user", "나", "저", "본인"})  # words by which a person names themselves as a subject
 
 
-def fact_values(subject: str,   # what the fact is about; `user`, *me* or `나`: the user
-                relation: str,  # what is said of it: `residence`, *address*, `사는 곳`
-                value: str,     # what is wrong
+def fact_values(subject: str,   # subject of the fact; `user`, *me* or `나`: the user
+                relation: str,  # relation: `residence`, *address*, `사는 곳`
+                value: str,     # rejected value
                 ) -> list[tuple[str, ...]]:
     "Return the values in normal form that stand for a fact: the relation as it is named, and as the relation that the name means."
     who = "user" if (key := normal_value(subject)) in SELF else key
@@ -136,11 +136,11 @@ COUNTED = 10_000  # memories of a namespace that are counted for a decision, at 
 class Observation:
     "What was done with one turn."
 
-    turn: str  # what was said
-    decision: PolicyDecision  # what was decided, and why
-    memory: MemoryRecord | None = None  # what was stored; None: nothing
+    turn: str  # text of the turn
+    decision: PolicyDecision  # decision with its reasons
+    memory: MemoryRecord | None = None  # stored memory; None: nothing
     refused: str = ""  # why nothing was stored although it was decided to; empty: it was stored, or not meant to be
-    context: ContextBlock | None = None  # what is known about it, if the decision was to look
+    context: ContextBlock | None = None  # block of memories, if the decision was to look
 
     def __str__(self) -> str:
         stored = f"saved as {self.memory.id}" if self.memory else f"refused: {self.refused}" if self.refused else "nothing saved"
@@ -153,7 +153,7 @@ class WaitingMemory:
 
     memory: MemoryRecord  # it is served meanwhile, marked as not confirmed or as disputed
     state: TrustState  # candidate or disputed
-    against: tuple[MemoryRecord, ...] = ()  # what it contradicts
+    against: tuple[MemoryRecord, ...] = ()  # memories that it contradicts
 
     def as_dict(self) -> dict[str, Any]:
         "Return the fields for JSON."
@@ -354,7 +354,7 @@ class Companion:
         return self._learned[1]
 
     def decide(self,
-               turn: str,                       # what was said
+               turn: str,                       # text of the turn
                where: Situation | None = None,  # place in the conversation; None: its beginning
                explore: bool = False,           # True: one middling turn in ten is decided the other way, to learn from
                ) -> PolicyDecision:
@@ -365,10 +365,10 @@ class Companion:
         return self.policy().decide(turn, seen, explore)
 
     def observe(self,
-                turn: str,                       # what was said
+                turn: str,                       # text of the turn
                 where: Situation | None = None,  # place in the conversation; None: its beginning
                 *,
-                tokens: int = 1024,              # what a block of memories may cost, if one is made
+                tokens: int = 1024,              # budget of the block of memories, if one is made
                 explore: bool = False,           # True: one middling turn in ten is decided the other way, to learn from
                 **fields: Any,                   # speaker, role, session, tags, valid_from …, as `write` takes them
                 ) -> Observation:
@@ -395,7 +395,7 @@ class Companion:
         return ConversationReader(self.ctx, self.writer, self.policy()).read(messages, reader)
 
     def learn(self,
-              about: "Observation | PolicyDecision",  # what is judged
+              about: "Observation | PolicyDecision",  # observation or decision to judge
               feedback: "float | str",                # in [-1, 1]: how right it was; or what the person said next
               ) -> Reward:
         "Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing."
@@ -501,15 +501,15 @@ class Companion:
         return self.sleep_cycle().told()
 
     def context(self,
-                query: str,                             # what the prompt is about: mostly the person's last turn
-                tokens: int = 1024,                     # what the block may cost, all of it
+                query: str,                             # subject of the prompt: mostly the person's last turn
+                tokens: int = 1024,                     # budget of the whole block
                 k: int | None = None,                   # memories looked for, at most; None: 20, of a large budget one for 40 tokens
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                 door: str = "python",                   # interface, for the log of recalls: python, cli, rest or mcp
                 actor: str = "",                        # who asks, as the interface knows them, for the log of recalls
                 apart_from: str | None = None,          # a session whose turns stand in the prompt already, and are left out
                 least: float = 0.0,                     # relevance that a memory must have, from 0 to 1, where it is known
-                facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules
+                facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
                 ) -> ContextBlock:
         """Return a block for a prompt: rules that apply, pinned memories, then what answers the question, dated and attributed, each line
         with its id. It never costs more than its budget. What has ended or was rejected is not in it. Raises `InvalidInput`."""
@@ -607,7 +607,7 @@ class Companion:
                *,
                text: str | None = None,      # or words that are wrong: they, and each fact they state
                subject: str = "user",        # or a fact: what it is about
-               relation: str | None = None,  # what is said of it: residence, employer, 사는 곳 …
+               relation: str | None = None,  # relation: residence, employer, 사는 곳 …
                value: str | None = None,     # the value that is wrong
                reason: str | None = None,    # why, in the person's words
                actor: str = "human",         # who rejects it
@@ -663,7 +663,7 @@ class Companion:
         return sorted(r.id for r in self.storage.get(sorted(ids), self.namespace) if wanted & set(rejectable(r)))
 
     def waiting(self,
-                k: int = 100,  # how many at most
+                k: int = 100,  # largest number returned
                 ) -> list[WaitingMemory]:
         "Return what waits for a person, oldest first: what a model, an extraction or an import brought, and what contradicts the accepted."
         found = self.storage.memories.with_trust(self.namespace, ("candidate", "disputed", "low"), read_k(k))

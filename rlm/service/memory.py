@@ -125,7 +125,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def run_in_thread(call: Callable[P, T],  # what is to be done
+async def run_in_thread(call: Callable[P, T],  # call to run
                         *args: P.args,         # its arguments
                         **fields: P.kwargs,    # and those by name
                         ) -> T:
@@ -240,7 +240,7 @@ class Memory:
               text: str,                # words, kept exactly; beyond 64,000 letters their meaning is that of 32 parts of them
               *,
               slot: str | None = None,  # A, B or C; 'auto': the anchor nearest to the text; None: without anchors
-              policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how it is linked, such as link_k=8,min_w=.35
+              policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy, such as link_k=8,min_w=.35
               **fields: Any,            # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
               ) -> MemoryRecord:
         "Store one memory, and return it. Raises `InvalidInput`, `StoreError`; then nothing was stored."
@@ -254,7 +254,7 @@ class Memory:
                    batch: int = 5000,        # memories per transaction; with a slot, all are stored in one
                    *,
                    slot: str | None = None,  # A, B or C; 'auto': for each the anchor nearest to it; None: without anchors
-                   policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how they are linked
+                   policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
                    ) -> builtins.list[MemoryRecord]:
         "Store many in order, and return them. All are checked before the first is stored. Raises `InvalidInput`, naming the item."
         if slot is None and policy is None:
@@ -279,18 +279,18 @@ class Memory:
         return self.reader.get(id, as_of)
 
     def list(self, /,
-             k: int | None = None,      # how many at most; None: 10
+             k: int | None = None,      # largest number returned; None: 10
              *,
              top_k: int | None = None,  # another name for k
              cursor: str | None = None,  # `next_cursor` of the page before; None: the first page
-             **filters: Any,            # as given to `search`
+             **filters: Any,            # filters of `search`
              ) -> MemoryPage:
         "Return the memories stored last, newest first, and the cursor of the next page. Raises `InvalidInput`."
         return self.reader.page(read_k(k, top_k, 10), cursor, filters)
 
     def search(self, /,
                query: str,                 # words in any language; beyond 4,000 characters the middle is not embedded
-               k: int | None = None,       # how many at most; None: the setting search_k
+               k: int | None = None,       # largest number returned; None: the setting search_k
                *,
                top_k: int | None = None,   # another name for k
                slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
@@ -311,10 +311,10 @@ class Memory:
 
     def recall(self, /,
                query: str,                # words in any language
-               k: int | None = None,      # how many at most; None: the setting search_k
+               k: int | None = None,      # largest number returned; None: the setting search_k
                *,
                top_k: int | None = None,  # another name for k
-               **filters: Any,            # as given to `search`
+               **filters: Any,            # filters of `search`
                ) -> SearchResults:
         "Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them."
         found: SearchResults = self.intelligent_search(query, k, top_k=top_k, **filters)["results"]
@@ -322,23 +322,23 @@ class Memory:
 
     def intelligent_search(self, /,
                            query: str,                # words in any language
-                           k: int | None = None,      # how many at most; None: the setting search_k
+                           k: int | None = None,      # largest number returned; None: the setting search_k
                            *,
                            top_k: int | None = None,  # another name for k
                            query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
                            keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
-                           **filters: Any,            # as given to `search`
+                           **filters: Any,            # filters of `search`
                            ) -> dict[str, Any]:
         "Return `results` as `recall` gives them, `source`, the layer that knew them, `search_time_ms` and `result_count`."
         count, recall = read_k(k, top_k, self.settings.search_k), RecallSearcher(self.ctx, self.searcher, self.attention).recall
         return recall(self.searcher.parse(query, filters), count, query_embedding, keywords)
 
     def context(self, /,
-                query: str,          # what the prompt is about: mostly the person's last turn
-                tokens: int = 1024,  # what the block may cost, all of it
+                query: str,          # subject of the prompt: mostly the person's last turn
+                tokens: int = 1024,  # budget of the whole block
                 k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 40 tokens
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
-                facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules: name → value
+                facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
                 ) -> ContextBlock:
         "Return a block for a prompt: rules that apply, pinned memories, what answers the question. Raises `InvalidInput`."
         return self.companion.context(query, tokens, k, count, facts=facts)
@@ -360,9 +360,9 @@ class Memory:
         return self.companion.audit(when, query, id, k)
 
     def explain(self, /,
-                query: str,      # as given to `search`
+                query: str,      # filters of `search`
                 id: str,         # id of the memory in question
-                **filters: Any,  # as given to `search`
+                **filters: Any,  # filters of `search`
                 ) -> Explanation:
         "Return why this memory is found for this query, or why not. Raises `NotFound`, `InvalidInput`."
         return self.searcher.explain(self.searcher.parse(query, filters), id)
@@ -448,7 +448,7 @@ class Memory:
         return self.ctx.storage.memories.namespaces()
 
     def bootstrap(self,
-                  mixture: LinkWeights | None = None,  # what similarity, time and tags count; None: .7, .2 and .1
+                  mixture: LinkWeights | None = None,  # weights of similarity, time and tags; None: .7, .2 and .1
                   k: int = 16,                         # neighbours in meaning that each memory brings
                   progress: bool | None = None,        # show a bar; None: where somebody watches a terminal
                   ) -> BuildReport:
@@ -470,14 +470,14 @@ class Memory:
     def write_near(self,
                    items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
                    slot: str = "auto",  # A, B or C; 'auto': for each the anchor nearest to it
-                   policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how they are linked
+                   policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
                    ) -> builtins.list[MemoryRecord]:
         "Store many near an anchor, all or none: `write_many` with a slot. Raises `InvalidInput`, naming the item."
         return self.write_many(items, slot=slot, policy=policy)
 
     def recent(self, /,
-               k: int = 10,     # how many at most
-               **filters: Any,  # as given to `search`
+               k: int = 10,     # largest number returned
+               **filters: Any,  # filters of `search`
                ) -> builtins.list[MemoryRecord]:
         "Return the memories stored last, newest first: `list` without pages."
         return self.reader.recent(read_k(k), filters)
@@ -485,9 +485,9 @@ class Memory:
     def record_usage(self,
                      id: str,           # id of a memory
                      *,
-                     success: int = 0,  # how often it helped
-                     failure: int = 0,  # how often it misled
-                     access: int = 1,   # how often it was used
+                     success: int = 0,  # number of times it helped
+                     failure: int = 0,  # number of times it misled
+                     access: int = 1,   # number of times it was used
                      query: str | None = None,  # the question it was found for
                      ) -> None:
         "Say that a memory was used, and how it went: `feedback`. Raises `NotFound`."
@@ -531,7 +531,7 @@ class Memory:
                      text: str,                # words, kept exactly; beyond 64,000 letters their meaning is that of 32 parts of them
                      *,
                      slot: str | None = None,  # A, B or C; 'auto': the anchor nearest to the text; None: without anchors
-                     policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how it is linked, such as link_k=8,min_w=.35
+                     policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy, such as link_k=8,min_w=.35
                      **fields: Any,            # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
                      ) -> MemoryRecord:
         "Do what `write` does in a thread, so that an event loop goes on meanwhile."
@@ -542,7 +542,7 @@ class Memory:
                           batch: int = 5000,        # memories per transaction; with a slot, all are stored in one
                           *,
                           slot: str | None = None,  # A, B or C; 'auto': for each the anchor nearest to it; None: without anchors
-                          policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how they are linked
+                          policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
                           ) -> builtins.list[MemoryRecord]:
         "Do what `write_many` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.write_many, items, batch, slot=slot, policy=policy)
@@ -563,18 +563,18 @@ class Memory:
         return await run_in_thread(self.get, id, as_of)
 
     async def alist(self, /,
-                    k: int | None = None,      # how many at most; None: 10
+                    k: int | None = None,      # largest number returned; None: 10
                     *,
                     top_k: int | None = None,  # another name for k
                     cursor: str | None = None,  # `next_cursor` of the page before; None: the first page
-                    **filters: Any,            # as given to `search`
+                    **filters: Any,            # filters of `search`
                     ) -> MemoryPage:
         "Do what `list` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.list, k, top_k=top_k, cursor=cursor, **filters)
 
     async def asearch(self, /,
                       query: str,                 # words in any language; beyond 4,000 characters the middle is not embedded
-                      k: int | None = None,       # how many at most; None: the setting search_k
+                      k: int | None = None,       # largest number returned; None: the setting search_k
                       *,
                       top_k: int | None = None,   # another name for k
                       slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
@@ -589,33 +589,33 @@ class Memory:
 
     async def arecall(self, /,
                       query: str,                # words in any language
-                      k: int | None = None,      # how many at most; None: the setting search_k
+                      k: int | None = None,      # largest number returned; None: the setting search_k
                       *,
                       top_k: int | None = None,  # another name for k
-                      **filters: Any,            # as given to `search`
+                      **filters: Any,            # filters of `search`
                       ) -> SearchResults:
         "Do what `recall` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.recall, query, k, top_k=top_k, **filters)
 
     async def aintelligent_search(self, /,
                                   query: str,                # words in any language
-                                  k: int | None = None,      # how many at most; None: the setting search_k
+                                  k: int | None = None,      # largest number returned; None: the setting search_k
                                   *,
                                   top_k: int | None = None,  # another name for k
                                   query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
                                   keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
-                                  **filters: Any,            # as given to `search`
+                                  **filters: Any,            # filters of `search`
                                   ) -> dict[str, Any]:
         "Do what `intelligent_search` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.intelligent_search, query, k, top_k=top_k, query_embedding=query_embedding,
                                    keywords=keywords, **filters)
 
     async def acontext(self, /,
-                       query: str,          # what the prompt is about: mostly the person's last turn
-                       tokens: int = 1024,  # what the block may cost, all of it
+                       query: str,          # subject of the prompt: mostly the person's last turn
+                       tokens: int = 1024,  # budget of the whole block
                        k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 40 tokens
                        count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
-                       facts: Mapping[str, object] | None = None,  # what is known of the situation, for the rules: name → value
+                       facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
                        ) -> ContextBlock:
         "Do what `context` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.context, query, tokens, k, count, facts)
@@ -637,9 +637,9 @@ class Memory:
         return await run_in_thread(self.audit, when, query, id, k)
 
     async def aexplain(self, /,
-                       query: str,      # as given to `search`
+                       query: str,      # filters of `search`
                        id: str,         # id of the memory in question
-                       **filters: Any,  # as given to `search`
+                       **filters: Any,  # filters of `search`
                        ) -> Explanation:
         "Do what `explain` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.explain, query, id, **filters)
@@ -725,7 +725,7 @@ class Memory:
         return await run_in_thread(self.namespaces)
 
     async def abootstrap(self,
-                         mixture: LinkWeights | None = None,  # what similarity, time and tags count; None: .7, .2 and .1
+                         mixture: LinkWeights | None = None,  # weights of similarity, time and tags; None: .7, .2 and .1
                          k: int = 16,                         # neighbours in meaning that each memory brings
                          progress: bool | None = None,        # show a bar; None: where somebody watches a terminal
                          ) -> BuildReport:
@@ -739,14 +739,14 @@ class Memory:
     async def awrite_near(self,
                           items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
                           slot: str = "auto",  # A, B or C; 'auto': for each the anchor nearest to it
-                          policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # how they are linked
+                          policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
                           ) -> builtins.list[MemoryRecord]:
         "Do what `write_near` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.write_near, items, slot, policy)
 
     async def arecent(self, /,
-                      k: int = 10,     # how many at most
-                      **filters: Any,  # as given to `search`
+                      k: int = 10,     # largest number returned
+                      **filters: Any,  # filters of `search`
                       ) -> builtins.list[MemoryRecord]:
         "Do what `recent` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.recent, k, **filters)
@@ -754,9 +754,9 @@ class Memory:
     async def arecord_usage(self,
                             id: str,           # id of a memory
                             *,
-                            success: int = 0,  # how often it helped
-                            failure: int = 0,  # how often it misled
-                            access: int = 1,   # how often it was used
+                            success: int = 0,  # number of times it helped
+                            failure: int = 0,  # number of times it misled
+                            access: int = 1,   # number of times it was used
                             query: str | None = None,  # the question it was found for
                             ) -> None:
         "Do what `record_usage` does in a thread, so that an event loop goes on meanwhile."

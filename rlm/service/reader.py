@@ -79,14 +79,14 @@ class MemoryReader:
         return found[0]
 
     def recent(self,
-               k: int,                      # how many at most
+               k: int,                      # largest number returned
                filters: Mapping[str, Any],  # fields of `Filters`
                ) -> list[MemoryRecord]:
         "Return the memories stored last, newest first."
         return self.storage.find(self.namespace, Filters.read(self.ctx.clock.now(), **filters), k)
 
     def page(self,
-             k: int,                      # how many at most
+             k: int,                      # largest number returned
              cursor: object,              # `next_cursor` of the page before; None: the first page
              filters: Mapping[str, Any],  # fields of `Filters`
              ) -> MemoryPage:

@@ -47,7 +47,7 @@ def record_of(given: Mapping[str, Any],  # a memory as the server sends it
 
 
 def hit_of(given: Mapping[str, Any],  # a hit as the server sends it
-           source: str,               # what answered
+           source: str,               # source of the answer
            ) -> Hit:
     "Return the hit that a server sent: what a search of the store itself would have returned."
     layer = "" if given["layer"] == source else given["layer"]
@@ -147,10 +147,10 @@ class RemoteMemory:
         return record_of(self._ask("GET", _at(id) + _query(as_of=as_of)))
 
     def list(self, /,
-             k: int = 10,                # how many at most
+             k: int = 10,                # largest number returned
              *,
              cursor: str | None = None,  # `next_cursor` of the page before; None: the first page
-             **filters: Any,             # as given to `search`
+             **filters: Any,             # filters of `search`
              ) -> MemoryPage:
         "Return the memories stored last, newest first, and the cursor of the next page. Raises `InvalidInput`."
         tags = filters.pop("tags", None)
@@ -159,7 +159,7 @@ class RemoteMemory:
 
     def search(self, /,
                query: str,                 # words in any language
-               k: int | None = None,       # how many at most; None: the server's setting
+               k: int | None = None,       # largest number returned; None: the server's setting
                *,
                slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
                radius: int | None = None,  # links to walk from the anchor
@@ -175,8 +175,8 @@ class RemoteMemory:
                              answer["ranked_by"])
 
     def context(self, /,
-                query: str,          # what the prompt is about: mostly the person's last turn
-                tokens: int = 1024,  # what the block may cost, all of it
+                query: str,          # subject of the prompt: mostly the person's last turn
+                tokens: int = 1024,  # budget of the whole block
                 ) -> ContextBlock:
         "Return a block for a prompt within a budget: pinned memories, then what answers the question. Raises `InvalidInput`."
         made = self._ask("POST", "/v1/context", {"query": query, "tokens": tokens})
@@ -226,9 +226,9 @@ class RemoteMemory:
         return self._ask("GET", _at(id, "/history"))
 
     def explain(self, /,
-                query: str,      # as given to `search`
+                query: str,      # filters of `search`
                 id: str,         # id of the memory in question
-                **filters: Any,  # as given to `search`
+                **filters: Any,  # filters of `search`
                 ) -> dict[str, Any]:
         "Return why this memory is found for this query, or why not, as JSON holds it. Raises `NotFound`."
         return self._ask("POST", _at(id, "/explain"), {"query": query, "filters": _given(filters)})
@@ -293,8 +293,8 @@ class RemoteMemory:
         self.close()
 
     async def awrite(self, /,
-                     text: str,      # as for `write`
-                     **fields: Any,  # as for `write`
+                     text: str,      # fields of `write`
+                     **fields: Any,  # fields of `write`
                      ) -> MemoryRecord:
         "Do what `write` does, in a thread."
         return await run_in_thread(self.write, text, **fields)
@@ -306,9 +306,9 @@ class RemoteMemory:
         return await run_in_thread(self.write_many, items)
 
     async def aadd_conversation(self, /,
-                                turns: Iterable[Any],        # as for `add_conversation`
-                                session: str | None = None,  # as for `add_conversation`
-                                tags: Iterable[str] = (),    # as for `add_conversation`
+                                turns: Iterable[Any],        # argument of `add_conversation`
+                                session: str | None = None,  # argument of `add_conversation`
+                                tags: Iterable[str] = (),    # argument of `add_conversation`
                                 ) -> builtins.list[MemoryRecord]:
         "Do what `add_conversation` does, in a thread."
         return await run_in_thread(self.add_conversation, turns, session, tags)
@@ -321,16 +321,16 @@ class RemoteMemory:
         return await run_in_thread(self.get, id, as_of)
 
     async def alist(self, /,
-                    k: int = 10,     # as for `list`
-                    **filters: Any,  # as for `list`, the cursor too
+                    k: int = 10,     # argument of `list`
+                    **filters: Any,  # argument of `list`, the cursor too
                     ) -> MemoryPage:
         "Do what `list` does, in a thread."
         return await run_in_thread(self.list, k, **filters)
 
     async def asearch(self, /,
-                      query: str,            # as for `search`
-                      k: int | None = None,  # as for `search`
-                      **more: Any,           # as for `search`
+                      query: str,            # argument of `search`
+                      k: int | None = None,  # argument of `search`
+                      **more: Any,           # argument of `search`
                       ) -> SearchResults:
         "Do what `search` does, in a thread."
         return await run_in_thread(self.search, query, k, **more)
@@ -344,10 +344,10 @@ class RemoteMemory:
         return await run_in_thread(self.update, id, **changes)
 
     async def adelete(self,
-                      id: str,              # as for `delete`
+                      id: str,              # argument of `delete`
                       *,
-                      erase: bool = False,  # as for `delete`
-                      if_version: int | None = None,  # as for `delete`
+                      erase: bool = False,  # argument of `delete`
+                      if_version: int | None = None,  # argument of `delete`
                       ) -> int:
         "Do what `delete` does, in a thread."
         return await run_in_thread(self.delete, id, erase=erase, if_version=if_version)
@@ -379,26 +379,26 @@ class RemoteMemory:
         return await run_in_thread(self.history, id)
 
     async def aexplain(self, /,
-                       query: str,      # as for `explain`
-                       id: str,         # as for `explain`
-                       **filters: Any,  # as for `explain`
+                       query: str,      # argument of `explain`
+                       id: str,         # argument of `explain`
+                       **filters: Any,  # argument of `explain`
                        ) -> dict[str, Any]:
         "Do what `explain` does, in a thread."
         return await run_in_thread(self.explain, query, id, **filters)
 
     async def alink(self,
-                    src: str,                   # as for `link`
-                    dst: str,                   # as for `link`
-                    relation: str = "related",  # as for `link`
-                    weight: float = 1.0,        # as for `link`
+                    src: str,                   # argument of `link`
+                    dst: str,                   # argument of `link`
+                    relation: str = "related",  # argument of `link`
+                    weight: float = 1.0,        # argument of `link`
                     ) -> None:
         "Do what `link` does, in a thread."
         await run_in_thread(self.link, src, dst, relation, weight)
 
     async def aunlink(self,
-                      src: str,                     # as for `unlink`
-                      dst: str,                     # as for `unlink`
-                      relation: str | None = None,  # as for `unlink`
+                      src: str,                     # argument of `unlink`
+                      dst: str,                     # argument of `unlink`
+                      relation: str | None = None,  # argument of `unlink`
                       ) -> int:
         "Do what `unlink` does, in a thread."
         return await run_in_thread(self.unlink, src, dst, relation)

@@ -46,8 +46,8 @@ class Hit:
     rank: int  # 1 is best
     score: float  # the sum of all parts; about 1 for what holds every word asked for; from full text BM25; learned: log odds
     memory: MemoryRecord  # the version that was found
-    parts: Parts = field(repr=False)  # what the score is the sum of
-    layer: str = ""  # what found it: working memory, cache, checkpoint, anchor A, graph …; empty: the index
+    parts: Parts = field(repr=False)  # shares that add up to the score
+    layer: str = ""  # layer that found it: working memory, cache, checkpoint, anchor A, graph …; empty: the index
     hops: int | None = None  # links walked to it from where attention was; None: it was not walked to
     path: tuple[str, ...] = ()  # ids of the memories on that way, from the anchor to this one
     relevance: float | None = None  # probability that it answers the question; None: not known, such as for full text
@@ -94,7 +94,7 @@ Source = Literal["index", "full text", "history", "building", "working_memory", 
 _BUILDING = "nothing was looked for, as the search index is being built"
 
 
-def nothing_found(source: Source,  # what answered
+def nothing_found(source: Source,  # source of the answer
                   ) -> str:
     "Return what is said of an answer without a hit."
     return _BUILDING if source == "building" else "nothing found"
@@ -109,10 +109,10 @@ class SearchResults(Sequence[Hit]):
     "The hits of one search, best first, with what was asked: a sequence of `Hit`s that shows itself as a table."
 
     query: str  # question as it was asked
-    filters: Filters  # what a memory had to pass, the defaults included
+    filters: Filters  # filters in force, the defaults included
     hits: tuple[Hit, ...]  # hits, best first
-    source: Source = "index"  # what answered
-    ranked_by: str = ""  # what a learned ranker was trained on; empty for the usual mix
+    source: Source = "index"  # source of the answer
+    ranked_by: str = ""  # training data of the learned ranker; empty for the usual mix
     refused: float | None = None  # relevance of the best memory, where it was below the floor and nothing is returned
 
     @overload
@@ -198,7 +198,7 @@ class Trace:
 
     query: str  # question as it was asked
     hits: tuple[Hit, ...]  # hits, best first
-    source: Source = "index"  # what answered
+    source: Source = "index"  # source of the answer
 
     def table(self,
               width: int = 60,  # longest text shown, in characters
@@ -229,7 +229,7 @@ class Trace:
 class Explanation:
     "Why a memory was found for a query, or why not."
 
-    query: str  # as it was asked
+    query: str  # question as it was asked
     memory: MemoryRecord  # the one in question
     rank: int | None  # its place among those that passed the filters; None: not found, or below the first 1,000
     parts: Parts  # term → column → share of the score

@@ -136,7 +136,7 @@ class MemorySearcher:
 
     def search(self,
                request: SearchRequest,  # a parsed question
-               k: int,                  # how many hits at most
+               k: int,                  # largest number of hits
                least: float | None = None,  # relevance that each hit must have; None: the best must reach the floor
                ) -> SearchResults:
         "Return the best hits, first those that fit best. Raises `InvalidInput` for a least relevance where none is known."
@@ -165,7 +165,7 @@ class MemorySearcher:
             asked = self.embed(request, self.index.semantic.stamp)
 
     def record(self,
-               found: SearchResults,  # what is served
+               found: SearchResults,  # results that are served
                door: str,             # interface: cli, rest or mcp
                actor: str = "",       # who asked, as the interface knows them
                ) -> None:
@@ -176,7 +176,7 @@ class MemorySearcher:
 
     def search_near(self,
                     request: SearchRequest,  # a parsed question
-                    k: int,                  # how many hits at most
+                    k: int,                  # largest number of hits
                     slot: str,               # A, B, C; 'auto': the anchor nearest to the question
                     radius: int | None,      # links to walk from the anchor; None: by its use
                     fallback: bool,          # True: the whole index answers; False: only what is near is found
@@ -194,7 +194,7 @@ class MemorySearcher:
 
     def search_past(self,
                     request: SearchRequest,  # a parsed question about a past moment
-                    k: int,                  # how many hits at most
+                    k: int,                  # largest number of hits
                     ) -> tuple[Hit, ...]:
         "Return the best hits among what the store knew then, by words; full text answers while an index is being built."
         if not (self.builder.ready() and self.past.ready()):
@@ -204,7 +204,7 @@ class MemorySearcher:
 
     def full_text(self,
                   request: SearchRequest,  # a parsed question
-                  k: int,                  # how many hits at most
+                  k: int,                  # largest number of hits
                   ) -> tuple[Hit, ...]:
         "Return the best hits of full-text search, in the present or a past moment."
         with self.storage.snapshot():
@@ -271,7 +271,7 @@ def search_coordinator(ctx: MemoryContext,  # the open store
                              settings.checkpoint_relevance)
 
 
-def recalled_hits(found: Sequence[RecalledMemory],      # what was recalled
+def recalled_hits(found: Sequence[RecalledMemory],      # recalled memories
                   records: Mapping[int, MemoryRecord],  # number → memory; those that are gone are left out
                   layer: str,                           # layer that answered
                   ) -> tuple[Hit, ...]:
@@ -298,7 +298,7 @@ class RecallSearcher:
 
     def recall(self,
                request: SearchRequest,  # a parsed question
-               k: int,                  # how many hits at most
+               k: int,                  # largest number of hits
                query_embedding: Vectors | None = None,  # the question's vector by the store's model; None: it is made
                keywords: Sequence[str] | None = None,   # words to search for; None: all of the question's
                ) -> dict[str, Any]:

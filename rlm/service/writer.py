@@ -72,7 +72,7 @@ def check_version(record: MemoryRecord,     # version that is stored
 
 
 def read_placement(slot: str,  # A, B, C or 'auto'
-                   policy: "LinkPolicy | Mapping[str, Any] | str | None",  # how new memories are linked, as a caller gave it
+                   policy: "LinkPolicy | Mapping[str, Any] | str | None",  # link policy for new memories, as a caller gave it
                    ) -> tuple[str, LinkPolicy]:
     "Return the anchor to write near, and how to link. Raises `InvalidInput`."
     return slot if slot == "auto" else read_slot(slot), read_policy(policy)
@@ -165,7 +165,7 @@ class MemoryWriter:
     def insert_near(self,
                     records: Sequence[MemoryRecord],  # prepared memories
                     slot: str,                        # A, B, C; 'auto': for each the anchor nearest to it
-                    policy: LinkPolicy,               # how they are linked
+                    policy: LinkPolicy,               # link policy
                     ) -> list[MemoryRecord]:
         "Store memories one after the other, each linked near an anchor before the next, in one transaction."
         embedded, near = self.embeddings.embed_records(records, at_once=True), AnchoredWriter(self.graph, self.anchors, policy)

@@ -48,9 +48,9 @@ class MemoryRecord:
     pinned: bool  # never forgotten
     immutable: bool  # never changed
     version: int  # 1, 2, 3 …
-    success: int  # how often it helped
-    failure: int  # how often it misled
-    access_count: int  # how often it was used
+    success: int  # number of times it helped
+    failure: int  # number of times it misled
+    access_count: int  # number of times it was used
     confidence: float | None  # in [0, 1]
     created_at: datetime  # recorded: first version
     updated_at: datetime  # recorded: this version
@@ -64,8 +64,8 @@ class MemoryRecord:
     role: str | None  # user, assistant, system, tool …
     reply_to: str | None  # id of the memory it answers
     tags: tuple[str, ...] = ()  # sorted, unique
-    scope: Mapping[str, Any] = field(default_factory=dict)  # where it applies
-    provenance: Mapping[str, Any] = field(default_factory=dict)  # where it came from
+    scope: Mapping[str, Any] = field(default_factory=dict)  # conditions under which it applies
+    provenance: Mapping[str, Any] = field(default_factory=dict)  # source of it
     extra: Mapping[str, Any] = field(default_factory=dict)  # anything else the caller keeps
 
     def __repr__(self) -> str:
@@ -102,15 +102,15 @@ def make_record(values: dict[str, Any],  # every field; the record keeps this di
     return record
 
 # %% ../../nbs/20_store/00_records.ipynb #9bf15425
-def read_label(value: object,  # what the caller gave
-               what: str,      # how an error message calls it
+def read_label(value: object,  # value from the caller
+               what: str,      # its name in an error message
                ) -> str:
     "A short name on one line: composed, no white space at its ends, at most `LABEL_LIMIT` characters."
     return valid_label(value, what, LABEL_LIMIT)
 
 
-def stored_id(id: object,  # as a caller gave it
-              ) -> str:    # as it is stored
+def stored_id(id: object,  # id as a caller gave it
+              ) -> str:    # id as it is stored
     "An id, composed and stripped. What could not be one is the id of nothing."
     if not isinstance(id, str):
         raise InvalidInput(f"An id is given as {type(id).__name__}.", "Give the id of a memory, a text.")
@@ -120,8 +120,8 @@ def stored_id(id: object,  # as a caller gave it
         raise NotFound(f"There is no memory {reprlib.repr(id)}.", e.message) from None
 
 
-def read_tags(value: object,       # what the caller gave
-              what: str = "tags",  # how an error message calls it
+def read_tags(value: object,       # value from the caller
+              what: str = "tags",  # its name in an error message
               ) -> tuple[str, ...]:
     "Sorted unique labels, from any list, tuple or set of texts."
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
@@ -133,14 +133,14 @@ def read_tags(value: object,       # what the caller gave
 JSON_DEPTH = 100  # lists in dictionaries in lists …: databases read a thousand, people none
 
 
-def dump_json(value: Any,  # what JSON can hold
+def dump_json(value: Any,  # value that JSON can hold
               ) -> str:
     "The stored spelling of a JSON value: keys in the given order, real characters, no spaces."
     return "{}" if value == {} else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def read_mapping(value: object,  # what the caller gave
-                 what: str,      # how an error message calls it
+def read_mapping(value: object,  # value from the caller
+                 what: str,      # its name in an error message
                  ) -> dict[str, Any]:
     "A JSON object, and nothing JSON can't hold."
     if not isinstance(value, Mapping):
@@ -168,8 +168,8 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 # %% ../../nbs/20_store/00_records.ipynb #abbdd996
-def read_choice(value: object,             # what the caller gave
-                what: str,                 # how an error message calls it
+def read_choice(value: object,             # value from the caller
+                what: str,                 # its name in an error message
                 choices: tuple[str, ...],  # the words that are allowed
                 ) -> str:
     "One of a few words."
@@ -178,8 +178,8 @@ def read_choice(value: object,             # what the caller gave
     return value
 
 
-def read_count(value: object,   # what the caller gave
-               what: str,       # how an error message calls it
+def read_count(value: object,   # value from the caller
+               what: str,       # its name in an error message
                least: int = 0,  # the smallest that is allowed
                ) -> int:
     "A whole number from `least` to 2**53."
@@ -188,8 +188,8 @@ def read_count(value: object,   # what the caller gave
     return value
 
 
-def read_flag(value: object,  # what the caller gave
-              what: str,      # how an error message calls it
+def read_flag(value: object,  # value from the caller
+              what: str,      # its name in an error message
               ) -> bool:
     "True or False, nothing that merely looks like it."
     if not isinstance(value, bool):
@@ -197,8 +197,8 @@ def read_flag(value: object,  # what the caller gave
     return value
 
 
-def read_confidence(value: object,  # what the caller gave
-                    what: str,      # how an error message calls it
+def read_confidence(value: object,  # value from the caller
+                    what: str,      # its name in an error message
                     ) -> float:
     "A probability in [0, 1]."
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -328,7 +328,7 @@ class Edge:
     dst: str  # memory id
     relation: str  # similar, next, supports …
     weight: float = 1.0  # in [0, 1]
-    origin: str = "user"  # what made it: user, sim, time, tag, write …
+    origin: str = "user"  # maker of the link: user, sim, time, tag, write …
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ _HEADER = struct.Struct("<4sI7if i")
 
 
 def read_directory(view: memoryview,  # the file
-                   at: int,           # where the directory begins
+                   at: int,           # byte at which the directory begins
                    ) -> dict[str, tuple[int, int]]:
     "Return the offset and the size in bytes of each tensor by name. Raises `ValueError` when the file is cut short."
     found: dict[str, tuple[int, int]] = {}

@@ -62,7 +62,7 @@ def read_answer(url: str,     # address of the service, for the message
 class TransientFailure:
     "A request that failed in a way that may pass by itself."
 
-    reason: str  # what went wrong, for the message
+    reason: str  # reason of the failure, for the message
     retry_after: str | None = None  # the header Retry-After, as the server sent it
 
 
@@ -87,7 +87,7 @@ class OpenAIEmbedder:
                  key: str = "",            # sent as a bearer token, if there is one
                  timeout_s: float = 30.0,  # for one request
                  attempts: int = 5,        # for one request, the first included
-                 sleep: Callable[[float], None] = time.sleep,  # how to wait
+                 sleep: Callable[[float], None] = time.sleep,  # function that waits
                  ) -> None:
         require_package("httpx", "openai")
         import httpx

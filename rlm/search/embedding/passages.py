@@ -75,7 +75,7 @@ def shorten_query(text: str,               # a question
 # %% ../../../nbs/25_embedding/02_passages.ipynb #b4718c40
 def passages(text: str,                   # words of the memory
              speaker: str | None = None,  # who said it; else in which role
-             title: str | None = None,    # what it is about
+             title: str | None = None,    # subject
              summary: str | None = None,  # embedded by itself, before the text
              ) -> list[str]:
     "Return the texts to embed of a memory: one, or up to 32 parts of a long text, evenly spread over it; before them its summary."

@@ -24,7 +24,7 @@ from ...store.sqlite.storage import SQLiteStorage
 # %% ../../../nbs/25_embedding/10_reembed.ipynb #e649fe4a
 def embed_batch(storage: SQLiteStorage,    # an open store
                 embedder: Embedder,        # the new model
-                info: EmbeddingModelInfo,  # what a store keeps of it
+                info: EmbeddingModelInfo,  # name, size and calibration of the model
                 seqs: Sequence[int],       # numbers of memories without its vectors
                 clock: Clock,              # source of recorded times
                 ) -> int:
@@ -48,7 +48,7 @@ def embed_batch(storage: SQLiteStorage,    # an open store
 # %% ../../../nbs/25_embedding/10_reembed.ipynb #73e7770f
 def embed_missing(storage: SQLiteStorage,    # an open store
                   embedder: Embedder,        # the model whose vectors the store has, or the first one
-                  info: EmbeddingModelInfo,  # what a store keeps of it
+                  info: EmbeddingModelInfo,  # name, size and calibration of the model
                   namespace: str,            # only memories of this one
                   clock: Clock,              # source of recorded times
                   batch: int = 64,           # memories in one transaction

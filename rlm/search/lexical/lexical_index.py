@@ -65,7 +65,7 @@ def score_thresholds(scores: Floats,     # (passages,) of the whole index
 
 
 def highest(scores: Any,  # numbers from 0
-            n: int,       # how many
+            n: int,       # number
             ) -> NDArray[np.bool_]:
     "Return which are the `n` highest of those above 0, of equal ones the first."
     chosen: NDArray[np.bool_] = scores > 0
