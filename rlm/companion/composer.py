@@ -104,7 +104,7 @@ def source_label(record: MemoryRecord,  # a memory
 
 
 def memory_line(record: MemoryRecord,  # a memory
-                text: str,             # relation
+                text: str,             # its words, at some resolution
                 past: str = "",        # which of its statements have ended; empty: none
                 ) -> str:
     "Return one line of the block."
