@@ -30,9 +30,9 @@ class ForgettingCurve:
     "The numbers of the formula and of its thresholds; the defaults are the seed's."
 
     decay: float = 0.05  # λ: share of a memory that is lost in a day
-    boost: float = 0.1  # share that each link adds
-    compress_below: float = 0.3  # remaining share below which a memory is told by its facts or summary
-    archive_below: float = 0.1  # remaining share below which it is not found any longer
+    boost: float = 0.1  # what each link adds
+    compress_below: float = 0.3  # what is left when a memory is told by its facts or summary only
+    archive_below: float = 0.1  # what is left when it is not found any longer
     delete_days: float = 30.0  # days in the archive after which it is deleted for good
 
 
@@ -68,7 +68,7 @@ def category_rate(category: str,  # the category of a memory
 
 # %% ../../nbs/85_companion/12_forgetting.ipynb #683cdcc9
 def last_use(record: MemoryRecord,              # a memory
-             kept_at: datetime | None = None,   # time at which a person undid that it was forgotten; None: nobody did
+             kept_at: datetime | None = None,   # when a person undid that it was forgotten; None: nobody did
              ) -> datetime:
     "Return the moment from which a memory's days count."
     return max(t for t in (record.created_at, record.last_used_at, kept_at) if t is not None)
@@ -91,7 +91,7 @@ def slept(record: MemoryRecord,  # an archived memory
 def fate(record: MemoryRecord,       # a memory
          now: datetime,              # the present
          links: int = 0,             # its links to other memories
-         kept_at: datetime | None = None,  # time at which a person undid that it was forgotten; None: nobody did
+         kept_at: datetime | None = None,  # when a person undid that it was forgotten; None: nobody did
          curve: ForgettingCurve = SEED_CURVE,  # numbers of the formula
          ) -> tuple[str, float]:     # `keep`, `compress`, `archive` or `delete`, and what is left of it
     "Return what becomes of a memory tonight."

@@ -37,9 +37,9 @@ class Situation:
     recent_retrievals: int = 0  # among the last ten turns
 
 
-def features(turn: str,             # text of the turn
-             found: Importance,     # signs of importance in it
-             where: Situation,      # situation of the turn
+def features(turn: str,             # what was said
+             found: Importance,     # what it holds
+             where: Situation,      # what is known besides
              ) -> Vector:           # 10 numbers in [0, 1], in the order of `FEATURES`
     "Return the state that a decision is made in."
     has = [float(sign in found.parts) for sign in ("personal", "preference", "technical", "emotion")]
@@ -67,7 +67,7 @@ class ContextualBandit:
         self.updates = 0
 
     def scores(self,
-               state: Vector,  # vector from `features`
+               state: Vector,  # as `features` makes it
                ) -> Vector:    # one number an action, in the order of `ACTIONS`
         "Return what is added to the prior scores of the actions."
         added: Vector = np.maximum(state @ self.first + self.first_bias, 0) @ self.second + self.second_bias
@@ -98,7 +98,7 @@ class ContextualBandit:
                 "second_bias": self.second_bias.tolist(), "updates": self.updates}
 
     def restore(self,
-                parameters: Mapping[str, Any],  # result of `parameters`
+                parameters: Mapping[str, Any],  # what `parameters` returned
                 ) -> None:
         "Take up what was learned before. Raises `InvalidInput` for parameters of another shape or that are not finite."
         names = ("first", "first_bias", "second", "second_bias")
@@ -139,8 +139,8 @@ class PolicyDecision:
     retrieve: bool  # memories are looked up for it
     phase: str  # who decided about saving: `rule`, `bandit` or `trial`
     reason: str  # in one line
-    importance: Importance  # signs of importance in the turn
-    state: Vector  # vector that the bandit saw
+    importance: Importance  # what the turn holds
+    state: Vector  # what the bandit saw
     scores: Mapping[str, float]  # SAVE and SKIP → expected reward
     prior: Mapping[str, float]  # the same before anything was learned
 
@@ -174,7 +174,7 @@ class MemoryPolicy:
     "Decides what is saved and for what memories are retrieved. Deciding changes nothing; `learn` does."
 
     def __init__(self,
-                 bandit: ContextualBandit | None = None,  # learned bandit; None: a new one
+                 bandit: ContextualBandit | None = None,  # what was learned; None: a new one
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
                  learning: bool = True,                   # False: rules alone decide
@@ -187,8 +187,8 @@ class MemoryPolicy:
         self.epsilon, self.learning, self._rng = epsilon, learning, np.random.default_rng(seed)
 
     def decide(self,
-               turn: str,                       # text of the turn
-               where: Situation = Situation(),  # situation of the turn
+               turn: str,                       # what was said
+               where: Situation = Situation(),  # what is known besides
                explore: bool = False,           # whether middling turns may be decided by a try
                ) -> PolicyDecision:
         "Return what to do with a turn."
@@ -247,7 +247,7 @@ class MemoryPolicy:
         return None
 
     def learn(self,
-              decision: PolicyDecision,  # decision as it was made
+              decision: PolicyDecision,  # as it was made
               reward: float,       # in [-1, 1]: whether it was right
               ) -> None:
         "Learn from a reward. What is learned is used by decisions of middling importance."

@@ -57,10 +57,10 @@ class SleepReport:
     "What a night did, or would do."
 
     night: str  # id, to undo it by
-    at: datetime  # time of its beginning
+    at: datetime  # when it began
     dry_run: bool  # True: nothing was changed
     looked_at: int  # memories that were read
-    changes: tuple[SleepChange, ...]  # changes made, or planned by a dry run
+    changes: tuple[SleepChange, ...]  # what was done, or would be
     put_off: int = 0  # changes for which the limit left no room: the next night's
     checkpoint: bool = False  # whether what the policy has learned was saved anew
 

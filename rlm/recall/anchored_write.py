@@ -82,7 +82,7 @@ class AnchoredWriter:
     def __init__(self,
                  graph: GraphIndex,       # the namespace's links
                  anchors: AnchorManager,  # the namespace's anchors
-                 policy: LinkPolicy,      # number and strength of links
+                 policy: LinkPolicy,      # how many links, how strong
                  ) -> None:
         self.graph, self.anchors, self.policy = graph, anchors, policy
 

@@ -106,7 +106,7 @@ class CheckpointManager:
 
     def create_checkpoint(self,
                           slot: Slot,                          # slot that leads there
-                          related: Sequence[Checkpoint],       # checkpoints at which answers were found, or something was written
+                          related: Sequence[Checkpoint],       # where answers were found, or something was written
                           now: datetime,                       # the present
                           ) -> tuple[Checkpoint, ...]:
         "Add checkpoints to a slot, and drop those that are worth least; returns those that are kept."
@@ -149,7 +149,7 @@ class CheckpointManager:
         return nearest_first(found, self.limit)
 
     def clear(self) -> None:
-        "Forget all checkpoints of this namespace in memory; the store keeps what was written."
+        "Forget all checkpoints."
         self.held.clear()
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #344742ce

@@ -127,9 +127,9 @@ class RecallRequest:
     key: CacheKey  # key of the answer cache
     filters: Filters  # conditions, about the present
     now: float  # the present, in seconds since 1970
-    features: QueryFeatures  # times, people and language that the question names
-    position: tuple[str, int]  # position of the index when the cues were found
-    wording: Wording  # wording, by which two questions are the same
+    features: QueryFeatures  # what the question names besides its words
+    position: tuple[str, int]  # where the index stood when the cues were found
+    wording: Wording  # what makes it the same as another
     measured: MeasuredQuery | None = None  # its vector, measured
 
     @property
@@ -139,7 +139,7 @@ class RecallRequest:
 
 
 def highest(values: Any,  # scores
-            n: int,       # largest number returned
+            n: int,       # how many at most
             ) -> Ints:
     "Return the positions of the `n` highest values, highest first, of equals the first."
     top = np.arange(len(values)) if len(values) <= n else np.flatnonzero(values >= nth_highest(values, n))

@@ -29,7 +29,7 @@ class ConflictEdge:
     "Names rules that contradict each other, or one that contradicts the facts."
 
     rules: tuple[str, ...]  # ids, ascending
-    reason: str  # subject of the contradiction
+    reason: str  # what they contradict each other about
     unknown: str = ""  # why it is not certain
 
 
@@ -179,7 +179,7 @@ def find_conflicts(match: MatchResult,        # the situation, and the rules tha
 class ConflictCandidate:
     "Holds an outcome in conflict, and the rules behind it."
 
-    outcome: Expression  # claim about the state afterwards
+    outcome: Expression  # what it claims to be the case afterwards
     rules: tuple[Rule, ...]  # ordered by id
     ruled_out: tuple[str, ...] = ()  # facts and rules that make it impossible
     follows: tuple[str, ...] | None = None  # facts and rules that it follows from; None when it does not

@@ -33,7 +33,7 @@ class CachedRule(NamedTuple):
     status: str  # hot, ltm, held or archived
     score: float  # its confidence, in (0, 1)
     since: float  # from when on it is valid, in seconds since 1970; minus infinity: since it was made
-    until: float  # time at which it expires, in seconds since 1970; infinity: never
+    until: float  # when it expires, in seconds since 1970; infinity: never
     text: str  # the rule in words
     version: int  # 1, 2, 3 …
     formal: str | None  # the formal side; None when it has none
@@ -168,7 +168,7 @@ class HotCacheManager:
 
     def best(self,
              filters: Filters,    # `status`, `tags`, `match` and `now` count
-             limit: int | None,   # largest number returned; None: all
+             limit: int | None,   # how many at most; None: all
              ) -> list[CachedRule]:
         "Return the rules that pass filters, highest confidence first, equals by id."
         ordered: Iterable[tuple[float, str]] = heapq.merge(*(self._order[status] for status in {*filters.status}))

@@ -94,7 +94,7 @@ class DueReport:
     "Holds what a run of the nightly job did, or would do."
 
     at: datetime  # the time it judged by
-    judged: int  # number of rules it looked at
+    judged: int  # how many rules it looked at
     done: tuple[Transition, ...]  # promotions first, then by id
     dry: bool = False  # True when nothing was changed
 
@@ -127,7 +127,7 @@ _DUE_HEADERS = ("rule", "", "from", "to", "because")
 class RuleEvent:
     "Holds an event in a rule's history, and the rule's counts after it."
 
-    at: datetime  # time at which it was recorded
+    at: datetime  # when it was recorded
     event: str  # write, use, promote, demote, hold, release, archive, conflict-lost …
     status: str  # the status afterwards
     success: int  # total successes afterwards
@@ -294,8 +294,8 @@ class RuleLifecycle:
 
     def update_usage(self,
                      rule_id: str,          # the rule
-                     success_inc: int = 0,  # number of times it helped
-                     fail_inc: int = 0,     # number of times it misled
+                     success_inc: int = 0,  # how often it helped
+                     fail_inc: int = 0,     # how often it misled
                      timestamp: "datetime | date | str | None" = None,  # when, with a time zone; None: now
                      ) -> Rule:             # the rule afterwards
         "Report a use. Raises `NotFound`, and `InvalidInput` for negative counts and for times before the rule or in the future."
@@ -340,7 +340,7 @@ class RuleLifecycle:
               tx: Write,                 # an open transaction
               record: MemoryRecord,       # the rule as it is in the transaction
               counts: Mapping[str, int],  # success and failure, and access (1 when missing)
-              at: datetime,               # time of the use
+              at: datetime,               # when the use was
               now: datetime,              # the present
               why: str,                   # the kind of event: use or conflict-lost
               **detail: Any,              # more for the event

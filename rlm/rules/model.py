@@ -35,10 +35,10 @@ class Rule:
     tags: tuple[str, ...]  # sorted
     version: int  # 1, 2, 3 …; each change of status makes a new version
     status: str  # hot, ltm, held or archived
-    success: int  # number of times it helped, in total
-    fail: int  # number of times it misled, in total
+    success: int  # how often it helped, in total
+    fail: int  # how often it misled, in total
     last_used: datetime | None  # the last reported use
-    created_at: datetime  # time at which it was added
+    created_at: datetime  # when it was added
     pinned: bool = False  # never archived for its age
     immutable: bool = False  # never changed, not even its status
     since: tuple[str, int, int] | None = None  # a person's last decision: its time, and the totals then
@@ -158,7 +158,7 @@ def check_rule(fields: Mapping[str, Any],  # fields of a rule in the store's nam
 def make_rule_record(rule: Any,                  # the words, or a dictionary of fields
                      fields: Mapping[str, Any],  # more fields
                      settings: Settings,         # namespace, limits, and what is done with credentials
-                     now: datetime,              # time at which it is added
+                     now: datetime,              # when it is added
                      ) -> MemoryRecord:          # not stored yet
     "Read, guard and check a rule, and make its record. Raises `InvalidInput`, of which `FormalError` is one."
     given = guarded(read_rule(rule, fields), settings.secrets)

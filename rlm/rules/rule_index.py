@@ -48,7 +48,7 @@ class RuleIndex:
             rule_id: str,        # the id; a rule filed under it before is replaced
             rule: CompiledRule,  # the rule
             ) -> None:
-        "Add a rule under the names and values that it asks about."
+        "Add a rule."
         self.remove(rule_id)
         parts = (p for p, test in zip(conjuncts(rule.formal.condition), rule.tests, strict=True) if test({}) is not True)
         keys = min((index_keys(p, rule.formal.sorts) for p in parts), key=self._selectivity, default=(("always",),))
@@ -65,7 +65,7 @@ class RuleIndex:
     def remove(self,
                rule_id: str,  # the id; nothing happens when it is not in the index
                ) -> None:
-        "Take a rule out of the index; one that is not there is passed over."
+        "Remove a rule."
         gone = self._rules.pop(rule_id, None)
         for name in gone.formal.sorts if gone else ():
             self._mentions[name].discard(rule_id)

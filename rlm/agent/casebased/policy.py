@@ -25,7 +25,7 @@ from ...core.text import tokens
 # %% ../../../nbs/80_learning/19_policy.ipynb #7e9f07a9
 def without_names(names: QuestionEntities,  # what the question names
                   ) -> str:
-    "Return a question with the names of terms taken out."
+    "The question without them."
     text = names.question
     for k in sorted(names.named, key=lambda k: -k.mention.start):
         text = f"{text[:k.mention.start]} {text[k.mention.end:]}"

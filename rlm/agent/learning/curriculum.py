@@ -129,7 +129,7 @@ class CurriculumReport:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        "Return the report for JSON: each task, its judgment and what was learned."
+        "For JSON."
         return {"curriculum": self.curriculum, "skipped": self.skipped, "promoted": dict(self.promoted),
                 "passes": [dict(zip(HEADERS, row, strict=True)) for row in self.rows()]}
 

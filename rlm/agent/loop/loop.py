@@ -160,7 +160,7 @@ BATCH = 1000  # of them in one call
 def asking_tools(budget: Budget,  # who pays
                  model: Model,    # who is asked
                  ) -> dict[str, Callable[..., Any]]:
-    "Return the tools that ask a model from code: `llm_query` and `llm_query_batched`."
+    "`llm_query` and `llm_query_batched`."
     def llm_query(prompt: str) -> str:
         "Ask a language model. It sees only this prompt, so put the text it should read into it."
         return budget.ask(model, [Message("user", str(prompt))]).text

@@ -55,7 +55,7 @@ class FeatureSpace:
     def weight(self,
                feature: str,  # its first letter says its kind
                ) -> float:
-        "Return what a feature counts in a comparison: more, the rarer it is."
+        "What a feature counts."
         return WEIGHT[feature[0]] * self.rarity.get(feature, UNKNOWN)
 
     def norm(self,

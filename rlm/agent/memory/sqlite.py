@@ -122,7 +122,7 @@ class SQLiteStrategyStore:
     def item(self,
              memory_id: str,  # id of a strategy
              ) -> Strategy:
-        "Return one strategy by its id. Raises `NotFound`."
+        "One strategy. Raises `NotFound`."
         for record in self.store.get([memory_id], self.namespace):
             if record.kind == "strategy":
                 return from_record(record)

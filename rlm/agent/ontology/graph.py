@@ -192,7 +192,7 @@ def split_name(name: str,  # wasDerivedFrom, has-part, HTTPServer, snake_case
 
 def collapse(text: str,  # text of any length
              ) -> str:
-    "Replace each run of white space by one space."
+    "Make white space single."
     return " ".join(text.split())
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #256553f8
