@@ -26,7 +26,8 @@ def sleep_if_due(memory: Memory,  # open namespace
     if wanted == "off" or memory.backend.read_only:
         return None
     try:
-        return cycle.run(forget=wanted == "forget") if cycle.is_due() else None
+        with memory.backend.db.lease(f"sleep {memory.ctx.namespace}") as mine:  # of several servers one sleeps
+            return cycle.run(forget=wanted == "forget") if mine and cycle.is_due() else None
     except StoreBusy as e:
         log.info("Namespace %r: %s", memory.ctx.namespace, e.message)
     except RlmError as e:

@@ -313,6 +313,11 @@ class Database(Protocol):
                       ) -> Self:
         "Return the same store as seen from one namespace, if the engine tells them apart; connections and transactions are shared."
 
+    def lease(self,
+              task: str,  # name of a piece of background work
+              ) -> AbstractContextManager[bool]:
+        "Hold a piece of background work until the end of the block, outside of any transaction. False: another process has it."
+
     def query(self,
               sql: str,                                        # one statement
               values: Sequence[Any] | Mapping[str, Any] = (),  # values of its placeholders

@@ -18,6 +18,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -185,6 +186,7 @@ def test_the_image_is_built_of_what_is_there() -> None:
 def test_every_variable_is_a_setting() -> None:
     known = {v for meta in KNOWN.values() for v in meta.get("env", ())} | {f"RLM_{name.upper()}" for name in KNOWN}
     known |= {"RLM_SITE", "RLM_UPSTREAM", "RLM_CADDY", "RLM_MEMORY"}  # of the proxy and of the compose file alone
+    known |= {"RLM_OWNER_PASSWORD", "RLM_APP_PASSWORD"}  # of the roles of PostgreSQL
     for file in DEPLOY.iterdir():
         used = set(re.findall(r"\bRLM_[A-Z_]+", file.read_text(encoding="utf-8")))
         assert used <= known, (file.name, used - known)
@@ -201,6 +203,17 @@ def test_the_compose_file_agrees_with_the_image() -> None:
         assert services[name]["read_only"] and services[name]["cap_drop"] == ["ALL"] and services[name]["image"] == "rlm"
     command = re.search(r"rlm (.+?); done", services["backup"]["command"][-1])
     assert command and CliRunner().invoke(main, [*command[1].split(), "--help"]).exit_code == 0
+
+
+def test_the_compose_file_of_postgresql_starts_what_there_is_in_order() -> None:
+    plain, more = (yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))["services"]
+                   for name in ("compose.yaml", "compose.postgres.yaml"))
+    assert {"rlm", "backup"} <= plain.keys() & more.keys() and all(d in more for s in more.values() for d in s.get("depends_on", ()))
+    for name in ("tables", "rlm"):
+        assert CliRunner().invoke(main, [*more[name]["command"][1:], "--help"]).exit_code == 0
+    role = urlsplit(more["rlm"]["environment"]["RLM_DB_PATH"]).username
+    assert more["tables"]["command"][-1] == role and urlsplit(more["tables"]["command"][3]).username != role
+    assert f"CREATE ROLE {role}" in more["prepare"]["command"][-1] and "ports" not in more["postgres"]
 
 
 UNITS = ("rlm.service", "rlm-backup.service", "rlm-backup.timer")

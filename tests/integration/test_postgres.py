@@ -1,4 +1,7 @@
 "A store in PostgreSQL answers as one in a file does, and says plainly what is wrong with a server."
+import os
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -349,3 +352,55 @@ def test_a_store_is_copied_to_a_server_and_back_and_an_interrupted_copy_goes_on(
         with Memory(place, clock=clock) as copy:
             assert copy.search("Where does Yuna live?")[0].memory.text.endswith("Seoul.") and copy.backend.check() == []
             assert copy.write("The numbers go on.").id and len(copy.list(k=100)) == 6
+
+
+EMBEDS = """
+import sys, time
+from toy import Toy
+from rlm import Memory
+class Slow(Toy):
+    batch = 4
+    def embed(self, texts, kind):
+        if kind == "passage":
+            print(len(texts), flush=True)
+            time.sleep(0.02)
+        return super().embed(texts, kind)
+with Memory(sys.argv[1], embedder=Slow(), embedding="later") as memory:
+    memory.ctx.embeddings.resume()
+    assert memory.ctx.embeddings.worker.wait(60)
+    from rlm.service.nights import sleep_if_due
+    print("slept" if sleep_if_due(memory) else "awake")
+"""
+
+
+@pytest.mark.nightly
+def test_work_in_the_background_is_done_by_one_of_two_processes(postgres: str, bare: Path, clock: ManualClock) -> None:
+    with Memory(postgres, embedder="none", clock=clock) as memory:  # months ago, so that a night is due
+        memory.write_many([{"text": f"The boat number {n} is in the harbour."} for n in range(40)])
+    there = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(database.__file__).parents[3]), str(Path(__file__).parents[1])])}
+    two = [subprocess.Popen([sys.executable, "-c", EMBEDS, postgres], stdout=subprocess.PIPE, text=True, env=there) for _ in range(2)]
+    told = [process.communicate(timeout=120)[0].split() for process in two]
+    assert [process.returncode for process in two] == [0, 0]
+    assert sum(int(word) for words in told for word in words if word.isdigit()) == 40, told
+    assert sorted(words[-1] for words in told) == ["awake", "slept"]
+    with Memory(postgres, embedder="none") as memory:
+        assert len(memory.backend.events("default", kinds=("embed",))) >= 1 and not memory.backend.vectors.missing("toy", limit=1, dim=16)
+
+
+@pytest.mark.nightly
+def test_several_processes_serve_one_store(postgres: str, bare: Path) -> None:
+    httpx = pytest.importorskip("httpx")
+    there = os.environ | {"PYTHONPATH": str(Path(database.__file__).parents[3]), "RLM_DB_PATH": postgres, "RLM_EMBEDDER": "none"}
+    command = [sys.executable, "-c", "from rlm.service.cli import main; main()", "serve", "--port", "0", "--workers"]
+    with subprocess.Popen([*command, "2"], stdout=subprocess.PIPE, text=True, env=there) as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[-1]
+        for n in range(12):  # a connection each, so that both processes have their turn
+            ticket = {"text": f"Yuna has the ticket number {n}.", "id": f"t{n}"}
+            assert httpx.post(f"{url}v1/memories", json=ticket, timeout=60).status_code == 201
+            found = httpx.post(f"{url}v1/memories:search", json={"query": f"ticket number {n}", "k": 1}, timeout=60).json()
+            assert found["hits"][0]["memory"]["id"] == f"t{n}", "what one process stored, the other finds"
+        server.terminate()
+        assert server.wait(60) == 0
+    file = subprocess.run([*command, "2", "--db", "notes.db"], capture_output=True, text=True, check=False, env=there)
+    assert file.returncode and "one process" in file.stderr

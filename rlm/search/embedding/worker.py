@@ -151,8 +151,22 @@ class EmbeddingWorker:
         (model, info), batch = found, getattr(found[0], "batch", WORKER_BATCH)
         with self._changed:
             seqs, after = heapq.nsmallest(batch, self._new), self._after
-        if looking := not seqs:
-            seqs = self.storage.vectors.missing(info.model, after, batch, dim=info.dim)
+        if seqs:
+            self._embed(model, info, seqs)
+            return True
+        with self.storage.db.lease("embedding") as mine:
+            if mine:
+                seqs = self.storage.vectors.missing(info.model, after, batch, dim=info.dim)
+                self._embed(model, info, seqs)
+        with self._changed:
+            if not mine:  # another process embeds what an earlier one left; what it leaves is looked for a little later
+                self._changed.wait_for(lambda: self._closed or self._new, FIRST_PAUSE_S)
+            elif self._after == after:  # nobody has asked to begin anew
+                self._scan, self._after = bool(seqs), max([after, *seqs])
+        return True
+
+    def _embed(self, model: Embedder, info: EmbeddingModelInfo, seqs: list[int]) -> None:
+        "Embed some memories, and note those that the model refuses."
         with self._changed:
             self._taken = set(seqs)
             self._new -= self._taken  # one that is changed from now on comes again
@@ -166,9 +180,6 @@ class EmbeddingWorker:
                 logging.getLogger("rlm").warning("The memory with the number %d is not embedded: %s", seq, error)
         with self._changed:
             self._taken = set()
-            if looking and self._after == after:  # nobody has asked to begin anew
-                self._scan, self._after = bool(seqs), max([after, *seqs])
-        return True
 
     def _take_model(self, info: EmbeddingModelInfo) -> None:
         "Note the model in a store that has none: searches use its vectors from now on."

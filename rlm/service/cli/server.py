@@ -16,18 +16,19 @@ from rlm.service.http.tokens import RIGHTS, Token, TokenFile, TokenUses, read_ex
 @click.option("--host", help="A name or an address. Default: the setting serve_host, which is this machine alone.")
 @click.option("--port", type=int, help="0: any that is free. Default: the setting serve_port, 8377.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="Who may call. Default: the setting token_file, if it is there.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that answer; a store in PostgreSQL.")
 @click.option("--metrics-prefix", help="rlm, or greeum: eight figures under that name too. Default: the setting.")
 @click.option("--traces", help="Spans of OpenTelemetry: off, console, otlp. Default: the setting traces.")
 @store_options
-def serve_command(host: str | None, port: int | None, token_file: Path | None, metrics_prefix: str | None, traces: str | None,
-                  db: Path | None, namespace: str | None, config: Path | None) -> None:
+def serve_command(host: str | None, port: int | None, token_file: Path | None, workers: int, metrics_prefix: str | None,
+                  traces: str | None, db: Path | None, namespace: str | None, config: Path | None) -> None:
     "Serve the store over HTTP: REST under /v1, the explorer at /, figures at /metrics. Ctrl-C ends it."
     try:
         from rlm.service.http.server import serve
     except ImportError as e:
         raise MissingExtra(f"The server needs {e.name}, which is not installed.", "Install it with: pip install 'rlm[serve]'") from None
     serve(load_settings(config, db_path=db, namespace=namespace, serve_host=host, serve_port=port, token_file=token_file,
-                        metrics_prefix=metrics_prefix, traces=traces), config)
+                        metrics_prefix=metrics_prefix, traces=traces), config, workers)
 
 
 token_options = options(

@@ -17,7 +17,10 @@ def run_rule_jobs(service: Service,  # memories of a server
     memory, reports = service.pool.store(), dict[str, DueReport]()
     for name in memory.backend.memories.namespaces():
         try:
-            reports[name] = RuleLifecycle(memory.backend, replace(memory.settings, namespace=name), memory.clock).run_due()
+            backend = memory.backend.for_namespace(name)
+            with backend.db.lease(f"rules {name}") as mine:  # of several servers one does it
+                if mine:
+                    reports[name] = RuleLifecycle(backend, replace(memory.settings, namespace=name), memory.clock).run_due()
         except RlmError as e:
             log.warning("The nightly job of namespace %r did not run: %s", name, e.message)
     return reports

@@ -172,6 +172,26 @@ class PostgresDatabase:
         other.namespace = namespace
         return other
 
+    @contextmanager
+    def lease(self,
+              task: str,  # name of a piece of background work
+              ) -> Iterator[bool]:
+        """Hold a piece of background work until the end of the block, outside of any transaction; False: another process has it. When a
+        process dies, the server takes its lease back."""
+        import psycopg
+        key, pool = "hashtextextended(%s || ' ' || current_schema(), 0)", self._server.pool
+        try:
+            with pool.connection() as connection:
+                found = connection.execute(f"SELECT pg_try_advisory_lock({key})".encode(), (f"rlm {task}",)).fetchone()
+                held = bool(found and found[0])
+                try:
+                    yield held
+                finally:
+                    if held and not connection.closed:
+                        connection.execute(f"SELECT pg_advisory_unlock({key})".encode(), (f"rlm {task}",))
+        except psycopg.Error as e:
+            raise explain_server_error(e, self.path) from e
+
     def grant(self,
               role: str,  # a role of the server that owns nothing
               ) -> None:

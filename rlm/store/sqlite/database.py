@@ -9,7 +9,7 @@ __all__ = ['identity_of', 'SQLiteDatabase', 'backup', 'examine', 'restore']
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -95,6 +95,12 @@ class SQLiteDatabase:
                       ) -> Self:
         "Return this database: the writers of a file take turns, whatever they write."
         return self
+
+    def lease(self,
+              task: str,  # name of a piece of background work
+              ) -> AbstractContextManager[bool]:
+        "Return True as the value of a block: a file is served by one process, whose threads share the work."
+        return nullcontext(True)
 
     def close(self) -> None:
         "Close every connection; a write that is under way is waited for."
