@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LISTED', 'Region', 'ValueSet', 'normalize', 'everything', 'intersect', 'is_empty', 'is_subset', 'sample',
-           'atomic_constraint', 'region_of', 'bounding_region', 'overlap', 'is_inside', 'is_empty_region', 'witness',
-           'RankedColumn', 'rank_sets', 'RegionTable']
+           'atomic_constraint', 'region_of', 'bounding_region', 'propagated_region', 'chosen_region', 'overlap',
+           'is_inside', 'is_empty_region', 'witness', 'RankedColumn', 'rank_sets', 'RegionTable']
 
 # %% ../../nbs/50_rules/10_intervals.ipynb #d2f38605
 import math
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm.rules.expressions import (
-    FALSE, TRUE, Comparison, Constant, Expression, Membership, Not, Sort, Value, Variable, conjuncts, constant, kind_of,
+    FALSE, TRUE, And, Comparison, Constant, Expression, Membership, Not, Or, Sort, Value, Variable, conjunction, conjuncts, constant,
+    disjunction, kind_of,
 )
 
 # %% ../../nbs/50_rules/10_intervals.ipynb #eb2fd9b7
@@ -191,6 +192,69 @@ def bounding_region(parts: Iterable[Expression],  # conditions that must all hol
     every = [p for e in parts for p in conjuncts(e)]
     atomic = [p for p in every if region_of([p], sorts) is not None]
     return region_of(atomic, sorts) or {}, len(atomic) == len(every)
+
+
+def propagated_region(parts: Iterable[Expression],  # conditions that must all hold
+                      sorts: Mapping[str, Sort],    # variable → sort
+                      ) -> tuple[dict[str, ValueSet], list[tuple[Expression, ...]] | None]:  # None: some are no limits on single variables
+    """Return a region that contains all situations where conditions hold, and alternatives of which each needs one that holds, too.
+
+    Alternatives are narrowed by unit propagation: those that the region rules out are dropped, and the last one left becomes a limit."""
+    every = [p for e in parts for p in conjuncts(_pushed(e))]
+    region, exact = bounding_region([p for p in every if not isinstance(p, Or)], sorts)
+    waiting, before = [p.parts for p in every if isinstance(p, Or)], -1
+    while waiting and len(waiting) != before and not is_empty_region(region):
+        before, still = len(waiting), list[tuple[Expression, ...]]()
+        for alternatives in waiting:
+            regions = [region_of([p], sorts) for p in alternatives]
+            left = [(p, r) for p, r in zip(alternatives, regions, strict=True)
+                    if r is None or (not is_empty_region(r) and overlap(region, r) is not None)]
+            if any(r is not None and is_inside(region, r) for _, r in left):
+                continue  # it holds everywhere in the region
+            if len(left) == 1 and left[0][1] is not None:
+                region = overlap(region, left[0][1]) or region
+            elif left:
+                still.append(tuple(p for p, _ in left))
+            else:
+                return {name: ValueSet(sort, frozenset()) for name, sort in sorts.items()}, []
+        waiting = still
+    return region, waiting if exact else None
+
+
+def chosen_region(region: Region,                                  # a region, not empty
+                  alternatives: Iterable[tuple[Expression, ...]],  # of each, one must hold
+                  sorts: Mapping[str, Sort],                       # variable → sort
+                  ) -> dict[str, ValueSet] | None:
+    "Return a part of a region where of each alternatives one holds, the first that can; None when the first ones don't fit together."
+    found = dict(region)
+    for parts in alternatives:
+        limits = (r for p in parts if (r := region_of([p], sorts)) is not None and not is_empty_region(r))
+        fitting = next((both for r in limits if (both := overlap(found, r)) is not None), None)
+        if fitting is None:
+            return None
+        found = fitting
+    return found
+
+
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _pushed(e: Expression) -> Expression:
+    "Push negations inwards; a condition is true or false here, not unknown."
+    match e:
+        case Not(And(parts)):
+            return disjunction([_pushed(Not(p)) for p in parts])
+        case Not(Or(parts)):
+            return conjunction([_pushed(Not(p)) for p in parts])
+        case Not(Not(inner)):
+            return _pushed(inner)
+        case Not(Comparison(op, left, right)):
+            return Comparison(_OPPOSITE[op], left, right)
+        case And(parts):
+            return conjunction([_pushed(p) for p in parts])
+        case Or(parts):
+            return disjunction([_pushed(p) for p in parts])
+    return e
 
 
 def overlap(a: Region,  # a region, not empty

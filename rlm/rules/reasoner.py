@@ -15,7 +15,7 @@ from rlm.rules.expressions import (
     TRUE, And, Comparison, Expression, FormalRule, Membership, Not, Or, Sort, Value, Variable, canonical_claims, conjunction, conjuncts,
     constant, targets, variables,
 )
-from .intervals import bounding_region, is_empty_region, is_inside, region_of, witness
+from .intervals import chosen_region, is_empty_region, is_inside, propagated_region, region_of, witness
 from .solver import SolverResult, Z3Solver, sorts_of
 
 # %% ../../nbs/50_rules/12_reasoner.ipynb #666a4c46
@@ -82,13 +82,14 @@ class Reasoner:
         "Return whether all claims can be true at once: yes with a situation, no with the claims that conflict."
         if not self.boxes:
             return self.solver.check(claims, sorts)
-        around, exact = bounding_region(claims.values(), sorts)
+        around, left = propagated_region(claims.values(), sorts)
         if not is_empty_region(around):
-            return SolverResult("yes", "boxes", witness(around)) if exact else self.solver.check(claims, sorts)
+            chosen = None if left is None else chosen_region(around, left, sorts)
+            return self.solver.check(claims, sorts) if chosen is None else SolverResult("yes", "boxes", witness(chosen))
         core = [*claims]
         for name in [*core]:
             rest = [n for n in core if n != name]
-            if is_empty_region(bounding_region([claims[n] for n in rest], sorts)[0]):
+            if is_empty_region(propagated_region([claims[n] for n in rest], sorts)[0]):
                 core = rest
         return SolverResult("no", "boxes", core=tuple(core))
 

@@ -237,11 +237,12 @@ def test_without_the_solver_rules_are_voted_on_and_it_is_said_what_is_missing(mo
                 {"rule_id": "b", "formal": "when y < x then drink = 'coffee'", "success": 3},
                 {"rule_id": "law", "formal": "when drink == 'tea' or late then hot", "status": "ltm"},
                 {"rule_id": "never", "formal": "when p > q and q > p then cold"},
+                {"rule_id": "sum", "formal": "when x > y then total >= wait + delay"},
             ]
         )
         report = audit(store)
         assert report.of("contradiction") == [("a", "b")], "an example shows it, without a solver"
-        assert set(report.counts) == {"contradiction", "unknown"} and {*report.of("unknown")} == {("never",)}
+        assert set(report.counts) == {"contradiction", "unknown"} and {*report.of("unknown")} == {("never",), ("sum",)}
         assert all("z3-solver is not installed" in f.about for f in report.findings if f.kind == "unknown")
         found = ConflictResolver(store).resolve(store.apply({"x": 2, "y": 1}))
         assert found.rulings[0].stage == "vote" and found.rulings[0].winners == ("b",)
