@@ -2,10 +2,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -13,6 +16,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from serving import serving
+
+from rlm import Memory
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
@@ -74,3 +79,85 @@ def test_whatever_is_sent_for_long_the_answer_is_one_of_the_contract(contract: A
 def test_every_route_is_asked(contract: Any) -> None:
     found = {f"{method.upper()} {path}" for path, methods in contract.raw_schema["paths"].items() for method in methods}
     assert found == {*ROUTES, *PLAIN, *APART}
+
+
+# ---------------------------------------------------------------- sequences: what one request does, the next one meets
+
+IDS = st.sampled_from(["a", "나", "c/d", "e f"])
+TEXTS = st.sampled_from(["The dentist is on Main Street.", "치과는 화요일이야", "I am allergic to peanuts.", "I live in Seoul.",
+                         "I live in Busan."])
+NAMES_OF_STEPS = ("write", "patch", "stale", "delete", "erase", "restore", "link", "unlink", "feedback", "reject", "accept", "propose",
+                  "observe", "turns", "context", "recall", "anchor", "rule", "sleep")
+STEPS = st.lists(st.tuples(st.sampled_from(NAMES_OF_STEPS), IDS, IDS, TEXTS), min_size=6, max_size=14)
+
+
+class Sequence:
+    "Requests after one another, and what must hold after each."
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+        self.status = 0
+
+    def sent(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        "The answer to a request, which is no error of the server."
+        answer = self.client.request(method, path, json=body, headers=headers)
+        assert answer.status_code < 500, (method, path, body, answer.text)
+        assert "Traceback" not in answer.text
+        self.status = answer.status_code
+        return answer.json() if answer.content else None
+
+    def step(self, name: str, id: str, other: str, text: str) -> None:
+        "One step, and a look at what it did."
+        at, to = (f"/v1/memories/{quote(i, safe='')}" for i in (id, other))
+        if name == "write":
+            told = self.sent("POST", "/v1/memories", {"text": text, "id": id})
+            assert self.status == 201 or (self.status == 200 and told["duplicate"]) or self.status in (409, 422)
+        elif name in ("patch", "stale"):
+            self.sent("PATCH", at, {"text": text}, **({"If-Match": '"999"'} if name == "stale" else {}))
+            assert name == "patch" or self.status in (404, 412)
+        elif name in ("delete", "erase"):
+            self.sent("DELETE", at + ("?erase=true" if name == "erase" else ""))
+        elif name in ("link", "unlink"):
+            self.sent("POST", f"{at}/links", {"target": other, "relation": "near"}) if name == "link" else self.sent(
+                "DELETE", f"{at}/links/{to.rsplit('/', 1)[1]}")
+        elif name in ("restore", "feedback"):
+            self.sent("POST", f"{at}/{name}", {"helped": 1} if name == "feedback" else None)
+        elif name in ("reject", "accept", "propose"):
+            where = {"reject": "rejections", "accept": "acceptances", "propose": "proposals"}[name]
+            self.sent("POST", f"/v1/review/{where}", {"id": id})
+        else:
+            body = {"observe": {"text": text}, "turns": {"session": other, "turns": [{"speaker": "Mina", "text": text}]},
+                    "context": {"query": text}, "recall": {"query": text}, "sleep": {"dry_run": False},
+                    "rule": {"rule_id": other, "expr": text, "formal": "when hour < 11 then drink = 'tea'"}}.get(name)
+            path = {"turns": "conversations", "rule": "rules"}.get(name, name)
+            self.sent("PATCH", "/v1/anchors/A", {"anchor_block_id": id}) if name == "anchor" else self.sent("POST", f"/v1/{path}", body)
+        found = self.sent("GET", at)
+        there = self.status == 200
+        if name in ("delete", "erase", "reject") and there:
+            assert found is not None and name != "erase", f"{id} is there after {name}"
+        hits = self.sent("POST", "/v1/memories:search", {"query": text, "k": 50})
+        assert self.status == 200 and (there or id not in [h["memory"]["id"] for h in hits["hits"]]), f"{id} is found and not there"
+
+
+def walk(tmp: Path, examples: int) -> None:
+    "Run so many sequences on one store; then everything derived agrees with its rows."
+    with serving(tmp / "memory.db", serve_rate=0) as running, running.client() as client:
+        @given(steps=STEPS)
+        @settings(max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
+                  phases=[Phase.generate])  # the store goes on from sequence to sequence: nothing could be made shorter
+        def run(steps: list[tuple[str, str, str, str]]) -> None:
+            sequence = Sequence(client)
+            for step in steps:
+                sequence.step(*step)
+        run()
+    with Memory(tmp / "memory.db", embedder="none") as memory:
+        assert memory.check() == []
+
+
+def test_whatever_is_done_in_sequence_no_request_fails(bare: Path, tmp_path: Path) -> None:
+    walk(tmp_path, 8)
+
+
+@pytest.mark.nightly
+def test_whatever_is_done_in_long_sequences_no_request_fails(bare: Path, tmp_path: Path) -> None:
+    walk(tmp_path, 60)
