@@ -1,4 +1,5 @@
 "The explorer in a real browser: it finds, explains, draws, and takes every stored text for text."
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,6 +75,31 @@ def test_a_click_on_a_neighbour_or_on_the_time_line_chooses_it(tab: Tab, running
     assert "allergic" in tab.js("document.querySelector('.detail .body').textContent")
     tab.js("document.querySelector('#graph .near').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
     tab.until("document.querySelector('#graph .center')?.dataset.id === 'street'")
+
+
+def test_the_time_line_is_looked_at_by_the_hour(tab: Tab, running: Running) -> None:
+    memory = running.service.pool.store()
+    for hour in (9, 14, 15):
+        memory.write(f"Said at {hour}.", id=f"at{hour}", valid_from=f"2026-02-01T{hour:02}:20:00Z")
+    visit(tab, running.url)
+    ask(tab, "said at 14")
+    tab.until("document.querySelectorAll('#line .moment').length === 7")
+    tab.js("document.querySelector('#line [data-id=at14]').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    tab.until("document.querySelector('.detail .mono')?.textContent === 'at14'")
+    ticks = "[...document.querySelectorAll('#line text')].map(t => t.textContent).join()"
+    assert tab.js(ticks).count(":") == 0
+    tab.js("for (let n = 0; n < 7; n += 1) document.querySelector('#line-zoom button:nth-child(3)').click()")
+    assert tab.js(ticks).count("02-01 ") >= 1 and ":" in tab.js(ticks), "around the chosen memory, hours"
+    assert tab.js("[...document.querySelectorAll('#line .moment')].map(d => d.dataset.id).sort().join()") == "at14,at15,at9"
+    assert "3 of 7 memories" in tab.js("document.getElementById('line-note').textContent")
+    tab.js("for (let n = 0; n < 20; n += 1) document.querySelector('#line-zoom button:nth-child(4)').click()")
+    assert tab.js("document.querySelectorAll('#line .moment').length") == 0
+    tab.js("for (let n = 0; n < 9; n += 1) document.querySelector('#line-zoom button:nth-child(2)').click()")
+    assert tab.js("document.querySelectorAll('#line .moment').length") == 7
+    box = tab.js("JSON.stringify(document.getElementById('line').getBoundingClientRect())")
+    wheel = "document.getElementById('line').dispatchEvent(new WheelEvent('wheel', {deltaY: -1, clientX: %s, cancelable: true}))"
+    tab.js(wheel % (json.loads(box)["left"] + 20))
+    assert "of 7 memories" in tab.js("document.getElementById('line-note').textContent")
 
 
 def test_an_anchor_is_put_pinned_and_searched_from(tab: Tab, running: Running) -> None:
