@@ -145,8 +145,9 @@ class PlaceCache:
         "Return the surroundings of a memory; in a moment of the index, after `GraphIndex.sync`."
         adjacency, found = self.graph.sync(), self._kept.get((start, radius))
         if not (exact or (found is not None and found.holds(adjacency))):
-            found = next((p for (_, r), p in reversed(self._kept.items()) if r == radius and p.is_around(start)), None)
-            start = start if found is None else int(found.walk.seqs[0])
+            near = (p for (_, r), p in reversed(self._kept.items()) if r == radius and p.is_around(start) and p.holds(adjacency))
+            if (found := next(near, None)) is not None:
+                start = int(found.walk.seqs[0])
         if found is None or not found.holds(adjacency):
             walked = self.graph.walk(start, radius, BEAM)
             around = Neighbourhood(self.index, self._true_vectors(walked.seqs), walked.seqs)
