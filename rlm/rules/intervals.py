@@ -222,7 +222,7 @@ def propagated_region(parts: Iterable[Expression],  # conditions that must all h
 
 
 def chosen_region(region: Region,                                  # a region, not empty
-                  alternatives: Iterable[tuple[Expression, ...]],  # of each, one must hold
+                  alternatives: Iterable[tuple[Expression, ...]],  # groups of which one member must hold
                   sorts: Mapping[str, Sort],                       # variable → sort
                   ) -> dict[str, ValueSet] | None:
     "Return a part of a region where of each alternatives one holds, the first that can; None when the first ones don't fit together."
