@@ -54,9 +54,11 @@ def read_lives(path: Path,          # JSON Lines, a life each
 # %% ../../nbs/95_bench/27_mixed.ipynb #1d2d1310
 def store_life(life: Life,               # life to store
                model: "Embedder | str",  # embedder; 'none': words alone
+               path: "str | Path" = ":memory:",  # store
+               namespace: str = "default",       # partition that is empty
                ) -> tuple[Memory, dict[str, str]]:  # the store, and the name of each of its memories in the life
-    "Write a life into a store of its own."
-    memory, names, waiting = Memory(":memory:", embedder=model), dict[str, str](), list[Mapping[str, Any]]()
+    "Write a life into a store, by default one of its own."
+    memory, names, waiting = Memory(path, namespace=namespace, embedder=model), dict[str, str](), list[Mapping[str, Any]]()
 
     def flush() -> None:
         if waiting:

@@ -8,12 +8,13 @@ if TYPE_CHECKING:
     from rlm.store.protocols import Storage, Weights
     from rlm.store.records import Edge, Event, MemoryRecord
     from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.sqlite.storage import SQLiteStorage
+    from rlm.store.sqlite.storage import SQLiteStorage, SQLStorage
 
-__all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLiteStorage", "Storage", "Weights"]
+__all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLStorage", "SQLiteStorage", "Storage", "Weights"]
 
 _HOMES = {"Edge": "records", "Event": "records", "Filters": "filters", "MemoryRecord": "records", "SQLiteDatabase": "sqlite.database",
-          "SQLiteStorage": "sqlite.storage", "Storage": "protocols", "Weights": "protocols"}  # name → module
+          "SQLStorage": "sqlite.storage", "SQLiteStorage": "sqlite.storage",
+          "Storage": "protocols", "Weights": "protocols"}  # name → module
 
 
 def __getattr__(name: str) -> Any:

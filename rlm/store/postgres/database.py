@@ -1,6 +1,7 @@
 """A store in a PostgreSQL database: connections, transactions that wait their turn, and errors that a person can act on."""
 
 import copy
+import logging
 import os
 import re
 import threading
@@ -343,6 +344,7 @@ class PostgresDatabase:
     def _new_pool(self) -> "Pool":
         from psycopg import ClientCursor
         from psycopg_pool import ConnectionPool
+        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what it warns of reaches callers as errors
         return ConnectionPool(self.url, min_size=1, max_size=CONNECTIONS, timeout=max(self.busy_timeout_s, 1.0), open=True, num_workers=1,
                               configure=lambda connection: configure(connection, self.schema, self.read_only),
                               kwargs={"autocommit": True, "cursor_factory": ClientCursor, "connect_timeout": CONNECT_SECONDS})
