@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['LANGUAGES', 'Split', 'SHARES', 'POOLED_SHARES', 'BLOCKS', 'LABELS', 'WHERE', 'FOLDS', 'Labels', 'SIZES', 'labelled',
            'covers', 'until', 'pooled', 'block_makers', 'answers_per_token', 'given_labels', 'macro_f1', 'decide_all',
-           'teach', 'decision_rows', 'retirement_rows', 'merge_rows', 'ExchangingEmbedder', 'latency_rows', 'run']
+           'teach', 'decisions_after', 'decision_rows', 'retirement_rows', 'merge_rows', 'ExchangingEmbedder',
+           'latency_rows', 'run']
 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ee9aac6
 import json
@@ -23,7 +24,8 @@ from .report import Report, Row, bootstrap, digits, machine, timing
 from .stocked import LookupEmbedder, Stock, fill, stock
 from ..companion.composer import estimate_tokens
 from ..companion.consolidation import SAME, cosine, same_things
-from ..companion.policy import ContextualBandit, MemoryPolicy, PolicyDecision, Situation
+from ..companion.enhanced_policy import EnhancedBandit
+from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, Situation
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..search.embedding.base import Embedder, Kind
@@ -173,7 +175,7 @@ def teach(policy: MemoryPolicy,             # learns
         policy.learn(decision, 1.0 if decision.save == ("SAVE" in turns[n]["label"]) else -1.0)
 
 
-Labels = tuple[set[str], set[str]]
+Labels = tuple[set[str], set[str]]  # given and right
 
 
 def _drawn(name: str, pairs: Sequence[Labels], less: Sequence[Labels], seed: int, **more: Any) -> Row:
@@ -185,23 +187,41 @@ def _drawn(name: str, pairs: Sequence[Labels], less: Sequence[Labels], seed: int
     return Row(name, "", digits(value(range(n))), min=digits(float(drawn[12])), max=digits(float(drawn[487])), n=n, better="higher", **more)
 
 
+def decisions_after(turns: Sequence[Mapping[str, Any]],  # labelled turns
+                    make: Callable[[], MemoryPolicy],    # makes a policy that has learned nothing
+                    seed: int,                           # seed of the order of feedback
+                    ) -> list[Labels]:
+    "Return what is decided about each fold of turns after feedback on the others, and what is right."
+    after = list[Labels](((set(), set()),) * len(turns))
+    for fold in range(FOLDS):
+        asked, policy = [n for n in range(len(turns)) if n % FOLDS == fold], make()
+        teach(policy, [t for n, t in enumerate(turns) if n % FOLDS != fold], seed)
+        for n, pair in zip(asked, decide_all(policy, [turns[n] for n in asked]), strict=True):
+            after[n] = pair
+    return after
+
+
 def decision_rows(folder: Path,  # where the labelled sets are
                   split: Split,  # which half
                   seed: int,     # seed of folds and intervals
+                  model: "CachingEmbedder | str",  # embedder, or why there is none
                   ) -> Iterator[Row]:
-    "Yield macro-F1 before and after feedback, and the lift."
+    "Yield macro-F1 before and after feedback, and the lift; with a model, those of the enhanced policy too."
     for language in LANGUAGES:
         turns = labelled(folder, "turns", language, split)
-        before, after = decide_all(MemoryPolicy(), turns), list[tuple[set[str], set[str]]](((set(), set()),) * len(turns))
-        for fold in range(FOLDS):
-            asked = [n for n in range(len(turns)) if n % FOLDS == fold]
-            policy = MemoryPolicy(ContextualBandit(seed), seed=seed)
-            teach(policy, [t for n, t in enumerate(turns) if n % FOLDS != fold], seed)
-            for n, pair in zip(asked, decide_all(policy, [turns[n] for n in asked]), strict=True):
-                after[n] = pair
+        before = decide_all(MemoryPolicy(), turns)
         yield _drawn(f"decisions before learning: macro-F1, {language}", before, [], seed, target=0.85)
-        yield _drawn(f"decisions after feedback: macro-F1, {language}", after, [], seed)
-        yield _drawn(f"lift by feedback: macro-F1, {language}", after, before, seed)
+        makers: dict[str, Callable[[], MemoryPolicy]] = {"": lambda: MemoryPolicy(ContextualBandit(seed), seed=seed)}
+        if not isinstance(model, str):
+            texts = [t["text"] for t in turns]
+            vectors = dict(zip(texts, model.embed(texts, "query").astype(np.float64), strict=True))
+            inputs = len(next(iter(vectors.values()))) + len(FEATURES)
+            makers["enhanced, "] = lambda n=inputs, found=vectors: MemoryPolicy(  # type: ignore[misc]
+                EnhancedBandit(n, seed), seed=seed, embed=found.__getitem__)
+        for name, make in makers.items():
+            after = decisions_after(turns, make, seed)
+            yield _drawn(f"decisions after feedback: {name}macro-F1, {language}", after, [], seed)
+            yield _drawn(f"lift by feedback: {name}macro-F1, {language}", after, before, seed)
 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ddf0a74
 def retirement_rows(folder: Path,  # where the labelled sets are
@@ -296,7 +316,7 @@ def run(folder: Path,         # where lives.jsonl and the labelled sets are
     lives = [life for code in LANGUAGES for life in [x for x in lives if x.language == code][:1]] if quick else lives
     real = None if isinstance(found, str) else found._model
     rows = [*answers_per_token(lives, found, seed), *answers_per_token(lives, found, seed, grown=True),
-            *decision_rows(folder, split, seed), *retirement_rows(folder, split), *merge_rows(folder, found),
+            *decision_rows(folder, split, seed, found), *retirement_rows(folder, split), *merge_rows(folder, found),
             *latency_rows({500: 12.0} if quick else SIZES, real, seed, 20 if quick else 200)]
     parameters = {"lives": len(lives), "split": split, "embedder": model, "shares": list(SHARES),
                   "skipped": {"vectors": found} if isinstance(found, str) else {}, "min and max": "middle 95 %, over lives or turns"}

@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE',
            'SUREST', 'DETAIL', 'SEED_RULES', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
-           'PolicyDecision', 'tells', 'MemoryPolicy']
+           'PolicyDecision', 'tells', 'RewardLearner', 'MemoryPolicy']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,18 +170,34 @@ def tells(question: str,               # a turn that asks something
         shows(sign, s, languages) for sign in ("question", "request", "recall", "small_talk", "unreal")) for s in before)
 
 
+class RewardLearner(Protocol):
+    "What learns from rewards what to add to the scores of actions."
+
+    updates: int  # rewards that it has learned from
+
+    def scores(self, state: Vector) -> Vector:
+        "Return what is added to the prior scores of the actions."
+        ...
+
+    def learn(self, state: Vector, action: str, reward: float, prior: float = 0.0) -> float:
+        "Learn from one reward, and return the error before."
+        ...
+
+
 class MemoryPolicy:
     "Decides what is saved and for what memories are retrieved. Deciding changes nothing; `learn` does."
 
     def __init__(self,
-                 bandit: ContextualBandit | None = None,  # what was learned; None: a new one
+                 bandit: RewardLearner | None = None,  # what was learned; None: a new `ContextualBandit`
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
                  learning: bool = True,                   # False: rules alone decide
                  rules: PolicyRules = SEED_RULES,         # thresholds and languages
                  scorer: Callable[[Vector], Vector] | None = None,  # state → what is added to the scores; None: the bandit's own
+                 embed: Callable[[str], Vector] | None = None,  # turn → its vector, which stands before the features of the state
                  ) -> None:
-        self.bandit = bandit if bandit is not None else ContextualBandit()
+        self.bandit: RewardLearner = bandit if bandit is not None else ContextualBandit()
+        self.embed = embed
         self.scorer = scorer if scorer is not None else self.bandit.scores
         self.rules = rules
         self.epsilon, self.learning, self._rng = epsilon, learning, np.random.default_rng(seed)
@@ -194,6 +210,8 @@ class MemoryPolicy:
         "Return what to do with a turn."
         found, spoken = importance(turn, self.rules.languages), self.rules.languages
         state = features(turn, found, where)
+        if self.embed is not None:
+            state = np.concatenate([self.embed(turn[:MOST_CHARACTERS] or " "), state])
         start = unquoted(turn[:MOST_CHARACTERS].strip())
         said = {sign for sign in ("request", "wish", "edit", "lasting", "detail") if shows(sign, start, spoken)}
         if found.question and tells(start, spoken):

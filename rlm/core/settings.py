@@ -158,6 +158,10 @@ class Settings:
         0.7, "Importance from which a turn is saved, whatever was learned.", lambda v: _number(v, 0, 10, False))
     policy_skip: float = setting(
         0.1, "Importance up to which a turn is not saved, whatever was learned.", lambda v: _number(v, 0, 10, False))
+    enhanced_policy: str = setting(
+        "off", "Whether a deeper network decides about middling turns, by their vectors too: 'on' or 'off'. It needs a model that embeds.",
+        lambda v: _word({"1": "on", "0": "off", "True": "on", "False": "off"}.get(str(v), v), ("on", "off")),
+        also="AIMEMORY_ENHANCED_POLICY")
     policy_epsilon: float = setting(
         0.1, "Share of middling turns that are decided the other way, to learn from, when a caller lets it.",
         lambda v: _number(v, 0, 1, False))
