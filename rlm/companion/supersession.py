@@ -183,9 +183,18 @@ class FactKeeper:
                  now: datetime,                    # recorded time
                  ) -> None:
         "Read and keep the facts of memories that came by another way than a write, the oldest first."
-        for record in sorted(records, key=lambda r: (r.valid_from, r.seq)):
-            if record.session is None:
-                self.keep(tx, record, facts_of(record), now)
+        ordered = [(r, facts_of(r)) for r in sorted(records, key=lambda r: (r.valid_from, r.seq)) if r.session is None]
+        for record, found in ordered:
+            self.keep(tx, record, found, now)
+        for record, found in ordered:
+            self._claim(record, found)
+
+    def _claim(self, record: MemoryRecord, found: MemoryFacts) -> None:
+        "Say of facts that came with their end that this memory ended them, if it did: then they are current again when it goes."
+        for fact, instead in zip(found.facts, found.instead_of, strict=True):
+            for other in self.facts.ended_at(record.namespace, fact.subject_key, fact.valid_from):
+                if other.seq != record.seq and other.valid_from <= fact.valid_from and ends(fact, other, instead):
+                    self.facts.end([other], fact.valid_from, record.seq)
 
     def _related(self, record: MemoryRecord, fact: Fact, instead: Sequence[str]) -> list[Fact]:
         "The current facts of other memories that a fact may end, or be ended by."

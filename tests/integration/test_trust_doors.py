@@ -78,6 +78,9 @@ class Python:
         found = self.memory.remember(messages)
         return [r.text for r in found.proposed], [why for _, why in found.passed_over]
 
+    def sleep(self, forget: bool = False) -> dict[str, int]:
+        return dict(self.memory.companion.sleep(forget=forget).as_dict()["counts"])
+
     def served(self, id: str) -> list[str]:
         return [r.query for r in self.memory.audit(id=id).recalls]
 
@@ -115,6 +118,9 @@ class CommandLine:
     def remember(self, messages: list[dict[str, str]]) -> tuple[list[str], list[str]]:
         found = self._run("memory", "remember", "-", input=json.dumps(messages))
         return [p["text"] for p in found["proposed"]], [p["reason"] for p in found["passed_over"]]
+
+    def sleep(self, forget: bool = False) -> dict[str, int]:
+        return dict(self._run("sleep", *([] if forget else ["--keep"]))["counts"])
 
     def served(self, id: str) -> list[str]:
         return [r["query"] for r in self._run("audit", "--id", id)["recalls"]]
@@ -154,6 +160,9 @@ class Rest:
         found = self.ask("POST", "/v1/conversations:remember", json={"turns": messages})
         return [p["text"] for p in found["proposed"]], [p["reason"] for p in found["passed_over"]]
 
+    def sleep(self, forget: bool = False) -> dict[str, int]:
+        return dict(self.ask("POST", "/v1/sleep", json={"forget": forget})["counts"])
+
     def served(self, id: str) -> list[str]:
         return [r["query"] for r in self.ask("GET", "/v1/audit", params={"id": id})["recalls"]]
 
@@ -192,6 +201,9 @@ class Mcp:
     def remember(self, messages: list[dict[str, str]]) -> tuple[list[str], list[str]]:
         found = self.call("memory_remember", messages=messages)
         return [r["text"] for r in found["noted"]], [p["reason"] for p in found["passed_over"]]
+
+    def sleep(self, forget: bool = False) -> dict[str, int]:
+        return dict(self.call("sleep_cycle_run", dry_run=False)["counts"])
 
     def served(self, id: str) -> list[str]:
         return [r.query for r in self.memory.audit(id=id).recalls]
@@ -422,3 +434,61 @@ def test_a_model_of_the_server_reads_or_its_absence_is_told(house: House, namesp
             assert [r.text for r in remote.remember([("Joon", "내 생일은 3월 4일이야.")]).proposed] == ["내 생일은 3월 4일이야."]
     finally:
         rest.close()
+
+
+def test_background_work_stays_in_its_namespace(door: Any, owner: Memory, namespace: str) -> None:
+    other = owner.namespace(f"{namespace}-jun")
+    for memory in (owner, other):
+        memory.write_many(["I like hiking.", "i like hiking", "The boat is blue."])
+    before = other.list(10, status="any")
+    assert door.sleep().get("merge") == 1 and len(owner.list(10)) == 2, "the control"
+    assert list(other.list(10, status="any")) == list(before) and other.companion.nights() == []
+
+
+def test_what_is_derived_follows_its_source_and_is_rebuilt_from_it(door: Any, owner: Memory) -> None:
+    id, near = door.write("I live in Seoul."), door.write("The boat is in the harbour of Seoul.")
+    owner.link(id, near, "near")
+    facts = owner.ctx.storage.facts
+    assert [f.value for f in facts.about(owner.ctx.namespace, "user", "residence")] == ["Seoul"] and owner.links(near)
+    door.edit(id, "I live in Busan.")
+    assert [f.value for f in facts.about(owner.ctx.namespace, "user", "residence")] == ["Busan"], "facts follow the words"
+    with owner.ctx.storage.transaction():
+        facts.put(owner.get(id).seq, owner.ctx.namespace, ())
+    door.sleep()
+    assert [f.value for f in facts.about(owner.ctx.namespace, "user", "residence")] == ["Busan"], "rebuilt from what was kept"
+    seq = owner.get(id).seq
+    door.delete(id)
+    assert facts.of([seq]) == {} and owner.links(near) == [] and "Busan" not in door.block("where do I live? Busan")
+    assert door.found("Seoul harbour") == ["The boat is in the harbour of Seoul."], "the neighbour stays"
+
+
+def test_a_rejection_outlives_expiry_and_a_second_import(door: Any, owner: Memory, tmp_path: Path) -> None:
+    wrong, right = door.write("I live in Oslo."), door.write("My dog is Max.")
+    owner.admin.export(tmp_path / "before.jsonl")
+    owner.companion.reject(wrong)
+    for _ in range(2):
+        report = owner.admin.import_(tmp_path / "before.jsonl")
+        assert "Oslo" not in door.block("where do I live? Oslo") and door.found("live Oslo") == [], report
+    owner.update(right, status="archived")
+    door.sleep(forget=True)
+    with pytest.raises(Refused):
+        door.write("I live in Oslo.")
+    owner.admin.export(tmp_path / "after.jsonl")
+    with Memory(tmp_path / "other.db", namespace=owner.ctx.namespace, embedder="none") as other:
+        other.admin.import_(tmp_path / "after.jsonl")
+        with pytest.raises(RlmError):
+            other.write("My address is Oslo.")
+        assert other.write("I live in Bergen."), "the control"
+
+
+def test_an_imported_correction_that_is_deleted_leaves_no_gap(door: Any, owner: Memory, tmp_path: Path) -> None:
+    for was, now in (("I live in Seoul.", "I moved to Busan."), ("내 상사는 김민수야", "내 상사는 이지은이야")):
+        door.write(was)
+        door.write(now)
+    owner.admin.export(tmp_path / "talk.jsonl")
+    with Memory(tmp_path / "other.db", namespace=owner.ctx.namespace, embedder="none") as other:
+        other.admin.import_(tmp_path / "talk.jsonl")
+        assert {r.text for r in other.list(10)} >= {"I moved to Busan."} and "Seoul" not in other.context("live Seoul Busan").text
+        for text in ("I moved to Busan.", "내 상사는 이지은이야"):
+            other.delete(next(r.id for r in other.list(10) if r.text == text))
+        assert "Seoul" in other.context("live Seoul Busan").text and "김민수" in other.context("내 상사는 누구야?").text

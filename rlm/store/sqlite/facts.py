@@ -91,6 +91,15 @@ class FactTable:
         return self._found(f"f.namespace = ? AND f.value_key = ? AND +f.subject_key = ? AND {_CURRENT}",
                            (namespace, value_key, subject_key))
 
+    def ended_at(self,
+                 namespace: str,    # the partition
+                 subject_key: str,  # normal form of a subject
+                 at: datetime,      # a moment
+                 ) -> list[Fact]:   # in the order they were stored
+        "Return the facts about a subject that ended at a moment, where it is not known by which memory: those of an import."
+        return self._found("f.namespace = ? AND f.subject_key = ? AND f.valid_to = ? AND f.ended_by IS NULL",
+                           (namespace, subject_key, to_iso(at)))
+
     def naming(self,
                namespace: str,  # the partition
                key: str,        # normal form of a subject or value
