@@ -241,6 +241,8 @@ def sentence_candidates(turn: Mapping[str, Any],  # one message: text, role, spe
                 yield "…", "it holds a secret"
             elif (unfit := unsafe(sentence)):
                 yield "…", unfit
+            elif shows("hearsay", sentence, policy.rules.languages) and not shows("wish", sentence, policy.rules.languages):
+                yield sentence, "it is not said by whom it is about"
             elif len(sentence.split()) < 2 and sentence != text.strip():
                 yield sentence, "it says too little by itself"
             else:

@@ -139,3 +139,25 @@ def test_a_model_that_cannot_read_is_an_error(memory: Memory, model: str) -> Non
     ("지은이가 이직했어. 걔는 이제 부산에 살아.", "지은이가 이직했어. 걔는 이제 부산에 살아.")])
 def test_a_pronoun_stands_with_whom_it_means(memory: Memory, text: str, noted: str) -> None:
     assert [r.text for r in memory.remember([text]).proposed] == [noted]
+
+
+@pytest.mark.parametrize("claim", [
+    "My boss says I live in Oslo.", "Joon told me that I'm allergic to nuts.", "준호가 나 오슬로 산대", "누가 그러는데 내가 부산에 산대",
+    ("Joon", "You live in Oslo."), ("Joon", "너는 부산에 살아"), {"role": "tool", "content": "I live in Oslo."}])
+def test_what_others_claim_of_a_person_is_not_noted(memory: Memory, claim: object) -> None:
+    reading = memory.remember([claim, "I live in Bergen.", ("Joon", "I live in Turku."), "나는 채식주의자야"])
+    assert [(r.text, r.speaker) for r in reading.proposed] == [
+        ("I live in Bergen.", None), ("I live in Turku.", "Joon"), ("나는 채식주의자야", None)], "the controls"
+    assert len(reading.passed_over) == 1 and reading.passed_over[0][1]
+
+
+@pytest.mark.parametrize("turn", ["My name is Mina.", "나는 부산에 살아", "The tram was late again this morning, so I walked."])
+def test_contradictory_feedback_breaks_nothing(memory: Memory, turn: str) -> None:
+    for n in range(60):
+        memory.companion.learn(memory.companion.decide(turn), (-1) ** n)
+    decided = memory.companion.decide(turn)
+    assert all(abs(score) <= 2 for score in decided.scores.values())
+    for _ in range(40):
+        memory.companion.learn(memory.companion.decide("My dog is called Max."), -1)
+    assert memory.companion.decide("My dog is called Max.").save, "a personal fact is saved by rule, whatever was blamed"
+    assert not memory.companion.decide("ok thanks").save and len(memory.list(10)) == 0, "feedback stores no words"
