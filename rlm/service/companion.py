@@ -6,7 +6,8 @@
 __all__ = ['SELF', 'POOL', 'FOR_EACH', 'LEARNER', 'ENHANCED', 'SHARED', 'FEEDBACK_KEPT', 'COUNTED', 'MOST_READ', 'relevances',
            'fact_values', 'audited_moment', 'MemoryAudit', 'policy_rules', 'reward_values', 'turn_embedder',
            'Observation', 'WaitingMemory', 'ConversationReading', 'unsafe', 'unreadable', 'thoughts',
-           'sentence_candidates', 'conversation_model', 'ConversationReader', 'Companion']
+           'sentence_candidates', 'conversation_model', 'ConversationReader', 'Companion', 'enhanced_policy',
+           'learn_enhanced', 'rewind']
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
@@ -360,23 +361,14 @@ class Companion:
         newest, shared = (self.storage.learned.newest(self.namespace, name) for name in (LEARNER, SHARED))
         ids = (newest.id if newest else "", shared.id if shared else "")
         if self.ctx.settings.enhanced_policy == "on" and (embed := turn_embedder(self.ctx)) is not None:
-            return self._enhanced_policy(embed)
+            newest = self.storage.learned.newest(self.namespace, ENHANCED)
+            if (known := (newest.id if newest else "", ENHANCED)) != self._learned[0]:
+                self._learned = (known, enhanced_policy(newest, embed, self._rules, self.ctx.settings.policy_epsilon))
+            return self._learned[1]
         if ids != self._learned[0]:
             own = _bandit(newest) if newest else ContextualBandit()
             layered = FederatedBandit(own, _feedback(newest) if shared else (), _shared_values(shared) if shared else None)
             self._learned = (ids, MemoryPolicy(layered.own, self.ctx.settings.policy_epsilon, scorer=layered.scores, rules=self._rules))
-        return self._learned[1]
-
-    def _enhanced_policy(self, embed: Callable[[str], Vector]) -> MemoryPolicy:
-        "The policy with the deeper network, and the bounds that praise allows it."
-        newest = self.storage.learned.newest(self.namespace, ENHANCED)
-        ids = (newest.id if newest else "", ENHANCED)
-        if ids != self._learned[0]:
-            bandit = EnhancedBandit(len(embed("·")) + len(FEATURES))
-            if newest:
-                bandit.restore(newest.parameters)
-            rules = autonomous(self._rules, bandit.praised)
-            self._learned = (ids, MemoryPolicy(bandit, self.ctx.settings.policy_epsilon, rules=rules, embed=embed))
         return self._learned[1]
 
     def decide(self,
@@ -436,7 +428,7 @@ class Companion:
             known, state = decision.state[-len(FEATURES):], tuple(float(v) for v in decision.state[-len(FEATURES):])
             bandit.learn(known, action, reward.value, decision.prior[action])
             if len(decision.state) > len(FEATURES):
-                self._learn_enhanced(decision, action, reward.value)
+                learn_enhanced(self.ctx, decision, action, reward.value)
             example = FeedbackExample(state, action, reward.value, float(decision.prior[action]))
             kept = [*_feedback(newest), example][-FEEDBACK_KEPT:]
             parameters = bandit.parameters() | {"feedback": [[*e.state, e.action, e.reward, e.prior] for e in kept]}
@@ -446,15 +438,6 @@ class Companion:
         self._judge_again()
         return reward
 
-    def _learn_enhanced(self, decision: PolicyDecision, action: str, reward: float) -> None:
-        "Teach the deeper network, and store it. Called in a transaction."
-        newest, bandit = self.storage.learned.newest(self.namespace, ENHANCED), EnhancedBandit(len(decision.state))
-        if newest:
-            bandit.restore(newest.parameters)
-        bandit.learn(decision.state, action, reward, decision.prior[action])
-        made = LearnedParameters(new_id(), bandit.parameters())
-        self.storage.learned.remove(self.namespace, ENHANCED)
-        self.storage.learned.put(made, self.namespace, ENHANCED, self.ctx.clock.now(), {"updates": bandit.updates})
 
     def forget_learned(self) -> int:
         """Remove what the policy has learned here, alone and with others, so that it decides as it did at first; returns 1 if there was
@@ -506,14 +489,8 @@ class Companion:
 
     def rewind_learned(self) -> bool:
         "Go back to what the policy had learned when the last night saved it; returns whether there was something to go back to."
-        found = False
         with self.storage.transaction():
-            for learner in (LEARNER, ENHANCED):
-                if (kept := self.storage.learned.newest(self.namespace, learner + CHECKPOINT)) is not None:
-                    found, made = True, LearnedParameters(new_id(), kept.parameters)
-                    self.storage.learned.remove(self.namespace, learner)
-                    self.storage.learned.put(made, self.namespace, learner, self.ctx.clock.now(), {"of": kept.id})
-        return found
+            return sum(rewind(self.ctx, learner) for learner in (LEARNER, ENHANCED)) > 0
 
     def sleep_cycle(self) -> SleepCycle:
         "Return the nights of this namespace, with the numbers of the settings."
@@ -738,6 +715,45 @@ class Companion:
     def rejections(self) -> list[Rejection]:
         "Return what was rejected in this namespace, oldest first: who, when and why, never what."
         return self.storage.rejections.list(self.namespace)
+
+
+def enhanced_policy(newest: LearnedParameters | None,  # what the deeper network has learned; None: nothing
+                    embed: Callable[[str], Vector],     # turn → its vector
+                    rules: PolicyRules,                 # bounds at first
+                    epsilon: float,                     # share of tries
+                    ) -> MemoryPolicy:
+    "Return the policy with the deeper network, and the bounds that praise allows it. Raises `InvalidInput` for damaged parameters."
+    bandit = EnhancedBandit(len(embed("·")) + len(FEATURES))
+    if newest:
+        bandit.restore(newest.parameters)
+    return MemoryPolicy(bandit, epsilon, rules=autonomous(rules, bandit.praised), embed=embed)
+
+
+def learn_enhanced(ctx: MemoryContext,        # the open store
+                   decision: PolicyDecision,  # as it was made, with the turn's vector
+                   action: str,               # what was done: SAVE or SKIP
+                   reward: float,             # in [-1, 1]
+                   ) -> None:
+    "Teach the deeper network, and store it. Called in a transaction."
+    table, bandit = ctx.storage.learned, EnhancedBandit(len(decision.state))
+    if newest := table.newest(ctx.namespace, ENHANCED):
+        bandit.restore(newest.parameters)
+    bandit.learn(decision.state, action, reward, decision.prior[action])
+    table.remove(ctx.namespace, ENHANCED)
+    about = {"updates": bandit.updates}
+    table.put(LearnedParameters(new_id(), bandit.parameters()), ctx.namespace, ENHANCED, ctx.clock.now(), about)
+
+
+def rewind(ctx: MemoryContext,  # the open store
+           learner: str,        # name of a learner
+           ) -> bool:
+    "Put back what a night has saved of a learner; returns whether there was something. Called in a transaction."
+    if (kept := ctx.storage.learned.newest(ctx.namespace, learner + CHECKPOINT)) is None:
+        return False
+    ctx.storage.learned.remove(ctx.namespace, learner)
+    made = LearnedParameters(new_id(), kept.parameters)
+    ctx.storage.learned.put(made, ctx.namespace, learner, ctx.clock.now(), {"of": kept.id})
+    return True
 
 
 def _stored(learned: LearnedParameters) -> Any:
