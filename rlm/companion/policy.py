@@ -175,12 +175,19 @@ class RewardLearner(Protocol):
 
     updates: int  # rewards that it has learned from
 
-    def scores(self, state: Vector) -> Vector:
+    def scores(self,
+               state: Vector,  # situation of a decision
+               ) -> Vector:    # one number an action, in the order of `ACTIONS`
         "Return what is added to the prior scores of the actions."
         ...
 
-    def learn(self, state: Vector, action: str, reward: float, prior: float = 0.0) -> float:
-        "Learn from one reward, and return the error before."
+    def learn(self,
+              state: Vector,   # situation in which an action was taken
+              action: str,     # one of `ACTIONS`
+              reward: float,   # in [-1, 1]
+              prior: float = 0.0,  # prior score that the action had
+              ) -> float:      # error before the step
+        "Learn from one reward."
         ...
 
 
