@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Foreign', 'MOST_BYTES', 'READERS_OF', 'IMPORT_BATCH', 'ForeignConversation', 'ForeignMemory', 'as_time', 'turn_of',
            'chatgpt_conversation', 'claude_conversation', 'html_text', 'gemini_conversations', 'mem0_memories',
-           'langmem_memories', 'markdown_sections', 'json_lines', 'export_files', 'read_export', 'ForeignReport',
-           'import_export']
+           'langmem_memories', 'greeum_memories', 'markdown_sections', 'json_lines', 'export_files', 'read_export',
+           'ForeignReport', 'import_export']
 
 # %% ../../nbs/90_service/10_importers.ipynb #50790d79
 import json
@@ -201,6 +201,19 @@ def langmem_memories(given: Any,  # items of a LangGraph store: namespace, key, 
         yield ForeignMemory(digest(*namespace, str(item.get("key"))), fields | ({"valid_from": when} if when else {}))
 
 
+def greeum_memories(blocks: Iterable[Any],  # blocks of schema 3: block_id, created_ts, content with text and meta, links
+                    ) -> Iterator[ForeignMemory]:
+    "Read blocks of Greeum 2.1; their vectors are another model's and are made anew, their links are kept in `extra`."
+    for block in blocks:
+        content, name = block["content"], str(block["block_id"])
+        meta, near = content.get("meta") or {}, (block.get("links") or {}).get("neighbors") or ()
+        kept = {"meta": {k: v for k, v in meta.items() if k != "tags"}, "neighbors": [{"id": str(n["id"]), "w": n["w"]} for n in near]}
+        fields: dict[str, Any] = {"text": str(content["text"]), "tags": [str(t) for t in meta.get("tags") or ()],
+                                  "extra": {"block_id": name, **{k: v for k, v in kept.items() if v}}}
+        when = as_time(block.get("created_ts"))
+        yield ForeignMemory(name, fields | ({"valid_from": when} if when else {}))
+
+
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 
 
@@ -321,6 +334,17 @@ def _langmem(path: Path) -> Iterator[Foreign]:
         yield from langmem_memories(_listed(_json(data, name), name, "items"))
 
 
+def _greeum(path: Path) -> Iterator[Foreign]:
+    for name, data in export_files(path, re.compile(r"\.jsonl?$")):
+        lines = [line for line in data.splitlines() if line.strip()]
+        if name.endswith(".jsonl"):
+            yield from greeum_memories([_json(line, name) for line in lines])
+        else:
+            found = _json(data, name)
+            single = isinstance(found, dict) and "block_id" in found
+            yield from greeum_memories([found] if single else _listed(found, name, "blocks"))
+
+
 def _markdown(path: Path) -> Iterator[Foreign]:
     for name, data in export_files(path, re.compile(r"(?i)\.(?:md|markdown)$")):
         yield from markdown_sections(data.decode("utf-8", "replace"), name)
@@ -340,7 +364,7 @@ def _pam(path: Path) -> Iterator[Foreign]:
 
 READERS_OF: Mapping[str, Callable[[Path], Iterator[Foreign]]] = {
     "chatgpt": _chatgpt, "claude": _claude, "gemini": _gemini, "markdown": _markdown, "jsonl": _jsonl, "mem0": _mem0, "langmem": _langmem,
-    "pam": _pam}
+    "pam": _pam, "greeum": _greeum}
 
 
 def read_export(path: "str | Path",  # a file, a folder or a zip archive

@@ -111,6 +111,17 @@ LANGMEM = [
     },
     {"namespace": ["raw"], "key": "n", "value": {"count": 3}},
 ]
+GREEUM = [
+    {
+        "schema_version": 3,
+        "block_id": "blk_abc",
+        "created_ts": 1723180000,
+        "content": {"text": "항구에 배를 댔다", "meta": {"tags": ["boat"], "source": "cli"}},
+        "vector": [0.012, 0.5],
+        "links": {"neighbors": [{"id": "blk_def", "w": 0.61}]},
+    },
+    {"schema_version": 3, "block_id": "blk_def", "created_ts": 1723180060, "content": {"text": "The sail is torn.", "meta": {}}},
+]
 JSONL = [
     {"text": "The boiler is serviced in November.", "tags": ["home"]},
     {
@@ -150,6 +161,8 @@ def files(folder: Path) -> dict[str, Path]:
     for name, given in (("claude", CLAUDE), ("gemini", GEMINI), ("mem0", MEM0), ("langmem", LANGMEM), ("pam", PORTABLE)):
         found[name] = folder / f"{name}.json"
         found[name].write_text(json.dumps(given), encoding="utf-8")
+    found["greeum"] = folder / "blocks.jsonl"
+    found["greeum"].write_text("\n".join(json.dumps(block, ensure_ascii=False) for block in GREEUM), encoding="utf-8")
     found["jsonl"] = folder / "x.jsonl"
     found["jsonl"].write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in JSONL), encoding="utf-8")
     (found["markdown"] / "deep").mkdir(parents=True)
@@ -165,6 +178,7 @@ TEXTS = {
     "gemini": {"Which ferry at noon?", "The small one."},
     "mem0": {"Likes the window seat"},
     "langmem": {"Prefers tea", '{"count": 3}'},
+    "greeum": {"항구에 배를 댔다", "The sail is torn."},
     "jsonl": {"The boiler is serviced in November.", "차가 좋아", "calls brew({})"},
     "pam": {"I drink green tea."},
     "markdown": {"Intro.", "엔진\n\n5월에 필터를 바꾼다.", "Oil\n\nTen litres."},
@@ -361,3 +375,22 @@ def test_a_store_that_was_searched_leaves_and_comes_back_whole(tmp_path: Path) -
     head["sequences"]["recalls"] = 2  # as exports had it once
     (tmp_path / "old.jsonl").write_text("\n".join([json.dumps(head), *lines[1:]]), encoding="utf-8")
     assert json.loads(run.invoke(main, ["import", f"{tmp_path}/old.jsonl", *there]).stdout)["present"] == 1
+
+
+@pytest.mark.seed("004 v2-blocks")
+@pytest.mark.parametrize("layout", ["list", "object", "files"])
+def test_blocks_of_version_2_keep_their_times_tags_and_neighbours(tmp_path: Path, layout: str) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for block in GREEUM if layout == "files" else ():
+        (folder / f"{block['block_id']}.json").write_text(json.dumps(block), encoding="utf-8")
+    if layout != "files":
+        (folder / "b.json").write_text(json.dumps(GREEUM if layout == "list" else {"blocks": GREEUM}), encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        assert import_export(memory, folder, "greeum", progress=False).added == 2
+        boat = memory.search("배", 1)[0].memory
+        assert (boat.valid_from.timestamp(), list(boat.tags)) == (1723180000, ["boat"])
+        assert boat.extra == {"block_id": "blk_abc", "meta": {"source": "cli"}, "neighbors": [{"id": "blk_def", "w": 0.61}]}
+        (folder / "bad.json").write_text('[{"block_id": "x"}]', encoding="utf-8")
+        with pytest.raises(InvalidInput, match="greeum"):
+            import_export(memory, folder, "greeum", progress=False)

@@ -45,6 +45,7 @@ def files(path: Path) -> list[Path]:
     return sorted(Path(f"{path}.index").glob("links-*"))
 
 
+@pytest.mark.seed("004 links-file")
 def test_a_process_reads_the_links_from_their_file_and_what_came_later_from_the_store(path: Path, no_reading: list[int]) -> None:
     assert files(path)
     with opened(path) as m, opened(path) as other:
@@ -58,6 +59,7 @@ def test_a_process_reads_the_links_from_their_file_and_what_came_later_from_the_
         assert {f"b{n}": m.graph.neighbors(f"b{n}") for n in range(21)} == found
 
 
+@pytest.mark.seed("004 links-file")
 def test_a_file_that_is_not_of_this_store_is_not_believed(path: Path, no_reading: list[int]) -> None:
     files(path)[0].write_bytes(files(path)[0].read_bytes()[:-100])
     with opened(path) as m:
