@@ -18,6 +18,7 @@ from .slot_filling import EMPTY, QuestionEntities, fill, lookup_code, link_entit
 from ..loop.prompt import read_layer, read_task
 from ..memory.linking import mentions_in
 from ..memory.questions import own_name
+from ..memory.retrieval import guards_in
 from ..memory.strategy import fill_slots
 from ..models.base import Message, ModelError, Completion, Usage
 from ...core.text import tokens
@@ -183,7 +184,8 @@ def explore_fallback(names: QuestionEntities,         # what the question names
     term = links[0].terms[0].iri
     defines = not re.search(r"\b(?:which|who|there|can|could)\b|어떤|누구", without_names(names), re.I)
     looked = VIEWS[len(turns) - 1] if 0 < len(turns) <= len(VIEWS) and len(names.named) < 2 else None
-    if looked and (code := seen_answer(looked, term, read_value(turns[-1].observation), words, defines)):
+    unmet = guards_in(without_names(names)) & {"why", "example"}  # no tool shows a reason, or an example of use
+    if looked and not unmet and (code := seen_answer(looked, term, read_value(turns[-1].observation), words, defines)):
         return _block("That is what was asked for.", code)
     if len(turns) < len(VIEWS):
         return _block(f"No strategy fits. I look around {term}.", VIEWS[len(turns)].call.format(term=term))

@@ -143,6 +143,7 @@ def guards_in(masked: str,  # a question, its names masked
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #06e2fd74
 ELSEWHERE = 0.5  # what a word counts that only the ways of asking for other strategies have
 UNMET = 0.6  # what an intent counts that no way of asking for the strategy has; such as class, of which many questions speak
+# What no verifier confirmed is held to more: it answers only a question with just the intents of one of its examples.
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +187,17 @@ class ExampleIndex:
         self.words = {id: {t for text in (i.title, *i.examples) for some in read(text).features.words for t in some}
                       for id, i in zip(self.ids, items, strict=True)}
         self.intents = {i: {f for text in texts for f in read(text).features.notions if f.startswith("k")} for i, texts in told.items()}
+        self.exact = {i: {frozenset(f for f in read(text).features.notions if f.startswith("k")) for text in told[i]}
+                      for i, item in zip(self.ids, items, strict=True) if item.provenance.get("confidence") == "medium"}
         self.vocabulary = frozenset(t for words in self.words.values() for t in words)
         self.guards = {i: {g for text in texts for g in read(text).guards} for i, texts in told.items()}
         learns = 0 < len(pairs) <= MOST_LEARNED
         solved = weights is not None and weights.shape == (len(pairs), len(self.ids))
         self.learned = weights if solved else ridge(self.features.likenesses(), self.owners) if learns else None
+
+    def _meets(self, asked: QuestionFeatures, memory_id: str) -> bool:
+        "Whether a question has just the intents of an example of a strategy."
+        return frozenset(f for f in asked.notions if f.startswith("k")) in self.exact[memory_id]
 
     def coverage(self,
                  asked: QuestionFeatures,  # a question
@@ -200,6 +207,8 @@ class ExampleIndex:
         if memory_id not in self.guards or guards_in(asked.masked) - self.guards[memory_id]:
             return 0.0
         own, intents = self.words[memory_id], self.intents[memory_id]
+        if memory_id in self.exact and not self._meets(asked, memory_id):
+            return 0.0
         heard = [sum(1 if t in own else ELSEWHERE * (t in self.vocabulary) for t in word) / len(word) for word in asked.words if word]
         heard += [1.0 if f in intents else UNMET for f in asked.notions if f.startswith("k")]
         return sum(heard) / len(heard) if heard else 1.0

@@ -192,18 +192,20 @@ class SQLiteStrategyStore:
                   judgment: Judgment,         # what a person says of it
                   credited: Collection[str],  # ids of the strategies that it followed
                   ) -> None:
-        "Judge a run that was unknown; it counts for its strategies. Raises `NotFound`, `InvalidInput` if it was judged."
+        """Judge a run; it counts for its strategies, in place of what a model or a second route said. Raises `NotFound`, and `InvalidInput`
+        if a person or an expected answer judged it."""
         with self.store.transaction() as tx:
             found = self.store.runs.verdicts(trajectory_id, self.namespace)
             if not found:
                 raise NotFound(f"There is no trajectory {trajectory_id!r} in namespace {self.namespace!r}.", "See `rlm memory report`.")
-            if found[0] is not None:
+            [last] = [r.judgment for r in self.runs() if r.trajectory_id == trajectory_id]
+            if found[0] is not None and (last is None or last.confidence == "high"):
                 raise InvalidInput(f"The run {trajectory_id!r} was judged already: {'success' if found[0] else 'failure'}.",
                                    "A judgment counts once; judge another run.")
             self.store.runs.replace_judgment(_judgment_row(trajectory_id, judgment))
-            won = judgment.success is True
-            for id in [i for i in credited if judgment.success is not None and self.store.get([i], self.namespace)]:
-                tx.count(id, self.namespace, self.clock.now(), success=int(won), failure=int(not won))
+            won, lost = (int(judgment.success is v) - int(found[0] == int(v)) for v in (True, False))  # less what was counted before
+            for id in [i for i in credited if (won or lost) and self.store.get([i], self.namespace)]:
+                tx.count(id, self.namespace, self.clock.now(), success=won, failure=lost)
 
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."

@@ -77,6 +77,8 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
     """Answer one question about an ontology, or about texts and tables.
 
     The exit code is 0 for an answer, 3 when it does not know or a limit ended the run, 1 or 2 for a mistake."""
+    if ontology is None and not texts:
+        raise click.UsageError("Missing option '--ontology', or '--context'.")
     limits, settings = read_budget(budget, max_iterations), load_settings(config, db_path=db, namespace=namespace)
     with ExitStack() as stack:
         advisor = None
@@ -104,8 +106,8 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
 def judge_command(memory: "Memory", name: str, opinion: str, as_json: bool) -> None:
     """Say whether the answer of RUN was right; it counts for or against the strategy and the rules that led to it.
 
-    RUN is a run_id or trajectory_id, or last for the last run. OPINION is yes, no or partly; partly counts for nothing. A run that was
-    judged already is not judged again."""
+    RUN is a run_id or trajectory_id, or last for the last run. OPINION is yes, no or partly; partly counts for nothing. A run that
+    a person judged already is not judged again."""
     trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, PromotionPolicy.of(memory.settings),
                                             MemoryAdvisor(memory))
     if as_json:

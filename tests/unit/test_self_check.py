@@ -1,0 +1,87 @@
+"Answers that are checked by a second route over the triples: what agrees teaches, what differs or has no second route does not."
+
+from collections.abc import Iterator
+
+import pytest
+
+from rlm.agent.learning.judge import Expectation
+from rlm.agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
+from rlm.agent.learning.self_check import check_by_second_route, explore, second_route
+from rlm.agent.loop.loop import rlm_run
+from rlm.agent.memory.linking import named_in
+from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.models import ScriptedModel, open_model
+from rlm.agent.ontology import OntologyContext, setup_ontology_context
+from rlm.agent.runner import judge_stored_run, setting_for
+from rlm.core.errors import InvalidInput
+from rlm.core.promotion import PromotionPolicy
+from rlm.core.settings import load_settings
+from rlm.store.sqlite.database import SQLiteDatabase
+from rlm.store.sqlite.storage import SQLiteStorage
+
+
+@pytest.fixture(scope="module")
+def prov() -> Iterator[OntologyContext]:
+    with setup_ontology_context("prov") as context:
+        yield context
+
+
+def asked(backend: SQLiteStrategyStore | None, question: str, context: OntologyContext) -> RunRecord:
+    setting = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, True, None, {})
+    return rlm_run_with_memory(Task(question), backend, setting, context)
+
+
+@pytest.mark.parametrize(("question", "expected"), [
+    ("What is the range of used?", Expectation("terms", ["prov:Entity"])), ("used의 치역은?", Expectation("terms", ["prov:Entity"])),
+    ("How many subclasses does Activity have?", Expectation("number", 9)),
+    ("What is the inverse of wasGeneratedBy?", Expectation("terms", ["prov:generated"])),
+    ("Which agents never used an Entity?", None), ("Is Person a subclass of Agent?", None),
+    ("What is the domain and the range of used?", None),
+    ("Which properties of Agent are functional?", None), ("How are Agent and Plan related?", None)])
+def test_there_is_a_second_route_where_nothing_is_left_over(prov: OntologyContext, question: str, expected: Expectation | None) -> None:
+    assert second_route(question, named_in(question, prov), prov) == expected
+
+
+@pytest.mark.parametrize(("code", "success"), [
+    ('FINAL([i["iri"] for i in hierarchy("prov:Agent")["items"]])', True),
+    ('FINAL([i["iri"] for i in hierarchy("prov:Plan")["items"]])', None),
+    ('check_iris(["prov:Agent"])\nFINAL(["prov:Person", "prov:Flurb"])', None)])
+def test_what_both_routes_give_is_right_and_what_differs_is_unknown(prov: OntologyContext, code: str, success: bool | None) -> None:
+    question = "Find all subclasses of Agent"
+    done = rlm_run(question, ScriptedModel([f"```repl\n{code}\n```"]), tools=dict(prov.tools))
+    judged = check_by_second_route(question, named_in(question, prov), prov, done)
+    assert judged is not None and judged.success is success and (success is None or judged.confidence == "medium")
+
+
+def test_a_question_that_was_refused_is_worked_out_for_the_next_time(prov: OntologyContext) -> None:
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    first = asked(backend, "How many subclasses does Activity have?", prov)
+    assert first.answer.startswith("I do not know") and first.judgment.success is None and len(first.learned) == 1
+    again = asked(backend, "How many subclasses does Agent have?", prov)
+    assert (again.answer, again.judgment.verdict) == ("5", "success")
+    [learned] = backend.items()
+    assert (learned.ontology, learned.success_count, learned.provenance["source"]) == ("prov", 1, "extracted")
+
+
+def test_what_was_learned_answers_no_other_question(prov: OntologyContext) -> None:
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    asked(backend, "How many subclasses does Activity have?", prov)
+    for other in ("How many subclasses of Agent have no definition?", "How many direct superclasses does Person have?",
+                  "Why does Agent have subclasses?"):
+        assert asked(backend, other, prov).answer.startswith("I do not know"), other
+
+
+def test_without_a_second_route_nothing_is_tried(prov: OntologyContext) -> None:
+    assert explore("Which agents never sleep?", named_in("Which agents never sleep?", prov), prov) is None
+
+
+def test_a_person_overrules_the_second_route_once(prov: OntologyContext) -> None:
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    asked(backend, "How many subclasses does Activity have?", prov)
+    done = asked(backend, "How many subclasses does Agent have?", prov).experience
+    [learned] = backend.items()
+    judge_stored_run(backend, done.trajectory_id, "no", PromotionPolicy())
+    [judged] = backend.items()
+    assert (learned.success_count, learned.failure_count) == (1, 0) and (judged.success_count, judged.failure_count) == (0, 1)
+    with pytest.raises(InvalidInput, match="judged already"):
+        judge_stored_run(backend, done.trajectory_id, "yes", PromotionPolicy())
