@@ -148,6 +148,10 @@ class Settings:
     supersede: str = setting(
         "on", "Whether a newer statement ends the older one about the same thing, as 'I moved to Busan' ends 'I live in Seoul'.",
         lambda v: _word("on" if v is True else v, ("on", "off")))
+    graph_rag: str = setting(
+        "off", "Whether `context` also walks the stored facts from what a question names, for answers that need two memories or three.",
+        lambda v: _word({"1": "on", "true": "on", "0": "off", "false": "off"}.get(str(v).lower(), v), ("on", "off")),
+        also="AIMEMORY_GRAPH_RAG")
     recall_log: int = setting(
         10_000, "How many recalls each namespace keeps, the newest: what was served to whom. 0: none is recorded.",
         lambda v: _number(v, 0, 10_000_000, True))

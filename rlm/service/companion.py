@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['SELF', 'POOL', 'FOR_EACH', 'LEARNER', 'ENHANCED', 'SHARED', 'FEEDBACK_KEPT', 'COUNTED', 'MOST_READ', 'relevances',
-           'fact_values', 'audited_moment', 'MemoryAudit', 'policy_rules', 'reward_values', 'turn_embedder',
-           'Observation', 'WaitingMemory', 'ConversationReading', 'unsafe', 'unreadable', 'thoughts',
-           'sentence_candidates', 'conversation_model', 'ConversationReader', 'Companion', 'enhanced_policy',
-           'learn_enhanced', 'rewind']
+           'fact_values', 'audited_moment', 'MemoryAudit', 'ConnectedMemory', 'connect', 'with_graph',
+           'search_connected', 'policy_rules', 'reward_values', 'turn_embedder', 'Observation', 'WaitingMemory',
+           'ConversationReading', 'unsafe', 'unreadable', 'thoughts', 'sentence_candidates', 'conversation_model',
+           'ConversationReader', 'Companion', 'enhanced_policy', 'learn_enhanced', 'rewind']
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
@@ -22,6 +22,7 @@ from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, e
 from ..companion.importance import LANGUAGES, shows
 from ..companion.enhanced_policy import EnhancedBandit, autonomous
 from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, PolicyRules, Situation, Vector
+from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from ..companion.rejection import RejectedValue, rejectable
 from ..companion.rewards import Reward, RewardValues, explicit_reward, implicit_reward
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
@@ -44,6 +45,7 @@ from .searcher import MemorySearcher, SearchRequest
 from .writer import MemoryWriter
 from ..store.filters import Filters
 from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count, stored_id
+from ..store.sqlite.facts import Fact
 from ..store.sqlite.learned_parameters import LearnedParameters
 from ..store.sqlite.recall_log import Recall, ServedMemory
 from ..store.sqlite.rejections import Rejection
@@ -111,6 +113,66 @@ class MemoryAudit:
             lines.append(f"  {recall.at:%Y-%m-%d %H:%M} {who}: {recall.query}")
             lines += [f"    {s.memory_id} v{s.version}{'' if s.score is None else f', score {s.score:.3g}'}" for s in recall.served]
         return "\n".join(lines)
+
+# %% ../../nbs/90_service/06_companion.ipynb #d4c3b2a1
+@dataclass(frozen=True, slots=True)
+class ConnectedMemory:
+    "A memory found by its words, its meaning, or the facts that lead to it."
+
+    memory: MemoryRecord  # the memory
+    score: float  # .6 × its share of the best score by words and meaning + .4 × its share of the best path
+    path: tuple[Fact, ...]  # facts from what the question names to this memory; empty: none leads to it
+
+    def __str__(self) -> str:
+        return self.memory.text + (f"  ({' → '.join(map(str, self.path))})" if self.path else "")
+
+
+def connect(ctx: MemoryContext,  # the open store
+            query: str,          # question
+            found: Sequence[tuple[MemoryRecord, float]],  # memories with their score by words and meaning
+            most: int,           # memories, at most
+            depth: int = DEPTH,  # facts of a path, at most
+            ) -> list[ConnectedMemory]:  # best first
+    "Return what a search found and what walking the facts finds as one ranking."
+    index, memories = ctx.search.index, ctx.storage.memories
+    with index.snapshot():
+        documents, frequency = index.lexical.documents, index.lexical.document_frequency
+        graph = KnowledgeGraph(ctx.storage.facts, ctx.namespace, lambda t: math.log(1 + documents / (1 + frequency(t))),
+                               lambda seqs: {n: r.text for n, r in memories.records(seqs).items()})
+        paths = {hit.seq: hit for hit in graph.walk(query, depth)}
+        scores = fuse({r.seq: score for r, score in found}, {n: hit.score for n, hit in paths.items()})
+        best, now = list(scores)[:most], ctx.clock.now()
+        known = {r.seq: r for r, _ in found} | memories.records([n for n in best if n in paths])
+    return [ConnectedMemory(r, scores[n], paths[n].path if n in paths else ())
+            for n in best if (r := known.get(n)) and r.provenance.get("trust") != "low" and (r.valid_to is None or r.valid_to > now)]
+
+
+def with_graph(ctx: MemoryContext,  # the open store
+               query: str,          # question
+               found: list[tuple[MemoryRecord, float]],  # memories with their relevance
+               most: int,           # memories, at most
+               apart_from: str | None,  # session whose turns are left out; None: none is
+               ) -> list[tuple[MemoryRecord, float]]:
+    "Return what a search found, with what the graph finds where the setting `graph_rag` is on."
+    if ctx.settings.graph_rag != "on":
+        return found
+    return [(c.memory, c.score) for c in connect(ctx, query, found, most) if apart_from is None or c.memory.session != apart_from]
+
+
+def search_connected(ctx: MemoryContext,        # the open store
+                     searcher: MemorySearcher,  # finds by words and meaning
+                     query: str,                # question
+                     most: int,                 # memories, at most
+                     depth: int,                # facts of a path, at most
+                     rejected: Callable[[list[MemoryRecord]], Any],  # memories → ids of those that a person rejected
+                     ) -> list[ConnectedMemory]:  # best first
+    "Search, then connect; without what was rejected. Raises `InvalidInput`."
+    if (steps := read_count(depth, "depth", 1)) > MOST_DEPTH:
+        raise InvalidInput(f"The depth is {steps}.", f"Give 1 to {MOST_DEPTH}.")
+    found = searcher.search(searcher.parse(query, {"kind": "block"}), max(POOL, most))
+    made = connect(ctx, query, [(h.memory, h.score) for h in found.hits], most, steps)
+    gone = rejected([c.memory for c in made])
+    return [c for c in made if c.memory.id not in gone]
 
 # %% ../../nbs/90_service/06_companion.ipynb #345dd45b
 def policy_rules(settings: Settings,  # all settings
@@ -536,6 +598,7 @@ class Companion:
         pinned = [r for r in self.storage.memories.pinned(self.namespace, self.ctx.clock.now()) if r.provenance.get("trust") != "low"]
         weighed = [(h.memory, w) for h, w in zip(found.hits, relevances(found), strict=True)
                    if (apart_from is None or h.memory.session != apart_from) and (h.relevance is None or h.relevance >= least)]
+        weighed = with_graph(self.ctx, query, weighed, most, apart_from)
         rejected = self._rejected([*pinned, *(r for r, _ in weighed)])
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
         profile, answers = self._both_sides(profile, answers, most)
@@ -583,6 +646,15 @@ class Companion:
             from rlm.rules.rule_store import RuleStore
             self._rule_policy = StoredRulePolicy(RuleStore(context=self.ctx))
         return render_rules(self._rule_policy.applicable(query, facts), budget, count)
+
+    def connected(self,
+                  query: str,          # question
+                  k: int = 5,          # memories, at most
+                  depth: int = DEPTH,  # facts from one to the next, at most: 1 to 3
+                  ) -> list[ConnectedMemory]:  # best first
+        """Return the memories that answer a question in one step or several: by words and meaning, and by walking the current facts from
+        what the question names. `context` does so where the setting `graph_rag` is on. Raises `InvalidInput`."""
+        return search_connected(self.ctx, self.searcher, query, read_k(k), depth, self._rejected)
 
     def audit(self,
               when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now

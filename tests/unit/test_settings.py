@@ -19,7 +19,7 @@ from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
          "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
-         "secrets": "refuse", "supersede": "off", "recall_log": 50,
+         "secrets": "refuse", "supersede": "off", "graph_rag": "on", "recall_log": 50,
          "language": "ko", "policy_save": .8, "policy_skip": .2, "policy_epsilon": .2, "enhanced_policy": "on",
          "reward_continued": .4, "reward_extended": .1,
          "reward_indifferent": -.2, "log_level": "info",
@@ -59,7 +59,8 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
                       "metrics_prefix": ("greeum", "rlm", "greeum"), "embedding": ("now", "later", "now"),
-                      "supersede": ("off", "on", "off"), "sleep": ("off", "forget", "off"), "language": ("en", "ko", "en"),
+                      "supersede": ("off", "on", "off"), "graph_rag": ("on", "off", "on"),
+                      "sleep": ("off", "forget", "off"), "language": ("en", "ko", "en"),
                       "enhanced_policy": ("on", "off", "on"),
                       "policy_epsilon": (.2, .3, .4), "reward_continued": (.1, .2, .4), "reward_extended": (.1, .3, .4),
                       "reward_indifferent": (.1, .2, .3), "log_level": ("info", "error", "debug"),
@@ -272,7 +273,8 @@ def test_the_sections_of_the_companions_design_are_read(here: Path) -> None:
 
 @pytest.mark.parametrize(("variable", "given", "name", "value"), [
     ("AIMEMORY_ENHANCED_POLICY", "1", "enhanced_policy", "on"), ("AIMEMORY_ENHANCED_POLICY", "0", "enhanced_policy", "off"),
-    ("AIMEMORY_LANGUAGE", "ko", "language", "ko"), ("AIMEMORY_LOG_LEVEL", "INFO", "log_level", "info"),
+    ("AIMEMORY_LANGUAGE", "ko", "language", "ko"), ("AIMEMORY_GRAPH_RAG", "1", "graph_rag", "on"),
+    ("AIMEMORY_LOG_LEVEL", "INFO", "log_level", "info"),
     ("AIMEMORY_EMBEDDING_MODEL", "intfloat/multilingual-e5-small", "embedder", "e5"),
     ("AIMEMORY_EMBEDDING_MODEL", "BAAI/bge-m3", "embedder", "st:BAAI/bge-m3")])
 def test_the_variables_of_the_companions_design_are_read(variable: str, given: str, name: str, value: str) -> None:
