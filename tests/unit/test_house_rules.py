@@ -149,3 +149,8 @@ def test_a_chapter_begins_with_a_cell_of_title_and_sentence_alone() -> None:
     for path in (ROOT / "nbs").rglob("[!_.]*.ipynb"):
         title, sentence = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]).strip().split("\n")
         assert title.startswith("# ") and sentence.startswith("> "), path
+
+
+def test_the_changelog_says_what_a_user_notices() -> None:
+    "A line for what changes how somebody uses the package; git has the rest."
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= 60
