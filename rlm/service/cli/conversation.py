@@ -6,7 +6,7 @@ import click
 
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli.common import Group, example, json_option, print_json, print_table, with_memory
-from rlm.service.cli.memory import read_jsonl
+from rlm.service.cli.memory import read_jsonl, take_session
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 
@@ -29,10 +29,9 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
     turns = list(read_jsonl(file))
     if not turns:
         raise InvalidInput("There is no turn to store.", 'Give one a line, such as {"speaker": "Mina", "text": "…"}.')
-    named = {t.pop("session") for t in turns if "session" in t}
-    if session is None and len(named) > 1:
-        raise InvalidInput(f"The turns are of {len(named)} conversations.", "Name one with --session, or give a file for each.")
-    stored = memory.add_conversation(turns, session if session is not None else next(iter(named), None))
+    if session is not None:
+        turns = [{name: value for name, value in turn.items() if name != "session"} for turn in turns]
+    stored = memory.add_conversation(turns, take_session(turns) if session is None else session)
     if as_json:
         print_json([memory_dict(r) for r in stored])
     else:

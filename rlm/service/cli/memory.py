@@ -120,6 +120,15 @@ def read_messages(file: IO[str],  # JSON, JSON Lines, or plain text
     return list(found)
 
 
+def take_session(turns: list[Any],  # turns of a file; a session that they name is taken out
+                 ) -> str | None:
+    "Return the session that turns name; None: they name none. Raises `InvalidInput` where they are of several."
+    named = {turn.pop("session") for turn in turns if isinstance(turn, dict) and "session" in turn}
+    if len(named) > 1:
+        raise InvalidInput(f"The turns are of {len(named)} conversations.", "Give a file for each, or --session where a command has it.")
+    return next(iter(named), None)
+
+
 @memory_group.command(epilog=example("rlm memory remember turns.jsonl",
                                      "echo '제 여동생은 제주에 살아요. 날씨 좋네요!' | rlm memory remember - --json"))
 @click.argument("file", type=click.File(encoding="utf-8"))
@@ -131,7 +140,9 @@ def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) ->
 
     FILE is a JSON list of messages, a JSON object a line, or a line of plain text for each message of one person. What was noted waits for
     `rlm review accept` or `reject`; it is served meanwhile, marked."""
-    found = memory.remember(read_messages(file), model)
+    messages = read_messages(file)
+    take_session(messages)
+    found = memory.remember(messages, model)
     if as_json:
         print_json(found.as_dict())
         return
