@@ -39,7 +39,7 @@ from ..search.searcher import Searcher
 
 # %% ../../nbs/95_bench/09_speed.ipynb #0ed69156
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-TARGETS = {1_000: 0.4, 10_000: 1.5, 100_000: 4.0, 1_000_000: 15.0}  # milliseconds, median
+TARGETS = {1_000: 0.25, 10_000: 0.6, 100_000: 1.2, 1_000_000: 6.0}  # milliseconds, median
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 QUESTIONS = 300  # a size
 GRAPHS_UP_TO, LISTS_UP_TO = 100_000, 100_000  # memories: beyond, chromadb, usearch and rank-bm25 take minutes or a second a question
