@@ -58,7 +58,7 @@ def typing_imports(cell: Any,          # a code cell
             for inner in node.body]
 
 
-def signature_now(thing: Any,        # to be documented
+def signature_now(thing: Any,        # object to document
                   *args: Any,        # as `inspect.signature` takes them
                   **kwargs: Any,     # the same
                   ) -> inspect.Signature:

@@ -31,7 +31,7 @@ INSERT INTO snapshots VALUES ('s1', 'default', 'reranker', '2026-01-01T00:00:00.
 """
 
 
-def fill(path: Path,  # of a store that does not exist yet
+def fill(path: Path,  # path of a new store
          ) -> None:
     "Write the memories."
     clock = ManualClock("2026-01-01")

@@ -9,7 +9,7 @@ from agent_framework import ContextProvider, Message
 
 from rlm.service.memory import Memory
 
-ROLES = ("user", "assistant")  # whose words are kept; calls of tools and their answers are not
+ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
 
 
 class RecallProvider(ContextProvider):

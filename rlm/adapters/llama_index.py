@@ -8,7 +8,7 @@ from typing import Any
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 
-ROLES = ("user", "assistant")  # whose words are kept; calls of tools and their answers are not
+ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
 
 
 class RecallBlock(BaseMemoryBlock[str]):

@@ -15,7 +15,7 @@ from rlm.store.records import MemoryRecord, read_label
 ROOT = "/memories"
 TAG = "memory-file"  # what all memories that hold a file are tagged with
 DEPTH = 2  # levels of a directory that are shown
-MOST_LINES = 999_999  # of a file that is shown; the width of line numbers comes from it
+MOST_LINES = 999_999  # lines of a file that is shown; they set the width of line numbers
 CONTEXT = 2  # lines shown before and after a replacement
 RETRIES = 5  # times an edit is tried again when another process changed the file meanwhile
 _BLANK = "blank"  # in `extra`, the text of a file without words: a memory can't be blank, so its own text is the path

@@ -15,7 +15,7 @@ from rlm.service.input_parsing import content_text
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.records import MemoryRecord
 
-_SAID = ("user", "assistant")  # whose words are recalled
+_SAID = ("user", "assistant")  # roles whose words are recalled
 
 
 def words_of(item: Mapping[str, Any],  # an item, or the message within one

@@ -39,7 +39,7 @@ def discard(file: Path,  # it may be missing
 # %% ../../nbs/10_core/09_whole_file.ipynb #da16d436
 ABANDONED_S = 86_400.0  # seconds after which an unfinished file of a process on another machine is held to be abandoned
 _PART = re.compile(r"(\.(?:([0-9a-f]{8})-)?(\d{1,9})\.\d+\.part)(?:-journal|-wal|-shm)?")
-_parts: set[Path] = set()  # that this process is writing
+_parts: set[Path] = set()  # unfinished files of this process
 
 
 @cache

@@ -73,9 +73,9 @@ def clip_norm(values: Array,       # finite numbers
 clip_norm(np.array([3.0, 4.0]))
 
 # %% ../../nbs/87_federation/01_update.ipynb #f9a091b1
-VERSION = 1  # of the wire format
-MOST_BYTES = 32_768  # of an encoded update, also of 899 numbers
-LARGEST = 1e6  # of a value; noise of multiplier 100 on a clip of 1 stays below 1,000
+VERSION = 1  # version of the wire format
+MOST_BYTES = 32_768  # bytes of an encoded update, also one of 899 numbers
+LARGEST = 1e6  # largest value; noise of multiplier 100 on a clip of 1 stays below 1,000
 _HEX = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 

@@ -60,7 +60,7 @@ class StoreWatcher:
         self._seen: WeakKeyDictionary[Any, tuple[int, int, int]] = WeakKeyDictionary()  # last change token of each connection
         self._last: tuple[int, int, int] | None = None  # last change token of the connection that was asked last
         self._span = ("", 0, 0.0, 0.0)
-        self._mark: tuple[Any, int, int, int, Any] | None = None  # of the index: metadata, epoch, document ids, memories, ranker
+        self._mark: tuple[Any, int, int, int, Any] | None = None  # state of the index: metadata, epoch, document ids, memories, ranker
 
     def has_moved(self) -> bool:
         "Tell whether there may be events that are not known here."

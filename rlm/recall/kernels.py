@@ -24,7 +24,7 @@ from ..search.lexical.posting_kernels import ADD_POSTINGS_AT, FIND_TERMS
 from ..search.fusion import RANK
 from ..search.vector.similarity_kernels import CODED_Z_SCORES, MEASURE_QUERY, NEAREST_VECTOR, VECTOR_DOT, Z_SCORES
 
-SEGMENT = "i4 i8 i4 f4"  # of each segment in a table: terms, starts, units, impacts
+SEGMENT = "i4 i8 i4 f4"  # arrays of each segment: terms, starts, units, impacts
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #0f2496b1
 @loop("f8+ f4+ i4+ i4* i8")
@@ -154,7 +154,7 @@ GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says
 FIRST, COUNT, VECTORS = range(3)
 WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each document begin, how many it has; and they themselves
 AXIS, MIDDLE, CODES, FIGURES = range(4)
-MODEL = "f4 f4 i1 f8"  # of what questions are measured against: see `MEASURE_QUERY`
+MODEL = "f4 f4 i1 f8"  # arrays that questions are measured against: see `MEASURE_QUERY`
 DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, LEAST, MARGIN = range(11)  # what is told of a question
 CANDIDATES = 50  # memories that hold the words of a question best, besides those of a neighbourhood
 

@@ -47,14 +47,14 @@ class KernelTables:
         self.index = index
         self.workspace = tuple(np.zeros(n, kind) for n, kind in sizes)  # whole numbers of two bytes count the units that are touched
         self.output = _output_arrays(0)
-        self.question_shape: tuple[int, ...] | None = None  # of a question's vector; None: nothing can be compared
+        self.question_shape: tuple[int, ...] | None = None  # shape of a question's vector; None: nothing can be compared
         self._view: IndexView | None = None  # view of the index that was written down; None: nothing, or not all of it
         self._places: tuple[Any, ...] = ()
         self._tables, self._arrays = tuple[Table, ...](), tuple[Any, ...]()
         self._segments: dict[int, tuple[Segment, Table]] = {}
         self._model: tuple[Any, Any] = None, _NO_PLACES
         self._vectors: Table | None = None  # None: kernels can't read them
-        self._state: IndexState | None = None  # of the index of vectors, if not all are in memory
+        self._state: IndexState | None = None  # state of the vector index, if not all vectors are in memory
         self._gone: tuple[int, int, Any] = 0, 0, _NO_UNITS  # numbering, number of memories that are gone, and their units
 
     @property

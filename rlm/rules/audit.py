@@ -331,7 +331,7 @@ class PairTally:
         return sorted([*dict.fromkeys([*self.fresh, *self.first])][:EXAMPLES])
 
 # %% ../../nbs/50_rules/15_audit.ipynb #4774c008
-QUESTIONS = 20_000  # to the solver about pairs, at most: 30 to 60 s
+QUESTIONS = 20_000  # questions to the solver about pairs, at most: 30 to 60 s
 TIMED_OUT = 500  # questions that one counts for that was not decided in time: a second, where others take two milliseconds
 LIMIT = "the limit of questions was reached"
 OPEN_PAIRS = 400_000  # pairs that are looked at one by one, at most: 10 to 20 s

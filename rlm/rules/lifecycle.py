@@ -225,7 +225,7 @@ def plot_history(history: RuleHistory,  # a rule's history
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #0028bca9
 HeldCallback = Callable[[Rule, str], object]  # takes the rule as it is now, and why it is held
 WEBHOOK_TIMEOUT_S = 5.0  # how long an address may take to answer
-_callbacks: "WeakKeyDictionary[SQLiteStorage, list[tuple[str, HeldCallback]]]" = WeakKeyDictionary()  # of each open store
+_callbacks: "WeakKeyDictionary[SQLiteStorage, list[tuple[str, HeldCallback]]]" = WeakKeyDictionary()  # callbacks of each open store
 
 
 def register_held_callback(backend: SQLiteStorage,   # an open store

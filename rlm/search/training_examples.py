@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ..core.clock import Clock
-from ..core.errors import InvalidInput, NotFound
+from ..core.errors import InvalidInput
+from ..core.files import numbered_lines
 from ..core.ids import new_id
 from .candidates import EVERYTHING, POOL, Query
 from .fusion import prefilter
@@ -37,11 +38,7 @@ class LabelledQuestion:
 def read_labelled(path: Path,  # JSON Lines: {"query": …, "relevant": [ids], "group": …}
                   ) -> list[LabelledQuestion]:
     "Return labelled questions from a file. Raises `NotFound`, `InvalidInput` with the line."
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # other line separators may be part of a question
-    except OSError as e:
-        raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
-    return [_labelled(line, f"{path.name}, line {n}", n) for n, line in enumerate(lines, start=1) if line.strip()]
+    return [_labelled(line, where, n) for n, (line, where) in enumerate(numbered_lines(path), start=1)]
 
 
 def _labelled(line: str, where: str, n: int) -> LabelledQuestion:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rlm.service.memory import Memory
 
-ADVICE_TOKENS = 600  # of rules and memories together; a layer of the prompt holds 3,000 characters
+ADVICE_TOKENS = 600  # tokens of rules and memories together; a layer of the prompt holds 3,000 characters
 
 
 class MemoryAdvisor:

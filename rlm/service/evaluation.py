@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InvalidInput, NotFound
+from ..core.files import numbered_lines
 from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..core.text.normal_form import normalise
@@ -37,11 +38,7 @@ _HINT = 'Write one JSON object a line: {"query": "When is the dentist?", "expect
 def read_expected(path: Path,  # JSON Lines: {"query": …, "expect": [ids or words]}
                   ) -> list[ExpectedAnswer]:
     "Return labelled questions from a file. Raises `NotFound`; `InvalidInput`, which names the line, or says that there is none."
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # other line separators may be part of a question
-    except OSError as e:
-        raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
-    found = [parse_expected(line, f"{path.name}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
+    found = [parse_expected(line, where) for line, where in numbered_lines(path)]
     if not found:
         raise InvalidInput(f"The file {str(path)!r} holds no question.", _HINT)
     return found

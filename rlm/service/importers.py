@@ -260,7 +260,7 @@ def json_lines(text: str,  # lines, each a memory's fields or a conversation's m
             yield ForeignMemory(id, {name: value for name, value in given.items() if name != "id"})
 
 # %% ../../nbs/90_service/10_importers.ipynb #e1f32996
-MOST_BYTES = 4_000_000_000  # that one file of an export may have, unpacked
+MOST_BYTES = 4_000_000_000  # bytes of one file of an export, unpacked
 
 
 def _json(data: bytes, name: str) -> Any:

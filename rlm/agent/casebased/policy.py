@@ -87,9 +87,9 @@ def seen_answer(view: View,    # view that was looked at
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #1d62c2e3
 MOST_TRIED = 2  # strategies in one run
-NEAR = 0.6  # of the best score: what was ranked far behind the best is no second choice
+NEAR = 0.6  # share of the best score that a second choice needs
 CLEAR, TORN = 0.5, 0.85  # below the first, a best score is believed only when the next one stays behind this share of it
-LEAST_SCORE = 0.25  # of a strategy that is tried; below it a strategy is only something to read
+LEAST_SCORE = 0.25  # lowest score of a strategy that is tried; below it, it is only read
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def unknown(why: str,  # a sentence
     return _block("There is nothing to go by.", f"FINAL({'I do not know: ' + why!r})")
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #b1947456
-SURE = 0.75  # of a strategy that is believed when it finds nothing
+SURE = 0.75  # lowest score of a strategy that is believed when it finds nothing
 _DOUBT = """def settle(found):
     return {nothing!r} if found == [] or found == "" or (found == 0 and found is not False) else FINAL(found)
 """

@@ -62,7 +62,7 @@ def _line(body: str, name: str) -> str:
     return found[1] if found else ""
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #9af39cb0
-MOST_SEARCHES = 160  # of mentions in one question
+MOST_SEARCHES = 160  # searches for mentions in one question
 
 _LOOK = """names = {names!r}
 found = []

@@ -19,7 +19,7 @@ from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
 
 # %% ../../../nbs/70_agent/18_context_files.ipynb #c6273369
-MOST_BYTES = 32 << 20  # of all files together: they must fit into the sandbox
+MOST_BYTES = 32 << 20  # bytes of all files together, which must fit into the sandbox
 
 
 def variable_name(stem: str,  # name of a file without its ending

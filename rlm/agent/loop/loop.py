@@ -154,7 +154,7 @@ def observation(step: Step,  # step that was just made
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #5393a667
 WORKERS = 8  # questions to a model that are on their way at the same time
-BATCH = 1000  # of them in one call
+BATCH = 1000  # prompts in one call
 
 
 def asking_tools(budget: Budget,  # who pays

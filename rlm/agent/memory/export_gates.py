@@ -55,7 +55,7 @@ def generalisation(item: Strategy,  # a strategy
     return (slots + (not slots)) / (slots + (not slots) + against)
 
 # %% ../../../nbs/80_learning/10_export_gates.ipynb #8d65fd78
-GATE = PromotionPolicy()  # of rules and strategies, with its defaults
+GATE = PromotionPolicy()  # thresholds of the life cycle, at their defaults
 GENERAL = 0.75  # the least generalisation score of a universal strategy
 
 

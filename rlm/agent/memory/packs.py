@@ -98,7 +98,7 @@ def read_pack(text: str,  # text of a pack
     return list(found.values())
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #4b2d4e08
-MOST_CHARACTERS = 20_000_000  # of a file: more than ten thousand strategies
+MOST_CHARACTERS = 20_000_000  # characters of a pack: more than ten thousand strategies
 
 
 def read_text(path: "str | Path",  # path of a file

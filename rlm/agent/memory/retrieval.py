@@ -267,7 +267,7 @@ def _unpack_examples(found: Mapping[str, Any]) -> dict[str, AnalyzedExample]:
             for text, (features, notions, words, form, masked, guards) in found["examples"].items()}
 
 
-_indexes: dict[str, ExampleIndex] = {}  # of the last sets of published strategies, by digest
+_indexes: dict[str, ExampleIndex] = {}  # indexes of the last sets of published strategies, by digest
 
 
 class ExampleCache:

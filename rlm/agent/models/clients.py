@@ -202,7 +202,7 @@ class HTTPModel:
 OPENAI_URL, ANTHROPIC_URL = "https://api.openai.com/v1", "https://api.anthropic.com/v1"
 
 
-MOST_TOKENS = 2**53  # of one answer that a count may claim; budgets are added up and priced in floats
+MOST_TOKENS = 2**53  # tokens that a count of one answer may claim; budgets are priced in floats
 
 
 def counted(used: Mapping[str, Any],  # what an answer says of its cost

@@ -14,7 +14,7 @@ from ...core.errors import InvalidInput
 
 # %% ../../../nbs/60_ontology/04_pagination.ipynb #ccdf223c
 T = TypeVar("T")
-VIEW_CHARACTERS = 2000  # of a view, as text
+VIEW_CHARACTERS = 2000  # characters of a view
 _MORE = 160  # characters kept free for the call that brings the next page
 
 
@@ -63,7 +63,7 @@ def check_int(value: object,  # what a model passed
     return value
 
 
-ASKED_CHARACTERS = 1000  # of a text that a tool is asked with
+ASKED_CHARACTERS = 1000  # characters of a text that a tool is asked with
 
 
 def check_text(asked: object,  # what a model passed

@@ -21,7 +21,7 @@ class OntologyError(RlmError, ValueError):
     "A file could not be read as an ontology, or a query about one could not be answered."
 
 
-MAX_BYTES = 64 << 20  # of a file; SIO has 1.5 million, Brick 4 million
+MAX_BYTES = 64 << 20  # size of a file; SIO has 1.5 million bytes, Brick 4 million
 SUFFIXES = {".ttl": "turtle", ".n3": "turtle", ".nt": "ntriples", ".nq": "nquads", ".trig": "trig", ".rdf": "rdfxml",
             ".owl": "rdfxml", ".xml": "rdfxml", ".jsonld": "jsonld", ".json": "jsonld"}  # the formats that are allowed
 

@@ -20,7 +20,7 @@ from .rdf_source import OntologyError
 from ...core.errors import InvalidInput, suggest
 
 # %% ../../../nbs/60_ontology/13_sparql.ipynb #6abb22a1
-QUERY_CHARACTERS = 20_000  # of a query's text
+QUERY_CHARACTERS = 20_000  # characters of a query
 _STRINGS = "|".join(rf"{q}{{3}}(?>(?:[^{q}\\]|\\.|{q}(?!{q}{q}))*){q}{{3}}|{q}(?>(?:[^{q}\\\n]|\\.)*){q}" for q in "\"'")
 _TOKENS = re.compile(rf"""(?P<skip>\s++|\#[^\n]*+)
     |(?P<iri><(?>(?:[^<>"{{}}|^`\\\x00-\x20]|\\[uU][0-9A-Fa-f]{{4}})*)>)

@@ -18,7 +18,7 @@ from .vocabulary import CHARACTERISTICS, KINDS
 
 
 # %% ../../../nbs/60_ontology/14_term_query.ipynb #a4f1967b
-FEATURES = ("children", "parents", "definition", "label", "domain", "range", "inverse", "instances", "restriction")  # to have or to lack
+FEATURES = ("children", "parents", "definition", "label", "domain", "range", "inverse", "instances", "restriction")  # had or lacked
 _REPLACED = (OBO + "IAO_0100001", DCTERMS + "isReplacedBy", *(n + "supersededBy" for n in SCHEMA))
 DATATYPES = {"number": ("integer", "int", "long", "short", "decimal", "double", "float", "number", "nonnegativeinteger", "positiveinteger"),
              "text": ("string", "text", "langstring", "plainliteral", "normalizedstring"), "date": ("date",),

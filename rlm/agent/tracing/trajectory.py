@@ -204,7 +204,7 @@ def _part(label: str, text: str, width: int) -> list[str]:
     return [f"  {label}:", *("    " + "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in lines)]
 
 
-_CALLS = 8  # of one step that are shown
+_CALLS = 8  # calls of one step that are shown
 
 
 def _called(step: Step, width: int) -> Iterator[tuple[str, str]]:

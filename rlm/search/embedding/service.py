@@ -69,7 +69,7 @@ class EmbeddingService:
         self.worker = EmbeddingWorker(storage, self._worker_model, clock or SystemClock())
         self._lock = threading.Lock()  # guards the three below
         self._model, self._loaded = model, model is not None
-        self._info: EmbeddingModelInfo | None = None  # of the model, while the store has no vectors
+        self._info: EmbeddingModelInfo | None = None  # facts about the model, while the store has no vectors
 
     def model(self) -> Embedder | None:
         "Return the model; None: memories are written and found by their words alone. Raises `EmbeddingError`."

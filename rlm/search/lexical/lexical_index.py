@@ -121,7 +121,7 @@ class LexicalIndex:
         self.docs = DocTable()
         self.segments: list[Segment] = []  # another list after `compact` and `renumber`
         self.pending = SegmentBuilder(0, 0)  # memories that are not in a segment yet
-        self._scores = np.zeros(0, np.float32)  # of the last search; its memory is used again
+        self._scores = np.zeros(0, np.float32)  # scores of the last search; their memory is used again
 
     @property
     def documents(self) -> int:

@@ -64,7 +64,7 @@ class VectorSource(Protocol):
 MAGIC = b"rlm-vec1"
 _START = struct.Struct("<8sII")  # magic, length and CRC-32 of the header
 _ALIGN = 64  # bytes of a cache line
-_STORED_NAMES = dict(zip(CODE_FIELDS, ("seq", "chunk", "planes", "head", "tail", "scale", "gone"), strict=True))  # of the format
+_STORED_NAMES = dict(zip(CODE_FIELDS, ("seq", "chunk", "planes", "head", "tail", "scale", "gone"), strict=True))  # names in the file
 
 
 class StaleIndexFile(Exception):

@@ -24,7 +24,7 @@ from .schemas import Label, Question, RequestModel, about, problem_responses
 MAX_RUNS = 2  # runs at a time; each keeps a processor busy
 RUN_S = 60.0  # seconds that a run may take
 TICK_S = 1.0  # seconds between two events of progress
-AGENT_PACKAGES = ("pyoxigraph", "pydantic_monty")  # of the extra `agent`: without them the route is not there
+AGENT_PACKAGES = ("pyoxigraph", "pydantic_monty")  # packages of the extra `agent`; without them the route is not there
 EXAMPLE = 'event: progress\ndata: {"seconds": 1.0}\n\nevent: result\ndata: {"answer": "Communicate, Create", "converged": true}\n\n'
 STREAM: dict[int | str, dict[str, Any]] = {200: {"description": "Events: `progress` once a second, then `result` or `error`",
                                                  "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}}}}

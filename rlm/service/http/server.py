@@ -263,7 +263,7 @@ def serve(settings: Settings,          # where, what, for whom
 def run_processes(count: int,                   # processes
                   work: Callable[[int], None],  # what each does, given its number from 0
                   ) -> None:
-    """Do something in forked processes until this one is told to stop, then tell them. One that ends by itself is started again; Raises
+    """Do something in forked processes until this one is told to stop, then tell them. One that ends by itself is started again. Raises
     `SettingsError` when one ends within five seconds."""
     running, stopping = dict[int, tuple[int, float]](), list[int]()
 

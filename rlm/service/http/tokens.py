@@ -33,7 +33,7 @@ from rlm.core.text import valid_label
 
 RIGHTS = ("read", "write", "metrics", "admin")  # write lets read as well, admin lets everything
 USES_EVERY = timedelta(minutes=1)  # time between two writes of when tokens were last used
-UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}  # of a lifetime such as 90d
+UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}  # units of a lifetime such as 90d
 
 log = logging.getLogger("rlm.serve")
 

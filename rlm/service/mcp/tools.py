@@ -29,7 +29,7 @@ FOLLOW = "Follow `outcomes` unless the person says otherwise. Rules are what was
 NO_RULE = "No rule says anything about this situation. Decide as you would without rules."
 AGENT_S = 60.0  # seconds that a run of the agent may take; one that the client gave up ends then at the latest
 TICK_S = 1.0  # seconds between two notices of progress
-AGENT_PACKAGES = ("pyoxigraph", "pydantic_monty")  # of the extra `agent`: without them there is no tool that asks the agent
+AGENT_PACKAGES = ("pyoxigraph", "pydantic_monty")  # packages of the extra `agent`; without them no tool asks the agent
 KNOWN = "This is known already, word for word; nothing was stored. memory_update changes its details, memory_pin pins it."
 REDACTED = "A secret was cut out before it was stored. Do not save passwords, keys or card numbers."
 

@@ -306,7 +306,7 @@ class PostgresMigration:
 POSTGRES_MIGRATIONS: Sequence[PostgresMigration] = (
     PostgresMigration(1, "the first schema", MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS + FUNCTIONS + _history_view()),
     PostgresMigration(2, "a generation for each namespace, and row-level security", PER_NAMESPACE + ROW_SECURITY))
-PRIMARY_KEYS = {  # of the tables into which rows are put that may be there already
+PRIMARY_KEYS = {  # primary keys of tables whose rows may be there already
     "meta": "key", "edges": "src, dst, relation", "slots": "namespace, slot", "slot_refs": "namespace, slot, seq",
     "namespace_statistics": "namespace", "rejections": "namespace, salt, digest", "judgments": "trajectory_id", "facts": "seq, place",
     "vectors": "seq, model, chunk", "snapshots": "id", "runs": "run_id", "trajectories": "trajectory_id",

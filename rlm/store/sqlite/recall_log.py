@@ -148,7 +148,7 @@ class RecallLog:
         self.table = RecallTable(db)
         self._waiting = list[Recall]()
         self._timer: threading.Timer | None = None
-        self._lock, self._storing = threading.Lock(), threading.Lock()  # of the list; held while a batch is stored
+        self._lock, self._storing = threading.Lock(), threading.Lock()  # locks: of the list; of a batch that is being stored
         self._closed = False
 
     @property

@@ -18,7 +18,7 @@ TABLES_OF_A_STORE = {  # table → its order; a table stands behind those that i
     "trajectories": "rowid", "judgments": "trajectory_id", "memory_usage": "trajectory_id, rank", "events": "id", "snapshots": "rowid",
     "recalls": "id", "recalled": "recall, rank"}
 ROWS_AT_ONCE = 1000  # rows of one transaction; after an interruption the copy goes on behind the last of them
-_OWN = ("database_id", "tokeniser", "schema_version", "copy_of")  # of a store itself, not of what it holds
+_OWN = ("database_id", "tokeniser", "schema_version", "copy_of")  # keys that describe the store itself, not what it holds
 
 
 @dataclass(frozen=True, slots=True)
