@@ -34,13 +34,13 @@ def read_path(path: "str | Path",  # as somebody gave it
 
 
 def numbered_lines(path: Path,  # text in UTF-8, an item a line
-                   ) -> list[tuple[str, str]]:
-    "Return the lines that are not blank, each with its place, such as *questions.jsonl, line 3*. Raises `NotFound`."
+                   ) -> list[tuple[int, str]]:
+    "Return the lines that are not blank, each with its number, from 1. Raises `NotFound`."
     try:
         lines = path.read_text(encoding="utf-8").split("\n")  # other line separators may be part of an item
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
-    return [(line, f"{path.name}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
+    return [(n, line) for n, line in enumerate(lines, start=1) if line.strip()]
 
 
 _SERVER = re.compile(r"postgres(?:ql)?:/+")

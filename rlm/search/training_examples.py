@@ -38,7 +38,7 @@ class LabelledQuestion:
 def read_labelled(path: Path,  # JSON Lines: {"query": …, "relevant": [ids], "group": …}
                   ) -> list[LabelledQuestion]:
     "Return labelled questions from a file. Raises `NotFound`, `InvalidInput` with the line."
-    return [_labelled(line, where, n) for n, (line, where) in enumerate(numbered_lines(path), start=1)]
+    return [_labelled(line, f"{path.name}, line {n}", n) for n, line in numbered_lines(path)]
 
 
 def _labelled(line: str, where: str, n: int) -> LabelledQuestion:

@@ -38,7 +38,7 @@ _HINT = 'Write one JSON object a line: {"query": "When is the dentist?", "expect
 def read_expected(path: Path,  # JSON Lines: {"query": …, "expect": [ids or words]}
                   ) -> list[ExpectedAnswer]:
     "Return labelled questions from a file. Raises `NotFound`; `InvalidInput`, which names the line, or says that there is none."
-    found = [parse_expected(line, where) for line, where in numbered_lines(path)]
+    found = [parse_expected(line, f"{path.name}, line {n}") for n, line in numbered_lines(path)]
     if not found:
         raise InvalidInput(f"The file {str(path)!r} holds no question.", _HINT)
     return found
