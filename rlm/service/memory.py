@@ -59,13 +59,15 @@ class MemoryAdmin:
 
     def __init__(self,
                  ctx: MemoryContext,  # the open store
+                 flush: Callable[[], None] = lambda: None,  # stores what waits to be stored, before anything is copied
                  ) -> None:
-        self.ctx, self.storage = ctx, ctx.storage
+        self.ctx, self.storage, self.flush = ctx, ctx.storage, flush
 
     def export(self,
                path: "str | Path",  # a file; one that is there is replaced
                ) -> int:
         "Write the namespace as JSON Lines; returns the number of lines. The file is complete or not there. Raises `StoreError`."
+        self.flush()
         return export_file(self.storage, path, self.ctx.clock.now(), self.ctx.namespace)
 
     def import_(self,
@@ -104,6 +106,7 @@ class MemoryAdmin:
                path: "str | Path",  # a file that does not exist yet
                ) -> Path:
         "Copy the whole store to a new file, while it is in use, and return its path. Raises `StoreError`."
+        self.flush()
         return self.storage.backup(path)
 
     def copies(self) -> list[Path]:
@@ -157,7 +160,7 @@ class Memory:
         self.ctx = ctx
         self.graph: GraphIndex = GraphIndex(ctx.storage, ctx.namespace, clock=ctx.clock)
         self.anchors: AnchorManager = anchor_manager(ctx)
-        self.admin: MemoryAdmin = MemoryAdmin(ctx)
+        self.admin: MemoryAdmin = MemoryAdmin(ctx, self._store_waiting)
         self.reader = MemoryReader(ctx)
         self.writer = MemoryWriter(ctx, self.reader, self.graph, self.anchors)
         anchored = AnchoredSearcher(ctx.search.searcher, self.graph, self.anchors, ctx.settings.anchor_boost, ctx.search.explainer.records)
@@ -454,6 +457,13 @@ class Memory:
                   ) -> BuildReport:
         "Link all memories by meaning, time, tags and conversations: `graph.build`."
         return self.graph.build(mixture, k, progress)
+
+    def _store_waiting(self) -> None:
+        "Store what waits: moves of anchors, what is in mind, the log of recalls. Writes are stored already. Raises `StoreError`."
+        self.anchors.store.flush()
+        if self._attention is not None:
+            self._attention.flush()
+        self.ctx.recalls.flush()
 
     def close(self) -> None:
         "Release the file. Writes are stored already; attention is stored now, and an index that is being built is waited for."

@@ -23,6 +23,7 @@ from toy import SUBJECTS, Toy
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, StoreBusy
+from rlm.recall import anchors as anchors_module
 from rlm.recall import graph_builder as module
 from rlm.recall.adjacency import build_adjacency, unique_links, walk
 from rlm.recall.anchored_search import AnchoredSearcher
@@ -288,6 +289,7 @@ import os, signal, sys
 sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
+from rlm.recall import anchors as anchors_module
 from rlm.recall import graph_builder as module
 from rlm.store.sqlite.storage import SQLiteStorage
 real = module.link_batches
@@ -626,6 +628,20 @@ def test_moves_of_searches_are_stored_together_and_before_what_follows(tmp_path:
         assert other.anchors.state()[0].id == "boat5" and other.anchors.state()[0].uses == 3
         moves = [e.detail for e in m.backend.event_log.read("default") if e.kind == "anchor" and e.detail["what"] == "move"]
         assert [d["from"] for d in moves] == ["boat0", "boat3", "boat4"]
+
+
+@pytest.mark.parametrize("how", ["backup", "export"])
+def test_a_copy_holds_the_moves_that_were_not_stored_yet(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors_module, "DELAY_S", 1e3)
+    with opened(tmp_path / "m.db") as m:
+        harbour(m)
+        m.anchors.set("A", "boat0")
+        m.search("boat number 3", slot="A")
+        getattr(m, "backup" if how == "backup" else "export_jsonl")(tmp_path / "copy")
+        with opened(tmp_path / ("copy" if how == "backup" else "other.db")) as copy:
+            if how == "export":
+                copy.import_jsonl(tmp_path / "copy")
+            assert copy.anchors.state() == m.anchors.state() and copy.anchors.state()[0].id == "boat3"
 
 
 def test_an_anchor_does_not_move_to_what_was_deleted_meanwhile(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
