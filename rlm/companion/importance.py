@@ -71,10 +71,11 @@ def importance(turn: str,  # what was said
                ) -> Importance:
     "Return how much a turn is worth keeping, and why."
     turn = turn[:MOST_CHARACTERS].strip()
-    flags = {sign: shows(sign, turn, languages) for sign in ("small_talk", "unreal", "question", "recall", "explicit")}
     own = unquoted(turn)
+    flags = {sign: shows(sign, turn, languages) for sign in ("small_talk", "unreal", "question")}
+    flags |= {sign: shows(sign, own, languages) for sign in ("recall", "explicit")}
     parts = {sign: WEIGHTS[sign] for sign in ("personal", "preference", "technical", "emotion") if shows(sign, own, languages)}
-    if "personal" not in parts and any(f.subject.startswith("user") and f.value for f in text_facts(own).statements):
+    if not {"personal", "emotion"} & parts.keys() and any(f.subject.startswith("user") and f.value for f in text_facts(own).statements):
         parts["personal"] = WEIGHTS["personal"]
     words = turn.split()
     if len(words) >= 3 and len(set(tokens(turn))) >= DENSE * len(words):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows, unquoted
 from ..core.errors import InvalidInput
+from ..core.guard import screen
 from ..core.text import split_sentences
 
 # %% ../../nbs/85_companion/08_policy.ipynb #9d804fc5
@@ -155,6 +156,7 @@ class PolicyDecision:
 
 
 _HANGUL = re.compile("[가-힣]")
+_SECRET_VALUE = re.compile(r"\d{3}|\d[-#!]|[a-z]\d|\d[a-z]", re.I)  # a secret's value that the guard has left in
 
 
 def tells(question: str,               # a turn that asks something
@@ -220,7 +222,7 @@ class MemoryPolicy:
         if self.embed is not None:
             state = np.concatenate([self.embed(turn[:MOST_CHARACTERS] or " "), state])
         start = unquoted(turn[:MOST_CHARACTERS].strip())
-        said = {sign for sign in ("request", "wish", "edit", "lasting", "detail") if shows(sign, start, spoken)}
+        said = {sign for sign in ("request", "wish", "edit", "lasting", "detail", "hearsay") if shows(sign, start, spoken)}
         if found.question and tells(start, spoken):
             said.add("tells")
         clause = _LAST_CLAUSE.split(start)[-1] if "tells" in said else start
@@ -247,12 +249,15 @@ class MemoryPolicy:
         save_from, skip_up_to = self.rules.save_from, self.rules.skip_up_to
         if not turn.strip() or found.small_talk:
             return False, "small talk"
-        if not found.explicit and shows("secret", turn[:MOST_CHARACTERS]):
+        clean = screen(turn[:MOST_CHARACTERS], True)
+        if (clean.secrets or shows("secret", clean.text)) and not (found.explicit and not _SECRET_VALUE.search(clean.text)):
             return False, "a secret"
         if found.unreal and not found.explicit:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):
             return True, "it asks to be remembered"
+        if "hearsay" in said and "wish" not in said and not found.question:
+            return False, "not said by whom it is about"
         if "wish" in said and not found.question:
             return True, "a wish for how things are done"
         if "edit" in said and (not found.question or "tells" in said or "request" in said):

@@ -322,6 +322,13 @@ def test_rejecting_twice_is_rejecting_once_and_a_wrong_call_is_an_error(memory: 
     assert len(memory.companion.rejections()) == 1
 
 
+@pytest.mark.parametrize("turn", ["My sister thinks I live in Oslo.", "Remember my PIN's 4402", "금고는 19-44-07로 열려",
+                                  "답변 정말 마음에 들어", "What's the song that goes I left my heart in San Francisco"])
+def test_what_is_nobodys_own_fact_is_not_kept(memory: Memory, turn: str) -> None:
+    assert memory.companion.observe(turn, TALK).memory is None
+    assert memory.companion.observe("I live in Bergen, and remember that the safe is in the attic.", TALK).memory is not None
+
+
 def test_the_user_and_a_relation_may_be_named_in_several_ways() -> None:
     assert fact_values("me", "address", "Oslo")[0] == fact_values("나", "사는 곳", "OSLO")[0] == ("user", "residence", "oslo")
 
@@ -335,9 +342,9 @@ def test_a_secret_in_a_reason_is_cut_out(memory: Memory) -> None:
 def test_decisions_about_development_turns_are_mostly_right(language: str) -> None:
     "Macro-F1 over saving, skipping and retrieving, without anything learned; the held half is the benchmark's."
     folder = Path(__file__).parents[1] / "data"
-    lines = (folder / "companion_turns_more.jsonl").read_text("utf-8").splitlines()
+    lines = [line for n in ("more", "new") for line in (folder / f"companion_turns_{n}.jsonl").read_text("utf-8").splitlines()]
     turns = [t for t in map(json.loads, lines) if t["language"] == language] + labelled(folder, "turns", language, "dev")
-    assert len(turns) >= 300 and macro_f1(decide_all(MemoryPolicy(), turns)) >= 0.9
+    assert len(turns) >= 450 and macro_f1(decide_all(MemoryPolicy(), turns)) >= 0.9
 
 
 @pytest.mark.parametrize(("turn", "looked_up"), [
