@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LISTED', 'Region', 'ValueSet', 'normalize', 'everything', 'intersect', 'is_empty', 'is_subset', 'sample',
-           'atomic_constraint', 'region_of', 'bounding_region', 'propagated_region', 'chosen_region', 'overlap',
-           'is_inside', 'is_empty_region', 'witness', 'RankedColumn', 'rank_sets', 'RegionTable']
+           'atomic_constraint', 'region_of', 'bounding_region', 'propagated_region', 'chosen_region', 'push_negations',
+           'overlap', 'is_inside', 'is_empty_region', 'witness', 'RankedColumn', 'rank_sets', 'RegionTable']
 
 # %% ../../nbs/50_rules/10_intervals.ipynb #d2f38605
 import math
@@ -200,7 +200,7 @@ def propagated_region(parts: Iterable[Expression],  # conditions that must all h
     """Return a region that contains all situations where conditions hold, and alternatives of which each needs one that holds, too.
 
     Alternatives are narrowed by unit propagation: those that the region rules out are dropped, and the last one left becomes a limit."""
-    every = [p for e in parts for p in conjuncts(_pushed(e))]
+    every = [p for e in parts for p in conjuncts(push_negations(e))]
     region, exact = bounding_region([p for p in every if not isinstance(p, Or)], sorts)
     waiting, before = [p.parts for p in every if isinstance(p, Or)], -1
     while waiting and len(waiting) != before and not is_empty_region(region):
@@ -239,21 +239,22 @@ def chosen_region(region: Region,                                  # a region, n
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _pushed(e: Expression) -> Expression:
-    "Push negations inwards; a condition is true or false here, not unknown."
+def push_negations(e: Expression,  # a condition
+                   ) -> Expression:
+    "Push negations inwards, down to single tests: of a comparison the opposite sign."
     match e:
         case Not(And(parts)):
-            return disjunction([_pushed(Not(p)) for p in parts])
+            return disjunction([push_negations(Not(p)) for p in parts])
         case Not(Or(parts)):
-            return conjunction([_pushed(Not(p)) for p in parts])
+            return conjunction([push_negations(Not(p)) for p in parts])
         case Not(Not(inner)):
-            return _pushed(inner)
+            return push_negations(inner)
         case Not(Comparison(op, left, right)):
             return Comparison(_OPPOSITE[op], left, right)
         case And(parts):
-            return conjunction([_pushed(p) for p in parts])
+            return conjunction([push_negations(p) for p in parts])
         case Or(parts):
-            return disjunction([_pushed(p) for p in parts])
+            return disjunction([push_negations(p) for p in parts])
     return e
 
 

@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from ..core.clock import Clock, SystemClock
-from ..core.errors import InvalidInput, NotFound
-from ..core.files import read_path, replace_file
+from ..core.errors import InvalidInput
+from ..core.files import replace_file
 from ..core.promotion import PromotionPolicy
 from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
@@ -24,7 +24,7 @@ from .evaluator import read_facts, type_facts
 from .hot_cache import HotCacheManager
 from .lifecycle import DueReport, HeldCallback, RuleHistory, RuleLifecycle, register_held_callback
 from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_record, make_rule_record
-from .transfer import is_same_rule, read_lines, to_line
+from .transfer import COLUMNS, is_same_rule, read_lines, read_rules_file, to_line
 from ..search.namespace_search import NamespaceSearch
 from ..store.filters import Filters
 from ..search.embedding.base import Embedder
@@ -292,6 +292,8 @@ class RuleStore:
 
     def import_lines(self,
                      lines: Iterable[str],  # lines as `export_lines` makes them; blank ones are skipped
+                     *,
+                     compared: Iterable[str] = COLUMNS,  # columns that tell whether a rule that is here already is the same
                      ) -> ImportReport:
         "Import rules, in one transaction. Raises `InvalidInput` naming the line that is no rule; then nothing was imported."
         wanted = read_lines(lines, self.settings, self.clock.now())
@@ -303,7 +305,7 @@ class RuleStore:
                 tx.insert(new)
         if new:
             self.embeddings.embed_missing(self.namespace, self.clock)
-        other = {i: "differs from the rule here" for i, r in here.items() if not is_same_rule(*wanted[i], r)}
+        other = {i: "differs from the rule here" for i, r in here.items() if not is_same_rule(*wanted[i], r, compared)}
         refused = other | dict.fromkeys(sorted(gone), DELETED)
         return ImportReport(len(new), len(here) - len(other), refused, {"memories": len(new)} if new else {})
 
@@ -311,10 +313,4 @@ class RuleStore:
                      path: "str | Path",  # a file of rules, a line of JSON each
                      ) -> ImportReport:
         "Import rules from a file, in one transaction. Raises `NotFound`, `InvalidInput`."
-        try:
-            text = read_path(path).read_text(encoding="utf-8")
-        except OSError as e:
-            raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
-        except UnicodeDecodeError as e:
-            raise InvalidInput(f"The file {str(path)!r} is not UTF-8 text.", "Is this the right file? Nothing was imported.") from e
-        return self.import_lines(text.split("\n"))
+        return self.import_lines(read_rules_file(path).split("\n"))

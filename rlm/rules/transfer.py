@@ -4,17 +4,19 @@
 
 # %% auto #0
 __all__ = ['PLAIN', 'TIMES', 'PLACED', 'COLUMNS', 'to_columns', 'to_line', 'read_line', 'read_times', 'content_id',
-           'is_same_rule', 'columns_to_record', 'read_lines']
+           'is_same_rule', 'columns_to_record', 'read_rules_file', 'read_lines']
 
 # %% ../../nbs/50_rules/08_transfer.ipynb #0beaea40
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from ..core.clock import parse_time, to_iso
-from ..core.errors import InvalidInput
+from ..core.errors import InvalidInput, NotFound
+from ..core.files import read_path
 from ..core.ids import canonical_json
 from ..core.settings import Settings
 from .lifecycle import CLOCK_SLACK
@@ -102,11 +104,12 @@ def content_id(r: MemoryRecord,  # a rule that was given no id
 def is_same_rule(columns: Mapping[str, Any],  # the line's columns
                  wanted: MemoryRecord,        # the rule that the line makes
                  here: MemoryRecord,          # the memory in the store with its id
+                 compared: Iterable[str] = COLUMNS,  # columns that tell
                  ) -> bool:
     "Return whether the memory in the store is the rule of the line. Times that the line leaves out are not compared."
     ours, theirs = to_columns(here), to_columns(wanted)
     silent = TIMES.keys() - columns.keys()
-    return here.kind == "rule" and all(ours.get(n) == theirs.get(n) for n in COLUMNS if n not in silent)
+    return here.kind == "rule" and all(ours.get(n) == theirs.get(n) for n in compared if n not in silent)
 
 # %% ../../nbs/50_rules/08_transfer.ipynb #28acc88c
 def columns_to_record(columns: Mapping[str, Any],  # a line's columns
@@ -128,6 +131,18 @@ def columns_to_record(columns: Mapping[str, Any],  # a line's columns
         return check_order(record.changed(**own, **({} if "rule_id" in columns else {"id": content_id(record)})))
     except InvalidInput as e:
         raise InvalidInput(f"{e.message} (line {number})", f"{e.hint} Nothing was imported.") from None
+
+
+def read_rules_file(path: "str | Path",  # a file
+                    ) -> str:
+    "Return the text of a file of rules. Raises `NotFound`, `InvalidInput`."
+    try:
+        return read_path(path).read_text(encoding="utf-8")
+    except OSError as e:
+        raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
+    except UnicodeDecodeError as e:
+        raise InvalidInput(f"The file {str(path)!r} is not UTF-8 text.",
+                           "Is this the right file? A spreadsheet saves it as CSV UTF-8. Nothing was imported.") from e
 
 
 def read_lines(lines: Iterable[str],  # lines of a file; blank ones are skipped

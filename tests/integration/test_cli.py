@@ -90,6 +90,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rules.add_rule("아침에는 차. Tea.", rule_id="morning", formal="when hour < 11 then drink = 'tea'", tags=["drinks"])
         rules.add_rule("Offer a cola.", rule_id="cola", formal="when meeting then drink = 'cola'", status="held")
         rules.export_jsonl(home / "rules.jsonl")
+        (home / "drinks.csv").write_text('first,when 시각,then 음료\n차,< 11,"""차"""\n물,-,"""물"""\n', encoding="utf-8")
         with rules.backend.transaction() as tx:  # as `ConflictResolver.record` logs it
             detail = {"rules": ["cola", "morning"], "stage": "vote", "winners": ["morning"], "losers": ["cola"], "disproved": []}
             tx.log([Event(clock.now(), "conflict", "c1", rules.namespace, detail)])

@@ -14,11 +14,13 @@ from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
 from rlm.rules.conflict_log import VERDICTS, ConflictLog, repeat_offenders
+from rlm.rules.decision_tables import export_table, import_table
 from rlm.rules.lifecycle import DueReport
 from rlm.rules.model import Rule
 from rlm.rules.resolution import AntinomicLoop, BaseGeneration, ConflictResolver, Fallback
 from rlm.rules.rule_store import RuleStore
 from rlm.rules.scheduler import MidnightScheduler, next_runs, zone
+from rlm.rules.transfer import read_rules_file
 from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, report_import,
                                     write_export, with_memory)
 from rlm.service.cli.memory import set_options
@@ -321,23 +323,42 @@ def audit(rules: RuleStore, status: tuple[str, ...], strict: bool, as_json: bool
         raise click.exceptions.Exit(1)
 
 
-@rules_group.command("export", epilog=example("rlm rules export mine.jsonl", "rlm rules export - > mine.jsonl",
-                                              "rlm rules export mine.jsonl --json"))
+format_option = click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), help="jsonl: a line of JSON for each rule; csv: a "
+                             "decision table. Default: by the end of PATH, else jsonl.")
+
+
+def is_table(path: Path,        # the file of an import or export
+             form: str | None,  # what --format says
+             ) -> bool:
+    "Return whether a file of rules is a decision table."
+    return form == "csv" or (form is None and path.suffix.lower() == ".csv")
+
+
+@rules_group.command("export", epilog=example("rlm rules export mine.jsonl", "rlm rules export - > mine.jsonl", "rlm rules export mine.csv",
+                                              "rlm rules export - --format csv", "rlm rules export mine.jsonl --json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@format_option
 @with_rules()
 @json_option
-def export_(rules: RuleStore, path: Path, as_json: bool) -> None:
-    "Write all rules to PATH, a line of JSON each; - for standard output."
-    report_export(path, write_export(path, rules.export_lines()), "rules", as_json)
+def export_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> None:
+    """Write all rules to PATH, a line of JSON each; - for standard output. A decision table in CSV has the rules with a formal side,
+    without their counts."""
+    if is_table(path, form):
+        report_export(path, write_export(path, export_table(rules)) - 1, "rules", as_json)
+    else:
+        report_export(path, write_export(path, rules.export_lines()), "rules", as_json)
 
 
-@rules_group.command("import", epilog=example("rlm rules import rules.jsonl", "rlm rules export - | rlm rules import - -n other --json"))
+@rules_group.command("import", epilog=example("rlm rules import rules.jsonl", "rlm rules import drinks.csv",
+                                              "rlm rules export - | rlm rules import - -n other --json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@format_option
 @with_rules(makes=True)
 @json_option
-def import_(rules: RuleStore, path: Path, as_json: bool) -> None:
+def import_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> None:
     """Take rules in from PATH, all or none; - for standard input. What is here already stays as it is; exit code 1 if a rule differs
-    from it."""
-    report = rules.import_lines(sys.stdin.buffer.read().decode().split("\n")) if str(path) == "-" else rules.import_jsonl(path)
+    from it. A decision table in CSV names its hit policy in the first cell: unique, any, first, collect, collect < or collect >."""
+    text = sys.stdin.buffer.read().decode() if str(path) == "-" else read_rules_file(path)
+    report = import_table(rules, text) if is_table(path, form) else rules.import_lines(text.split("\n"))
     told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused)}
     report_import(told, f"{report.added} added, {report.unchanged} unchanged, {len(report.refused)} refused.", report.refused, as_json)
