@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .statement import Statement, language_data, normal_value, relation_of, relation_patterns
+from .statement import Statement, korean_wordings, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
 @dataclass(frozen=True)
@@ -20,12 +20,14 @@ class Particles:
 
     myself: re.Pattern[str]  # the speaker as the topic
     mine: re.Pattern[str]  # what is the speaker's, as the topic
+    own: re.Pattern[str]  # a noun with the speaker's possessive before it
     owned: re.Pattern[str]  # what is another's, as the topic: `프랑스의 수도는`
     topic: re.Pattern[str]  # anything else as the topic
     naming: re.Pattern[str]  # a topic that has one value: `와이파이 비밀번호`
     closer: re.Pattern[str]  # what comes after a correction: `, 잘못 말했어`
     profession: re.Pattern[str]  # what a person is by profession
     opener: re.Pattern[str]  # what comes before the sentence proper
+    adverb: re.Pattern[str]  # what stands before a value
     unsure: re.Pattern[str]  # a condition, plan, guess or joke
     reported: re.Pattern[str]  # somebody else's words
     question: re.Pattern[str]  # how a question ends
@@ -42,11 +44,12 @@ def particles() -> Particles:
     return Particles(
         myself=re.compile(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),
         mine=re.compile(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?[^ ]+?)(?:은|는|이|가|도|을|를) "),
+        own=re.compile(rf"(?:{mine}) (?P<x>.+)$"),
         owned=re.compile(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)의 (?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:은|는|이|가|을|를) "),
         topic=re.compile(rf"(?P<s>(?:[^ ]+ ){{0,3}}?(?!(?:{data['no_particle']}) )[^ ]+?)(?:은|는|이|가) "),
         naming=re.compile(rf"(?:.* )?(?:{data['naming']})"), closer=re.compile(rf"[\s,]+(?:{data['closers']})$"),
         profession=re.compile(rf"(?:[^ ]+ )?[^ ]*(?:{data['professions']})"),
-        opener=re.compile(rf"(?:(?:{opener})[,.!:~]*\s+)+"),
+        opener=re.compile(rf"(?:(?:{opener})[,.!:~]*\s+)+"), adverb=re.compile(rf"^(?:{data['adverbs']}) "),
         unsure=re.compile(data["unsure"]), reported=re.compile(data["reported"]), question=re.compile(data["questions"]),
         ended=re.compile(data["ended"]), past=re.compile(data["past"]))
 
@@ -76,6 +79,10 @@ _ROLE = re.compile(r"(?:.* )?(?:팀장|팀장님|상사|사장|사장님|부장|
     r"지도교수|지도교수님|룸메이트|남편|아내|와이프|여자친구|남자친구|매니저|주치의|담당자)")
 
 
+_ADVERBIAL = ("에서", "에게", "한테", "으로", "에", "을", "를")  # particles that make no topic of a noun
+_NO_PREDICATE = ("좋", "싫", "있", "없", "됐", "되", "아니", "안 ", "못 ")  # predicates about something else than their subject
+
+
 @dataclass(frozen=True)
 class Topic:
     "What a clause is about, and what is left of it."
@@ -103,10 +110,9 @@ def split_topic(clause: str,   # one clause
     if m := p.owned.match(rest):
         return Topic(m["s"], m["r"], _bare(rest[m.end():]))
     m = p.topic.match(rest)
-    if m and not re.search(r"(?:에서|에게|한테|으로|에|을|를)$", m["s"]) and not re.match(r"(?:좋|싫|있|없|됐|되|아니|안 |"
-    r"못 )", rest[m.end():]):
+    if m and not m["s"].endswith(_ADVERBIAL) and not rest.startswith(_NO_PREDICATE, m.end()):
         after = _bare(rest[m.end():])
-        own = re.match(rf"(?:{'|'.join(language_data('ko')['possessives'])}) (?P<x>.+)$", m["s"])
+        own = p.own.match(m["s"])
         return Topic(f"{speaker}'s {own['x']}" if own else m["s"], "", after)
     return Topic(speaker, "", _bare(rest))
 
@@ -240,9 +246,8 @@ def korean_statements(sentence: str,          # one sentence
             out.append(found)
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
-        for w in relation_patterns("ko"):
-            m = w.pattern.match(words)
-            if m and (value := re.sub(rf"^(?:{language_data('ko')['adverbs']}) ", "", m["v"].strip())):
+        for w, m in korean_wordings(words):
+            if value := p.adverb.sub("", m["v"].strip(), count=1):
                 out.append(Statement(t.subject, w.relation, value, w.single, w.sense == "denies" and not ended,
                                      w.sense == "ends" or ended, instead))
                 break

@@ -10,7 +10,8 @@ import re
 
 # %% ../../../nbs/10_core/08_sentences.ipynb #ee1515ad
 _CLOSERS = r"[\"'”’)\]»」』】）]*"
-_CANDIDATE = re.compile(rf"\n\s*|(?P<wide>[。！？｡][。！？｡!?…]*{_CLOSERS})|(?P<stop>[.!?…।؟۔]+{_CLOSERS})")
+_CANDIDATE = re.compile(  # the class of all first characters comes first: `re` skips others quickly
+    rf"[\n。！？｡.!?…।؟۔](?:(?<=\n)\s*|(?<=[。！？｡])(?P<wide>[。！？｡!?…]*{_CLOSERS})|(?P<stop>[.!?…।؟۔]*{_CLOSERS}))")
 _NEXT = re.compile(r"\s*(?:[\"'“‘(\[«「『*_-]+\s*)?(\S?)")  # the first character of what follows
 _BULLET = re.compile(r"(?:[-*•·▪◦]|\d{1,3}[.)]|[a-zA-Z][.)])\s")
 _BEFORE = re.compile(r"[^\W_]+(?:[.'’&-][^\W_]+)*$")  # the word that the full stop belongs to
@@ -59,11 +60,11 @@ def sentence_spans(text: str,  # a text of any length
     "Return start and end of each sentence of a text, without white space at its ends."
     cuts = [0]
     for m in _CANDIDATE.finditer(text):
-        start, end = m.span()
-        if m["wide"]:
+        (start, end), sort = m.span(), m.lastgroup
+        if sort == "wide":
             if text[end - 1] in "。！？｡!?…" or not text[end:end + 1].strip():  # 「はい。」と言った goes on
                 cuts.append(end)
-        elif m["stop"]:
+        elif sort == "stop":
             if _ends(text, start, end):
                 cuts.append(end)
         elif "\n" in text[start + 1:end] or not text[end:end + 1].islower() or _BULLET.match(text, end):

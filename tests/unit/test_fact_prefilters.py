@@ -1,0 +1,106 @@
+"Facts are read quickly because patterns that can't match are not tried. What is skipped would not have matched."
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlm.companion import english
+from rlm.companion.english import Phrases, Words, grammar
+from rlm.companion.statement import RelationPattern, alternatives, english_wording, korean_wordings, relation_patterns
+from rlm.core.text import split_sentences
+
+HERE = Path(__file__).parents[1] / "data"
+FILES = ("companion_sentences", "companion_updates", "companion_turns", "korean_pairs", "lives", "mixed_lives")
+
+
+def strings(value: object) -> Iterator[str]:
+    "All texts within a JSON value."
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from strings(part)
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[str]:
+    "Sentences of the labelled files, each once."
+    lines = [line for name in FILES for line in (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:150]]
+    texts = {text for line in lines for text in strings(json.loads(line)) if len(text) <= 400}
+    return sorted({sentence for text in texts for sentence in split_sentences(text)})
+
+
+def pieces(sentence: str) -> Iterator[str]:
+    "What follows each word of a sentence: every predicate that it can have is among them."
+    words = sentence.replace("’", "'").rstrip(" .!?").split(" ")
+    yield from (" ".join(words[n:]) for n in range(len(words)))
+
+
+def first_by_trying(predicate: str) -> tuple[str, str, str] | None:
+    "The first English wording that leaves a value, all tried in turn."
+    for w in relation_patterns("en"):
+        if (m := w.pattern.match(predicate)) and (value := predicate[m.end():].strip()):
+            return w.relation, w.sense, value
+    return None
+
+
+def test_one_pattern_finds_the_english_wording_that_all_of_them_find_in_turn(sentences: list[str]) -> None:
+    found = 0
+    for sentence in sentences:
+        for piece in pieces(sentence):
+            lower = piece[:1].lower() + piece[1:]
+            quick = english_wording(lower)
+            assert (quick and (quick[0].relation, quick[0].sense, quick[1])) == first_by_trying(lower), lower
+            found += quick is not None
+    assert found > 200  # the comparison compares something
+
+
+def test_the_index_of_syllables_finds_every_korean_wording(sentences: list[str]) -> None:
+    found = 0
+    for sentence in sentences:
+        if not re.search("[가-힣]", sentence):
+            continue
+        for piece in pieces(sentence):
+            tried = [(w, m["v"]) for w in relation_patterns("ko") if (m := w.pattern.match(piece))]
+            assert [(w, m["v"]) for w, m in korean_wordings(piece)] == tried, piece
+            found += len(tried)
+    assert found > 200
+
+
+@pytest.mark.parametrize(("pattern", "required"), [
+    (r"a(?:b|c)?d", {"a"}), (r"(?:x|y)z?", {"x", "y"}), (r"(?P<v>.+?)(?:을|를)? ?(?:키워|길러)", {"키워", "길러"}), (r"\d+|살", set()),
+    (r"(?!no)go+", {"g"})])
+def test_a_pattern_tells_what_its_matches_hold(pattern: str, required: set[str]) -> None:
+    assert RelationPattern("r", False, "says", re.compile(pattern)).required == required
+    assert alternatives(f"{pattern}|(?:one|two)")[-1] == "(?:one|two)"
+
+
+def test_no_english_word_list_is_skipped_where_it_has_a_word(sentences: list[str]) -> None:
+    g, hits = grammar(), 0
+    phrases = {"adverb": g.adverb, "closer": g.closer, "ended": g.ended, "no longer": english._NO_LONGER, "not that": english._NOT_THAT}
+    for sentence in sentences:
+        starts = english.word_starts(sentence)
+        for words in (g.unsure, g.reported):
+            every = Words(starts or frozenset({""}), words.words, words.patterns)  # its cues are there: it always looks
+            assert words.within(sentence, starts) == every.within(sentence, starts or every.cues), sentence
+        for name, p in phrases.items():
+            m = p.pattern.search(sentence)
+            assert (p.search(sentence, starts) is None) == (m is None), (name, sentence)
+            hits += m is not None
+    assert hits > 200
+    assert Phrases(frozenset({"none"}), g.ended.pattern).search("I quit", english.word_starts("I quit")) is None  # cues do decide
+
+
+def test_sentences_of_change_begin_with_a_verb_of_change(sentences: list[str]) -> None:
+    patterns = (english._LEFT_JOB, english._GAVE_UP, english._CHANGED, *english._SWAPPED, english._COUNT, english._PREFERS)
+    for sentence in sentences:
+        for piece in pieces(sentence):
+            if any(p.match(piece) for p in patterns):
+                assert piece.partition(" ")[0].lower() in english._CHANGE_VERBS, piece
+
+
+def test_a_pattern_whose_first_word_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"any \?more"):
+        english.read_words("if|any ?more")
+    assert english.read_words("wants? to|rumou?rs?").cues == {"want", "rumo"}
