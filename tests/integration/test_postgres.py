@@ -65,6 +65,11 @@ def test_the_ordinary_case_in_english_and_korean(store: Memory, postgres: str) -
     assert not store.search("peanuts") and store.backend.check() == []
     with pytest.raises(NotFound):
         store.get(written[4].id)
+    store.rules.add_rules([{"rule_id": "a", "expr": "Tea", "success": 5}, {"rule_id": "b", "expr": "차", "status": "ltm", "fail": 2}])
+    assert [(t.rule_id, t.new) for t in store.rules.run_due().done] == [("a", "ltm"), ("b", "hot")]
+    with psycopg.connect(postgres) as connection:
+        made = "SELECT count(*) FROM pg_indexes WHERE indexname IN ('memories_rule_status', 'memories_rule_used')"
+        assert connection.execute(made).fetchone() == (2,)
     with Memory(postgres, namespace="other", clock=store.clock) as other:
         assert not other.search("Yuna"), "nothing crosses from one namespace to another"
     with Memory(postgres, clock=store.clock, read_only=True) as reader:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -341,3 +342,48 @@ def test_the_table_of_rules_has_the_columns_of_its_design(rules: RuleStore) -> N
     found = rules.backend.db.query("SELECT rule_id, expr, formal, tags, version, status, success, fail, last_used FROM rules")
     assert [tuple(row) for row in found] == [
         ("tea", "tea at nine", "when hour >= 9 then drink = 'tea'", '["drink","차"]', 1, "hot", 2, 0, None)]
+
+
+RULES = st.lists(st.tuples(st.sampled_from(["hot", "ltm", "held", "archived"]), st.integers(0, 8), st.integers(0, 7), st.integers(0, 400),
+                           st.booleans(), st.booleans()), max_size=12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(RULES)
+def test_the_job_reads_few_rules_and_misses_none(drawn: list[tuple[str, int, int, int, bool, bool]]) -> None:
+    clock = ManualClock("2026-01-01")
+    with RuleStore(":memory:", clock=clock) as rules:
+        for n, (status, success, fail, day, used, pinned) in enumerate(sorted(drawn, key=lambda d: d[3])):
+            clock.advance(days=day - (clock.now() - datetime(2026, 1, 1, tzinfo=UTC)).days)
+            rules.add_rule(f"rule {n}", rule_id=f"r{n}", status=status, success=success, fail=fail, pinned=pinned,
+                           **({"last_used": clock.now()} if used else {}))
+        clock.advance(days=5)
+        every = ((r, r.evidence(clock.now())) for r in rules.get_rules("any"))
+        verdicts = {r.rule_id: judge(replace(e, idle=0.0) if r.pinned else e, rules.gate) for r, e in every}
+        due = {rule_id: v.status for rule_id, v in verdicts.items() if v.reason}
+        report = rules.run_due(dry_run=True)
+        assert {t.rule_id: t.new for t in report.done} == due
+        assert report.judged == sum(status != "archived" for status, *_ in drawn)
+
+
+@pytest.mark.seed("000 indexes")
+def test_the_nightly_job_and_questions_by_status_and_last_use_are_answered_by_indexes(
+        rules: RuleStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules.add_rules([{"expr": f"rule {n}", "status": "archived" if n % 3 else "hot"} for n in range(300)])
+    db, asked = rules.backend.db, list[tuple[str, Any]]()
+    ask = db.query
+    monkeypatch.setattr(db, "query", lambda sql, values=(): asked.append((sql, values)) or ask(sql, values))
+    rules.run_due(dry_run=True)
+    monkeypatch.undo()
+    plans = {sql: [row[3] for row in ask(f"EXPLAIN QUERY PLAN {sql}", values)] for sql, values in asked if "memories" in sql}
+    assert len(plans) == 2  # how many there are, and those that are due of a status
+    for plan in plans.values():
+        assert any("memories_rule_status (status=? AND namespace=?" in step for step in plan)
+        assert not [step for step in plan if step.startswith("SCAN") and "subquery" not in step.lower() and "USING" not in step]
+    [due] = [plan for sql, plan in plans.items() if "last_used_at <" in sql]
+    assert any("last_used_at<?" in step for step in due)
+    for condition, index in (("status = 'hot'", "memories_rule_status"), ("last_used < '2026-01-01'", "memories_rule_used")):
+        plan = [row[3] for row in ask(f"EXPLAIN QUERY PLAN SELECT rule_id FROM rules WHERE {condition}")]
+        assert index in plan[0] and plan[0].startswith("SEARCH"), plan
+    tags = [row[3] for row in ask("EXPLAIN QUERY PLAN SELECT seq FROM memory_tags WHERE tag = 'x'")]
+    assert "memory_tags_tag" in tags[0]

@@ -278,6 +278,11 @@ END $$;
     "".join(f"ALTER VIEW {view} SET (security_invoker = true);\n" for view in _VIEWS)
 
 
+RULE_INDEXES = """
+CREATE INDEX memories_rule_status ON memories (status, namespace, last_used_at, success, failure) WHERE kind = 'rule';
+CREATE INDEX memories_rule_used ON memories (last_used_at) WHERE kind = 'rule';
+"""
+
 NEWEST_RIGHTS = 170000  # server version from which on there is a right to run VACUUM
 
 
@@ -305,7 +310,8 @@ class PostgresMigration:
 
 POSTGRES_MIGRATIONS: Sequence[PostgresMigration] = (
     PostgresMigration(1, "the first schema", MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS + FUNCTIONS + _history_view()),
-    PostgresMigration(2, "a generation for each namespace, and row-level security", PER_NAMESPACE + ROW_SECURITY))
+    PostgresMigration(2, "a generation for each namespace, and row-level security", PER_NAMESPACE + ROW_SECURITY),
+    PostgresMigration(3, "indexes of rules by status and by last use", RULE_INDEXES))
 PRIMARY_KEYS = {  # primary keys of tables whose rows may be there already
     "meta": "key", "edges": "src, dst, relation", "slots": "namespace, slot", "slot_refs": "namespace, slot, seq",
     "namespace_statistics": "namespace", "rejections": "namespace, salt, digest", "judgments": "trajectory_id", "facts": "seq, place",

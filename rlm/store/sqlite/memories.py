@@ -328,6 +328,28 @@ class MemoryTable:
                              "FROM memories m "
                         f"WHERE {where} ORDER BY m.seq", values), tags
 
+    def rule_count(self,
+                   namespace: str,  # the partition
+                   ) -> int:
+        "Return how many rules are hot, promoted or held. Reads an index alone."
+        sql = "SELECT count(*) FROM memories WHERE kind = 'rule' AND status IN ('hot', 'ltm', 'held') AND namespace = ?"
+        return int(self.db.query(sql, (namespace,))[0][0])
+
+    def rules_due(self,
+                  namespace: str,    # the partition
+                  status: str,       # hot, ltm or held
+                  success: int,      # successes from which on a rule is returned
+                  failure: int,      # failures above which it is
+                  before: datetime,  # a moment: what was not used since is returned, too
+                  ) -> list[MemoryRecord]:
+        "Return the rules whose status may have to change, by number. Their counts and last use are read from an index."
+        _, columns, _ = source(None)
+        values = {"namespace": namespace, "status": status, "success": success, "failure": failure, "before": to_iso(before)}
+        which = "SELECT seq FROM memories WHERE kind = 'rule' AND status = :status AND namespace = :namespace AND"
+        sql = (f"SELECT {columns} FROM memories m WHERE m.seq IN ({which} (success >= :success OR failure > :failure) "
+               f"UNION {which} last_used_at < :before UNION {which} last_used_at IS NULL AND created_at < :before) ORDER BY m.seq")
+        return [to_record(row) for row in self.db.query(sql, values)]
+
     def statistics(self,
                    namespace: str,  # the partition to count
                    ) -> dict[str, Any]:

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MEMORY_TABLES', 'LINK_TABLES', 'RUN_TABLES', 'VIEWS', 'SCHEMA_1', 'COUNTED', 'SCHEMA_2', 'SCHEMA_3', 'SCHEMA_4',
-           'SCHEMA_5', 'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION', 'history_view', 'Migration', 'statements',
-           'migrate']
+           'SCHEMA_5', 'SCHEMA_6', 'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION', 'history_view', 'Migration',
+           'statements', 'migrate']
 
 # %% ../../../nbs/20_store/03_schema.ipynb #8e8b617c
 import sqlite3
@@ -185,6 +185,12 @@ CREATE TABLE recalled (
 CREATE INDEX recalled_memory ON recalled (namespace, memory_id);
 """
 
+# %% ../../../nbs/20_store/03_schema.ipynb #a91e6d2a
+SCHEMA_6 = """
+CREATE INDEX memories_rule_status ON memories (status, namespace, last_used_at, success, failure) WHERE kind = 'rule';
+CREATE INDEX memories_rule_used ON memories (last_used_at) WHERE kind = 'rule';
+"""
+
 # %% ../../../nbs/20_store/03_schema.ipynb #bf9c0534
 APPLICATION_ID = int.from_bytes(b"rlm1", "big")
 
@@ -203,7 +209,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "statistics of each namespace, and erasures that a crash can't cut short", SCHEMA_2),
     Migration(3, "the facts that memories state, and what was rejected", SCHEMA_3),
     Migration(4, "an index of pinned memories", SCHEMA_4),
-    Migration(5, "the log of recalls", SCHEMA_5))
+    Migration(5, "the log of recalls", SCHEMA_5),
+    Migration(6, "indexes of rules by status and by last use", SCHEMA_6))
 SCHEMA_VERSION = MIGRATIONS[-1].to
 
 
