@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['WordSearch', 'VectorSearch', 'TURNS', 'WORDS', 'VECTORS', 'words_of', 'plain_fts5', 'rank_bm25', 'stemmed_fts5',
-           'windowed_fts5', 'in_bm25s', 'fused', 'in_numpy', 'in_usearch', 'in_chromadb', 'in_sqlite_vec', 'unusable',
-           'CachingEmbedder', 'caching_embedder']
+           'windowed_fts5', 'fused', 'in_numpy', 'unusable', 'CachingEmbedder', 'caching_embedder']
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #23408f28
 import re
@@ -88,8 +87,8 @@ def windowed_fts5(turns: Sequence[str],  # turns to search, in the order they we
     return _fts5_of_turns(turns, 0.5)
 
 
-def in_bm25s(turns: Sequence[str],  # turns to search, each after its speaker's name
-             ) -> WordSearch:
+def _in_bm25s(turns: Sequence[str],  # turns to search, each after its speaker's name
+              ) -> WordSearch:
     "Return bm25s with its English stop words and Snowball's stems, otherwise as it comes."
     library, stemmer = import_module("bm25s"), import_module("Stemmer").Stemmer("english")
     index = library.BM25()
@@ -124,8 +123,8 @@ def in_numpy(vectors: Vectors,  # vectors of length 1, a row each
     return search
 
 
-def in_usearch(vectors: Vectors,  # vectors of length 1, a row each
-               ) -> VectorSearch:
+def _in_usearch(vectors: Vectors,  # vectors of length 1, a row each
+                ) -> VectorSearch:
     "usearch: a graph in memory, half precision, otherwise as it comes."
     with suppress(ImportError):
         import_onnxruntime()  # imported after usearch, it brings the process down
@@ -134,8 +133,8 @@ def in_usearch(vectors: Vectors,  # vectors of length 1, a row each
     return lambda vector, n: [int(i) for i in index.search(vector, n, threads=1).keys]
 
 
-def in_chromadb(vectors: Vectors,  # vectors of length 1, a row each
-                ) -> VectorSearch:
+def _in_chromadb(vectors: Vectors,  # vectors of length 1, a row each
+                 ) -> VectorSearch:
     "chromadb: a collection in memory."
     client = import_module("chromadb").EphemeralClient(import_module("chromadb.config").Settings(anonymized_telemetry=False))
     names = {c.name for c in client.list_collections()}  # all clients of a process share one memory
@@ -150,8 +149,8 @@ def in_chromadb(vectors: Vectors,  # vectors of length 1, a row each
     return search
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #1929615c
-def in_sqlite_vec(vectors: Vectors,  # vectors of length 1, a row each
-                  ) -> VectorSearch:
+def _in_sqlite_vec(vectors: Vectors,  # vectors of length 1, a row each
+                   ) -> VectorSearch:
     "sqlite-vec: a table in memory, searched row by row."
     db: Any = import_module("apsw").Connection(":memory:")
     db.enable_load_extension(True)
@@ -167,10 +166,10 @@ def in_sqlite_vec(vectors: Vectors,  # vectors of length 1, a row each
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #b8eafb28
 TURNS: Mapping[str, Callable[[Sequence[str]], WordSearch]] = {
-    "FTS5, stems, stop words": stemmed_fts5, "FTS5, + neighbours": windowed_fts5, "bm25s": in_bm25s}
+    "FTS5, stems, stop words": stemmed_fts5, "FTS5, + neighbours": windowed_fts5, "bm25s": _in_bm25s}
 WORDS: Mapping[str, Callable[[Sequence[str]], WordSearch]] = {"SQLite FTS5 as it comes": plain_fts5, "rank-bm25": rank_bm25}
 VECTORS: Mapping[str, Callable[[Vectors], VectorSearch]] = {
-    "numpy, exact": in_numpy, "usearch": in_usearch, "chromadb": in_chromadb, "sqlite-vec": in_sqlite_vec}
+    "numpy, exact": in_numpy, "usearch": _in_usearch, "chromadb": _in_chromadb, "sqlite-vec": _in_sqlite_vec}
 
 
 def unusable(names: Collection[str] = (*WORDS, *TURNS, *VECTORS),  # baselines

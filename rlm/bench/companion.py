@@ -4,9 +4,7 @@
 
 # %% auto #0
 __all__ = ['LANGUAGES', 'Split', 'SHARES', 'POOLED_SHARES', 'BLOCKS', 'LABELS', 'WHERE', 'FOLDS', 'Labels', 'SIZES', 'labelled',
-           'covers', 'until', 'pooled', 'block_makers', 'answers_per_token', 'given_labels', 'macro_f1', 'decide_all',
-           'teach', 'decisions_after', 'decision_rows', 'retirement_rows', 'merge_rows', 'ExchangingEmbedder',
-           'latency_rows', 'run']
+           'covers', 'until', 'block_makers', 'macro_f1', 'decide_all', 'run']
 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ee9aac6
 import json
@@ -77,8 +75,8 @@ def until(texts: Sequence[str],  # texts, best first
     return "\n".join(taken)
 
 
-def pooled(lives: Sequence[Life],  # lives of one language
-           ) -> Life:
+def _pooled(lives: Sequence[Life],  # lives of one language
+            ) -> Life:
     "Return one life with the memories and questions of all, as a store that has grown."
     def renamed(item: Mapping[str, Any], life: Life) -> dict[str, Any]:
         talk = {"conversation": f"{life.name} {item['conversation']}"} if item.get("conversation") else {}
@@ -104,16 +102,16 @@ def block_makers(life: Life,                    # life that is asked about
     return makers
 
 
-def answers_per_token(lives: Sequence[Life],           # lives to ask about
-                      model: "CachingEmbedder | str",  # embedder, or why there is none
-                      seed: int,                       # seed of the intervals
-                      grown: bool = False,             # True: all lives of a language in one store
-                      ) -> Iterator[Row]:
+def _answers_per_token(lives: Sequence[Life],           # lives to ask about
+                       model: "CachingEmbedder | str",  # embedder, or why there is none
+                       seed: int,                       # seed of the intervals
+                       grown: bool = False,             # True: all lives of a language in one store
+                       ) -> Iterator[Row]:
     "Yield the share of questions that each arm covers, by language and budget."
     shares, where = (POOLED_SHARES, "grown store, ") if grown else (SHARES, "")
     for language in LANGUAGES:
         mine = [life for life in lives if life.language == language]
-        mine = [pooled(mine)] if grown and mine else mine
+        mine = [_pooled(mine)] if grown and mine else mine
         covered, size = dict[tuple[str, float], dict[str, list[float]]](), list[int]()
         for life in mine:
             whole, makers = "\n".join(i["text"] for i in life.items), block_makers(life, model)
@@ -140,8 +138,8 @@ WHERE = Situation(memory_count=3)  # a store that holds something, so that there
 FOLDS = 5
 
 
-def given_labels(decision: PolicyDecision,  # as it was made
-                 ) -> set[str]:
+def _given_labels(decision: PolicyDecision,  # as it was made
+                  ) -> set[str]:
     "Return a decision in the labels' words."
     return {name for name, on in (("SAVE", decision.save), ("RETRIEVE", decision.retrieve)) if on} or {"SKIP"}
 
@@ -161,14 +159,14 @@ def decide_all(policy: MemoryPolicy,             # decides
                turns: Sequence[Mapping[str, Any]],  # labelled turns
                ) -> list[tuple[set[str], set[str]]]:
     "Return what was decided and what is right, for each turn."
-    return [(given_labels(policy.decide(t["text"], WHERE)), set(t["label"])) for t in turns]
+    return [(_given_labels(policy.decide(t["text"], WHERE)), set(t["label"])) for t in turns]
 
 
-def teach(policy: MemoryPolicy,             # learns
-          turns: Sequence[Mapping[str, Any]],  # labelled turns
-          seed: int,                        # seed of their order
-          rounds: int = 5,                  # times that each is met
-          ) -> None:
+def _teach(policy: MemoryPolicy,             # learns
+           turns: Sequence[Mapping[str, Any]],  # labelled turns
+           seed: int,                        # seed of their order
+           rounds: int = 5,                  # times that each is met
+           ) -> None:
     "Praise and blame a policy for its decisions to save."
     for n in np.random.default_rng(seed).permutation(len(turns) * rounds) % len(turns):
         decision = policy.decide(turns[n]["text"], WHERE, explore=True)
@@ -187,25 +185,25 @@ def _drawn(name: str, pairs: Sequence[Labels], less: Sequence[Labels], seed: int
     return Row(name, "", digits(value(range(n))), min=digits(float(drawn[12])), max=digits(float(drawn[487])), n=n, better="higher", **more)
 
 
-def decisions_after(turns: Sequence[Mapping[str, Any]],  # labelled turns
-                    make: Callable[[], MemoryPolicy],    # makes a policy that has learned nothing
-                    seed: int,                           # seed of the order of feedback
-                    ) -> list[Labels]:
+def _decisions_after(turns: Sequence[Mapping[str, Any]],  # labelled turns
+                     make: Callable[[], MemoryPolicy],    # makes a policy that has learned nothing
+                     seed: int,                           # seed of the order of feedback
+                     ) -> list[Labels]:
     "Return what is decided about each fold of turns after feedback on the others, and what is right."
     after = list[Labels](((set(), set()),) * len(turns))
     for fold in range(FOLDS):
         asked, policy = [n for n in range(len(turns)) if n % FOLDS == fold], make()
-        teach(policy, [t for n, t in enumerate(turns) if n % FOLDS != fold], seed)
+        _teach(policy, [t for n, t in enumerate(turns) if n % FOLDS != fold], seed)
         for n, pair in zip(asked, decide_all(policy, [turns[n] for n in asked]), strict=True):
             after[n] = pair
     return after
 
 
-def decision_rows(folder: Path,  # where the labelled sets are
-                  split: Split,  # which half
-                  seed: int,     # seed of folds and intervals
-                  model: "CachingEmbedder | str",  # embedder, or why there is none
-                  ) -> Iterator[Row]:
+def _decision_rows(folder: Path,  # where the labelled sets are
+                   split: Split,  # which half
+                   seed: int,     # seed of folds and intervals
+                   model: "CachingEmbedder | str",  # embedder, or why there is none
+                   ) -> Iterator[Row]:
     "Yield macro-F1 before and after feedback, and the lift; with a model, those of the enhanced policy too."
     for language in LANGUAGES:
         turns = labelled(folder, "turns", language, split)
@@ -219,14 +217,14 @@ def decision_rows(folder: Path,  # where the labelled sets are
             makers["enhanced, "] = lambda n=inputs, found=vectors: MemoryPolicy(  # type: ignore[misc]
                 EnhancedBandit(n, seed), seed=seed, embed=found.__getitem__)
         for name, make in makers.items():
-            after = decisions_after(turns, make, seed)
+            after = _decisions_after(turns, make, seed)
             yield _drawn(f"decisions after feedback: {name}macro-F1, {language}", after, [], seed)
             yield _drawn(f"lift by feedback: {name}macro-F1, {language}", after, before, seed)
 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ddf0a74
-def retirement_rows(folder: Path,  # where the labelled sets are
-                    split: Split,  # which half
-                    ) -> Iterator[Row]:
+def _retirement_rows(folder: Path,  # where the labelled sets are
+                     split: Split,  # which half
+                     ) -> Iterator[Row]:
     "Yield how often the first of two sentences that do not contradict each other was ended by the second."
     for language in LANGUAGES:
         pairs, ended = labelled(folder, "nonconflicts", language, split), 0
@@ -238,9 +236,9 @@ def retirement_rows(folder: Path,  # where the labelled sets are
         yield Row(f"false retirement, {language}", "", digits(ended / len(pairs)), n=len(pairs), target=0.01)
 
 
-def merge_rows(folder: Path,                    # where the labelled sets are
-               model: "CachingEmbedder | str",  # embedder, or why there is none
-               ) -> Iterator[Row]:
+def _merge_rows(folder: Path,                    # where the labelled sets are
+                model: "CachingEmbedder | str",  # embedder, or why there is none
+                ) -> Iterator[Row]:
     "Yield false merges and duplicates found, by the rules, by the rules with the cosine, and by the cosine alone."
     now = SystemClock().now()
     for language in LANGUAGES:
@@ -261,7 +259,7 @@ def merge_rows(folder: Path,                    # where the labelled sets are
 SIZES: Mapping[int, float] = {10_000: 12.0, 100_000: 20.0}  # memories → milliseconds that a block may take
 
 
-class ExchangingEmbedder:
+class _ExchangingEmbedder:
     "A model whose time is real and whose vectors are looked up."
 
     name = LookupEmbedder.name
@@ -283,18 +281,18 @@ class ExchangingEmbedder:
         return self._looked_up.embed(texts, kind)
 
 
-def latency_rows(sizes: Mapping[int, float],  # memories → target in milliseconds
-                 real: "Embedder | None",     # model that embeds the questions
-                 seed: int,                   # seed of everything random
-                 asked: int = 200,            # questions
-                 ) -> Iterator[Row]:
+def _latency_rows(sizes: Mapping[int, float],  # memories → target in milliseconds
+                  real: "Embedder | None",     # model that embeds the questions
+                  seed: int,                   # seed of everything random
+                  asked: int = 200,            # questions
+                  ) -> Iterator[Row]:
     "Yield how long `context` takes."
     for size, target in sizes.items():
         some = stock(size, asked + 20, seed)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "companion.db"
             fill(path, some)
-            with Memory(path, embedder=ExchangingEmbedder(some, real)) as memory:
+            with Memory(path, embedder=_ExchangingEmbedder(some, real)) as memory:
                 took = list[float]()
                 for question in some.questions:
                     begun = time.perf_counter()
@@ -315,9 +313,9 @@ def run(folder: Path,         # where lives.jsonl and the labelled sets are
     lives = read_lives(folder / "lives.jsonl", split)
     lives = [life for code in LANGUAGES for life in [x for x in lives if x.language == code][:1]] if quick else lives
     real = None if isinstance(found, str) else found._model
-    rows = [*answers_per_token(lives, found, seed), *answers_per_token(lives, found, seed, grown=True),
-            *decision_rows(folder, split, seed, found), *retirement_rows(folder, split), *merge_rows(folder, found),
-            *latency_rows({500: 12.0} if quick else SIZES, real, seed, 20 if quick else 200)]
+    rows = [*_answers_per_token(lives, found, seed), *_answers_per_token(lives, found, seed, grown=True),
+            *_decision_rows(folder, split, seed, found), *_retirement_rows(folder, split), *_merge_rows(folder, found),
+            *_latency_rows({500: 12.0} if quick else SIZES, real, seed, 20 if quick else 200)]
     parameters = {"lives": len(lives), "split": split, "embedder": model, "shares": list(SHARES),
                   "skipped": {"vectors": found} if isinstance(found, str) else {}, "min and max": "middle 95 %, over lives or turns"}
     return Report("companion", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed,

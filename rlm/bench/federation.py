@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HABITS', 'NOISE', 'TEMPLATES', 'ASKED', 'ATTACKS', 'PooledTurn', 'turn_pool', 'save_f1', 'SimulatedPerson', 'decided',
-           'attack_vector', 'SimulatedCrowd', 'crowd_rows', 'attack_rows', 'privacy_rows', 'run']
+           'run']
 
 # %% ../../nbs/95_bench/30_federation.ipynb #10da4262
 from collections import defaultdict
@@ -206,10 +206,10 @@ def decided(turn: PooledTurn,  # turn of the pool
 ATTACKS = ("sign flip", "ALIE", "inner product", "label poisoning", "free riders")
 
 
-def attack_vector(name: str,          # one of `ATTACKS`
-                  honest: Array,      # updates of those who do not lie
-                  poisoned: Array,    # update fitted to reversed answers
-                  ) -> Array:
+def _attack_vector(name: str,          # one of `ATTACKS`
+                   honest: Array,      # updates of those who do not lie
+                   poisoned: Array,    # update fitted to reversed answers
+                   ) -> Array:
     "Return what an attacker sends; no longer than the clip, or it would be refused."
     mean = honest.mean(axis=0)
     if name == "sign flip":
@@ -227,7 +227,7 @@ def attack_vector(name: str,          # one of `ATTACKS`
     raise InvalidInput(f"There is no attack {name!r}.", f"They are {', '.join(ATTACKS)}.")
 
 
-class SimulatedCrowd:
+class _SimulatedCrowd:
     "People with twenty answers each, their updates, and what they score alone."
 
     def __init__(self,
@@ -269,7 +269,7 @@ class SimulatedCrowd:
             liars = range(len(sent) - len(sent) // 5, len(sent))
             honest = sent[:liars.start]
             for n in liars:
-                sent[n] = attack_vector(attack, honest, self.poisoned[n])
+                sent[n] = _attack_vector(attack, honest, self.poisoned[n])
         if noise:
             sent = gaussian_noise(sent, CLIP, noise, np.random.default_rng(seed))
         names = [f"{n:05}" for n in range(len(sent))]
@@ -286,8 +286,8 @@ class SimulatedCrowd:
         return np.array(scores), np.array(adopted)
 
 # %% ../../nbs/95_bench/30_federation.ipynb #81c569c8
-def crowd_rows(crowds: Sequence[SimulatedCrowd],  # crowds of one size, a seed each
-               ) -> Iterator[Row]:
+def _crowd_rows(crowds: Sequence[_SimulatedCrowd],  # crowds of one size, a seed each
+                ) -> Iterator[Row]:
     "Yield what twenty answers are worth alone and together, what two hundred are worth, who loses, and who learns from whom."
     size = len(crowds[0].people)
     alone, untrained = [float(c.alone.mean()) for c in crowds], [float(c.untrained().mean()) for c in crowds]
@@ -315,8 +315,8 @@ def crowd_rows(crowds: Sequence[SimulatedCrowd],  # crowds of one size, a seed e
                       min=digits(float(gain.min())), max=digits(float(gain.max())), n=len(gain), better="higher")
 
 
-def attack_rows(crowds: Sequence[SimulatedCrowd],  # crowds of one size, a seed each
-                ) -> Iterator[Row]:
+def _attack_rows(crowds: Sequence[_SimulatedCrowd],  # crowds of one size, a seed each
+                 ) -> Iterator[Row]:
     "Yield the scores of the honest with a fifth of liars, by rule; the target is two points below the same people without."
     for rule in RULES:
         honest = range(len(crowds[0].people) - len(crowds[0].people) // 5)
@@ -328,12 +328,12 @@ def attack_rows(crowds: Sequence[SimulatedCrowd],  # crowds of one size, a seed 
                        role="baseline" if rule == "mean" else "measured")
 
 
-def privacy_rows(pools: Mapping[str, Sequence[PooledTurn]],  # language → turns
-                 sizes: Sequence[int],                       # people
-                 seeds: Sequence[int],                       # one a run
-                 ) -> Iterator[Row]:
+def _privacy_rows(pools: Mapping[str, Sequence[PooledTurn]],  # language → turns
+                  sizes: Sequence[int],                       # people
+                  seeds: Sequence[int],                       # one a run
+                  ) -> Iterator[Row]:
     "Yield scores under noise: of ten rounds within ε 1 by the number of people, and of other ε in the largest crowd."
-    crowds = {size: [SimulatedCrowd(pools, size, seed, examined=40) for seed in seeds] for size in sizes}
+    crowds = {size: [_SimulatedCrowd(pools, size, seed, examined=40) for seed in seeds] for size in sizes}
 
     def noisy(size: int, multiplier: float) -> list[float]:
         "The noise of ten rounds that are averaged."
@@ -363,9 +363,9 @@ def run(folder: Path,        # where companion_turns.jsonl is
     pools = {language: turn_pool(folder, language) for language in LANGUAGES}
     seeds = [seed] if quick else [seed, seed + 1, seed + 2]
     sizes, many = ((8,), (8, 12)) if quick else ((30, 100), (10, 30, 100, 300, 1000))
-    crowds = {size: [SimulatedCrowd(pools, size, s) for s in seeds] for size in sizes}
-    rows = [row for size in sizes for row in crowd_rows(crowds[size])]
-    rows += [*attack_rows(crowds[sizes[0]]), *privacy_rows(pools, many, seeds)]
+    crowds = {size: [_SimulatedCrowd(pools, size, s) for s in seeds] for size in sizes}
+    rows = [row for size in sizes for row in _crowd_rows(crowds[size])]
+    rows += [*_attack_rows(crowds[sizes[0]]), *_privacy_rows(pools, many, seeds)]
     parameters = {"habits": HABITS, "seeds": seeds, "asked": ASKED, "numbers of an update": SHAPES["linear"], "delta": 1e-5,
                   "turns": {k: len(v) for k, v in pools.items()}, "min and max": "over runs, or over people"}
     day = f"{SystemClock().now():%Y-%m-%d}"

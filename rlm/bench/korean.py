@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LANGUAGES', 'WAYS', 'FIRST', 'Finder', 'Arm', 'ALIKE', 'Pair', 'read_pairs', 'pool', 'said_last', 'by_words',
-           'by_vectors', 'by_memory', 'arms', 'PairRank', 'ask_all', 'rows_of', 'run']
+           'by_memory', 'arms', 'PairRank', 'ask_all', 'rows_of', 'run']
 
 # %% ../../nbs/95_bench/15_korean.ipynb #0ccb644e
 import json
@@ -101,9 +101,9 @@ def by_words(build: Callable[[Sequence[str]], Callable[[str, int], list[int]]], 
     return arm
 
 
-def by_vectors(model: Embedder,                         # knows all texts
-               centre: Callable[[Any], Vectors] = unit,  # the mean of all that is compared
-               ) -> Arm:
+def _by_vectors(model: Embedder,                         # knows all texts
+                centre: Callable[[Any], Vectors] = unit,  # the mean of all that is compared
+                ) -> Arm:
     "Make an arm that ranks by cosines alone."
     def arm(stored: Mapping[str, str]) -> Finder:
         numbers, search = list(stored), in_numpy(centre(model.embed(list(stored.values()), "passage")))
@@ -131,9 +131,9 @@ def arms(model: "CachingEmbedder | str",    # the model, or why there is none
     found |= {name: by_words(build) for name, build in WORDS.items() if name not in skipped}
     if isinstance(model, str):
         return found | {"words": by_memory("none")}
-    return found | {"raw cosines": by_vectors(model), "words": by_memory("none"),
-                    "vectors": by_vectors(model, model.calibration.centre), ALIKE: by_memory(model, replace(DEFAULT_WEIGHTS, language=0.0)),
-                    "words and vectors": by_memory(model)}
+    return found | {"raw cosines": _by_vectors(model), "words": by_memory("none"),
+                    "vectors": _by_vectors(model, model.calibration.centre),
+                    ALIKE: by_memory(model, replace(DEFAULT_WEIGHTS, language=0.0)), "words and vectors": by_memory(model)}
 
 
 ALIKE = "words and vectors, scripts alike"  # as if it made no difference which script a memory is written in

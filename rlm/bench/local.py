@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SIZES', 'LIMITS', 'LAYERS', 'TARGETS', 'MEAN', 'ALONE', 'LOCAL', 'BOTH', 'AGAIN', 'Rank', 'ARMS', 'ReplayedAnswer',
-           'Costs', 'replayed', 'unwatched', 'ReplayedQuestion', 'compared', 'rows_of', 'streams', 'plain', 'cold',
-           'warm', 'control', 'conversations', 'run']
+           'Costs', 'replayed', 'ReplayedQuestion', 'compared', 'rows_of', 'streams', 'plain', 'cold', 'warm',
+           'control', 'conversations', 'run']
 
 # %% ../../nbs/95_bench/13_local.ipynb #7f32bd45
 import gc
@@ -94,7 +94,7 @@ def replayed(path: Path,    # a store that `begun` has made
     "Write and ask as the stream does."
     model, found, costs, attends = model_of(some), list[dict[str, ReplayedAnswer]](), Costs([], [], [], [], {}), "local" in which[0]
     prepare()
-    with Memory(path, embedder=model, local_limit=limit, checkpoints="full" if attends else "off") as memory, unwatched():
+    with Memory(path, embedder=model, local_limit=limit, checkpoints="full" if attends else "off") as memory, _unwatched():
         memory.index.model()
         attention = memory.attention
         asks = {"local": partial(_local, attention), "full": partial(_full, memory, model.name)}
@@ -123,7 +123,7 @@ def _written(memory: Memory, attention: Any, some: Stream, costs: Costs) -> Iter
 
 # %% ../../nbs/95_bench/13_local.ipynb #a2b815c3
 @contextmanager
-def unwatched() -> Iterator[None]:
+def _unwatched() -> Iterator[None]:
     "The garbage collector does not look at what is there now."
     gc.collect()
     gc.freeze()

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['RankFunction', 'DEPTH', 'STEPS', 'LEARNED', 'FUSED', 'MEASURES', 'WORDS', 'HYBRID', 'TARGETS', 'LEARNED_FROM',
-           'ConversationVectors', 'stored', 'most_recent', 'by_words', 'by_turns', 'by_both', 'by_vectors', 'full_text',
-           'hybrid', 'LeaveOneOut', 'arms', 'Score', 'score', 'mean', 'interval', 'rows_of', 'asked', 'measured',
-           'ablation', 'all_missed', 'run']
+           'ConversationVectors', 'stored', 'by_words', 'full_text', 'arms', 'Score', 'score', 'mean', 'interval',
+           'rows_of', 'asked', 'measured', 'run']
 
 # %% ../../nbs/95_bench/10_recall.ipynb #226fa8ce
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -83,8 +82,8 @@ def stored(c: Conversation,                    # the conversation
     return backend
 
 # %% ../../nbs/95_bench/10_recall.ipynb #5ec908b6
-def most_recent(c: Conversation,  # the conversation
-                ) -> RankFunction:
+def _most_recent(c: Conversation,  # the conversation
+                 ) -> RankFunction:
     "The control: the last turns, whatever was asked."
     last = [t["id"] for t in c.turns][::-1][:DEPTH]
     return lambda question: last
@@ -99,8 +98,8 @@ def by_words(build: Callable[[Sequence[str]], WordSearch],  # a baseline
     return arm
 
 
-def by_turns(build: Callable[[Sequence[str]], WordSearch],  # a baseline
-             ) -> Callable[[Conversation], RankFunction]:
+def _by_turns(build: Callable[[Sequence[str]], WordSearch],  # a baseline
+              ) -> Callable[[Conversation], RankFunction]:
     "Return an arm that is given the turns in order, each after its speaker's name."
     def arm(c: Conversation) -> RankFunction:
         search = build([f"{t.get('speaker') or t.get('role')}: {t['text']}" for t in c.turns])
@@ -108,10 +107,10 @@ def by_turns(build: Callable[[Sequence[str]], WordSearch],  # a baseline
     return arm
 
 
-def by_both(vectors: ConversationVectors,  # vectors of the turns
-            ) -> Callable[[Conversation], RankFunction]:
+def _by_both(vectors: ConversationVectors,  # vectors of the turns
+             ) -> Callable[[Conversation], RankFunction]:
     "Return an arm that fuses the strongest word baseline and the exact vector baseline by reciprocal rank."
-    words, meaning = by_turns(windowed_fts5), by_vectors(in_numpy, vectors)
+    words, meaning = _by_turns(windowed_fts5), _by_vectors(in_numpy, vectors)
 
     def arm(c: Conversation) -> RankFunction:
         by_word, by_vector = words(c), meaning(c)
@@ -119,9 +118,9 @@ def by_both(vectors: ConversationVectors,  # vectors of the turns
     return arm
 
 
-def by_vectors(build: Callable[[Vectors], VectorSearch],  # a baseline
-               vectors: ConversationVectors,                         # the same for all
-               ) -> Callable[[Conversation], RankFunction]:
+def _by_vectors(build: Callable[[Vectors], VectorSearch],  # a baseline
+                vectors: ConversationVectors,                         # the same for all
+                ) -> Callable[[Conversation], RankFunction]:
     "A vector store: a turn is as near as its nearest part."
     def arm(c: Conversation) -> RankFunction:
         made, centre = vectors.of(c), vectors.stamp.calibration.centre
@@ -145,9 +144,9 @@ def full_text(weights: Weights,  # weights of the columns
     return arm
 
 
-def hybrid(mix: Ranker,                     # weights of the parts
-           vectors: ConversationVectors | None = None,  # None: words and cues alone
-           ) -> Callable[[Conversation], RankFunction]:
+def _hybrid(mix: Ranker,                     # weights of the parts
+            vectors: ConversationVectors | None = None,  # None: words and cues alone
+            ) -> Callable[[Conversation], RankFunction]:
     "Make an arm of the index in memory with these weights."
     def arm(c: Conversation) -> RankFunction:
         searcher, ids = Searcher(NamespaceIndex(stored(c, vectors), "default", mix)), [t["id"] for t in c.turns]
@@ -159,7 +158,7 @@ def hybrid(mix: Ranker,                     # weights of the parts
     return arm
 
 # %% ../../nbs/95_bench/10_recall.ipynb #c5e76ad6
-class LeaveOneOut:
+class _LeaveOneOut:
     "Rankers learned from every conversation but the one they are asked about."
 
     def __init__(self,
@@ -188,7 +187,7 @@ class LeaveOneOut:
         def build(c: Conversation) -> RankFunction:
             others = [replace(e, features=e.features * seen) for other in self.conversations if other.name != c.name
                       for e in self.known(other)]
-            return hybrid(train(others, TrainingReport("the other conversations", len(others), "")), self.vectors)(c)
+            return _hybrid(train(others, TrainingReport("the other conversations", len(others), "")), self.vectors)(c)
         return build
 
 # %% ../../nbs/95_bench/10_recall.ipynb #d6e3c73d
@@ -197,20 +196,20 @@ def arms(vectors: ConversationVectors | None,         # None: without meaning
          skipped: Collection[str] = (),    # baselines that do not work here
          ) -> dict[str, Callable[[Conversation], RankFunction]]:
     "Every arm by name: the control, the baselines, and our steps."
-    found: dict[str, Callable[[Conversation], RankFunction]] = {"the last turns said": most_recent}
+    found: dict[str, Callable[[Conversation], RankFunction]] = {"the last turns said": _most_recent}
     found |= {name: by_words(build) for name, build in BY_WORDS.items() if name not in skipped}
-    found |= {name: by_turns(build) for name, build in BY_TURNS.items() if name not in skipped}
+    found |= {name: _by_turns(build) for name, build in BY_TURNS.items() if name not in skipped}
     if vectors is not None:
-        found |= {f"e5 in {name}": by_vectors(build, vectors) for name, build in BY_VECTORS.items() if name not in skipped}
-        found[FUSED] = by_both(vectors)
+        found |= {f"e5 in {name}": _by_vectors(build, vectors) for name, build in BY_VECTORS.items() if name not in skipped}
+        found[FUSED] = _by_both(vectors)
     found |= {"our tokens in FTS5": full_text(Weights(previous=0.0, next=0.0)), "+ neighbours": full_text(Weights()),
-              "+ index in memory, units": hybrid(ScoreWeights(**dict.fromkeys(STEPS, 0.0)))}
+              "+ index in memory, units": _hybrid(ScoreWeights(**dict.fromkeys(STEPS, 0.0)))}
     for n, step in enumerate(STEPS, start=1):
-        found[f"+ {step}"] = hybrid(ScoreWeights(**dict.fromkeys(STEPS[n:], 0.0)))
+        found[f"+ {step}"] = _hybrid(ScoreWeights(**dict.fromkeys(STEPS[n:], 0.0)))
     if vectors is not None:
-        found["+ meaning"] = hybrid(ScoreWeights(), vectors)
+        found["+ meaning"] = _hybrid(ScoreWeights(), vectors)
     if vectors is not None and len(conversations) > 1:
-        others = LeaveOneOut(conversations, vectors)
+        others = _LeaveOneOut(conversations, vectors)
         found[LEARNED] = others.arm()
     return found
 
@@ -308,13 +307,13 @@ def measured(name: str,                              # the set's name
 LEARNED_FROM = [name for name in FEATURES if name not in PARTS]  # what a learned ranker sees besides the parts
 
 
-def ablation(name: str,                              # the set's name
+def _ablation(name: str,                              # the set's name
            conversations: Sequence[Conversation],  # all of it, at least two
            seed: int,                              # seed of the intervals
            vectors: ConversationVectors,                      # vectors stored with them
            ) -> Iterator[Row]:
     "What the learned ranking loses without one of its features, and without all that are no parts."
-    others = LeaveOneOut(conversations, vectors)
+    others = _LeaveOneOut(conversations, vectors)
     whole = asked(conversations, others.arm(), f"{name}: learned")
     for label, without in {**{f: [f] for f in LEARNED_FROM}, "all of these": LEARNED_FROM}.items():
         less = asked(conversations, others.arm(without), f"{name}: learned without {label}")
@@ -326,9 +325,9 @@ def ablation(name: str,                              # the set's name
                       min=digits(low), max=digits(high), n=len(lost), better="higher")
 
 # %% ../../nbs/95_bench/10_recall.ipynb #e47a541b
-def all_missed(conversations: Sequence[Conversation],  # conversations of one set
-               vectors: ConversationVectors | None,               # None: without meaning
-               ) -> Iterator[MissedEvidence]:
+def _all_missed(conversations: Sequence[Conversation],  # conversations of one set
+                vectors: ConversationVectors | None,               # None: without meaning
+                ) -> Iterator[MissedEvidence]:
     "What `Memory.search` does not bring, and why."
     for c in tqdm(conversations, "what was missed", disable=None, leave=False):
         with Memory(":memory:", embedder="none" if vectors is None else vectors.model) as memory:
@@ -352,9 +351,9 @@ def run(locomo: Path | None = None,  # locomo10.json, locomo10.zip, or a folder 
     vectors, rows, shown = None if found is None else ConversationVectors(CachingEmbedder(found)), list[Row](), dict[str, list[str]]()
     skipped = unusable()
     for name, some in ((name, some) for name, some in sets.items() if some):
-        lost, evidence = list(all_missed(some, vectors)), sum(len(q.evidence) for c in some for q in c.questions)
+        lost, evidence = list(_all_missed(some, vectors)), sum(len(q.evidence) for c in some for q in c.questions)
         rows += [*measured(name, some, seed, vectors, skipped), *failures.rows_of(name, lost, evidence)]
-        rows += ablation(name, some, seed, vectors) if vectors and len(some) > 1 else ()
+        rows += _ablation(name, some, seed, vectors) if vectors and len(some) > 1 else ()
         shown[name] = failures.examples(lost)
     sizes = {name: {"conversations": len(some), "questions": sum(len(c.questions) for c in some),
                     "turns": sum(len(c.turns) for c in some)} for name, some in sets.items() if some}

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['SIZES', 'TARGETS', 'ONE_THREAD', 'QUESTIONS', 'GRAPHS_UP_TO', 'LISTS_UP_TO', 'KINDS', 'FRESH_RUNS', 'FRESH_SEARCHES',
-           'SLOWEST', 'SAID', 'child', 'size_of', 'filled', 'left', 'resident', 'asked_for', 'stages', 'asking',
-           'fresh', 'joined', 'restricted', 'searched', 'grown', 'floor', 'baselines', 'TimedEmbedder', 'with_model',
-           'measured', 'run']
+           'SLOWEST', 'SAID', 'child', 'filled', 'left', 'asked_for', 'asking', 'fresh', 'joined', 'searched', 'grown',
+           'floor', 'baselines', 'measured', 'run']
 
 # %% ../../nbs/95_bench/09_speed.ipynb #8b3be557
 import json
@@ -59,8 +58,8 @@ def child(work: Callable[..., Any],  # a function of this module
     return [read_row(row) for row in rows]
 
 # %% ../../nbs/95_bench/09_speed.ipynb #2cd2ccdf
-def size_of(path: Path,  # a file or a folder
-            ) -> int:
+def _size_of(path: Path,  # a file or a folder
+             ) -> int:
     "Return the bytes of a file, or of all files in a folder."
     return sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else path.stat().st_size
 
@@ -81,10 +80,10 @@ def filled(folder: str,  # an empty one
         built = time.perf_counter()
     np.save(Path(folder, "asked.npy"), some.asked)
     Path(folder, "questions.json").write_text(json.dumps(some.questions, ensure_ascii=False), encoding="utf-8")
-    files = sum(size_of(p) for p in Path(folder).iterdir() if p.name.startswith("memory.db") and p != path)
+    files = sum(_size_of(p) for p in Path(folder).iterdir() if p.name.startswith("memory.db") and p != path)
     return [Row(f"written, {n:,} memories", "/s", digits(n / (written - begun)), better="higher"),
             Row(f"index built, {n:,} memories", "s", digits(built - written)),
-            Row(f"store, {n:,} memories", "MB", digits(size_of(path) / 1e6)),
+            Row(f"store, {n:,} memories", "MB", digits(_size_of(path) / 1e6)),
             Row(f"index files, {n:,} memories", "MB", digits(files / 1e6))]
 
 
@@ -98,7 +97,7 @@ def left(folder: str,  # `filled`
 KINDS = {"RssAnon": "memory of its own", "RssFile": "files in memory"}
 
 
-def resident() -> dict[str, float]:
+def _resident() -> dict[str, float]:
     "Memory of this process in MB, by kind; nothing where the system does not say."
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
@@ -127,9 +126,9 @@ def asked_for(searcher: Searcher,  # search of the namespace, within a snapshot 
     yield
 
 # %% ../../nbs/95_bench/09_speed.ipynb #e42163e6
-def stages(memory: Memory,      # open
-           some: Stock,         # with questions
-           ) -> dict[str, list[float]]:  # stage → seconds
+def _stages(memory: Memory,      # open
+            some: Stock,         # with questions
+            ) -> dict[str, list[float]]:  # stage → seconds
     "Where the time of a search goes."
     searcher, seconds, clock = memory.ctx.search.searcher, dict[str, list[float]](), time.perf_counter
     for n in range(len(some.questions)):
@@ -169,7 +168,7 @@ def fresh(folder: str,  # `filled`
           searches: int = FRESH_SEARCHES,  # how many, after the first
           ) -> list[Row]:
     "Open a store in this process, which has not searched yet, and search it many times without a pause."
-    some, before = left(folder), resident()
+    some, before = left(folder), _resident()
     with Memory(Path(folder, "memory.db"), embedder=LookupEmbedder(some.questions, some.asked)) as memory:
         begun = time.perf_counter()
         memory.search(some.questions[0])
@@ -178,7 +177,7 @@ def fresh(folder: str,  # `filled`
             begun = time.perf_counter()
             memory.search(some.questions[i % len(some.questions)])
             seconds.append(time.perf_counter() - begun)
-        held = sum(resident().values()) - sum(before.values())
+        held = sum(_resident().values()) - sum(before.values())
     rest = timing("", seconds[1:])
     figures = {"first search of a process": (1e3 * seconds[0], "ms"), "median after it": (rest.value, "ms"),
                "p99 after it": (rest.p99, "ms"), "slowest after it": (rest.max, "ms"), "memory after it": (max(0.0, held), "MB")}
@@ -197,10 +196,10 @@ def joined(runs: Sequence[Sequence[Row]],  # rows of several runs, the same in e
     return out
 
 # %% ../../nbs/95_bench/09_speed.ipynb #7f9e6206
-def restricted(memory: Memory,  # open
-               n: int,          # memories in it
-               some: Stock,     # with questions
-               ) -> list[Row]:
+def _restricted(memory: Memory,  # open
+                n: int,          # memories in it
+                some: Stock,     # with questions
+                ) -> list[Row]:
     "Search parts of the store, and see that half of it is searched as well as all of it."
     parts = {"one role": {"role": "user"}, "one speaker": {"speaker": SPEAKERS[0]}, "one conversation": {"session": "s7"}}
     rows = [timing(f"search within {part}, {n:,} memories", asking(memory, some.questions, **filters)) for part, filters in parts.items()]
@@ -214,12 +213,12 @@ def searched(folder: str,  # `filled`
              n: int,       # memories in it
              ) -> list[Row]:
     "Open a store, and search it."
-    some, before, begun = left(folder), resident(), time.perf_counter()
+    some, before, begun = left(folder), _resident(), time.perf_counter()
     with Memory(Path(folder, "memory.db"), embedder=LookupEmbedder(some.questions, some.asked)) as memory:
         with interpreted():
             memory.search(some.questions[0])
             opened, plain = time.perf_counter() - begun, asking(memory, some.questions[1:])
-        held = {kind: amount - before.get(kind, 0) for kind, amount in resident().items()}
+        held = {kind: amount - before.get(kind, 0) for kind, amount in _resident().items()}
         begun = time.perf_counter()
         rows = [Row(f"opened, {n:,} memories", "s", digits(opened))]
         if prepare():
@@ -230,12 +229,12 @@ def searched(folder: str,  # `filled`
         past = asking(memory, some.questions[1:], as_of=memory.clock.now())
         rows += [timing(f"search of the past, {n:,} memories", past, target=5.0 if n <= 100_000 else None)]
         rows += [Row(f"{KINDS[kind]}, {n:,} memories", "MB", digits(max(0, amount))) for kind, amount in held.items()]
-        apart = stages(memory, some)
+        apart = _stages(memory, some)
         rows += [timing(f"{name} of a search, {n:,} memories", apart[name]) for name in ("words", "meaning", "fusion", "rows")]
         share = recall_of(memory.ctx.search.searcher, [query_of(some, i) for i in range(20 if n > 100_000 else 60)])
         rows.append(Row(f"recall@10 of the exact fusion, {n:,} memories", "", digits(float(np.mean(share))), min=digits(min(share)),
                         n=len(share), better="higher", target=0.95))
-        return rows + restricted(memory, n, some) + grown(memory, n, some)
+        return rows + _restricted(memory, n, some) + grown(memory, n, some)
 
 # %% ../../nbs/95_bench/09_speed.ipynb #9586ddf8
 def grown(memory: Memory,  # open
@@ -310,7 +309,7 @@ def baselines(n: int,              # memories
     return rows
 
 # %% ../../nbs/95_bench/09_speed.ipynb #e38bab47
-class TimedEmbedder:
+class _TimedEmbedder:
     "Takes the time of a real model, and returns vectors that were made before."
 
     name, dim = LookupEmbedder.name, LookupEmbedder.dim
@@ -330,9 +329,9 @@ class TimedEmbedder:
         return self.known.embed(texts, kind)
 
 
-def with_model(folder: str,  # `filled`
-               n: int,       # memories in it
-               ) -> list[Row]:
+def _with_model(folder: str,  # `filled`
+                n: int,       # memories in it
+                ) -> list[Row]:
     "Search with embedding; nothing where there is no e5."
     try:
         model = choose_embedder("e5", Settings())
@@ -342,7 +341,7 @@ def with_model(folder: str,  # `filled`
     assert model is not None
     model.embed(["ready", "준비"], "query")
     prepare()
-    with Memory(Path(folder, "memory.db"), embedder=TimedEmbedder(LookupEmbedder(some.questions, some.asked), model)) as memory:
+    with Memory(Path(folder, "memory.db"), embedder=_TimedEmbedder(LookupEmbedder(some.questions, some.asked), model)) as memory:
         seconds = asking(memory, some.questions)
     return [timing(f"search with embedding, {n:,} memories", seconds, target=8.0 if n == 100_000 else None)]
 
@@ -356,7 +355,7 @@ def measured(n: int,                  # memories
         yield from child(filled, folder, n, seed)
         yield from joined([child(fresh, folder, n) for _ in range(FRESH_RUNS)], n)
         yield from child(searched, folder, n)
-        yield from child(with_model, folder, n)
+        yield from child(_with_model, folder, n)
         yield from child(baselines, n, seed, list(skipped))
 
 

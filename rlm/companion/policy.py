@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE',
            'SUREST', 'DETAIL', 'SEED_RULES', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
-           'PolicyDecision', 'tells', 'RewardLearner', 'MemoryPolicy']
+           'PolicyDecision', 'tells', 'MemoryPolicy']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import re
@@ -172,7 +172,7 @@ def tells(question: str,               # a turn that asks something
         shows(sign, s, languages) for sign in ("question", "request", "recall", "small_talk", "unreal")) for s in before)
 
 
-class RewardLearner(Protocol):
+class _RewardLearner(Protocol):
     "What learns from rewards what to add to the scores of actions."
 
     updates: int  # rewards that it has learned from
@@ -197,7 +197,7 @@ class MemoryPolicy:
     "Decides what is saved and for what memories are retrieved. Deciding changes nothing; `learn` does."
 
     def __init__(self,
-                 bandit: RewardLearner | None = None,  # what was learned; None: a new `ContextualBandit`
+                 bandit: _RewardLearner | None = None,  # what was learned; None: a new `ContextualBandit`
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
                  learning: bool = True,                   # False: rules alone decide
@@ -205,7 +205,7 @@ class MemoryPolicy:
                  scorer: Callable[[Vector], Vector] | None = None,  # state → what is added to the scores; None: the bandit's own
                  embed: Callable[[str], Vector] | None = None,  # turn → its vector, which stands before the features of the state
                  ) -> None:
-        self.bandit: RewardLearner = bandit if bandit is not None else ContextualBandit()
+        self.bandit: _RewardLearner = bandit if bandit is not None else ContextualBandit()
         self.embed = embed
         self.scorer = scorer if scorer is not None else self.bandit.scores
         self.rules = rules

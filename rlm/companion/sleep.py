@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STAGES', 'PAGE', 'BATCH', 'LEASE', 'CHECKPOINT', 'NIGHT', 'SleepChange', 'SleepReport', 'UndoReport', 'pages',
-           'Decisions', 'own_links', 'plan_night', 'forgetting_curve', 'SleepCycle']
+           'Decisions', 'forgetting_curve', 'SleepCycle']
 
 # %% ../../nbs/85_companion/13_sleep.ipynb #da3db872
 import os
@@ -132,8 +132,8 @@ class Decisions:
         return cls({e.subject: e.at for e in undone}, frozenset(pairs))
 
 
-def own_links(edges: Iterable[Edge],  # links of memories
-              ) -> dict[str, int]:    # memory → how many
+def _own_links(edges: Iterable[Edge],  # links of memories
+               ) -> dict[str, int]:    # memory → how many
     "Count the links that people and writes have made; those that the graph makes of itself say nothing about worth."
     found = defaultdict[str, int](int)
     for edge in edges:
@@ -157,17 +157,17 @@ def _merge(found: Duplicate) -> SleepChange:
     return SleepChange("merge", found.goes.id, f"the same {found.by} as {found.stays.id}{how}", found.stays.id, found.goes.version)
 
 
-def plan_night(storage: SQLiteStorage,   # the store
-               namespace: str,           # the partition
-               now: datetime,            # the present
-               curve: ForgettingCurve = SEED_CURVE,  # numbers of forgetting
-               forget: bool = True,      # False: merge and regenerate only
-               ) -> tuple[int, list[SleepChange]]:  # memories that were read, and changes: merges first, then the most faded
+def _plan_night(storage: SQLiteStorage,   # the store
+                namespace: str,           # the partition
+                now: datetime,            # the present
+                curve: ForgettingCurve = SEED_CURVE,  # numbers of forgetting
+                forget: bool = True,      # False: merge and regenerate only
+                ) -> tuple[int, list[SleepChange]]:  # memories that were read, and changes: merges first, then the most faded
     "Return what a night would do. Nothing is changed, and no text is read twice."
     decided, families, faded, blank, looked_at = Decisions.read(storage, namespace), defaultdict[int, list[int]](list), [], [], 0
     for page in pages(storage, namespace):
         looked_at += len(page)
-        stated, links = storage.facts.of([r.seq for r in page]), own_links(storage.edges([r.id for r in page], namespace))
+        stated, links = storage.facts.of([r.seq for r in page]), _own_links(storage.edges([r.id for r in page], namespace))
         for record in page:
             for key in merge_keys(record, record.seq in stated):
                 families[hash(key)].append(record.seq)
@@ -269,7 +269,7 @@ class SleepCycle:
         now = self.clock.now()
         begun = None if dry_run else self.unfinished()
         night = begun or new_id()
-        looked_at, planned = plan_night(self.storage, self.namespace, now, self.curve, forget)
+        looked_at, planned = _plan_night(self.storage, self.namespace, now, self.curve, forget)
         planned = [c for c in planned if delete or c.kind != "delete"]
         before = self._changed_in(begun) if begun else 0
         tonight = planned[:max(0, self.limit - before)]

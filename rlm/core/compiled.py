@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['I1', 'I2', 'I4', 'I8', 'YES', 'F4', 'F8', 'I11', 'I88', 'F44', 'F88', 'LATER', 'IDLE_S', 'Loop', 'loop', 'Table',
-           'Reader', 'load', 'mark_compiled', 'compile_ahead', 'prepare', 'searched', 'interpreted']
+           'Reader', 'load', 'mark_compiled', 'prepare', 'searched', 'interpreted']
 
 # %% ../../nbs/10_core/14_compiled.ipynb #c29fa392
 import hashlib
@@ -225,7 +225,7 @@ def mark_compiled(marks: Sequence[str],  # paths; one is enough
             return
 
 
-def compile_ahead() -> int:  # exit code; 0: it ended well, or no process could be started
+def _compile_ahead() -> int:  # exit code; 0: it ended well, or no process could be started
     "Compile all loops in a process of its own, which leaves them where `load` finds them."
     modules = sorted({it.body.__module__ for it in _waiting} - {"__main__"})
     code = ("import importlib, os, sys\n[importlib.import_module(name) for name in sys.argv[1].split()]\n"
@@ -276,7 +276,7 @@ def _load_at_rest() -> None:
         _waiting.clear()
         return
     _rest()
-    code = 0 if any(mark.exists() for mark in _marks()) else compile_ahead()
+    code = 0 if any(mark.exists() for mark in _marks()) else _compile_ahead()
     _rest()
     if code or any(mark.exists() for mark in _marks()):  # what failed there fails here, too, and is said
         prepare()

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_MESSAGE', 'MOST_UPDATES', 'ROUNDS_KEPT', 'FEWEST', 'LONGEST_BACKOFF_S', 'MOST_NOISE', 'Send', 'GossipConfig',
-           'read_config', 'FeedbackSource', 'Peer', 'RoundReport', 'GossipNode', 'read_message']
+           'read_config', 'RoundReport', 'GossipNode', 'read_message']
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #d7acaafd
 import json
@@ -77,7 +77,7 @@ def read_config(values: Mapping[str, Any],  # as JSON holds them
     return GossipConfig(**values)
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #6add2f5b
-class FeedbackSource(Protocol):
+class _FeedbackSource(Protocol):
     "Where a node's own feedback comes from, and where a shared model goes."
 
     def examples(self) -> Sequence[FeedbackExample]:
@@ -92,7 +92,7 @@ class FeedbackSource(Protocol):
 
 
 @dataclass
-class Peer:
+class _Peer:
     "What a node knows of one peer."
 
     url: str  # where it listens
@@ -135,7 +135,7 @@ class GossipNode:
     def __init__(self,
                  key: PeerKey,                       # this peer's
                  federation: str,                    # name that all peers agreed on
-                 source: FeedbackSource,             # own feedback
+                 source: _FeedbackSource,             # own feedback
                  peers: Mapping[str, str],           # key → address
                  config: GossipConfig | None = None,  # None: defaults
                  state: Mapping[str, Any] | None = None,  # what `save` was given last; None: a first start
@@ -153,10 +153,10 @@ class GossipNode:
         self.published_at = float(found.get("published_at", -math.inf))
         self.budget = PrivacyBudget(self.config.budget, self.config.delta, found.get("spent", ()))
         self.reputation = Reputation(found.get("reputation", {}))
-        self._known = {k: Peer(**v) for k, v in found.get("peers", {}).items()}
+        self._known = {k: _Peer(**v) for k, v in found.get("peers", {}).items()}
         for peer in self._known.values():
             peer.retry_at = 0.0  # monotonic seconds begin anew with each process
-        self.peers: dict[str, Peer] = {}
+        self.peers: dict[str, _Peer] = {}
         self.set_peers(peers)
         self.refusals: deque[str] = deque(maxlen=100)
         self._weighed: dict[str, int] = {}
@@ -168,7 +168,7 @@ class GossipNode:
         with self._lock:
             for key, url in peers.items():
                 if key != self.key.public:
-                    self._known.setdefault(key, Peer(url)).url = url
+                    self._known.setdefault(key, _Peer(url)).url = url
             self.peers = {k: p for k, p in self._known.items() if k in peers}
 
     def state(self) -> dict[str, Any]:
@@ -315,7 +315,7 @@ class GossipNode:
             self._request(peer_key, peer, lacking, send)
         return came
 
-    def _request(self, peer_key: str, peer: Peer, updates: Sequence[Sequence[str]], send: Send) -> dict[str, Any]:
+    def _request(self, peer_key: str, peer: _Peer, updates: Sequence[Sequence[str]], send: Send) -> dict[str, Any]:
         with self._lock:
             self.counter = max(self.counter + 1, int(self.clock.seconds() * 1000))
             self._keep()

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Array', 'SHAPES', 'CLIP', 'RIDGE', 'VERSION', 'MOST_BYTES', 'LARGEST', 'FeedbackExample', 'linear_model',
-           'network_model', 'clip_norm', 'PolicyUpdate', 'check_update', 'encode_update', 'decode_update']
+           'network_model', 'clip_norm', 'PolicyUpdate', 'encode_update', 'decode_update']
 
 # %% ../../nbs/87_federation/01_update.ipynb #60a40238
 import json
@@ -99,8 +99,8 @@ def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def check_update(update: PolicyUpdate,  # an update before it is sent, or after it came
-                 ) -> None:
+def _check_update(update: PolicyUpdate,  # an update before it is sent, or after it came
+                  ) -> None:
     "Raise `InvalidInput`, with the reason, for an update that may not be sent or believed."
     why = ""
     if update.version != VERSION or isinstance(update.version, bool):
@@ -128,7 +128,7 @@ def check_update(update: PolicyUpdate,  # an update before it is sent, or after 
 def encode_update(update: PolicyUpdate,  # update of this peer
                   ) -> bytes:            # canonical JSON, UTF-8
     "Return the one spelling of an update. Raises `InvalidInput` for one that a peer would refuse."
-    check_update(update)
+    _check_update(update)
     return canonical_json(asdict(update)).encode()
 
 

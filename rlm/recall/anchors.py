@@ -4,9 +4,7 @@
 
 # %% auto #0
 __all__ = ['HYSTERESIS', 'RATE', 'RECENT', 'PATIENCE', 'BUDGET', 'MODES', 'DELAY_S', 'REST_S', 'WAITING', 'PATIENCE_S', 'Anchor',
-           'AnchorCounts', 'TopicSpace', 'AnchorChoice', 'read_slot', 'topic_cosine', 'nearest_slot', 'choose_slot',
-           'moved_topic', 'AnchorUse', 'after_use', 'SearchProfile', 'explore_rate', 'search_profile', 'search_radius',
-           'AnchorStore', 'AnchorManager']
+           'AnchorChoice', 'read_slot', 'SearchProfile', 'explore_rate', 'search_radius', 'AnchorManager']
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #ab0f3efc
 import logging
@@ -58,7 +56,7 @@ class Anchor:
 
 
 @dataclass(slots=True)
-class AnchorCounts:
+class _AnchorCounts:
     "Count what anchors did in this process."
 
     searches: int = 0  # searches with a slot
@@ -71,7 +69,7 @@ class AnchorCounts:
     unstored: int = 0  # attempts to store what searches have moved that failed: the store was busy, or full
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #7c74f4bd
-class TopicSpace:
+class _TopicSpace:
     "Place questions and memories where topics are compared: centred vectors of length 1, by the store's model."
 
     def __init__(self,
@@ -138,51 +136,51 @@ def read_slot(slot: object,  # slot as a caller gave it
     return slot.upper()
 
 
-def topic_cosine(row: AnchorRow,         # an anchor
-                 topic: Vectors | None,  # topic of a question
-                 ) -> float:
+def _topic_cosine(row: AnchorRow,         # an anchor
+                  topic: Vectors | None,  # topic of a question
+                  ) -> float:
     "Return the cosine of an anchor's topic with another, in [-1, 1]; 0 when there is nothing to compare."
     return 0.0 if row.topic is None or topic is None or row.seq is None else min(1.0, max(-1.0, float(row.topic @ topic)))
 
 
-def nearest_slot(rows: Mapping[str, AnchorRow],  # the three anchors
-                 topic: Vectors | None,          # topic of a question
-                 ) -> str:
+def _nearest_slot(rows: Mapping[str, AnchorRow],  # the three anchors
+                  topic: Vectors | None,          # topic of a question
+                  ) -> str:
     "Return the anchor nearest to a topic; the one in use unless another is nearer by more than the hysteresis; A if all are free."
     taken = [r for r in rows.values() if r.seq is not None]
     if not taken:
         return "A"
     current = max(taken, key=lambda r: (r.turn, r.slot))
-    best = max(taken, key=lambda r: (round(topic_cosine(r, topic), 6), r is current))
-    return best.slot if topic_cosine(best, topic) > topic_cosine(current, topic) + HYSTERESIS else current.slot
+    best = max(taken, key=lambda r: (round(_topic_cosine(r, topic), 6), r is current))
+    return best.slot if _topic_cosine(best, topic) > _topic_cosine(current, topic) + HYSTERESIS else current.slot
 
 
-def choose_slot(rows: Mapping[str, AnchorRow],  # the three anchors
-                topic: Vectors | None,          # topic of a question
-                gate: float | None,             # cosine from which a memory is near; None: there is no model
-                slot: str = "auto",             # A, B or C is honoured
-                ) -> AnchorChoice:
+def _choose_slot(rows: Mapping[str, AnchorRow],  # the three anchors
+                 topic: Vectors | None,          # topic of a question
+                 gate: float | None,             # cosine from which a memory is near; None: there is no model
+                 slot: str = "auto",             # A, B or C is honoured
+                 ) -> AnchorChoice:
     "Choose the anchor for a question or a new memory. Raises `InvalidInput` for an unknown slot."
     if slot != "auto":
         row = rows[read_slot(slot)]
-        return AnchorChoice(row.slot, 1 - topic_cosine(row, topic), row.seq is None)
-    chosen = rows[nearest_slot(rows, topic)]
-    if topic is not None and gate is not None and chosen.seq is not None and topic_cosine(chosen, topic) < gate / 2:
+        return AnchorChoice(row.slot, 1 - _topic_cosine(row, topic), row.seq is None)
+    chosen = rows[_nearest_slot(rows, topic)]
+    if topic is not None and gate is not None and chosen.seq is not None and _topic_cosine(chosen, topic) < gate / 2:
         free = sorted((r for r in rows.values() if not r.pinned), key=lambda r: (r.seq is not None, r.turn, r.slot))
         if free:
-            return AnchorChoice(free[0].slot, 1 - topic_cosine(free[0], topic), True)
-    return AnchorChoice(chosen.slot, 1 - topic_cosine(chosen, topic), chosen.seq is None)
+            return AnchorChoice(free[0].slot, 1 - _topic_cosine(free[0], topic), True)
+    return AnchorChoice(chosen.slot, 1 - _topic_cosine(chosen, topic), chosen.seq is None)
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #01c94736
-def moved_topic(old: Vectors | None,  # topic before; None: the new one is taken as it is
-                new: Vectors | None,  # topic of the memory it moves to
-                ) -> Vectors | None:
+def _moved_topic(old: Vectors | None,  # topic before; None: the new one is taken as it is
+                 new: Vectors | None,  # topic of the memory it moves to
+                 ) -> Vectors | None:
     "Return the exponential moving average of two topics, of length 1."
     return new if old is None or new is None else unit((1 - RATE) * old + RATE * new)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnchorUse:
+class _AnchorUse:
     "Hold one use of an anchor, as it is to be stored."
 
     slot: str  # A, B or C
@@ -195,13 +193,13 @@ class AnchorUse:
     hit: bool | None = None  # whether anything was found near it; None: it was not asked
 
 
-def after_use(rows: Mapping[str, AnchorRow],  # the three anchors
-              use: AnchorUse,                 # use of one of them
-              ) -> AnchorRow:
+def _after_use(rows: Mapping[str, AnchorRow],  # the three anchors
+               use: _AnchorUse,                 # use of one of them
+               ) -> AnchorRow:
     "Return that anchor as the use leaves it: counted, the one in use, and moved unless it is pinned."
     row, turn = rows[use.slot], 1 + max(r.turn for r in rows.values())
     if use.seq is not None and use.seq != row.seq and not row.pinned:
-        topic = moved_topic(None if use.new_topic else row.topic, use.there)
+        topic = _moved_topic(None if use.new_topic else row.topic, use.there)
         row = replace(row, seq=use.seq, topic=topic, model=None if topic is None else use.model, uses=0 if use.new_topic else row.uses)
     is_there = use.seq is not None and use.seq == row.seq  # it has moved, or what was found is what it stands at
     failures = 0 if use.hit or is_there else row.failures + 1 if use.hit is False else row.failures
@@ -224,8 +222,8 @@ def explore_rate(uses: int,  # uses of an anchor
     return max(0.05, 1 / (2 + uses))
 
 
-def search_profile(row: AnchorRow,  # an anchor
-                   ) -> SearchProfile:
+def _search_profile(row: AnchorRow,  # an anchor
+                    ) -> SearchProfile:
     "Return how far a search from an anchor looks, by its use."
     rate, budget = explore_rate(row.uses), row.hop_budget or min(3, BUDGET + min(row.failures, 1))
     return SearchProfile(budget, rate, (row.uses + 1) % round(1 / rate) == 0, row.failures >= PATIENCE and not row.pinned)
@@ -259,18 +257,18 @@ WAITING = 256  # uses that wait at most, the last ones
 PATIENCE_S = 0.25  # seconds that storing them waits for other writers, before it is tried again
 
 
-class AnchorStore:
+class _AnchorStore:
     "Read and store the three anchors of a namespace, and log what happens to them."
 
     def __init__(self,
                  backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
                  clock: Clock,            # source of recorded times
-                 topics: TopicSpace,      # finds the topics of memories
+                 topics: _TopicSpace,      # finds the topics of memories
                  ) -> None:
         self.backend, self.namespace, self.clock, self.topics = backend, namespace, clock, topics
-        self.counts = AnchorCounts()
-        self._waiting, self._thread = list[AnchorUse](), None
+        self.counts = _AnchorCounts()
+        self._waiting, self._thread = list[_AnchorUse](), None
         self._wake, self._closed = threading.Event(), threading.Event()
         self._known: tuple[tuple[int, int, int] | None, dict[str, AnchorRow]] = None, {}  # change token, and rows then with what waits
         self._lock = backend.db.shared_lock()
@@ -286,17 +284,17 @@ class AnchorStore:
                 wanted = [use.seq for use in self._waiting if use.seq is not None]
                 there = self.backend.memories.ids(self.namespace, wanted) if wanted else {}
                 for use in self._waiting:
-                    found[use.slot] = after_use(found, use if use.seq in there else replace(use, seq=None))
+                    found[use.slot] = _after_use(found, use if use.seq in there else replace(use, seq=None))
                 self._known = token, found
         return dict(found)
 
     def note(self,
-             use: AnchorUse,  # use of an anchor by a search
+             use: _AnchorUse,  # use of an anchor by a search
              ) -> None:
         "Take over a use; it is stored a little later."
         rows = self.rows()
         with self._lock:
-            rows[use.slot] = after_use(rows, use)
+            rows[use.slot] = _after_use(rows, use)
             self._known = self._known[0], rows
             self._waiting = [*self._waiting, use][-WAITING:]
             if self._thread is None and not self.backend.db.in_memory and not self._closed.is_set():
@@ -328,7 +326,7 @@ class AnchorStore:
         "Store what searches have moved. Raises `StoreBusy`, `StoreFull`; then it waits on."
         if not self._waiting or self.backend.read_only:
             return
-        uses = list[AnchorUse]()
+        uses = list[_AnchorUse]()
         try:
             with self.backend.transaction(patience):
                 with self._lock:
@@ -343,7 +341,7 @@ class AnchorStore:
             raise
 
     def apply(self,
-              use: AnchorUse,  # use of an anchor
+              use: _AnchorUse,  # use of an anchor
               ) -> bool:
         "Store a use, inside a transaction; returns whether the anchor moved. A memory that was deleted meanwhile is no place to move to."
         rows = self._stored()
@@ -353,8 +351,8 @@ class AnchorStore:
         moved = use.seq is not None and use.seq != row.seq and not row.pinned
         if moved:
             self.log(use.slot, "move", ids.get(use.seq or 0), {
-                "from": ids.get(row.seq or 0), "novelty": round(1 - topic_cosine(row, use.asked), 4), "fresh": use.new_topic}, use.at)
-        self.backend.slots.put_anchors(self.namespace, [after_use(rows, use)], use.at)
+                "from": ids.get(row.seq or 0), "novelty": round(1 - _topic_cosine(row, use.asked), 4), "fresh": use.new_topic}, use.at)
+        self.backend.slots.put_anchors(self.namespace, [_after_use(rows, use)], use.at)
         return moved
 
     def close(self) -> None:
@@ -409,8 +407,8 @@ class AnchorManager:
         if mode not in MODES:
             raise InvalidInput(f"The mode {mode!r} is unknown.", f"Give one of {', '.join(MODES)}.")
         self.backend, self.namespace, self.mode = backend, namespace, mode
-        self.clock, self.topics = clock or SystemClock(), TopicSpace(backend, namespace, gates)
-        self.store = AnchorStore(backend, namespace, self.clock, self.topics)
+        self.clock, self.topics = clock or SystemClock(), _TopicSpace(backend, namespace, gates)
+        self.store = _AnchorStore(backend, namespace, self.clock, self.topics)
         self.counts = self.store.counts
 
     def rows(self) -> dict[str, AnchorRow]:
@@ -421,14 +419,14 @@ class AnchorManager:
                            topic: Vectors | None,  # topic of what is said, as `TopicSpace.topic` gives it
                            ) -> str:
         "Return the anchor nearest to what is said; the one in use unless another is clearly nearer; A when nothing is anchored."
-        return nearest_slot(self.rows(), topic)
+        return _nearest_slot(self.rows(), topic)
 
     def novelty(self,
                 topic: Vectors | None,  # topic of what is said
                 slot: str,              # A, B or C
                 ) -> float:
         "Return how new a topic is to an anchor: 1 − cosine, in [0, 2]."
-        return 1 - topic_cosine(self.rows()[read_slot(slot)], topic)
+        return 1 - _topic_cosine(self.rows()[read_slot(slot)], topic)
 
     def choose(self,
                topic: Vectors | None,  # topic of what is said
@@ -437,14 +435,14 @@ class AnchorManager:
                ) -> AnchorChoice:
         "Choose the anchor to use. Raises `InvalidInput` for an unknown slot."
         stamp = self.topics.stamp()
-        return choose_slot(rows or self.rows(), topic, None if stamp is None else self.topics.gate(stamp), slot)
+        return _choose_slot(rows or self.rows(), topic, None if stamp is None else self.topics.gate(stamp), slot)
 
     def profile(self,
                 slot: str,  # A, B or C
                 rows: Mapping[str, AnchorRow] | None = None,  # anchors that were just read; None: read them
                 ) -> SearchProfile:
         "Return how far a search from an anchor looks."
-        return search_profile((rows or self.rows())[read_slot(slot)])
+        return _search_profile((rows or self.rows())[read_slot(slot)])
 
     def radius(self,
                choice: AnchorChoice,  # the anchor to use
@@ -484,12 +482,12 @@ class AnchorManager:
         self._count(rows, slot, seq is not None and seq != row.seq and not row.pinned)
 
     def _use(self, slot: str, seq: int | None, topic: Vectors | None, new_topic: bool, hit: bool | None,
-             there: Vectors | None = None) -> AnchorUse:
+             there: Vectors | None = None) -> _AnchorUse:
         "Return a use, with the topic that it moves towards."
         stamp = self.topics.stamp()
         there = None if seq is None else self.topics.topic_of(seq) if there is None else there
         target = there if topic is None else topic if there is None else unit(there + topic)
-        return AnchorUse(slot, self.clock.now(), seq, topic, target, stamp.model if stamp else None, new_topic, hit)
+        return _AnchorUse(slot, self.clock.now(), seq, topic, target, stamp.model if stamp else None, new_topic, hit)
 
     def _count(self, before: Mapping[str, AnchorRow], slot: str, moved: bool) -> None:
         last = max(r.turn for r in before.values())
@@ -597,7 +595,7 @@ class AnchorManager:
         records = self.backend.memories.records([r.seq for r in rows.values() if r.seq is not None])
         last, found = max(r.turn for r in rows.values()), list[Anchor]()
         for r in rows.values():
-            memory, profile = records.get(r.seq or 0), search_profile(r)
+            memory, profile = records.get(r.seq or 0), _search_profile(r)
             words = clip(memory.title or memory.summary or memory.text) if memory else ""
             found.append(Anchor(r.slot, memory.id if memory else None, words, r.pinned, profile.hop_budget, profile.explore,
                                 r.uses, r.failures, bool(memory) and r.turn == last))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CACHE_SIZE', 'REWORDED_SIZE', 'SAME_COSINE', 'Floats', 'Wording', 'Conditions', 'CacheKey', 'CachedAnswer',
-           'timeless', 'cache_key', 'AnswerCache']
+           'cache_key', 'AnswerCache']
 
 # %% ../../nbs/40_recall/11_answer_cache.ipynb #5d3794f4
 from collections import OrderedDict
@@ -59,8 +59,8 @@ class CachedAnswer(NamedTuple):
         return unit is self.unit if unit is None or self.unit is None else float(unit @ self.unit) >= SAME_COSINE
 
 
-def timeless(filters: Filters,  # filters of a search
-             ) -> Filters | None:
+def _timeless(filters: Filters,  # filters of a search
+              ) -> Filters | None:
     "Return filters without the present moment, which is another each time; None: they hold nothing back."
     return None if is_plain(filters) else replace(filters, now=None)
 
@@ -72,7 +72,7 @@ def cache_key(text: str,                       # the question
               model: str | None,               # name of the model of the vectors
               ) -> CacheKey:
     "Return the same key for questions that differ in case and white space alone."
-    held = None if filters is EVERYTHING else timeless(filters)
+    held = None if filters is EVERYTHING else _timeless(filters)
     return CacheKey(" ".join(normalise(text).split()), None if keywords is None else tuple(keywords), held, k, model)
 
 # %% ../../nbs/40_recall/11_answer_cache.ipynb #309660b9

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TOPIC_JOIN_COSINE', 'LOCAL_ANSWERS_PER_CHANGE', 'MAX_NEW_CHECKPOINTS', 'SUBJECT_HITS', 'ALWAYS', 'Subject',
-           'FLUSH_THRESHOLD', 'StoreChanges', 'StoreWatcher', 'subject_of', 'share_slots', 'AttentionRepository',
-           'FullAnswer', 'AttentionState', 'AttentionKeeper']
+           'FLUSH_THRESHOLD', 'StoreChanges', 'StoreWatcher', 'share_slots', 'FullAnswer', 'AttentionState',
+           'AttentionKeeper']
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #06408ac3
 from collections.abc import Callable, Sequence
@@ -129,8 +129,8 @@ class StoreWatcher:
 Subject = tuple[str, datetime]  # context and moment of beginning of a slot: both stay when it moves or is renamed
 
 
-def subject_of(slot: Slot,  # a slot, in mind or stored
-               ) -> Subject:
+def _subject_of(slot: Slot,  # a slot, in mind or stored
+                ) -> Subject:
     "Return what a slot is about, whatever its name."
     return slot.context, slot.created_at
 
@@ -150,7 +150,7 @@ def share_slots(mine: Sequence[Slot],    # slots in the mind of this process
     return [kept[name] for name in sorted(kept)]
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #f49270d0
-class AttentionRepository:
+class _AttentionRepository:
     "Read and store the slots and checkpoints of a namespace."
 
     def __init__(self,
@@ -170,7 +170,7 @@ class AttentionRepository:
         for slot in found:
             working_memory.put(slot)
         read_checkpoints(self.store, self.namespace, found, checkpoints)
-        self._uses |= {subject_of(slot): slot.uses for slot in found}
+        self._uses |= {_subject_of(slot): slot.uses for slot in found}
         return event if found else None
 
     def save(self,
@@ -180,16 +180,17 @@ class AttentionRepository:
              model: str | None,               # name of the model of their vectors
              ) -> None:
         "Store slots and checkpoints beside what other processes have stored; inside a transaction."
-        theirs, before = CheckpointManager(checkpoints.per_slot), {subject_of(slot): slot for slot in slots}
+        theirs, before = CheckpointManager(checkpoints.per_slot), {_subject_of(slot): slot for slot in slots}
         stored, _ = read_slots(self.store, self.namespace, model)
         read_checkpoints(self.store, self.namespace, stored, theirs)
-        mine = [self._joined(slot, next((s for s in stored if subject_of(s) == subject_of(slot)), None)) for slot in slots]
-        others = [slot for slot in stored if subject_of(slot) not in self._uses and subject_of(slot) not in before]
+        mine = [self._joined(slot, next((s for s in stored if _subject_of(s) == _subject_of(slot)), None)) for slot in slots]
+        others = [slot for slot in stored if _subject_of(slot) not in self._uses and _subject_of(slot) not in before]
         kept = share_slots(mine, others)
         together = CheckpointManager(checkpoints.per_slot)
         for slot in kept:
-            own, subject = before.get(subject_of(slot)), subject_of(slot)
-            source = next((s for s in stored if subject_of(s) == subject and s.uses != self._uses.get(subject)), None)  # by another process
+            own, subject = before.get(_subject_of(slot)), _subject_of(slot)
+            # a slot that another process has used since
+            source = next((s for s in stored if _subject_of(s) == subject and s.uses != self._uses.get(subject)), None)
             refs = [r for manager, s in ((theirs, source), (checkpoints, own)) if s is not None for r in manager.of(s)]
             together.create_checkpoint(slot, refs, slot.last_used_at)
         write_slots(self.store, self.namespace, kept, event)
@@ -200,7 +201,7 @@ class AttentionRepository:
         "Return a slot with the uses that another process has counted, and where its last use left it."
         if stored is None:
             return slot
-        uses = stored.uses + slot.uses - self._uses.get(subject_of(slot), stored.uses)
+        uses = stored.uses + slot.uses - self._uses.get(_subject_of(slot), stored.uses)
         return replace(slot if slot.last_used_at >= stored.last_used_at else stored, slot_id=slot.slot_id, uses=uses)
 
     def erased_since(self,
@@ -363,7 +364,7 @@ class AttentionKeeper:
                  ) -> None:
         self.builder, self.index, self.db = builder, (index := builder.index), builder.index.storage.db
         self.watcher, self.state, self.creates = watcher, state, creates
-        self.repository, self.lock = AttentionRepository(index.storage, index.namespace), index.storage.db.shared_lock()
+        self.repository, self.lock = _AttentionRepository(index.storage, index.namespace), index.storage.db.shared_lock()
         self.unstored = 0  # times that attention could not be stored when it was due
 
     def ready(self) -> bool:

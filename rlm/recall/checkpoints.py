@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['Ints', 'GraphNeighbours', 'PER_SLOT', 'RADIUS', 'LOCALIZED_SEARCH_LIMIT', 'STEP', 'LINK', 'Checkpoint',
-           'around_in_time', 'nearest_first', 'SlotCheckpoints', 'CheckpointManager', 'write_checkpoints',
-           'read_checkpoints']
+           'around_in_time', 'nearest_first', 'CheckpointManager', 'write_checkpoints', 'read_checkpoints']
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #ed6b3e4c
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,7 +77,7 @@ def nearest_first(found: Iterable[tuple[Ints, Ints]],  # memories with their ran
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #d4c89025
 @dataclass(frozen=True, slots=True)
-class SlotCheckpoints:
+class _SlotCheckpoints:
     "Hold the checkpoints of a slot."
 
     context_hash: str  # hash of the slot's subject when they were made
@@ -95,7 +94,7 @@ class CheckpointManager:
                  neighbours: GraphNeighbours | None = None,  # neighbours in a graph; None: there is none
                  ) -> None:
         self.per_slot, self.radius, self.limit, self.neighbours = per_slot, radius, limit, neighbours
-        self.held = dict[str, SlotCheckpoints]()
+        self.held = dict[str, _SlotCheckpoints]()
 
     def of(self,
            slot: Slot,  # slot of working memory
@@ -115,7 +114,7 @@ class CheckpointManager:
             old = known.get(ref.seq, ref)
             known[ref.seq] = replace(ref, created_at=min(old.created_at, ref.created_at), relevance=max(old.relevance, ref.relevance))
         kept = tuple(sorted(known.values(), key=lambda r: (-r.worth(now), r.seq))[:self.per_slot])
-        self.held[slot.slot_id] = SlotCheckpoints(slot.context_hash, kept)
+        self.held[slot.slot_id] = _SlotCheckpoints(slot.context_hash, kept)
         return kept
 
     def update_checkpoint_access(self,
@@ -125,7 +124,7 @@ class CheckpointManager:
         "Mark the checkpoints among the answers as used then."
         refs = tuple(replace(r, last_used_at=max(found[r.seq], r.last_used_at)) if r.seq in found else r for r in self.of(slot))
         if refs:
-            self.held[slot.slot_id] = SlotCheckpoints(slot.context_hash, refs)
+            self.held[slot.slot_id] = _SlotCheckpoints(slot.context_hash, refs)
 
     def get_checkpoint_radius(self,
                               slot: Slot,                  # slot whose neighbourhood is wanted
@@ -172,4 +171,4 @@ def read_checkpoints(store: SQLiteStorage,    # the store
     for s in slots:
         rows = store.slots.refs(namespace, s.slot_id, manager.per_slot)
         refs = tuple(Checkpoint(seq, value, far, from_iso(made), from_iso(used)) for seq, value, far, made, used in rows)
-        manager.held[s.slot_id] = SlotCheckpoints(s.context_hash, refs)
+        manager.held[s.slot_id] = _SlotCheckpoints(s.context_hash, refs)

@@ -9,10 +9,8 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
            'WANTED', 'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'MARGIN',
            'CANDIDATES', 'SAMPLED', 'AROUND', 'SUBJECTS', 'TAIL_BOUNDS', 'WORK', 'EVERY', 'PARTED', 'MEASURED',
-           'COMPARED', 'ALL', 'WEIGH_TERMS', 'FIND_POSTINGS', 'HASH_SLOT', 'SUM_POSTINGS', 'HIGHEST_SCORE',
-           'TAKE_OUT_SCORES', 'ADD_UNREAD', 'COMPARE_VECTORS', 'SCORE_NEIGHBOURHOOD', 'RANK_BUFFER', 'SAMPLE_THRESHOLD',
-           'TOP_ABOVE', 'TOP_UNITS', 'SORT_BY_UNIT', 'FETCH_COLUMNS', 'ADD_CANDIDATES', 'RANK_WITH_CANDIDATES',
-           'REQUIRED_SCORE', 'IS_CONCLUSIVE', 'SEARCH_SLOT', 'RECALL']
+           'COMPARED', 'ALL', 'WEIGH_TERMS', 'FIND_POSTINGS', 'SUM_POSTINGS', 'HIGHEST_SCORE', 'TAKE_OUT_SCORES',
+           'ADD_UNREAD', 'COMPARE_VECTORS', 'SAMPLE_THRESHOLD', 'TOP_UNITS', 'SORT_BY_UNIT', 'RECALL']
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #24f40ced
 import math
@@ -61,7 +59,7 @@ def FIND_POSTINGS(low, high, read, numbers, segments, budget):  # type: ignore[n
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #76c7dd07
 @loop("i2* i4* i8 i8")
-def HASH_SLOT(slots, touched, unit, bits):  # type: ignore[no-untyped-def]
+def _HASH_SLOT(slots, touched, unit, bits):  # type: ignore[no-untyped-def]
     "Return the slot of a unit in a hash table of 2**bits slots (open addressing, Fibonacci hashing); it holds a place from 1, or 0."
     at = ((unit * 0x9E3779B1) & 0xFFFFFFFF) >> (32 - bits)
     while slots[at] > 0 and touched[slots[at] - 1] != unit:
@@ -83,7 +81,7 @@ def SUM_POSTINGS(touched, scores, slots, segments, low, high, read, weights):  #
         units, impacts = I4(segments, 4 * s + 2), F4(segments, 4 * s + 3)
         for t in range(len(weights)):
             for i in range(low[s, t], high[s, t] if read[t] else low[s, t]):
-                at, worth = HASH_SLOT(slots, touched, int(units[i]), bits), weights[t] * impacts[i]
+                at, worth = _HASH_SLOT(slots, touched, int(units[i]), bits), weights[t] * impacts[i]
                 place = slots[at]
                 if place > 0:
                     scores[place - 1] += worth
@@ -107,11 +105,11 @@ def HIGHEST_SCORE(scores):  # type: ignore[no-untyped-def]
 def TAKE_OUT_SCORES(inside, outside, slots, bits, where, gone, touched, unit_doc, alive, passing):  # type: ignore[no-untyped-def]
     "Take out the scores of the neighbourhood's units, and of those that may not be found; returns the highest left."
     for j in range(len(where)):
-        place, inside[j] = slots[HASH_SLOT(slots, touched, int(where[j]), bits)], 0
+        place, inside[j] = slots[_HASH_SLOT(slots, touched, int(where[j]), bits)], 0
         if place > 0:
             inside[j], outside[place - 1] = outside[place - 1], np.float32(0)
     for j in range(len(gone)):
-        place = slots[HASH_SLOT(slots, touched, int(gone[j]), bits)]
+        place = slots[_HASH_SLOT(slots, touched, int(gone[j]), bits)]
         if place > 0:
             outside[place - 1] = 0
     for i in range(len(touched) if len(alive) or len(passing) else 0):
@@ -160,7 +158,7 @@ CANDIDATES = 50  # memories that hold the words of a question best, besides thos
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #e366cf84
 @loop("i8** i8** i8** i8** i8 i4+ ?* f4* f8 f8")
-def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passing, unit, mean, spread):  # type: ignore[no-untyped-def]
+def _SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passing, unit, mean, spread):  # type: ignore[no-untyped-def]
     "Score a neighbourhood by words and meaning; returns known terms, touched units, the highest sum elsewhere, and that of all terms."
     words, meaning, numbers = F4(buffer, WORDS), F4(buffer, MEANING), I8(buffer, NUMBERS)
     where, member = I4(buffer, WHERE), I4(buffer, MEMBER)
@@ -186,7 +184,7 @@ def SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, passi
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #9265d17a
 @loop("i8** i8** ?* i4* f8* i8")
-def RANK_BUFFER(buffer, place, dated, named, told, n):  # type: ignore[no-untyped-def]
+def _RANK_BUFFER(buffer, place, dated, named, told, n):  # type: ignore[no-untyped-def]
     "Rank the first `n` memories of a buffer into `FOUND`: numbers, scores, parts; returns how many, ties with the last included."
     words, meaning, seqs, time = F4(buffer, WORDS)[:n], F4(buffer, MEANING)[:n], I8(buffer, SEQ), YES(buffer, TIME)
     where, total, order, k = I8(place, PICKED)[:n], F8(place, TOTAL)[:n], I8(place, ORDER)[:n], min(int(told[WANTED]), n)
@@ -221,7 +219,7 @@ def SAMPLE_THRESHOLD(outside, wanted):  # type: ignore[no-untyped-def]
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #a0b5d8a5
 @loop("i4+ f4+ i4* f4* f4")
-def TOP_ABOVE(units, scores, touched, outside, least):  # type: ignore[no-untyped-def]
+def _TOP_ABOVE(units, scores, touched, outside, least):  # type: ignore[no-untyped-def]
     "Fill a heap with the units of the highest scores above `least`, the lowest in front; returns how many."
     n, room = 0, len(units)
     for i in range(len(outside)):
@@ -247,8 +245,8 @@ def TOP_ABOVE(units, scores, touched, outside, least):  # type: ignore[no-untype
 @loop("i4+ f4+ i4* f4*")
 def TOP_UNITS(units, scores, touched, outside):  # type: ignore[no-untyped-def]
     "Fill a heap with the units of the highest scores above 0, the lowest in front; returns how many."
-    n = TOP_ABOVE(units, scores, touched, outside, SAMPLE_THRESHOLD(outside, len(units)))
-    return n if n == len(units) else TOP_ABOVE(units, scores, touched, outside, np.float32(0))
+    n = _TOP_ABOVE(units, scores, touched, outside, SAMPLE_THRESHOLD(outside, len(units)))
+    return n if n == len(units) else _TOP_ABOVE(units, scores, touched, outside, np.float32(0))
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #9012e2fc
 @loop("i4+ f4+")
@@ -263,7 +261,7 @@ def SORT_BY_UNIT(units, scores):  # type: ignore[no-untyped-def]
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #4f0b2bb5
 @loop("i8** i8** i8 i8")
-def FETCH_COLUMNS(buffer, index, n, end):  # type: ignore[no-untyped-def]
+def _FETCH_COLUMNS(buffer, index, n, end):  # type: ignore[no-untyped-def]
     "Copy the columns of the memories from position `n` on into a buffer."
     numbers = I8(buffer, NUMBERS)[n:end]
     seq, session, script, user = I8(buffer, SEQ), I4(buffer, SESSION), I1(buffer, SCRIPT), YES(buffer, USER)
@@ -278,7 +276,7 @@ def FETCH_COLUMNS(buffer, index, n, end):  # type: ignore[no-untyped-def]
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #fa9dd28e
 @loop("i8** i8** i8** i8** i4* i8 i8 i8 f8")
-def ADD_CANDIDATES(buffer, place, index, segments, wanted, n, most, touched, ceiling):  # type: ignore[no-untyped-def]
+def _ADD_CANDIDATES(buffer, place, index, segments, wanted, n, most, touched, ceiling):  # type: ignore[no-untyped-def]
     "Add the memories of the best units elsewhere behind the first `n`; returns how many there are then, and the highest sum left."
     words, numbers, unit_doc = F4(buffer, WORDS), I8(buffer, NUMBERS), I4(index, UNIT_DOC)
     weights, read = F4(place, WEIGHTS)[:len(wanted)], YES(place, READ)[:len(wanted)]
@@ -299,20 +297,20 @@ def ADD_CANDIDATES(buffer, place, index, segments, wanted, n, most, touched, cei
         else:
             numbers[end], words[end] = number, worth
             end += 1
-    FETCH_COLUMNS(buffer, index, n, end)
+    _FETCH_COLUMNS(buffer, index, n, end)
     return end, left + unread
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #9a045490
 @loop("i8** i8** i8** i8** i8** i4* i8 i8 f8 f4* f8 f8 i4* f8*")
-def RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, wanted, n, touched, ceiling, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
+def _RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, wanted, n, touched, ceiling, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
     "Add candidates, compare their vectors, and rank all; returns how many there are, the highest sum left, and how many are the best."
-    end, left = ADD_CANDIDATES(buffer, place, index, segments, wanted, n, CANDIDATES, touched, ceiling)
+    end, left = _ADD_CANDIDATES(buffer, place, index, segments, wanted, n, CANDIDATES, touched, ceiling)
     new, seqs = F4(buffer, MEANING)[n:end], I8(buffer, SEQ)[n:end]
     if len(vectors) > 3:  # their codes
         CODED_Z_SCORES(new, seqs, vectors, unit, mean, spread)
     else:
         Z_SCORES(new, I8(buffer, NUMBERS)[n:end], I4(vectors, FIRST), I4(vectors, COUNT), F44(vectors, VECTORS), unit, mean, spread)
-    return end, left, RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, end)
+    return end, left, _RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, end)
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #4074ec75
 AROUND, SUBJECTS, TAIL_BOUNDS, WORK, EVERY, PARTED, MEASURED, COMPARED = range(8)
@@ -320,13 +318,13 @@ ALL = "i8 f4 f8 i8 i8 i8 i8 i8"  # buffers, slots, a bound for each; workspace, 
 
 
 @loop("f8 f8 f8 f8*")
-def REQUIRED_SCORE(left, ceiling, tail_bound, told):  # type: ignore[no-untyped-def]
+def _REQUIRED_SCORE(left, ceiling, tail_bound, told):  # type: ignore[no-untyped-def]
     "Return what the last of the wanted must reach; minus infinity where every memory was scored."
     return told[MARGIN] + tail_bound + told[WORD] * (left / (ceiling if ceiling > 0 else 1.0))
 
 
 @loop("i8** i8 f8 f8*")
-def IS_CONCLUSIVE(place, n, bar, told):  # type: ignore[no-untyped-def]
+def _IS_CONCLUSIVE(place, n, bar, told):  # type: ignore[no-untyped-def]
     "Tell whether the last of the wanted, among the `n` best, reaches what it must."
     if bar == -np.inf:
         return n > 0
@@ -334,7 +332,7 @@ def IS_CONCLUSIVE(place, n, bar, told):  # type: ignore[no-untyped-def]
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #d48733c3
 @loop("i8** i8 f8 i4+ ?* f4* f8 f8 i4* f8*")
-def SEARCH_SLOT(tables, slot, tail_bound, wanted, passing, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
+def _SEARCH_SLOT(tables, slot, tail_bound, wanted, passing, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
     "Search a slot's neighbourhood; returns how many are the best, -1 without a neighbourhood, the steps taken, and whether they stand."
     place, index, segments, vectors = I88(tables, WORK), I88(tables, EVERY), I88(tables, PARTED), I88(tables, COMPARED)
     buffers, width = I88(tables, AROUND), I88(tables, AROUND).shape[0] // len(F8(tables, TAIL_BOUNDS))
@@ -342,25 +340,26 @@ def SEARCH_SLOT(tables, slot, tail_bound, wanted, passing, unit, mean, spread, n
     size = len(I8(buffer, NUMBERS)) - CANDIDATES
     if size < 0:
         return -1, 0, False
-    heard = SCORE_NEIGHBOURHOOD(buffer, place, index, segments, int(told[DOCUMENTS]), wanted, passing, unit, mean, spread)
+    heard = _SCORE_NEIGHBOURHOOD(buffer, place, index, segments, int(told[DOCUMENTS]), wanted, passing, unit, mean, spread)
     known, touched, left, ceiling = heard
-    bar = REQUIRED_SCORE(left, ceiling, tail_bound, told)
-    n = RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, size)
-    if IS_CONCLUSIVE(place, n, bar, told) or not len(vectors):
-        return n, 1, IS_CONCLUSIVE(place, n, bar, told)
+    bar = _REQUIRED_SCORE(left, ceiling, tail_bound, told)
+    n = _RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, size)
+    if _IS_CONCLUSIVE(place, n, bar, told) or not len(vectors):
+        return n, 1, _IS_CONCLUSIVE(place, n, bar, told)
     own = wanted[:known]
-    _, left, n = RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, own, size, touched, ceiling, unit, mean, spread, named, told)
-    return n, 2, IS_CONCLUSIVE(place, n, REQUIRED_SCORE(left, ceiling, max(tail_bound, 0.0), told), told)
+    _, left, n = _RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, own, size, touched, ceiling, unit, mean, spread,
+                                       named, told)
+    return n, 2, _IS_CONCLUSIVE(place, n, _REQUIRED_SCORE(left, ceiling, max(tail_bound, 0.0), told), told)
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #3fb1e513
 @loop("i8** i4+ ?* f4* f4++ i4* f8*")
 def RECALL(tables, wanted, passing, vector, measured, named, told):  # type: ignore[no-untyped-def]
-    "Answer a question; returns its slot, -1 for none, the mean and spread of its cosines, and what `SEARCH_SLOT` returns."
+    "Answer a question; returns its slot, -1 for none, the mean and spread of its cosines, and what `_SEARCH_SLOT` returns."
     model, level, unit, tail_bound = I88(tables, MEASURED), measured[0], measured[1], F8(tables, TAIL_BOUNDS)
     figures = F8(model, FIGURES)
     mean, spread = MEASURE_QUERY(level, unit, vector, F4(model, AXIS), F4(model, MIDDLE), I11(model, CODES), figures[0], figures[1])
     slot, cosine = NEAREST_VECTOR(F44(tables, SUBJECTS), unit)
     if (cosine - mean) / spread < told[LEAST]:
         return -1, mean, spread, -1, 0, False
-    n, looks, stands = SEARCH_SLOT(tables, slot, tail_bound[slot], wanted, passing, unit, mean, spread, named, told)
+    n, looks, stands = _SEARCH_SLOT(tables, slot, tail_bound[slot], wanted, passing, unit, mean, spread, named, told)
     return slot, mean, spread, n, looks, stands

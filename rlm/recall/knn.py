@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BLOCK_CELLS', 'MAX_THREADS', 'SAMPLE_SIZE', 'CANDIDATE_LIMIT', 'Candidates', 'NormalizedVectors',
-           'normalized_vectors', 'pair_cosines', 'top_k_per_row', 'NearestNeighbors']
+           'normalized_vectors', 'pair_cosines', 'NearestNeighbors']
 
 # %% ../../nbs/40_recall/03_knn.ipynb #f31d8a21
 import os
@@ -64,9 +64,9 @@ def pair_cosines(vectors: NormalizedVectors,  # vectors that rows are numbers of
 Candidates = tuple[Ints, Ints, Floats]  # rows, candidate neighbours of each as rows, and their cosines
 
 
-def top_k_per_row(found: Candidates,  # in any order
-                  k: int,             # largest number of neighbours of a row
-                  ) -> Candidates:
+def _top_k_per_row(found: Candidates,  # in any order
+                   k: int,             # largest number of neighbours of a row
+                   ) -> Candidates:
     "Keep the k nearest neighbours of each row: rows in order, nearest first, ties by row."
     at, other, score = found
     order = np.lexsort((other, -score, at))
@@ -122,7 +122,7 @@ class NearestNeighbors:
         short = begin + np.flatnonzero((count < self.k) & (self.threshold[begin:last] > np.float32(self.least)))
         if len(short):
             now = _concatenated([_where(now, ~np.isin(now[0], short)), self._search_in_full(short)])
-        return top_k_per_row(now, self.k)[:2]
+        return _top_k_per_row(now, self.k)[:2]
 
     def _each(self, act: Callable[[tuple[int, int]], Any], blocks: Sequence[tuple[int, int]]) -> list[Any]:
         "Call a function for blocks (first row, row after the last) on all cores: numpy lets other threads run meanwhile."
@@ -163,7 +163,7 @@ class NearestNeighbors:
 
     def _at_most_k(self, at: Ints, other: Ints, score: Floats) -> Candidates:
         "Cut the candidates to the best k of each row where everything is like everything."
-        return top_k_per_row((at, other, score), self.k) if len(at) > CANDIDATE_LIMIT else (at, other, score)
+        return _top_k_per_row((at, other, score), self.k) if len(at) > CANDIDATE_LIMIT else (at, other, score)
 
     def _search_in_full(self, rows: Ints) -> Candidates:
         "Search rows whose threshold was guessed too high: nothing is approximate."
@@ -178,7 +178,7 @@ class NearestNeighbors:
 
     def _tighten(self) -> None:
         "Drop what can't be among the best any more; what comes later must be nearer, for ties go to the first."
-        self._waiting = at, _, score = top_k_per_row(self._waiting, self.k)
+        self._waiting = at, _, score = _top_k_per_row(self._waiting, self.k)
         last = np.flatnonzero(np.diff(at, append=-1))
         full = last[np.diff(last, prepend=-1) == self.k]
         self.threshold[at[full]] = np.maximum(self.threshold[at[full]], np.nextafter(score[full], np.float32(2)))

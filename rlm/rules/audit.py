@@ -4,9 +4,7 @@
 
 # %% auto #0
 __all__ = ['KINDS', 'SHOWN', 'TRIED', 'KEPT', 'EXAMPLES', 'QUESTIONS', 'TIMED_OUT', 'LIMIT', 'OPEN_PAIRS', 'AuditFinding',
-           'PairGroup', 'AuditReport', 'AuditedRule', 'prepare_rule', 'situations', 'single_rule_findings',
-           'inconsistent_types', 'common_example', 'contradiction', 'subsumption', 'sorts_fit', 'PairTally',
-           'PairAudit', 'audit']
+           'PairGroup', 'AuditReport', 'AuditedRule', 'contradiction', 'audit']
 
 # %% ../../nbs/50_rules/15_audit.ipynb #4e277369
 import html
@@ -153,9 +151,9 @@ class AuditedRule:
     examples: tuple[Mapping[str, Value], ...] = ()  # situations in which it fires, those that are known
 
 
-def prepare_rule(rule: Rule,          # the rule in the store
-                 formal: FormalRule,  # its formal side
-                 ) -> AuditedRule:
+def _prepare_rule(rule: Rule,          # the rule in the store
+                  formal: FormalRule,  # its formal side
+                  ) -> AuditedRule:
     "Compute what the audit needs of a rule."
     claims, found = canonical_claims(formal.outcome), assignments(formal.outcome)
     plain = len(found) == len(claims) and all(isinstance(e, Constant) for e in found.values())
@@ -169,8 +167,8 @@ def prepare_rule(rule: Rule,          # the rule in the store
 TRIED, KEPT = 60, 8  # situations that are tried for a rule or a pair; those in which a rule fires that are kept
 
 
-def situations(*rules: AuditedRule,  # one rule or two
-               ) -> Iterator[dict[str, Value]]:
+def _situations(*rules: AuditedRule,  # one rule or two
+                ) -> Iterator[dict[str, Value]]:
     "Yield situations that rules may tell apart, near the constants in them and far, some like one where the first fires."
     rng, near = random.Random(rules[0].rule.rule_id), {c for a in rules for c in _constants(a.formal.condition)}
     numbers = {Fraction(0), *(Fraction(c) for c in near if kind_of(c) == "Number")}
@@ -199,11 +197,11 @@ _SINGLE = (("self_contradictory", "yes", "contradicts itself", "whenever it fire
            ("always_fires", "yes", "always fires", "its condition is always true", "always fires"))
 
 
-def single_rule_findings(a: AuditedRule,      # a rule
-                         fires: SolverResult,  # whether it can fire
-                         always: bool,        # whether it may be that it always does
-                         reasoner: Reasoner,  # decides
-                         ) -> Iterator[AuditFinding]:
+def _single_rule_findings(a: AuditedRule,      # a rule
+                          fires: SolverResult,  # whether it can fire
+                          always: bool,        # whether it may be that it always does
+                          reasoner: Reasoner,  # decides
+                          ) -> Iterator[AuditFinding]:
     "Yield the defects of a rule by itself; a rule that never fires has no others."
     if fires.verdict == "no":
         yield AuditFinding("never fires", (a.rule.rule_id,), "its condition can't be true")
@@ -220,8 +218,8 @@ def single_rule_findings(a: AuditedRule,      # a rule
             yield AuditFinding("unknown", (a.rule.rule_id,), f"whether it {asked}: {answer.why}")
 
 
-def inconsistent_types(rules: Sequence[AuditedRule],  # all rules that can be parsed
-                       ) -> Iterator[AuditFinding]:
+def _inconsistent_types(rules: Sequence[AuditedRule],  # all rules that can be parsed
+                        ) -> Iterator[AuditFinding]:
     "Yield rules that take a variable for another kind than most rules do."
     kinds: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for a in rules:
@@ -235,14 +233,14 @@ def inconsistent_types(rules: Sequence[AuditedRule],  # all rules that can be pa
                 yield AuditFinding("mistyped", (i,), f"{name} is a {kind} here and a {most} in {others}")
 
 # %% ../../nbs/50_rules/15_audit.ipynb #03b494d3
-def common_example(a: AuditedRule,  # a rule
-                   b: AuditedRule,  # another rule, with the same kinds of variables
-                   ) -> dict[str, Value] | None:
+def _common_example(a: AuditedRule,  # a rule
+                    b: AuditedRule,  # another rule, with the same kinds of variables
+                    ) -> dict[str, Value] | None:
     "Return a situation in which both fire, made of one in which each does; None when that does not work."
     if a.exact and b.exact:
         return None if (both := overlap(a.region, b.region)) is None else witness(both)
     merged = ({**second, **first} for x, y in ((a, b), (b, a)) for first in x.examples[:2] for second in y.examples[:2])
-    tried = chain(merged, situations(a, b), situations(b, a))
+    tried = chain(merged, _situations(a, b), _situations(b, a))
     return next((situation for situation in tried if a.fires(situation) and b.fires(situation)), None)
 
 
@@ -260,7 +258,7 @@ def contradiction(a: AuditedRule,      # a rule that can fire
         about = "; ".join(f"{n}: {format_constant(constant(a.sets[n]))} against {format_constant(constant(b.sets[n]))}" for n in other)
     else:
         about = f"{format_outcome(a.formal.outcome)} against {format_outcome(b.formal.outcome)}"
-    if apart and sorts_fit(a, b) and (met := common_example(a, b)):
+    if apart and _sorts_fit(a, b) and (met := _common_example(a, b)):
         return AuditFinding("contradiction", ids, about, met)
     answer = reasoner.clash(a.formal, b.formal)
     if answer.verdict == "yes":
@@ -268,16 +266,16 @@ def contradiction(a: AuditedRule,      # a rule that can fire
     return AuditFinding("unknown", ids, f"whether they can clash ({about}): {answer.why}") if answer.verdict == "unknown" else None
 
 
-def subsumption(a: AuditedRule,      # a rule that can fire
-                by: AuditedRule,     # the rule that may make it superfluous
-                reasoner: Reasoner,  # decides
-                ) -> AuditFinding | None:
+def _subsumption(a: AuditedRule,      # a rule that can fire
+                 by: AuditedRule,     # the rule that may make it superfluous
+                 reasoner: Reasoner,  # decides
+                 ) -> AuditFinding | None:
     "Return a finding when `by` makes `a` superfluous, or when that is unknown."
     if a.sets is not None and by.sets is not None and not a.claims <= by.claims:
         return None
-    if sorts_fit(a, by) and by.examples:
+    if _sorts_fit(a, by) and by.examples:
         like = ({**by.examples[0], **situation} for situation in a.examples)
-        if any(a.fires(s) and not by.fires(s) for s in chain(like, situations(a, by))):
+        if any(a.fires(s) and not by.fires(s) for s in chain(like, _situations(a, by))):
             return None
     answer = reasoner.subsumed(a.formal, by.formal)
     ids = (a.rule.rule_id, by.rule.rule_id)
@@ -290,9 +288,9 @@ def subsumption(a: AuditedRule,      # a rule that can fire
 _SUBSUMED = "{} fires whenever it does, and claims at least as much"
 
 
-def sorts_fit(a: AuditedRule,  # a rule
-              b: AuditedRule,  # another rule
-              ) -> bool:
+def _sorts_fit(a: AuditedRule,  # a rule
+               b: AuditedRule,  # another rule
+               ) -> bool:
     "Return whether two rules take each variable for the same sort."
     return all(b.formal.sorts.get(n, s) == s for n, s in a.formal.sorts.items())
 
@@ -300,7 +298,7 @@ def sorts_fit(a: AuditedRule,  # a rule
 EXAMPLES = 10  # pairs that are listed of those with the same defect about the same variable
 
 
-class PairTally:
+class _PairTally:
     "Counts pairs of rules with the same defect about one variable, and keeps some of them as examples."
 
     def __init__(self,
@@ -337,7 +335,7 @@ LIMIT = "the limit of questions was reached"
 OPEN_PAIRS = 400_000  # pairs that are looked at one by one, at most: 10 to 20 s
 
 
-class PairAudit:
+class _PairAudit:
     "Compares rules in pairs: by ranks of their regions, many at once; what that leaves open by examples, then by the solver."
 
     def __init__(self,
@@ -358,7 +356,7 @@ class PairAudit:
                 sorts[name][i] = sort
         self._about = {name: np.array(found) for name, found in about.items()}
         self._mixed = {name: found for name, found in sorts.items() if len({*found.values()}) > 1}
-        self._tallies: dict[tuple[str, str], PairTally] = {}
+        self._tallies: dict[tuple[str, str], _PairTally] = {}
         self._outer = np.full(len(rules), -1)  # a rule that makes it superfluous
         older = sorted(range(len(rules)), key=lambda i: (rules[i].rule.created_at, rules[i].rule.rule_id))
         self._age = np.argsort(older)
@@ -404,7 +402,7 @@ class PairAudit:
     def _tally(self, kind: str, name: str, one: int, many: "NDArray[np.int64]") -> None:
         if len(many):
             if (kind, name) not in self._tallies:
-                self._tallies[kind, name] = PairTally(self._about[name])
+                self._tallies[kind, name] = _PairTally(self._about[name])
             self._tallies[kind, name].add(one, many)
 
     def _cover(self, one: int, many: "NDArray[np.int64]") -> None:
@@ -439,7 +437,7 @@ class PairAudit:
         later, older = (one, other) if self._age[one] > self._age[other] else (other, one)
         for inner, outer in ((later, older), (older, later)) if clash is None or clash.kind == "unknown" else ():
             if self._outer[inner] < 0:
-                found = self._ask(subsumption, self.rules[inner], self.rules[outer])
+                found = self._ask(_subsumption, self.rules[inner], self.rules[outer])
                 if found is not None and found.kind == "subsumed":
                     self._outer[inner] = outer
                     return
@@ -503,21 +501,21 @@ def audit(store: RuleStore,                                # the rules
             without += 1
             continue
         try:
-            rules.append(prepare_rule(rule, parse(rule.formal)))
+            rules.append(_prepare_rule(rule, parse(rule.formal)))
         except FormalError as e:
             findings.append(AuditFinding("unreadable", (rule.rule_id,), e.message))
     rules.sort(key=lambda a: a.rule.rule_id)
-    findings += inconsistent_types(rules)
+    findings += _inconsistent_types(rules)
     sound = list[AuditedRule]()
     for a in tqdm(rules, "reading", disable=None if len(rules) > 500 else True, leave=False):
-        tried = [] if a.exact else [*situations(a)]
+        tried = [] if a.exact else [*_situations(a)]
         examples = [s for s in tried if a.fires(s)]
         fires = SolverResult("yes", "examples", examples[0]) if examples else reasoner.can_fire(a.formal)
-        single = [*single_rule_findings(a, fires, len(examples) == len(tried), reasoner)]
+        single = [*_single_rule_findings(a, fires, len(examples) == len(tried), reasoner)]
         findings += single
         if not {f.kind for f in single} & {"never fires", "contradicts itself"} and not is_empty_region(a.region):
             sound.append(replace(a, examples=tuple(examples[:KEPT]) or (fires.witness,) * (fires.verdict == "yes")))
-    pairs = PairAudit(sound, reasoner, questions)
+    pairs = _PairAudit(sound, reasoner, questions)
     pairs.compare()
     findings = sorted([*findings, *pairs.findings()], key=lambda f: (KINDS.index(f.kind), f.rules))
     return AuditReport(len(rules), without, pairs.pairs, reasoner.solver.questions - before, tuple(findings), tuple(pairs.groups()),

@@ -5,9 +5,8 @@
 # %% auto #0
 __all__ = ['Sort', 'Kind', 'Value', 'Expression', 'TRUE', 'FALSE', 'MOST_DIGITS', 'kind_of', 'Constant', 'Variable', 'Not', 'And',
            'Or', 'Comparison', 'Membership', 'Negation', 'Arithmetic', 'number', 'constant', 'conjunction',
-           'disjunction', 'conjuncts', 'children', 'variables', 'precedence', 'too_long', 'json_value',
-           'format_constant', 'format_expression', 'FormalRule', 'format_outcome', 'targets', 'canonical_claims',
-           'assignments']
+           'disjunction', 'conjuncts', 'children', 'variables', 'too_long', 'json_value', 'format_constant',
+           'format_expression', 'FormalRule', 'format_outcome', 'targets', 'canonical_claims', 'assignments']
 
 # %% ../../nbs/50_rules/01_expressions.ipynb #e3d46558
 import sys
@@ -164,8 +163,8 @@ def _names(e: Expression) -> Iterator[str]:
 _PRECEDENCE = {"+": 5, "-": 5, "*": 6, "/": 6}
 
 
-def precedence(e: Expression,  # an expression of any kind
-               ) -> int:
+def _precedence(e: Expression,  # an expression of any kind
+                ) -> int:
     "Return how tightly an expression binds: 1 `or`, 2 `and`, 3 `not`, 4 comparison, 5 sum, 6 product, 7 sign, 8 atom."
     match e:
         case Or():
@@ -226,10 +225,10 @@ _ESCAPES |= {chr(n): f"\\u{n:04x}" for n in (*range(32), 127, *range(128, 160), 
 
 
 def format_expression(e: Expression,   # an expression of any kind
-                      least: int = 0,  # the `precedence` below which it is put in parentheses
+                      least: int = 0,  # the `_precedence` below which it is put in parentheses
                       ) -> str:
     "Write an expression as text."
-    return f"({_bare(e)})" if precedence(e) < least else _bare(e)
+    return f"({_bare(e)})" if _precedence(e) < least else _bare(e)
 
 # %% ../../nbs/50_rules/01_expressions.ipynb #d61b4be2
 def _bare(e: Expression) -> str:

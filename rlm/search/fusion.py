@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['EXACT', 'BYTE_CODES', 'HEAD_CODES', 'NO_SCRIPT', 'Refine', 'NO_SPEAKERS', 'NO_BOOLS', 'KERNEL_TOP_K', 'RescorePolicy',
-           'Candidates', 'prefilter', 'session_best', 'session_share', 'base_score', 'with_all_parts', 'date_mask',
-           'chance_z_score', 'foreign_script', 'language_part', 'metadata_parts', 'scale_by_evidence', 'sum_parts',
-           'total_scores', 'nth_highest', 'rescore_positions', 'top_positions', 'KernelInput', 'named_speaker_ids',
-           'dated_mask', 'SHARE_SESSIONS', 'SCORE', 'PICK', 'RANK']
+           'Candidates', 'prefilter', 'session_best', 'session_share', 'base_score', 'with_all_parts', 'chance_z_score',
+           'foreign_script', 'language_part', 'metadata_parts', 'scale_by_evidence', 'total_scores', 'nth_highest',
+           'rescore_positions', 'top_positions', 'KernelInput', 'named_speaker_ids', 'dated_mask', 'SHARE_SESSIONS',
+           'SCORE', 'PICK', 'RANK']
 
 # %% ../../nbs/30_search/05_fusion.ipynb #dd732f02
 import sys
@@ -117,9 +117,9 @@ def with_all_parts(amounts: Mapping[str, Values],  # part → amounts; some of `
     return {part: amounts.get(part, np.zeros(n)) for part in PARTS}
 
 # %% ../../nbs/30_search/05_fusion.ipynb #676be8d8
-def date_mask(said: Values,                  # (n,) times, in seconds since 1970
-              dates: Sequence[PartialDate],  # dates that a question names, at least one
-              ) -> NDArray[np.bool_]:        # (n,)
+def _date_mask(said: Values,                  # (n,) times, in seconds since 1970
+               dates: Sequence[PartialDate],  # dates that a question names, at least one
+               ) -> NDArray[np.bool_]:        # (n,)
     "Return which times lie in the month or year of one of these dates."
     months = said.astype("M8[s]").astype("M8[M]").astype(np.int64)
     return np.asarray(np.logical_or.reduce([d.fits(months) for d in dates]), bool)
@@ -164,7 +164,7 @@ def metadata_parts(c: MetadataTable,         # metadata of the index
     if c.user_memories:
         found["user"] = some.take(c["user"])
     if features.dates:
-        found["date"] = date_mask(some.take(c["said"]), features.dates)
+        found["date"] = _date_mask(some.take(c["said"]), features.dates)
     if features.when:
         found["when"] = some.take(c["time"])
     return found | {"length": some.take(c["length"])}
@@ -177,14 +177,14 @@ def scale_by_evidence(amounts: dict[str, Values],  # part → amount, for each c
     if not (rest := amounts.keys() & {"user", "when"}):
         return amounts
     stands_on = [part for part in ("words", "meaning", "language") if part in amounts]
-    evidence = sum_parts({part: getattr(weights, part) * amounts[part] for part in stands_on}, np.float32)
+    evidence = _sum_parts({part: getattr(weights, part) * amounts[part] for part in stands_on}, np.float32)
     scale = np.clip(evidence / np.float32(weights.evidence), np.float32(0), np.float32(1))
     return {part: values * scale if part in rest else values for part, values in amounts.items()}
 
 
-def sum_parts(weighed: Mapping[str, Values],  # part → contribution to each score
-              kind: type = np.float64,        # type of the sum
-              ) -> Values:                    # (n,)
+def _sum_parts(weighed: Mapping[str, Values],  # part → contribution to each score
+               kind: type = np.float64,        # type of the sum
+               ) -> Values:                    # (n,)
     "Return the sum of the contributions for each candidate, added in order."
     first, *others = weighed.values()
     total: Values = np.array(first, kind)
@@ -200,7 +200,7 @@ def total_scores(some: Candidates,               # candidates of a question
                  weighed: Mapping[str, Values],  # part → contribution to each score
                  ) -> Values:                    # (n,)
     "Return the scores of candidates; minus infinity for those with neither words nor meaning."
-    total = sum_parts(weighed)
+    total = _sum_parts(weighed)
     total[~some.matches] = -np.inf
     return total
 
@@ -270,7 +270,7 @@ def dated_mask(c: MetadataTable,         # metadata of the index
                docs: Values,             # (n,) document ids
                ) -> NDArray[np.bool_]:   # (n,); empty if the question names no date
     "Return which documents were said on a date that the question names, for kernels."
-    return date_mask(c["said"][docs], features.dates) if features.dates else NO_BOOLS
+    return _date_mask(c["said"][docs], features.dates) if features.dates else NO_BOOLS
 
 # %% ../../nbs/30_search/05_fusion.ipynb #d91b74ce
 @loop("f4+ f4+ i8* f4* f4* i4* f8 f8 f8")

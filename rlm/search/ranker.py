@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['REACH', 'RAREST', 'FEATURES', 'DEFAULT_COEFFICIENTS', 'PRIOR', 'Pairs', 'previous_turns', 'rarity', 'candidate_facts',
-           'answer_feature', 'mean_ranks', 'feature_matrix', 'TrainingExample', 'prior_penalty', 'loss', 'fit',
-           'softmax', 'TrainingReport', 'LearnedRanker', 'dump_ranker', 'load_ranker', 'train', 'evaluate',
-           'cross_validate']
+           'mean_ranks', 'feature_matrix', 'TrainingExample', 'prior_penalty', 'loss', 'fit', 'softmax',
+           'TrainingReport', 'LearnedRanker', 'dump_ranker', 'load_ranker', 'train', 'evaluate', 'cross_validate']
 
 # %% ../../nbs/30_search/06_ranker.ipynb #e0a3b05e
 import json
@@ -74,8 +73,8 @@ FEATURES: Mapping[str, str] = {  # feature → the part that it is counted to
     "rarity": "length"}
 
 
-def answer_feature(parts: Mapping[str, Values],  # parts and facts, as for `feature_matrix`
-                   ) -> NDArray[np.float64]:     # for each candidate
+def _answer_feature(parts: Mapping[str, Values],  # parts and facts, as for `feature_matrix`
+                    ) -> NDArray[np.float64]:     # for each candidate
     "Return the base score of the turn before each candidate, if that turn asks something; else 0."
     worth, at = DEFAULT_WEIGHTS.words * parts["words"] + DEFAULT_WEIGHTS.meaning * parts["meaning"], parts["before"]
     return np.where((at >= 0) & (parts["asks"][at] > 0), worth[at], 0.0)
@@ -98,7 +97,7 @@ def feature_matrix(parts: Mapping[str, Values],  # parts of every candidate's sc
     "Return the features of candidates that a learned ranker weighs."
     words, meaning = (np.asarray(parts[name], float) for name in ("words", "meaning"))
     more = [words * meaning, parts["when"] * words, parts["speaker"] * words, -np.log1p(mean_ranks(words)),
-            _shares(parts["conversation"], meaning), (parts["asks"] == 2) * meaning, answer_feature(parts), parts["rarity"]]
+            _shares(parts["conversation"], meaning), (parts["asks"] == 2) * meaning, _answer_feature(parts), parts["rarity"]]
     return np.array([*(parts[name] for name in PARTS), *more], float).reshape(len(FEATURES), -1)
 
 # %% ../../nbs/30_search/06_ranker.ipynb #dd3b7ce4

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['SELF', 'POOL', 'FOR_EACH', 'LEARNER', 'ENHANCED', 'SHARED', 'FEEDBACK_KEPT', 'COUNTED', 'MOST_READ', 'relevances',
-           'fact_values', 'audited_moment', 'MemoryAudit', 'ConnectedMemory', 'connect', 'with_graph',
-           'search_connected', 'policy_rules', 'reward_values', 'turn_embedder', 'Observation', 'WaitingMemory',
-           'ConversationReading', 'unsafe', 'unreadable', 'thoughts', 'sentence_candidates', 'conversation_model',
-           'ConversationReader', 'Companion', 'enhanced_policy', 'learn_enhanced', 'rewind']
+           'fact_values', 'audited_moment', 'MemoryAudit', 'ConnectedMemory', 'connect', 'Observation', 'WaitingMemory',
+           'ConversationReading', 'unsafe', 'unreadable', 'sentence_candidates', 'conversation_model', 'Companion',
+           'enhanced_policy']
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
@@ -147,25 +146,25 @@ def connect(ctx: MemoryContext,  # the open store
             for n in best if (r := known.get(n)) and r.provenance.get("trust") != "low" and (r.valid_to is None or r.valid_to > now)]
 
 
-def with_graph(ctx: MemoryContext,  # the open store
-               query: str,          # question
-               found: list[tuple[MemoryRecord, float]],  # memories with their relevance
-               most: int,           # memories, at most
-               apart_from: str | None,  # session whose turns are left out; None: none is
-               ) -> list[tuple[MemoryRecord, float]]:
+def _with_graph(ctx: MemoryContext,  # the open store
+                query: str,          # question
+                found: list[tuple[MemoryRecord, float]],  # memories with their relevance
+                most: int,           # memories, at most
+                apart_from: str | None,  # session whose turns are left out; None: none is
+                ) -> list[tuple[MemoryRecord, float]]:
     "Return what a search found, with what the graph finds where the setting `graph_rag` is on."
     if ctx.settings.graph_rag != "on":
         return found
     return [(c.memory, c.score) for c in connect(ctx, query, found, most) if apart_from is None or c.memory.session != apart_from]
 
 
-def search_connected(ctx: MemoryContext,        # the open store
-                     searcher: MemorySearcher,  # finds by words and meaning
-                     query: str,                # question
-                     most: int,                 # memories, at most
-                     depth: int,                # facts of a path, at most
-                     rejected: Callable[[list[MemoryRecord]], Any],  # memories → ids of those that a person rejected
-                     ) -> list[ConnectedMemory]:  # best first
+def _search_connected(ctx: MemoryContext,        # the open store
+                      searcher: MemorySearcher,  # finds by words and meaning
+                      query: str,                # question
+                      most: int,                 # memories, at most
+                      depth: int,                # facts of a path, at most
+                      rejected: Callable[[list[MemoryRecord]], Any],  # memories → ids of those that a person rejected
+                      ) -> list[ConnectedMemory]:  # best first
     "Search, then connect; without what was rejected. Raises `InvalidInput`."
     if (steps := read_count(depth, "depth", 1)) > MOST_DEPTH:
         raise InvalidInput(f"The depth is {steps}.", f"Give 1 to {MOST_DEPTH}.")
@@ -175,21 +174,21 @@ def search_connected(ctx: MemoryContext,        # the open store
     return [c for c in made if c.memory.id not in gone]
 
 # %% ../../nbs/90_service/06_companion.ipynb #345dd45b
-def policy_rules(settings: Settings,  # all settings
-                 ) -> PolicyRules:
+def _policy_rules(settings: Settings,  # all settings
+                  ) -> PolicyRules:
     "Return the thresholds and languages that settings name."
     spoken = LANGUAGES if settings.language == "both" else (settings.language,)
     return PolicyRules(settings.policy_save, settings.policy_skip, spoken)
 
 
-def reward_values(settings: Settings,  # all settings
-                  ) -> RewardValues:
+def _reward_values(settings: Settings,  # all settings
+                   ) -> RewardValues:
     "Return what settings say the course of a conversation is worth."
     return RewardValues(settings.reward_continued, settings.reward_extended, settings.reward_indifferent)
 
 
-def turn_embedder(ctx: MemoryContext,  # the open store
-                  ) -> Callable[[str], Vector] | None:
+def _turn_embedder(ctx: MemoryContext,  # the open store
+                   ) -> Callable[[str], Vector] | None:
     "Return what makes a turn's vector by the store's model; None: there is no model."
     if (model := ctx.embeddings.model()) is None:
         return None
@@ -276,9 +275,9 @@ def unreadable(turn: Mapping[str, Any],  # one message: text, role
     return (clip(text, 40), f"longer than {MOST_READ:,} characters") if len(text) > MOST_READ else None
 
 
-def thoughts(text: str,                  # one message
-             languages: Sequence[str],   # languages in whose patterns it is read
-             ) -> list[str]:
+def _thoughts(text: str,                  # one message
+              languages: Sequence[str],   # languages in whose patterns it is read
+              ) -> list[str]:
     "Return the sentences of a message; one that begins with *she* or *it* stands with the one before."
     out = list[str]()
     for sentence in split_sentences(text):
@@ -299,7 +298,7 @@ def sentence_candidates(turn: Mapping[str, Any],  # one message: text, role, spe
     else:
         text: str = turn["text"]
         clean = screen(text, True).text  # without the secrets that only the whole message shows
-        for sentence in thoughts(text, policy.rules.languages):
+        for sentence in _thoughts(text, policy.rules.languages):
             if any(part not in clean for part in split_sentences(sentence)):
                 yield "…", "it holds a secret"
             elif (unfit := unsafe(sentence)):
@@ -327,7 +326,7 @@ def conversation_model(model: "Model | str",  # a model, or its name; `configure
     return open_model(name, settings)
 
 
-class ConversationReader:
+class _ConversationReader:
     "Reads conversations for what is worth keeping, and notes it as candidates."
 
     def __init__(self,
@@ -413,7 +412,7 @@ class Companion:
                  ) -> None:
         self.ctx, self.reader, self.writer, self.searcher = ctx, reader, writer, searcher
         self.storage, self.namespace = ctx.storage, ctx.namespace
-        self._rules = policy_rules(ctx.settings)
+        self._rules = _policy_rules(ctx.settings)
         first = MemoryPolicy(None, ctx.settings.policy_epsilon, rules=self._rules)
         self._rule_policy: Any = None  # opened with the first rule
         self._learned = (("", ""), first)  # ids of one's own and of shared parameters in use, and the policy that has them
@@ -422,7 +421,7 @@ class Companion:
         "Return the policy with what was learned last, in this process or another. Raises `InvalidInput` for damaged parameters."
         newest, shared = (self.storage.learned.newest(self.namespace, name) for name in (LEARNER, SHARED))
         ids = (newest.id if newest else "", shared.id if shared else "")
-        if self.ctx.settings.enhanced_policy == "on" and (embed := turn_embedder(self.ctx)) is not None:
+        if self.ctx.settings.enhanced_policy == "on" and (embed := _turn_embedder(self.ctx)) is not None:
             newest = self.storage.learned.newest(self.namespace, ENHANCED)
             if (known := (newest.id if newest else "", ENHANCED)) != self._learned[0]:
                 self._learned = (known, enhanced_policy(newest, embed, self._rules, self.ctx.settings.policy_epsilon))
@@ -472,7 +471,7 @@ class Companion:
         noted before is not noted twice; what was rejected or deleted does not come back. Raises `InvalidInput` for what is no conversation
         or no language model, `ModelError` when the model gives no answer."""
         reader = None if model is None else conversation_model(model, self.ctx.settings)
-        return ConversationReader(self.ctx, self.writer, self.policy()).read(messages, reader)
+        return _ConversationReader(self.ctx, self.writer, self.policy()).read(messages, reader)
 
     def learn(self,
               about: "Observation | PolicyDecision",  # observation or decision to judge
@@ -480,7 +479,7 @@ class Companion:
               ) -> Reward:
         "Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing."
         decision, topic = (about.decision, about.turn) if isinstance(about, Observation) else (about, "")
-        values = reward_values(self.ctx.settings)
+        values = _reward_values(self.ctx.settings)
         reward = _read_feedback(feedback, topic, self._rules.languages, values)
         if isinstance(feedback, str) and reward.value == 0:
             return reward
@@ -490,7 +489,7 @@ class Companion:
             known, state = decision.state[-len(FEATURES):], tuple(float(v) for v in decision.state[-len(FEATURES):])
             bandit.learn(known, action, reward.value, decision.prior[action])
             if len(decision.state) > len(FEATURES):
-                learn_enhanced(self.ctx, decision, action, reward.value)
+                _learn_enhanced(self.ctx, decision, action, reward.value)
             example = FeedbackExample(state, action, reward.value, float(decision.prior[action]))
             kept = [*_feedback(newest), example][-FEEDBACK_KEPT:]
             parameters = bandit.parameters() | {"feedback": [[*e.state, e.action, e.reward, e.prior] for e in kept]}
@@ -552,7 +551,7 @@ class Companion:
     def rewind_learned(self) -> bool:
         "Go back to what the policy had learned when the last night saved it; returns whether there was something to go back to."
         with self.storage.transaction():
-            return sum(rewind(self.ctx, learner) for learner in (LEARNER, ENHANCED)) > 0
+            return sum(_rewind(self.ctx, learner) for learner in (LEARNER, ENHANCED)) > 0
 
     def sleep_cycle(self) -> SleepCycle:
         "Return the nights of this namespace, with the numbers of the settings."
@@ -598,7 +597,7 @@ class Companion:
         pinned = [r for r in self.storage.memories.pinned(self.namespace, self.ctx.clock.now()) if r.provenance.get("trust") != "low"]
         weighed = [(h.memory, w) for h, w in zip(found.hits, relevances(found), strict=True)
                    if (apart_from is None or h.memory.session != apart_from) and (h.relevance is None or h.relevance >= least)]
-        weighed = with_graph(self.ctx, query, weighed, most, apart_from)
+        weighed = _with_graph(self.ctx, query, weighed, most, apart_from)
         rejected = self._rejected([*pinned, *(r for r, _ in weighed)])
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
         profile, answers = self._both_sides(profile, answers, most)
@@ -654,7 +653,7 @@ class Companion:
                   ) -> list[ConnectedMemory]:  # best first
         """Return the memories that answer a question in one step or several: by words and meaning, and by walking the current facts from
         what the question names. `context` does so where the setting `graph_rag` is on. Raises `InvalidInput`."""
-        return search_connected(self.ctx, self.searcher, query, read_k(k), depth, self._rejected)
+        return _search_connected(self.ctx, self.searcher, query, read_k(k), depth, self._rejected)
 
     def audit(self,
               when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
@@ -801,11 +800,11 @@ def enhanced_policy(newest: LearnedParameters | None,  # what the deeper network
     return MemoryPolicy(bandit, epsilon, rules=autonomous(rules, bandit.praised), embed=embed)
 
 
-def learn_enhanced(ctx: MemoryContext,        # the open store
-                   decision: PolicyDecision,  # as it was made, with the turn's vector
-                   action: str,               # what was done: SAVE or SKIP
-                   reward: float,             # in [-1, 1]
-                   ) -> None:
+def _learn_enhanced(ctx: MemoryContext,        # the open store
+                    decision: PolicyDecision,  # as it was made, with the turn's vector
+                    action: str,               # what was done: SAVE or SKIP
+                    reward: float,             # in [-1, 1]
+                    ) -> None:
     "Teach the deeper network, and store it. Called in a transaction."
     table, bandit = ctx.storage.learned, EnhancedBandit(len(decision.state))
     if newest := table.newest(ctx.namespace, ENHANCED):
@@ -816,9 +815,9 @@ def learn_enhanced(ctx: MemoryContext,        # the open store
     table.put(LearnedParameters(new_id(), bandit.parameters()), ctx.namespace, ENHANCED, ctx.clock.now(), about)
 
 
-def rewind(ctx: MemoryContext,  # the open store
-           learner: str,        # name of a learner
-           ) -> bool:
+def _rewind(ctx: MemoryContext,  # the open store
+            learner: str,        # name of a learner
+            ) -> bool:
     "Put back what a night has saved of a learner; returns whether there was something. Called in a transaction."
     if (kept := ctx.storage.learned.newest(ctx.namespace, learner + CHECKPOINT)) is None:
         return False

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['GIVERS', 'NO_CODE', 'CUT_OFF', 'LOOK_FIRST', 'MISFIT', 'FAILED', 'AGAIN', 'LAST', 'WORKERS', 'BATCH', 'Block',
-           'first_block', 'plain_value', 'answer_text', 'Answers', 'answer_in', 'observation', 'asking_tools', 'Run',
-           'put_variables', 'take_answer', 'make_step', 'came_to_nothing', 'carry_on', 'go', 'answer_of', 'rlm_run']
+           'first_block', 'plain_value', 'answer_text', 'Answers', 'observation', 'asking_tools', 'Run', 'go',
+           'answer_of', 'rlm_run']
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #af4cc20f
 import json
@@ -112,10 +112,10 @@ class Answers:
         self.given, self.variable = True, str(name)
 
 
-def answer_in(sandbox: Sandbox,  # after a step
-              answers: Answers,  # answers given in that step
-              watched: bool,     # whether the variable `answer` may have been used
-              ) -> tuple[Any, bool, str]:  # the value, whether it was given, and a note when it could not be had
+def _answer_in(sandbox: Sandbox,  # after a step
+               answers: Answers,  # answers given in that step
+               watched: bool,     # whether the variable `answer` may have been used
+               ) -> tuple[Any, bool, str]:  # the value, whether it was given, and a note when it could not be had
     "The answer after a step: by `FINAL`, by `FINAL_VAR`, or in the variable `answer`."
     try:
         if answers.variable:
@@ -240,9 +240,9 @@ def _again(run: Run, code: str) -> str:
     return AGAIN.format(same) if same else ""
 
 
-def put_variables(run: Run,          # run whose data it is
-                  sandbox: Sandbox,  # started
-                  ) -> None:
+def _put_variables(run: Run,          # run whose data it is
+                   sandbox: Sandbox,  # started
+                   ) -> None:
     "Set the variables that are there from the start: the data, and the answer to be filled in."
     for name, value in {**run.data, "answer": {"content": "", "ready": False}}.items():
         sandbox.put(name, value)
@@ -272,33 +272,33 @@ def _unfit(run: Run, value: object) -> str:
     return ""
 
 
-def take_answer(run: Run,            # run that made the step
-                sandbox: Sandbox,    # as the step left it
-                step: Step,          # without its note
-                result: StepResult,  # what came of its code
-                ) -> tuple[Step, bool]:  # with its note, and whether the run is over
+def _take_answer(run: Run,            # run that made the step
+                 sandbox: Sandbox,    # as the step left it
+                 step: Step,          # without its note
+                 result: StepResult,  # what came of its code
+                 ) -> tuple[Step, bool]:  # with its note, and whether the run is over
     "See whether a step gave an answer, and whether it may count."
     watched = any("answer" in s.code for s in (*run.steps, step))
-    value, given, note = answer_in(sandbox, run.answers, watched)
+    value, given, note = _answer_in(sandbox, run.answers, watched)
     if value is not None:
         run.partial = plain_value(value)
     if given and result.error:
         note, given = FAILED, False
     elif given and not (run.looked or _looked(result) or _reads_data(run, step.code)):
         note, given = LOOK_FIRST, False
-        put_variables(run, sandbox)
+        _put_variables(run, sandbox)
     elif given and (unfit := _unfit(run, value)):
         note, given = unfit, False
-        put_variables(run, sandbox)
+        _put_variables(run, sandbox)
     if result.state_lost:
-        put_variables(run, sandbox)
+        _put_variables(run, sandbox)
     run.looked = run.looked or not result.error
     return replace(step, note=note or ("" if given else _again(run, step.code))), given
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #2688f843
-def make_step(run: Run,          # run to be carried on
-              sandbox: Sandbox,  # started
-              ) -> tuple[Step, bool]:  # the step, and whether the run is over
+def _make_step(run: Run,          # run to be carried on
+               sandbox: Sandbox,  # started
+               ) -> tuple[Step, bool]:  # the step, and whether the run is over
     "Take one step. Raises `BudgetExceeded`, `ModelError`."
     run.budget.step()
     number, said = len(run.steps) + 1, run.budget.ask(run.model, run.messages)
@@ -312,24 +312,24 @@ def make_step(run: Run,          # run to be carried on
     calls = tuple(ToolCall(c.name, c.arguments, c.result, c.error, c.seconds) for c in result.calls)
     step = Step(number, block.reply, block.code, result.stdout, result.value, result.error, result.timed_out, result.state_lost, calls,
                 result.seconds)
-    return take_answer(run, sandbox, step, result)
+    return _take_answer(run, sandbox, step, result)
 
 
-def came_to_nothing(step: Step,  # step that was made
-                    ) -> bool:
+def _came_to_nothing(step: Step,  # step that was made
+                     ) -> bool:
     "Whether a step failed, had no code, or was told off."
     return bool(step.error or step.note)
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #8653fd03
-def carry_on(run: Run,          # at its start
-             sandbox: Sandbox,  # started
-             sent: str,         # the prompt, for the log
-             ) -> tuple[str, str]:  # one of `STOPPED`, and why, in a sentence
+def _carry_on(run: Run,          # at its start
+              sandbox: Sandbox,  # started
+              sent: str,         # the prompt, for the log
+              ) -> tuple[str, str]:  # one of `STOPPED`, and why, in a sentence
     "Take steps until there is an answer or a limit is reached. Raises `ModelError` if the model never replied."
     limits, idle = run.budget.limits, 0
     while True:
         try:
-            step, over = make_step(run, sandbox)
+            step, over = _make_step(run, sandbox)
         except BudgetExceeded as e:
             return e.reason, e.message
         except ModelError as e:
@@ -343,7 +343,7 @@ def carry_on(run: Run,          # at its start
             run.on_step(step)
         if run.misfits > 1:
             return "errors", step.note.partition(" Answer again")[0]
-        idle = idle + 1 if came_to_nothing(step) else 0
+        idle = idle + 1 if _came_to_nothing(step) else 0
         if over or idle >= limits.errors:
             return ("answered", "") if over else ("errors", f"{idle} steps in a row came to nothing.")
         sent = observation(step, limits.output, run.budget.steps == limits.iterations - 1)
@@ -359,7 +359,7 @@ def go(run: Run,  # at its start
         tools = run.all_tools()
         seconds = max(0.1, min(limits.step_seconds, run.budget.seconds_left()))
         sandbox.start(tools, run.handles, Limits(seconds, stdout=limits.output, value=limits.output, left=run.budget.seconds_left))
-        put_variables(run, sandbox)
+        _put_variables(run, sandbox)
         run.messages = [Message("system", system_prompt(tools, DIALECT.get(sandbox.kind, "Python."), limits.output,
                                                         run.answer_type.schema if run.answer_type else None)),
                         Message("user", task_message(run.task, run.context, run.data))]
@@ -367,7 +367,7 @@ def go(run: Run,  # at its start
                            log_path=run.logger.path if run.logger else None, meta=meta or {})
         if run.logger:
             log_start(run.logger, begun, run.depth)
-        stopped, reason = carry_on(run, sandbox, "\n\n".join(m.content for m in run.messages))
+        stopped, reason = _carry_on(run, sandbox, "\n\n".join(m.content for m in run.messages))
     done = replace(begun, steps=tuple(run.steps), converged=stopped == "answered", stopped=stopped, reason=reason,
                    usage=run.budget.usage - before, **answer_of(run, stopped))
     if run.logger:

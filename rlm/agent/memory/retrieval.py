@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'ELSEWHERE', 'UNMET', 'TAKES', 'FUSION_WEIGHTS', 'FLOOR',
-           'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'FeatureSpace', 'ridge', 'nearest', 'guards_in', 'AnalyzedExample',
-           'ExampleIndex', 'code_digest', 'ExampleCache', 'slot_types_compatible', 'applies', 'FusionWeights', 'fuse',
-           'reliability', 'select', 'StrategyRetriever']
+           'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'ridge', 'nearest', 'guards_in', 'ExampleIndex', 'ExampleCache',
+           'slot_types_compatible', 'applies', 'FusionWeights', 'fuse', 'select', 'StrategyRetriever']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
 import hashlib
@@ -34,7 +33,7 @@ WEIGHT = {"k": 1.2, "p": 0.5, "n": 0.7, "t": 1.0, "w": 0.5, "b": 0.7}  # kind of
 UNKNOWN = 1.2  # the rarity of a feature that no strategy has, about the mean of those that some have
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #c6990527
-class FeatureSpace:
+class _FeatureSpace:
     "Examples as weighted sets of features, to be compared with a question."
 
     def __init__(self,
@@ -147,7 +146,7 @@ UNMET = 0.6  # what an intent counts that no way of asking for the strategy has;
 
 
 @dataclass(frozen=True, slots=True)
-class AnalyzedExample:
+class _AnalyzedExample:
     "A way of asking, taken apart."
 
     features: QuestionFeatures  # what it is compared by
@@ -155,9 +154,9 @@ class AnalyzedExample:
 
 
 @lru_cache(maxsize=16_384)
-def _analyzed(text: str) -> AnalyzedExample:
+def _analyzed(text: str) -> _AnalyzedExample:
     "An example is taken apart once in a process, however often it is indexed."
-    return AnalyzedExample(analyze_question(text), guards_in(text))
+    return _AnalyzedExample(analyze_question(text), guards_in(text))
 
 
 class ExampleIndex:
@@ -165,12 +164,12 @@ class ExampleIndex:
 
     def __init__(self,
                  items: Sequence[Strategy],  # the strategies
-                 known: Mapping[str, AnalyzedExample] | None = None,  # examples that were taken apart before
+                 known: Mapping[str, _AnalyzedExample] | None = None,  # examples that were taken apart before
                  weights: Floats | None = None,  # regression over just these examples, if it was solved before
                  ) -> None:
-        held, self.known = known or {}, dict[str, AnalyzedExample]()  # examples, taken apart
+        held, self.known = known or {}, dict[str, _AnalyzedExample]()  # examples, taken apart
 
-        def read(text: str) -> AnalyzedExample:
+        def read(text: str) -> _AnalyzedExample:
             self.known[text] = found = held.get(text) or _analyzed(text)
             return found
         self.ids = [i.memory_id for i in items]
@@ -179,8 +178,8 @@ class ExampleIndex:
         numbers = {id: n for n, id in enumerate(self.ids)}
         self.owners = np.array([numbers[id] for id, _ in pairs], np.int64)
         names = [id for id, _ in pairs]
-        self.notions = FeatureSpace(names, [a.features.notions for _, a in pairs])
-        self.features = FeatureSpace(names, [a.features.features for _, a in pairs])
+        self.notions = _FeatureSpace(names, [a.features.notions for _, a in pairs])
+        self.features = _FeatureSpace(names, [a.features.features for _, a in pairs])
         self.forms: dict[str, set[Form]] = {}
         for id, a in pairs:
             self.forms.setdefault(id, set()).update([a.features.form] if a.features.form else [])
@@ -241,7 +240,7 @@ _CODE = ("agent/memory/questions.py", "agent/memory/retrieval.py", "core/text", 
 
 
 @lru_cache(1)
-def code_digest() -> str:
+def _code_digest() -> str:
     "Digest of all code and tables that say how a question is taken apart."
     found = hashlib.sha256()
     for part in map(files("rlm").joinpath, _CODE):
@@ -250,7 +249,7 @@ def code_digest() -> str:
     return found.hexdigest()
 
 
-def _pack_examples(known: Mapping[str, AnalyzedExample]) -> dict[str, Any]:
+def _pack_examples(known: Mapping[str, _AnalyzedExample]) -> dict[str, Any]:
     "Examples for JSON, their features as numbers."
     names = sorted({f for a in known.values() for f in (*a.features.features, *a.features.notions)})
     number = {name: n for n, name in enumerate(names)}
@@ -259,11 +258,11 @@ def _pack_examples(known: Mapping[str, AnalyzedExample]) -> dict[str, Any]:
     return {"names": names, "examples": rows}
 
 
-def _unpack_examples(found: Mapping[str, Any]) -> dict[str, AnalyzedExample]:
+def _unpack_examples(found: Mapping[str, Any]) -> dict[str, _AnalyzedExample]:
     "The same, read back."
     names = found["names"]
-    return {text: AnalyzedExample(QuestionFeatures(masked, frozenset(names[n] for n in features), frozenset(names[n] for n in notions),
-                                                   tuple(map(tuple, words)), form), frozenset(guards))
+    return {text: _AnalyzedExample(QuestionFeatures(masked, frozenset(names[n] for n in features), frozenset(names[n] for n in notions),
+                                                    tuple(map(tuple, words)), form), frozenset(guards))
             for text, (features, notions, words, form, masked, guards) in found["examples"].items()}
 
 
@@ -285,7 +284,7 @@ class ExampleCache:
         "Index strategies; what is published among them is taken apart once on a machine."
         public = [i for i in items if self.is_public(i)]
         told = [[i.memory_id, i.title, i.description, *i.examples] for i in public]
-        key = hashlib.sha256(json.dumps([code_digest(), told]).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([_code_digest(), told]).encode()).hexdigest()
         if key not in _indexes:
             if len(_indexes) >= 8:
                 _indexes.clear()
@@ -353,7 +352,7 @@ def fuse(parts: Mapping[str, Mapping[str, float]],  # opinion → strategy → s
     return {i: known(i) * sum(weights[name] * scores.get(i, 0.0) for name, scores in parts.items()) / total for i in ids}
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #6641dca5
-def reliability(item: Strategy,  # a strategy
+def _reliability(item: Strategy,  # a strategy
           ) -> float:        # in [0, 1]
     "What its score counts: less while it is hot, and then less still for every time that it was followed and wrong."
     won, lost = item.success_count, item.failure_count
@@ -368,7 +367,7 @@ def select(items: Mapping[str, Strategy],  # candidates by id
            kinds: Sequence[Collection[str]] = (),  # for each term that the question names, the kinds it is of
            ) -> list[tuple[Strategy, float]]:
     "The best `k` experiences, at most three strategies of each, then the best warning; ties by id, those for this ontology first."
-    fit = [(item, scores[i] * reliability(item)) for i, item in items.items()
+    fit = [(item, scores[i] * _reliability(item)) for i, item in items.items()
            if i in scores and not item.flagged and applies(item, ontology) and slot_types_compatible(item, kinds)]
     ranked = sorted(((item, score) for item, score in fit if score >= floor),
                     key=lambda f: (-round(f[1], 9), f[0].ontology is None, f[0].memory_id))

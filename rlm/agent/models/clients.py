@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['OPENAI_URL', 'ANTHROPIC_URL', 'MOST_TOKENS', 'CASE_BASED', 'KINDS', 'Prices', 'read_prices', 'client', 'RetryPolicy',
-           'retry_delay', 'Endpoint', 'refusal', 'HTTPModel', 'counted', 'openai_reply', 'OpenAIModel',
-           'anthropic_reply', 'AnthropicModel', 'open_model']
+           'retry_delay', 'refusal', 'HTTPModel', 'counted', 'openai_reply', 'OpenAIModel', 'anthropic_reply',
+           'AnthropicModel', 'open_model']
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #490bff30
 import importlib.util
@@ -88,7 +88,7 @@ def retry_delay(attempt: int,              # 0 for the first that failed
     return float(min(60.0, 0.5 * 2**attempt)) * random.uniform(0.75, 1.25)
 
 
-class Endpoint:
+class _Endpoint:
     "One address that takes JSON and gives JSON. Threads may share it."
 
     def __init__(self,
@@ -168,7 +168,7 @@ class HTTPModel:
 
     def __init__(self,
                  name: str,              # as `open_model` takes it, like `openai:gpt-4.1-mini`
-                 endpoint: Endpoint,     # where it is served
+                 endpoint: _Endpoint,     # where it is served
                  prices: Prices | None,  # prices of its tokens; None: not known, and nothing is counted
                  ) -> None:
         self.name, self.endpoint, self.prices, self.priced = name, endpoint, prices or Prices(), prices is not None
@@ -247,7 +247,7 @@ class OpenAIModel(HTTPModel):
             raise ModelError("There is no key for OpenAI's service.",
                              "Set OPENAI_API_KEY, or the setting openai_url to a server of your own.")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        endpoint = Endpoint(f"{url.rstrip('/')}/chat/completions", headers, key, patience or RetryPolicy())
+        endpoint = _Endpoint(f"{url.rstrip('/')}/chat/completions", headers, key, patience or RetryPolicy())
         super().__init__(f"openai:{model}", endpoint, prices)
         self._limit = "max_completion_tokens" if url == OPENAI_URL else "max_tokens"
         self._refused = set[str]()  # schemas that the server did not take
@@ -303,7 +303,7 @@ class AnthropicModel(HTTPModel):
         if url == ANTHROPIC_URL and not key:
             raise ModelError("There is no key for Anthropic's service.", "Set ANTHROPIC_API_KEY.")
         headers = {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
-        super().__init__(f"anthropic:{model}", Endpoint(f"{url.rstrip('/')}/messages", headers, key, patience or RetryPolicy()), prices)
+        super().__init__(f"anthropic:{model}", _Endpoint(f"{url.rstrip('/')}/messages", headers, key, patience or RetryPolicy()), prices)
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Completion:

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['XSD', 'NUMBERS', 'FRACTIONS', 'Term', 'SHARED', 'RDF', 'RDFS', 'OWL', 'SKOS', 'PROV', 'SH', 'DCTERMS', 'DC', 'OBO',
-           'USUAL', 'COMMON', 'Literal', 'is_iri', 'as_term', 'TripleStore', 'namespace_of', 'local_name', 'split_name',
-           'collapse', 'NamespaceTree', 'choose_prefixes', 'PrefixMap', 'rdflib_graph']
+           'USUAL', 'COMMON', 'Literal', 'is_iri', 'as_term', 'TripleStore', 'local_name', 'split_name', 'collapse',
+           'NamespaceTree', 'PrefixMap', 'rdflib_graph']
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #2928ebdc
 import re
@@ -168,8 +168,8 @@ _SEAMS = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])|[A-Z]+")  # the las
 _MADE_UP = re.compile(r"|ns\d+|j\.\d+|p\d+")
 
 
-def namespace_of(iri: str,  # a full IRI
-                 ) -> str:
+def _namespace_of(iri: str,  # a full IRI
+                  ) -> str:
     "Return the part before the local name: up to the last # or /, else up to the last colon."
     for mark in "#/:":
         if (at := iri.rstrip(mark).rfind(mark)) > 0:
@@ -231,10 +231,10 @@ class NamespaceTree:
         return None
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #ea14af58
-def choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs are in it
-                    given: Mapping[str, str],    # prefix → namespace, as the file declares them
-                    name: str,                   # the ontology's name
-                    ) -> dict[str, str]:         # namespace → prefix
+def _choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs are in it
+                     given: Mapping[str, str],    # prefix → namespace, as the file declares them
+                     name: str,                   # the ontology's name
+                     ) -> dict[str, str]:         # namespace → prefix
     "Choose a prefix for every namespace in use: the file's, the usual one, the ontology's name, or a made-up one where it pays."
     chosen = {n: p for p, n in reversed(list(given.items())) if p and not _MADE_UP.fullmatch(p)}
     top = max(sorted(used), key=lambda n: (n not in USUAL, used[n]), default="")
@@ -267,7 +267,7 @@ class PrefixMap:
                  ) -> None:
         iris = {t for t in (*graph.by_subject, *graph.by_object, *graph.predicates) if is_iri(t)}
         iris |= {o.datatype for _, _, o in graph if isinstance(o, Literal) and o.datatype}
-        chosen = choose_prefixes(Counter(map(namespace_of, iris)), declared, name)
+        chosen = _choose_prefixes(Counter(map(_namespace_of, iris)), declared, name)
         known, used = NamespaceTree(chosen), dict[str, str]()
         self._curies: dict[str, str] = {}
         for iri in iris:

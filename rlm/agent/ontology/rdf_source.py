@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAX_BYTES', 'SUFFIXES', 'PLACEHOLDER', 'OntologyError', 'bundled', 'find_ontology', 'syntax_of', 'refuse_bombs',
-           'markup_prefixes', 'RdfSource', 'read_source']
+           'RdfSource', 'read_source']
 
 # %% ../../../nbs/60_ontology/01_rdf_source.ipynb #a204c56b
 import hashlib
@@ -119,7 +119,7 @@ _XMLNS = re.compile(r"\bxmlns:([A-Za-z_][\w.-]*)\s*=\s*(?:\"([^\"<&]+)\"|'([^'<&
 _CONTEXT = re.compile(r'"([A-Za-z][\w.-]*)"\s*:\s*"(https?://[^"\s]+[#/_:])"')
 
 
-def markup_prefixes(syntax: str,  # rdfxml or jsonld; others declare their prefixes to the parser
+def _markup_prefixes(syntax: str,  # rdfxml or jsonld; others declare their prefixes to the parser
               data: bytes,  # the file
               ) -> dict[str, str]:
     "Read the prefixes that a file declares in its markup: the first meaning of each, from its first 100,000 characters."
@@ -179,4 +179,4 @@ def read_source(path: str | Path,        # a file, or a bundled ontology's name
     syntax = syntax_of(file.name, data)
     if syntax == "rdfxml":
         refuse_bombs(file.name, data, limit)
-    return RdfSource(name or file.stem, file, data, syntax, markup_prefixes(syntax, data))
+    return RdfSource(name or file.stem, file, data, syntax, _markup_prefixes(syntax, data))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SMALL_MERGE', 'LARGEST_SEGMENT', 'POSTING_BUDGET', 'merge_recent', 'group_segments', 'score_thresholds', 'highest',
-           'candidate_passages', 'ScoredDocs', 'LexicalIndex']
+           'ScoredDocs', 'LexicalIndex']
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #e7bbad31
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,12 +76,12 @@ def highest(scores: Any,  # numbers from 0
     return chosen
 
 
-def candidate_passages(scores: Floats,                      # (passages,) of the whole index
-                       n: int,                              # number of memories wanted
-                       docs: DocTable,                      # memories of the passages
-                       allowed: NDArray[np.bool_] | None,   # by memory: True if it may be found; None: all
-                       include: Sequence[int] | NDArray[Any],  # memories whose passages are candidates in any case
-                       ) -> NDArray[np.int64]:              # ascending
+def _candidate_passages(scores: Floats,                      # (passages,) of the whole index
+                        n: int,                              # number of memories wanted
+                        docs: DocTable,                      # memories of the passages
+                        allowed: NDArray[np.bool_] | None,   # by memory: True if it may be found; None: all
+                        include: Sequence[int] | NDArray[Any],  # memories whose passages are candidates in any case
+                        ) -> NDArray[np.int64]:              # ascending
     "Return the passages with the highest scores, twice as many as `n` memories have on average."
     most = n * 2 * -(-docs.passage_doc.size // max(1, docs.size))
     wanted = most if allowed is None else most * len(allowed) // max(1, int(np.count_nonzero(allowed)))
@@ -207,7 +207,7 @@ class LexicalIndex:
         "Return the best `n` memories that have a term of the query, and those to include."
         scores, first = self._zeros(), plan.terms_within_budget(POSTING_BUDGET, at_least_one=True)
         plan.add_scores(scores, first)
-        where = candidate_passages(scores, n, self.docs, allowed, include).astype(np.int32)  # as postings are
+        where = _candidate_passages(scores, n, self.docs, allowed, include).astype(np.int32)  # as postings are
         found = scores[where]
         if first is not None:
             plan.add_scores_at(found, where, ~first)

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['PRIOR_WEIGHT', 'AXES', 'STEPS', 'SEQS', 'ORDER', 'DELETED', 'COARSE', 'RESIDUAL', 'SCALES', 'BASE_PART',
-           'RECENT_PART', 'CODE_TABLE', 'HAMMING_DISTANCES', 'COUNT_QUANTILE', 'CODE_DOT', 'CODE_DOTS', 'COSINE_SUMS',
-           'VECTOR_DOT', 'MEASURE_QUERY', 'NEAREST_VECTOR', 'Z_SCORES', 'FIND_ROWS', 'COLLECT_ROWS', 'PREFETCH_ROWS',
-           'BEST_CODE_SCORES', 'CODED_Z_SCORES']
+           'RECENT_PART', 'CODE_TABLE', 'HAMMING_DISTANCES', 'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'VECTOR_DOT',
+           'MEASURE_QUERY', 'NEAREST_VECTOR', 'Z_SCORES', 'FIND_ROWS', 'COLLECT_ROWS', 'BEST_CODE_SCORES',
+           'CODED_Z_SCORES']
 
 # %% ../../../nbs/28_index/10_similarity_kernels.ipynb #6e41b401
 import numpy as np
@@ -44,7 +44,7 @@ def COUNT_QUANTILE(values, step, wanted):  # type: ignore[no-untyped-def]
 
 # %% ../../../nbs/28_index/10_similarity_kernels.ipynb #c5662972
 @loop("i1* f4*", reorder=True)
-def CODE_DOT(code, query):  # type: ignore[no-untyped-def]
+def _CODE_DOT(code, query):  # type: ignore[no-untyped-def]
     "Return the dot product of a code with a query."
     total = np.float32(0)
     for d in range(len(query)):
@@ -56,7 +56,7 @@ def CODE_DOT(code, query):  # type: ignore[no-untyped-def]
 def CODE_DOTS(out, codes, query):  # type: ignore[no-untyped-def]
     "Fill `out` with the dot product of each code with a query."
     for i in range(len(out)):
-        out[i] = CODE_DOT(codes[i], query)
+        out[i] = _CODE_DOT(codes[i], query)
 
 # %% ../../../nbs/28_index/10_similarity_kernels.ipynb #1073762c
 @loop("i1** f4*")
@@ -170,7 +170,7 @@ def COLLECT_ROWS(rows, which, low, wanted, seq, deleted):  # type: ignore[no-unt
 
 # %% ../../../nbs/28_index/10_similarity_kernels.ipynb #2d499c3a
 @loop("i8* ?* i1** i1** f4**")
-def PREFETCH_ROWS(rows, deleted, coarse, residual, scale):  # type: ignore[no-untyped-def]
+def _PREFETCH_ROWS(rows, deleted, coarse, residual, scale):  # type: ignore[no-untyped-def]
     "Touch some rows, so that they are fetched from memory all at once and not one by one. The sum that it returns means nothing."
     touched = 0.0
     for j in range(len(rows)):
@@ -188,12 +188,12 @@ def BEST_CODE_SCORES(out, wanted, seq, order, deleted, coarse, residual, scale, 
     "Raise `out` to the best score of each wanted memory's rows, deleted ones aside. `seq` ascends; `order`: its rows."
     low, front, back = np.empty(len(wanted), np.int64), query[:coarse.shape[1]], query[coarse.shape[1]:]
     FIND_ROWS(low, wanted, seq)
-    fetched = PREFETCH_ROWS(low, deleted, coarse, residual, scale) if len(deleted) and not len(order) else 0.0
+    fetched = _PREFETCH_ROWS(low, deleted, coarse, residual, scale) if len(deleted) and not len(order) else 0.0
     for j in range(len(wanted)):
         at = low[j]
         while at < len(seq) and seq[at] == wanted[j]:
             row = order[at] if len(order) else at
-            score = CODE_DOT(coarse[row], front) * scale[row, 0] + CODE_DOT(residual[row], back) * scale[row, 1]
+            score = _CODE_DOT(coarse[row], front) * scale[row, 0] + _CODE_DOT(residual[row], back) * scale[row, 1]
             if not deleted[row] and score > out[j]:
                 out[j] = score
             at += 1

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['READS', 'ADDS', 'SETS', 'REMOVES', 'TOOLS', 'READING', 'WRITING_PROMPTS', 'WRITING', 'SESSION_START', 'SESSION_END',
-           'argument_problem', 'unknown_argument', 'sentence_of', 'MemoryServer', 'add_resources', 'add_prompts',
-           'tool_functions', 'memory_server']
+           'MemoryServer', 'memory_server']
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #290b4407
 import inspect
@@ -53,9 +52,9 @@ WRITING_PROMPTS = ("session_end",)  # prompts that ask the model to save
 WRITING = "Save (memory_save) lasting facts, preferences, decisions and corrections as they come up, one at a time, without being asked."
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #585fe3e0
-def argument_problem(tool: str,               # name of a tool
-                     error: ValidationError,  # what pydantic says of a call
-                     ) -> str:
+def _argument_problem(tool: str,               # name of a tool
+                      error: ValidationError,  # what pydantic says of a call
+                      ) -> str:
     "Return what was wrong with the arguments of a call, a sentence for each."
     said = []
     for e in error.errors(include_url=False)[:5]:
@@ -65,16 +64,16 @@ def argument_problem(tool: str,               # name of a tool
     return " ".join(said)
 
 
-def unknown_argument(tool: str,              # name of a tool
-                     name: str,              # argument that it does not have
-                     known: Sequence[str],   # arguments that it has
-                     ) -> str:
+def _unknown_argument(tool: str,              # name of a tool
+                      name: str,              # argument that it does not have
+                      known: Sequence[str],   # arguments that it has
+                      ) -> str:
     "Return a sentence about an argument that a tool does not have, and the one that was probably meant."
     return f"{tool} has no argument `{name}`. {suggest(name, known)}".strip()
 
 
-def sentence_of(error: Exception,  # error of ours
-                ) -> str:
+def _sentence_of(error: Exception,  # error of ours
+                 ) -> str:
     "Return what a client is told: what was wrong with the call, or that the store failed; then the log says more, and names the file."
     problem = log_problem(error)
     return f"{problem.content.get('detail') or problem.content['title']} {problem.content.get('hint', '')}".strip()
@@ -108,14 +107,14 @@ class MemoryServer(MCPServer[Any]):
             raise ToolError(f"There is no tool {name!r}. {suggest(name, [t.name for t in await self.list_tools()])}".strip())
         known = list(schema["properties"])
         if unknown := [a for a in arguments if a not in known]:
-            raise ToolError(unknown_argument(name, unknown[0], known))
+            raise ToolError(_unknown_argument(name, unknown[0], known))
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as e:
             if isinstance(e.__cause__, ValidationError) and not isinstance(e, UnexpectedToolError):  # unexpected: our result, not a call
-                raise ToolError(argument_problem(name, e.__cause__)) from e.__cause__
+                raise ToolError(_argument_problem(name, e.__cause__)) from e.__cause__
             if isinstance(e.__cause__, RlmError | HttpProblem):
-                raise ToolError(sentence_of(e.__cause__)) from e.__cause__
+                raise ToolError(_sentence_of(e.__cause__)) from e.__cause__
             raise
         if isinstance(result, CallToolResult) and result.structured_content is not None:
             text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
@@ -123,9 +122,9 @@ class MemoryServer(MCPServer[Any]):
         return result
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #fa9fd01f
-def add_resources(server: MemoryServer,  # server that is being made
-                  source: MemorySource,  # gives the caller's memory
-                  ) -> None:
+def _add_resources(server: MemoryServer,  # server that is being made
+                   source: MemorySource,  # gives the caller's memory
+                   ) -> None:
     "Add what a client may read without a tool."
     @server.resource("memory://stats", name="stats", title="Memory statistics", mime_type="application/json",
                      description="How much is remembered, by kind and category.")
@@ -146,9 +145,9 @@ def add_resources(server: MemoryServer,  # server that is being made
             with source.use("read") as opened:
                 return json.dumps(tool_memory(opened.get(id)), ensure_ascii=False)
         except NotFound as e:
-            raise ResourceNotFoundError(sentence_of(e)) from e
+            raise ResourceNotFoundError(_sentence_of(e)) from e
         except (RlmError, HttpProblem) as e:
-            raise ResourceError(sentence_of(e)) from e
+            raise ResourceError(_sentence_of(e)) from e
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #97b46a71
 SESSION_START = """Before we begin, look up what you remember {about}. Call memory_search, one question at a time, and tell me in two or
@@ -158,8 +157,8 @@ people, preferences, plans with their dates, decisions and their reasons. One ca
 that I used. What has changed is saved as a new statement. Leave out secrets and small talk. Then list what you saved."""
 
 
-def add_prompts(server: MemoryServer,  # server that is being made
-                ) -> None:
+def _add_prompts(server: MemoryServer,  # server that is being made
+                 ) -> None:
     "Add what a person may choose from a menu at the start and at the end of a conversation."
     @server.prompt("session_start", title="Start with what you remember",
                    description="Look up what is remembered about a topic before the conversation begins.")
@@ -172,8 +171,8 @@ def add_prompts(server: MemoryServer,  # server that is being made
         return SESSION_END
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #ee083992
-def tool_functions(source: MemorySource,  # gives the caller's memory
-                   ) -> dict[str, Callable[..., Any]]:
+def _tool_functions(source: MemorySource,  # gives the caller's memory
+                    ) -> dict[str, Callable[..., Any]]:
     "Return the function behind each tool, by its name."
     everyday, companion = MemoryTools(source), CompanionTools(source)
     found = {name: getattr(everyday, name, None) or getattr(companion, name, None) for name in TOOLS}
@@ -187,10 +186,10 @@ def memory_server(source: MemorySource,  # gives the caller's memory
     from rlm import __version__
     instructions = READING if source.read_only else f"{READING}\n{WRITING}"
     server = MemoryServer("rlm", title="Long-term memory", instructions=instructions, version=__version__, log_level="WARNING")
-    server.source, functions = source, tool_functions(source)
+    server.source, functions = source, _tool_functions(source)
     for name, (title, annotations) in TOOLS.items():
         if is_available(name):
             server.add_tool(functions[name], name, title, inspect.getdoc(functions[name]), annotations)
-    add_resources(server, source)
-    add_prompts(server)
+    _add_resources(server, source)
+    _add_prompts(server)
     return server

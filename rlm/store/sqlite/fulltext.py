@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['Document', 'CONTEXT_LIMIT', 'CONTEXT_REACH', 'MOST_LEVELS', 'K1', 'B', 'namespace_key', 'key_terms', 'text_tokens',
-           'forget_tokens', 'column_tokens', 'read_tags_json', 'documents', 'owned_documents', 'row_texts',
-           'tokens_with', 'ids_by_namespace', 'adjacent', 'adjacent_turns', 'replies', 'affected_seqs',
-           'count_documents', 'updating_index', 'drop_documents', 'has_no_context', 'index_alone', 'all_docids',
-           'index_levels', 'empty_index', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts',
-           'document_lengths', 'bm25_scores', 'FullTextIndex']
+           'forget_tokens', 'column_tokens', 'documents', 'row_texts', 'tokens_with', 'ids_by_namespace', 'adjacent',
+           'adjacent_turns', 'replies', 'affected_seqs', 'updating_index', 'drop_documents', 'has_no_context',
+           'index_alone', 'all_docids', 'index_levels', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf',
+           'bm25_parts', 'FullTextIndex']
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #c1fc2b36
 import base64
@@ -99,8 +98,8 @@ def _document(namespace: str, texts: Sequence[str | None]) -> Document:
     return (out[0], out[1], out[2], out[3], out[4], out[5])
 
 
-def read_tags_json(stored: str,  # a JSON list of texts
-                   ) -> list[str]:
+def _read_tags_json(stored: str,  # a JSON list of texts
+                    ) -> list[str]:
     "Tags as they are stored."
     try:
         return [str(tag) for tag in json.loads(stored)]
@@ -112,12 +111,12 @@ def documents(db: Database,                    # the store
               docids: Collection[int],   # a memory's `seq`, or minus the `vid` of a superseded version
               ) -> dict[int, Document]:  # those that exist
     "The documents that the rows call for."
-    return {docid: document for docid, (_, document) in owned_documents(db, docids).items()}
+    return {docid: document for docid, (_, document) in _owned_documents(db, docids).items()}
 
 
-def owned_documents(db: Database,             # the store
-                    docids: Collection[int],  # a memory's `seq`, or minus the `vid` of a superseded version
-                    ) -> dict[int, tuple[str, Document]]:  # those that exist, each with its namespace
+def _owned_documents(db: Database,             # the store
+                     docids: Collection[int],  # a memory's `seq`, or minus the `vid` of a superseded version
+                     ) -> dict[int, tuple[str, Document]]:  # those that exist, each with its namespace
     "Return the documents that the rows call for, and whose they are."
     found: dict[int, tuple[str, Document]] = {}
     if not docids:
@@ -133,7 +132,7 @@ def row_texts(row: Sequence[Any],  # columns of `_TEXTS`, and perhaps others aft
               ) -> tuple[str | None, ...]:
     "Return the texts of a row in the order of `TEXT_COLUMNS`."
     _, _, title, text, summary, tags, before, after = row[:8]
-    return title, text, summary, "" if tags == "[]" else " ".join(read_tags_json(tags)), before, after
+    return title, text, summary, "" if tags == "[]" else " ".join(_read_tags_json(tags)), before, after
 
 
 def tokens_with(db: Database,           # the store
@@ -200,10 +199,10 @@ _ADD = f"INSERT INTO memories_fts (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 
 _DROP = f"INSERT INTO memories_fts (memories_fts, rowid, {_COLUMNS}) VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)"
 
 
-def count_documents(db: Database,                             # inside a transaction
-                    removed: Iterable[tuple[str, Document]],  # documents with their namespaces
-                    added: Iterable[tuple[str, Document]],    # documents with their namespaces
-                    ) -> None:
+def _count_documents(db: Database,                             # inside a transaction
+                     removed: Iterable[tuple[str, Document]],  # documents with their namespaces
+                     added: Iterable[tuple[str, Document]],    # documents with their namespaces
+                     ) -> None:
     "Keep the statistics of each namespace in step with its documents."
     documents, words = Counter[str](), Counter[str]()
     for sign, part in ((-1, removed), (1, added)):
@@ -222,18 +221,18 @@ def updating_index(db: Database,                   # inside a transaction
             docids: Collection[int],  # the documents that may change
             ) -> Iterator[set[int]]:  # add the numbers of documents that are new
     "Bring the index from what the rows say now to what they say at the end of the block."
-    before, added = owned_documents(db, docids), set[int]()
+    before, added = _owned_documents(db, docids), set[int]()
     try:
         yield added
     except BaseException:
         db.mark_failed()
         raise
-    after = owned_documents(db, {*docids, *added})
+    after = _owned_documents(db, {*docids, *added})
     if drop := {docid: old for docid, old in before.items() if after.get(docid) != old}:
         db.executemany(_DROP, [(docid, *old) for docid, (_, old) in drop.items()])
     if add := {docid: new for docid, new in after.items() if before.get(docid) != new}:
         db.executemany(_ADD, [(docid, *new) for docid, (_, new) in add.items()])
-    count_documents(db, drop.values(), add.values())
+    _count_documents(db, drop.values(), add.values())
 
 
 def drop_documents(db: Database,        # inside a transaction that removes the rows afterwards
@@ -259,7 +258,7 @@ def index_alone(db: Database,                           # inside a transaction
     "Index new memories without reading anything back."
     made = [(r, _document(r.namespace, (r.title, r.text, r.summary, " ".join(r.tags), None, None))) for r in records]
     db.executemany(_ADD, [(r.seq, *document) for r, document in made])
-    count_documents(db, (), [(r.namespace, document) for r, document in made])
+    _count_documents(db, (), [(r.namespace, document) for r, document in made])
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #cc7da6ff
 def all_docids(db: Database,        # the store
@@ -292,8 +291,8 @@ def index_levels(db: Database,        # the store
     return next(iter(_varints(block[start:])), 0)
 
 
-def empty_index(db: Database,        # inside a transaction
-                ) -> None:
+def _empty_index(db: Database,        # inside a transaction
+                 ) -> None:
     "Remove all documents from the full-text index, also from one that SQLite refuses to open."
     drop = "INSERT INTO memories_fts (memories_fts) VALUES ('delete-all')"
     try:
@@ -321,7 +320,7 @@ def rebuild(db: Database,             # the store
             ) -> Iterator[int]:
     "Index every row anew, in one transaction; yields how many documents each step added, for a progress bar."
     with db.transaction():
-        empty_index(db)
+        _empty_index(db)
         docids = all_docids(db)
         for i in range(0, len(docids), batch):
             part = documents(db, docids[i:i + batch])
@@ -387,9 +386,9 @@ _OCCURRENCES = ("SELECT j.key, i.doc, sum(CASE i.col " + " ".join(f"WHEN '{c}' T
 _SIZES = "SELECT d.id, d.sz FROM json_each(?) j CROSS JOIN memories_fts_docsize d ON d.id = j.value"
 
 
-def document_lengths(db: Database,               # the store
-                     docids: NDArray[np.int64],  # numbers of documents, ascending
-                     ) -> NDArray[np.float64]:   # as many
+def _document_lengths(db: Database,               # the store
+                      docids: NDArray[np.int64],  # numbers of documents, ascending
+                      ) -> NDArray[np.float64]:   # as many
     "Return how many tokens each document has in all its columns. Raises `StoreCorrupt` for a document without a length."
     rows = sorted(db.query(_SIZES, (json.dumps(docids.tolist()),)))
     if len(rows) < len(docids):
@@ -401,19 +400,19 @@ def document_lengths(db: Database,               # the store
     return np.add.reduceat((data & 127) << 7 * after, starts).astype(np.float64)
 
 
-def bm25_scores(db: Database,           # the store
-                terms: Sequence[str],   # distinct terms of the query
-                namespace: str,         # the partition to look in
-                stats: TermStatistics,  # statistics of the same terms
-                weights: Weights,       # factors of the columns
-                ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # numbers of documents, ascending, and their scores
+def _bm25_scores(db: Database,           # the store
+                 terms: Sequence[str],   # distinct terms of the query
+                 namespace: str,         # the partition to look in
+                 stats: TermStatistics,  # statistics of the same terms
+                 weights: Weights,       # factors of the columns
+                 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # numbers of documents, ascending, and their scores
     "Score every document that holds one of the terms."
     values: dict[str, Any] = {c: float(getattr(weights, c)) for c in TEXT_COLUMNS}
     found = np.array(db.query(_OCCURRENCES, values | {"terms": json.dumps(key_terms(terms, namespace))}), np.float64).reshape(-1, 3)
     docids, at = np.unique(found[:, 1].astype(np.int64), return_inverse=True)
     scores = np.zeros(len(docids))
     if len(docids):
-        norm = K1 * (1 - B + B * document_lengths(db, docids) / (stats.mean_length or 1))
+        norm = K1 * (1 - B + B * _document_lengths(db, docids) / (stats.mean_length or 1))
         rarity = np.array([idf(stats.documents, stats.frequencies[t]) for t in terms])[found[:, 0].astype(np.int64)]
         np.add.at(scores, at, rarity * found[:, 2] * (K1 + 1) / (found[:, 2] + norm[at]))
     return docids, scores
@@ -439,7 +438,7 @@ class FullTextIndex:
         table = documents_source(filters.as_of)
         with self.db.snapshot():
             stats = term_statistics(self.db, terms, namespace)
-            docids, scores = bm25_scores(self.db, rarest(terms, stats.frequencies), namespace, stats, weights)
+            docids, scores = _bm25_scores(self.db, rarest(terms, stats.frequencies), namespace, stats, weights)
             order = np.argsort(-scores, kind="stable")
             passing, start, size = list[tuple[float, str, int]](), 0, max(4 * k, 64)
             while start < len(order) and (len(passing) < k or -scores[order[start]] <= passing[k - 1][0]):

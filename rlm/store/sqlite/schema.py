@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MEMORY_TABLES', 'LINK_TABLES', 'RUN_TABLES', 'VIEWS', 'SCHEMA_1', 'COUNTED', 'SCHEMA_2', 'SCHEMA_3', 'SCHEMA_4',
-           'SCHEMA_5', 'SCHEMA_6', 'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION', 'history_view', 'Migration',
-           'statements', 'migrate']
+           'SCHEMA_5', 'SCHEMA_6', 'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION', 'Migration', 'statements',
+           'migrate']
 
 # %% ../../../nbs/20_store/03_schema.ipynb #8e8b617c
 import sqlite3
@@ -123,7 +123,7 @@ SCHEMA_1 = MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS
 from ..records import COLUMNS
 
 
-def history_view() -> str:
+def _history_view() -> str:
     "SQL of `memory_history`: every version there is, with the span in which the store held it."
     present, past = (", ".join(f"{alias}.{c}" for c in COLUMNS) for alias in "mv")
     tags = "(SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.seq = m.seq ORDER BY tag))"
@@ -205,7 +205,7 @@ class Migration:
 
 
 MIGRATIONS: tuple[Migration, ...] = (
-    Migration(1, "the first schema", SCHEMA_1 + history_view()),
+    Migration(1, "the first schema", SCHEMA_1 + _history_view()),
     Migration(2, "statistics of each namespace, and erasures that a crash can't cut short", SCHEMA_2),
     Migration(3, "the facts that memories state, and what was rejected", SCHEMA_3),
     Migration(4, "an index of pinned memories", SCHEMA_4),
