@@ -1,0 +1,90 @@
+// The site's search, in place of fuzzy matching: BM25 over titles, headings and text, guides before chapters before the reference.
+// The pages' own script makes `new Fuse(index, …)` and asks `search(question, {limit})`; this class answers both.
+(() => {
+  const FIELDS = [["title", 3], ["section", 4], ["text", 1]];
+  const KINDS = [[/^(index\.html|docs\/(?!design))/, 2], [/^00_start\//, 1.6], [/^reference\//, 1.3], [/^docs\//, 1.2],
+                 [/^95_bench\//, 0.7], [/^api\//, 0.7], [/^project\//, 0.6]];
+  const STOP = new Set(("a an and are as at be by can do does for from get has have how i if in is it its me my of on or so that the " +
+                        "their them then there this to was we what when where which who why will with you your").split(" "));
+  const ALIKE = {gdpr: "erase", crash: "kill", remove: "delete", forget: "delete", wipe: "erase", price: "cost", speed: "fast",
+                 install: "pip", performance: "speed", vector: "embedding", acl: "token", auth: "token"};
+  const stem = (w) => w.length < 5 || !/^[a-z]+$/.test(w) ? w
+    : w.replace(/(ies)$/, "y").replace(/(ing|ed|es|s)$/, "").replace(/(.)\1$/, "$1").replace(/e$/, "");
+  const words = (text) => {
+    const found = [];
+    for (const w of text.match(/[\p{L}\p{N}_]+/gu) || []) {
+      found.push(stem(w.toLowerCase()));
+      const parts = w.split(/_+|(?<=[a-z])(?=[A-Z])/).filter(Boolean);
+      if (parts.length > 1) found.push(...parts.map((p) => stem(p.toLowerCase())));
+    }
+    return found;
+  };
+  const near = (a, b) => {  // whether one edit makes one word of the other
+    if (Math.abs(a.length - b.length) > 1) return false;
+    let i = 0, j = 0, edits = 0;
+    while (i < a.length && j < b.length) {
+      if (a[i] === b[j]) { i++; j++; continue; }
+      if (++edits > 1) return false;
+      if (a.length >= b.length) i++;
+      if (a.length <= b.length) j++;
+    }
+    return edits + (a.length - i) + (b.length - j) <= 1;
+  };
+  window.Fuse = class {
+    constructor(index) {
+      this.index = index;
+      this.postings = new Map();
+      this.lengths = index.map((entry, at) => {
+        let length = 0;
+        for (const [field, weight] of FIELDS) {
+          for (const w of words(entry[field] || "")) {
+            if (!this.postings.has(w)) this.postings.set(w, new Map());
+            const of = this.postings.get(w);
+            of.set(at, (of.get(at) || 0) + weight);
+            length++;
+          }
+        }
+        return length;
+      });
+      this.mean = this.lengths.reduce((a, b) => a + b, 0) / Math.max(1, index.length);
+      this.kinds = index.map((entry) => (KINDS.find(([pattern]) => pattern.test(entry.href)) || [0, 1])[1]);
+    }
+    terms(word, last) {  // the words of the index that a word of the question means, and how well
+      const found = new Map();
+      if (this.postings.has(word)) found.set(word, 1);
+      if (last || /[^\x00-\x7f]/.test(word)) {
+        for (const w of this.postings.keys()) if (w !== word && word.length > 1 && w.startsWith(word)) found.set(w, 0.5);
+      }
+      if (ALIKE[word] && this.postings.has(stem(ALIKE[word]))) found.set(stem(ALIKE[word]), 0.7);
+      if (!found.size && word.length > 4) for (const w of this.postings.keys()) if (near(w, word)) found.set(w, 0.5);
+      return found;
+    }
+    search(question, {limit = 20} = {}) {
+      const asked = (question.match(/[\p{L}\p{N}_]+/gu) || []).map((w) => w.toLowerCase());
+      const telling = asked.some((w) => !STOP.has(w)) ? asked.filter((w) => !STOP.has(w)) : asked;
+      const scores = new Map(), met = new Map();
+      telling.forEach((word, n) => {
+        const best = new Map();
+        for (const [term, worth] of this.terms(stem(word), n === telling.length - 1)) {
+          const of = this.postings.get(term), idf = Math.log(1 + (this.index.length - of.size + 0.5) / (of.size + 0.5));
+          for (const [at, count] of of) {
+            const score = worth * idf * count * 2.2 / (count + 1.2 * (0.4 + 0.6 * this.lengths[at] / this.mean));
+            best.set(at, Math.max(best.get(at) || 0, score));
+          }
+        }
+        for (const [at, score] of best) {
+          scores.set(at, (scores.get(at) || 0) + score);
+          met.set(at, (met.get(at) || 0) + 1);
+        }
+      });
+      const named = question.trim().toLowerCase();  // a name as it is written goes first
+      const worth = (at) => {
+        const section = (this.index[at].section || "").toLowerCase();
+        return section === named || section === `class ${named}` || section.endsWith(`.${named}`) ? 4 : 1;
+      };
+      return [...scores].map(([at, score]) => ({item: this.index[at], refIndex: at,
+                                                score: score * this.kinds[at] * worth(at) * (met.get(at) / telling.length) ** 2}))
+        .sort((a, b) => b.score - a.score || a.refIndex - b.refIndex).slice(0, limit);
+    }
+  };
+})();
