@@ -244,11 +244,11 @@ def test_the_search_of_the_site_puts_guides_first(tmp_path: Path) -> None:
              ("api/remote.html#b", "rlm.service.remote", "RemoteMemory.adelete", "delete what a user wrote"),
              ("docs/recall.html#why-was-this-recalled", "How memories are found", "Why was this recalled?", "explain asks for one memory"),
              ("docs/other.html", "기억", "", "고양이를 기억하는 방법")]
-    entries = [dict(zip(("href", "title", "section", "text"), page)) for page in pages]
+    entries = [{"href": href, "title": title, "section": section, "text": text} for href, title, section, text in pages]
     asked = ["add it to LangGraph", "delete a user", "why was this recalled", "LangGraphStore", "langgrpah store", "고양이", "gdpr"]
     script = tmp_path / "ask.js"
-    script.write_text(f"global.window = {{}};\n{(ROOT / 'tools' / 'search.js').read_text(encoding='utf-8')}\n"
-                      f"const fuse = new window.Fuse({json.dumps(entries)});\n"
-                      f"console.log(JSON.stringify({json.dumps(asked)}.map((q) => (fuse.search(q)[0] || {{item: {{}}}}).item.href)))", encoding="utf-8")
+    lines = ["global.window = {};", (ROOT / "tools" / "search.js").read_text(encoding="utf-8"), f"const fuse = new window.Fuse({json.dumps(entries)});",
+             "const first = (q) => (fuse.search(q)[0] || {item: {}}).item.href;", f"console.log(JSON.stringify({json.dumps(asked)}.map(first)));"]
+    script.write_text("\n".join(lines), encoding="utf-8")
     first = json.loads(subprocess.run(["node", script], capture_output=True, text=True, check=True, timeout=60).stdout)
     assert first == [entries[n]["href"] for n in (1, 2, 4, 0, 1, 5, 2)]
