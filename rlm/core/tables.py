@@ -8,6 +8,7 @@ __all__ = ['LONG', 'html_table', 'text_table']
 # %% ../../nbs/10_core/16_tables.ipynb #68c79a10
 from collections.abc import Iterable
 from html import escape
+from itertools import zip_longest
 
 # %% ../../nbs/10_core/16_tables.ipynb #3447ed23
 LONG = 24  # characters from which a cell is text that may be wrapped, and needs room
@@ -29,9 +30,22 @@ def html_table(headers: Iterable[str],            # one per column
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 # %% ../../nbs/10_core/16_tables.ipynb #45664152
+def _columns_of(text: str) -> int:
+    from wcwidth import wcswidth
+    return max((max(wcswidth(line), len(line)) for line in text.split("\n")), default=0)
+
+
 def text_table(headers: Iterable[str],            # one per column
                rows: Iterable[Iterable[object]],  # cells, converted with `str`
+               width: int | None = None,          # columns of the terminal; None: any number
                ) -> str:
-    "Return a table for a terminal, every cell as text, aligned to the left."
+    "Return a table for a terminal, every cell as text, aligned to the left; if it is too wide, its widest column is broken into lines."
     from tabulate import tabulate
-    return tabulate(rows, headers=list(headers), disable_numparse=True)
+    titles, cells = list(headers), [[str(c) for c in row] for row in rows]
+    widths = [max(map(_columns_of, column)) for column in zip_longest(titles, *cells, fillvalue="")]
+    over = sum(widths) + 2 * (len(widths) - 1) - (width or 10**6)
+    if over <= 0:
+        return tabulate(cells, headers=titles, disable_numparse=True)
+    widest = max(widths)
+    limits = [max(LONG, widest - over) if i == widths.index(widest) else None for i in range(len(widths))]
+    return tabulate(cells, headers=titles, disable_numparse=True, maxcolwidths=limits)

@@ -142,10 +142,18 @@ class SearchResults(Sequence[Hit]):
                           *([h.memory.speaker or h.memory.role or ""] if who else []), f"{h.memory.valid_from:%Y-%m-%d}", h.id,
                           f"{h.score:.3g}", *(f"{by_column(h.parts).get(c, 0):.3g}" for c in used)] for h in self.hits]
 
-    def __repr__(self) -> str:
+    def text(self,
+             width: int | None = None,  # columns of the terminal; None: any number
+             ) -> str:
+        "Return the table as text; where it is too wide, score parts are left out from the right, then the memory is broken into lines."
         headers, rows = self.table()
-        shown = text_table(headers, rows) if rows else f"{_nothing_found(self.source)} for {clip(self.query)!r}{self._why}"
+        while width and rows and headers[-1] in SHOWN and len(text_table(headers, rows).split("\n", 2)[1]) > width:
+            headers, rows = headers[:-1], [row[:-1] for row in rows]
+        shown = text_table(headers, rows, width) if rows else f"{_nothing_found(self.source)} for {clip(self.query)!r}{self._why}"
         return f"{shown}\nranker {self.ranked_by}" if self.ranked_by else shown
+
+    def __repr__(self) -> str:
+        return self.text()
 
     @property
     def _why(self) -> str:

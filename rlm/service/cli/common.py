@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
@@ -262,9 +263,14 @@ def print_json(value: Any,         # what JSON can hold; anything else is writte
 def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
                 headers: Sequence[str],            # one a column
                 ) -> None:
-    "A table; wide characters are counted as wide."
-    from tabulate import tabulate
-    click.echo(tabulate(rows, headers=headers, disable_numparse=True))
+    "A table that fits the terminal; wide characters are counted as wide."
+    from rlm.core.tables import text_table
+    click.echo(text_table(headers, rows, terminal_width()))
+
+
+def terminal_width() -> int | None:
+    "The columns of the terminal; None where the output goes to a file or another program, which may have any."
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def report_import(told: Mapping[str, Any],     # what it did, for JSON

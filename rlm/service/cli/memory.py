@@ -10,7 +10,7 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
-from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, with_memory
+from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, terminal_width, with_memory
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import KINDS, STATUSES, read_count
@@ -195,7 +195,7 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
     "Find the memories that fit QUERY best."
     hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, min_score=min_score, **filter_arguments(**filters))
     memory.searcher.record(hits, "cli")
-    print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace() if trace else hits))
+    print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace()) if trace else hits.text(terminal_width()))
     if hits.source != "index" and hits.filters.as_of is None:
         found = "Found by full text alone" if hits.source == "full text" else "Nothing was looked for"
         click.echo(f"{found}: the search index is being built, and this command ends when it is.", err=True)
