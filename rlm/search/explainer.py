@@ -35,11 +35,28 @@ class _TermScore:
     around: float  # through the memories before and after it
 
 
+def _passage_scores(plan: QueryPlan, passage: np.int32, own_only: bool) -> dict[str, _TermScore]:
+    "What each term adds to the score of one passage, without arrays; terms that add nothing are left out."
+    found = dict[str, _TermScore]()
+    for weight, term, spans in plan.postings:
+        own = around = 0.0
+        for rows, impacts, shares in spans:
+            at = int(rows.searchsorted(passage))
+            if at < len(rows) and rows.item(at) == passage:
+                worth, share = weight * impacts.item(at), shares.item(at) / 255
+                own, around = own + worth * (1 - share), around + (0.0 if own_only else worth * share)
+        if own or around:
+            found[term] = _TermScore(own, around)
+    return found
+
+
 def _term_scores(plan: QueryPlan,         # plan of the query
                  passages: NDArray[Any],  # passages of one memory
                  own_only: bool = False,  # whether the memories before and after count for nothing
                  ) -> dict[str, _TermScore]:
     "Return what each term adds to the score of the memory's best passage; terms that add nothing are left out."
+    if len(passages) == 1:
+        return _passage_scores(plan, np.int32(passages[0]), own_only)
     mine = passages.astype(np.int32)
     own, around = np.zeros((2, len(plan.postings), len(mine)))
     for n, (weight, _, spans) in enumerate(plan.postings):

@@ -9,6 +9,7 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.tables import html_table, text_table
@@ -86,8 +87,8 @@ def memory_dict(m: MemoryRecord,       # one version of a memory
                 ) -> dict[str, Any]:   # field → value
     "Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store."
     values = ((name, getattr(m, name)) for name in FIELDS if name != "seq")
-    return {name: to_iso(v) if hasattr(v, "isoformat") else list(v) if isinstance(v, tuple) else v
-            for name, v in values if v is not None and v not in ((), {})}
+    return {name: to_iso(v) if isinstance(v, datetime) else list(v) if isinstance(v, tuple) else v
+            for name, v in values if v or not (v is None or isinstance(v, tuple | Mapping))}
 
 # %% ../../nbs/90_service/01_results.ipynb #a9f0c0ab
 Source = Literal["index", "full text", "history", "building", "working_memory", "cache", "checkpoint"]

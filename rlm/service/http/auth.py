@@ -26,6 +26,7 @@ def require_right(right: str,  # one of `RIGHTS`
         if not found.may(right):
             raise HttpProblem(403, f"This token does not have the right to {right}.")
         return found
+    caller.right = right  # type: ignore[attr-defined]  # for routes that are answered directly
     return caller
 
 

@@ -27,6 +27,7 @@ from .access_log import AccessLog
 from .answers import (ANCHOR_FIELDS, AnchorOut, AnchorsOut, HealthOut, LinkOut, LiveOut, NeighboursOut, NodeOut, RecallOut, SearchOut,
                       TimelineItem, TimelineOut)
 from .auth import MetricsCaller, ReadCaller, WriteCaller
+from .direct_route import DirectRoute
 from .errors import HttpProblem, is_out_of_files
 from .explorer import content_security_policy, read_page
 from .metrics import Metrics
@@ -120,7 +121,7 @@ def layer_of(hits: SearchResults,  # result of a search
 def search_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the routes that search."
-    routes = APIRouter(prefix="/v1", tags=["search"])
+    routes = APIRouter(prefix="/v1", tags=["search"], route_class=DirectRoute)
 
     def search(body: SearchBody, caller: Token) -> Response:
         if body.slot is not None and not caller.may("write"):
@@ -152,7 +153,7 @@ def search_routes(service: Service,  # memories, metrics and spans
 def recall_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the route that searches with attention. A recall moves attention, and what is in mind is kept: it takes the right to write."
-    routes = APIRouter(prefix="/v1", tags=["search"])
+    routes = APIRouter(prefix="/v1", tags=["search"], route_class=DirectRoute)
 
     @routes.post("/recall", responses=problem_responses(), response_model=RecallOut)
     def recall(body: RecallBody, caller: WriteCaller) -> Response:

@@ -72,9 +72,12 @@ class _RecallTable:
             limit: int,                 # recalls that each namespace keeps, the newest
             ) -> int:                   # how many were stored
         "Store recalls, inside a transaction; those are left out in whose namespace something was erased since."
-        log, stored = EventLog(self.db), 0
+        log, stored, first = EventLog(self.db), 0, dict[str, int]()
         for recall in recalls:
-            if log.erased_since(recall.namespace, recall.event):
+            first[recall.namespace] = min(recall.event, first.get(recall.namespace, recall.event))
+        erased = {name for name, event in first.items() if log.erased_since(name, event)}
+        for recall in recalls:
+            if recall.namespace in erased and log.erased_since(recall.namespace, recall.event):
                 continue
             self.db.query("INSERT INTO recalls (at, namespace, query, door, actor, event) VALUES (?, ?, ?, ?, ?, ?)",
                           (to_iso(recall.at), recall.namespace, recall.query, recall.door, recall.actor, recall.event))
@@ -84,7 +87,7 @@ class _RecallTable:
                                 [(number, rank, recall.namespace, s.memory_id, s.version, s.score, dump_json(s.why))
                                  for rank, s in enumerate(recall.served, start=1)])
             stored += 1
-        for name in sorted({r.namespace for r in recalls}):
+        for name in sorted(first):
             self.db.query("DELETE FROM recalls WHERE namespace = ? AND id <= (SELECT id FROM recalls WHERE namespace = ? "
                           "ORDER BY id DESC LIMIT 1 OFFSET ?)", (name, name, limit))
         return stored
