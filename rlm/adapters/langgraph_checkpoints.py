@@ -1,7 +1,8 @@
 """A LangGraph checkpointer in a SQLite file: threads survive a restart, can be copied and pruned, and are erased whole.
 
-Needs `langgraph-checkpoint` (with LangGraph it is installed already). States of a graph are no memories: they have a file of their own, are
-not searched, and credentials in them stay. One class does both kinds of calls, with asyncio and without.
+Needs `langgraph-checkpoint` (with LangGraph it is installed already). States of a graph are no memories: they are not searched, and
+credentials in them stay. They have a file of their own, or lie in the store of a `Memory`, in its namespace: then they are part of its
+backups and exports, and erasing the namespace takes them along. One class does both kinds of calls, with asyncio and without.
 """
 
 import json
@@ -11,11 +12,13 @@ from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple, get_checkpoint_id, get_checkpoint_metadata
 
-from rlm.service.memory import run_in_thread
+from rlm.service.memory import Memory, run_in_thread
+from rlm.store.protocols import Database
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.schema import Migration
+from rlm.store.sqlite.threads import KEY as _KEY
+from rlm.store.sqlite.threads import THREAD_TABLES, make_thread_tables
 
-_KEY = "thread_id, checkpoint_ns, checkpoint_id"
 _SCHEMA = f"""
 CREATE TABLE checkpoints (
   thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL, checkpoint_id TEXT NOT NULL, parent_id TEXT, run_id TEXT,
@@ -36,14 +39,22 @@ def thread_config(thread_id: str,       # id of a thread
 
 
 class LangGraphCheckpointer(BaseCheckpointSaver):
-    "Threads of LangGraph in one file: `graph.compile(checkpointer=LangGraphCheckpointer('threads.db'))`. Threads may share it."
+    "Threads of LangGraph: `graph.compile(checkpointer=LangGraphCheckpointer(memory))`. Threads of the program may share it."
 
     def __init__(self,
-                 path: "str | Path",  # the file; made if there is none; `:memory:` for threads that vanish
-                 serde: Any = None,   # LangGraph's serializer of states; None: its default
+                 place: "str | Path | Memory",  # an open memory, in whose namespace they are; or a file of their own; `:memory:` vanishes
+                 serde: Any = None,             # LangGraph's serializer of states; None: its default
                  ) -> None:
         super().__init__(serde=serde)
-        self.db = SQLiteDatabase(path, migrations=(Migration(1, "the threads of LangGraph", _SCHEMA),))
+        self.namespace = place.ctx.namespace if isinstance(place, Memory) else None
+        if isinstance(place, Memory):
+            make_thread_tables(place.backend.db)
+            self.db: Database = place.backend.db
+            self._states, self._writes = THREAD_TABLES
+            self._lead, self._mine = "namespace, ", "namespace = ? AND "
+        else:
+            self.db = SQLiteDatabase(place, migrations=(Migration(1, "the threads of LangGraph", _SCHEMA),))
+            self._states, self._writes, self._lead, self._mine = "checkpoints", "writes", "", ""
 
     def __enter__(self) -> "LangGraphCheckpointer":
         return self
@@ -52,8 +63,9 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         self.close()
 
     def close(self) -> None:
-        "Close the file. Nothing is pending: what was put is stored."
-        self.db.close()
+        "Close the file, unless it is a memory's, which stays open. Nothing is pending: what was put is stored."
+        if self.namespace is None:
+            self.db.close()
 
     def get_tuple(self,
                   config: Any,  # thread_id, checkpoint_ns, and checkpoint_id for an earlier one than the newest
@@ -92,10 +104,10 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         "Store a checkpoint, and return the configuration that names it."
         asked, about = config["configurable"], get_checkpoint_metadata(config, metadata)
         thread, ns = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
-        row = (thread, ns, checkpoint["id"], asked.get("checkpoint_id"), about.get("run_id"), *self.serde.dumps_typed(checkpoint),
-               *self.serde.dumps_typed(about))
+        row = (*self._owner, thread, ns, checkpoint["id"], asked.get("checkpoint_id"), about.get("run_id"),
+               *self.serde.dumps_typed(checkpoint), *self.serde.dumps_typed(about))
         with self.db.transaction():
-            self.db.query("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self.db.query(f"INSERT OR REPLACE INTO {self._states} VALUES ({', '.join('?' * len(row))})", row)
         return thread_config(thread, ns, checkpoint["id"])
 
     def put_writes(self,
@@ -106,12 +118,13 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                    ) -> None:
         "Store what a task wrote. The same task again changes only its error, interrupt and resume."
         asked = config["configurable"]
-        key = (str(asked["thread_id"]), asked.get("checkpoint_ns", ""), asked["checkpoint_id"], task_id)
+        key = (*self._owner, str(asked["thread_id"]), asked.get("checkpoint_ns", ""), asked["checkpoint_id"], task_id)
         rows = [(*key, WRITES_IDX_MAP.get(channel, place), task_path, channel, *self.serde.dumps_typed(value))
                 for place, (channel, value) in enumerate(writes)]
         with self.db.transaction():
             for row in rows:
-                self.db.query(f"INSERT OR {'REPLACE' if row[4] < 0 else 'IGNORE'} INTO writes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+                again = "REPLACE" if row[len(key)] < 0 else "IGNORE"
+                self.db.query(f"INSERT OR {again} INTO {self._writes} VALUES ({', '.join('?' * len(row))})", row)
 
     def delete_thread(self,
                       thread_id: str,  # id of a thread
@@ -131,10 +144,10 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                     ) -> None:
         "Copy a thread with its whole history."
         with self.db.transaction():
-            for table, rest in (("checkpoints", "parent_id, run_id, type, checkpoint, metadata_type, metadata"),
-                                ("writes", "task_id, idx, task_path, channel, type, value")):
-                self.db.query(f"INSERT OR REPLACE INTO {table} SELECT ?, checkpoint_ns, checkpoint_id, {rest} FROM {table} "
-                                 "WHERE thread_id = ?", (str(target_thread_id), str(source_thread_id)))
+            for table, rest in ((self._states, "parent_id, run_id, type, checkpoint, metadata_type, metadata"),
+                                (self._writes, "task_id, idx, task_path, channel, type, value")):
+                self.db.query(f"INSERT OR REPLACE INTO {table} SELECT {self._lead}?, checkpoint_ns, checkpoint_id, {rest} FROM {table} "
+                              f"WHERE {self._mine}thread_id = ?", (str(target_thread_id), *self._owner, str(source_thread_id)))
 
     def prune(self,
               thread_ids: Sequence[str],       # ids of threads
@@ -147,7 +160,8 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         for thread in map(str, thread_ids):
             kept = list[str]()
             if strategy == "keep_latest":
-                for (ns,) in self.db.query("SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = ?", [thread]):
+                for (ns,) in self.db.query(f"SELECT DISTINCT checkpoint_ns FROM {self._states} WHERE {self._mine}thread_id = ?",
+                                           [*self._owner, thread]):
                     kept += [f"{ns}\n{id}" for id in self._needed(thread, ns)]
             self._delete("thread_id = ? AND checkpoint_ns || char(10) || checkpoint_id NOT IN (SELECT value FROM json_each(?))",
                          [thread, json.dumps(kept)])
@@ -218,18 +232,25 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
 
     def _tuples(self, where: str, values: Sequence[Any], limit: int) -> Iterator[CheckpointTuple]:
         "The checkpoints that a condition names, newest first; their ids are read at once, their states one by one."
-        keys = self.db.query(f"SELECT {_KEY} FROM checkpoints WHERE {where} ORDER BY checkpoint_id DESC LIMIT ?", [*values, limit])
-        one = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+        keys = self.db.query(f"SELECT {_KEY} FROM {self._states} WHERE {self._mine}{where} ORDER BY checkpoint_id DESC LIMIT ?",
+                             [*self._owner, *values, limit])
+        one = f"{self._mine}thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
         for key in keys:
             with self.db.snapshot():  # state and writes of one moment
-                rows = self.db.query(f"SELECT parent_id, type, checkpoint, metadata_type, metadata FROM checkpoints WHERE {one}", key)
-                writes = self.db.query(f"SELECT task_id, channel, type, value FROM writes WHERE {one} ORDER BY task_path, task_id, idx",
-                                       key)
+                rows = self.db.query(f"SELECT parent_id, type, checkpoint, metadata_type, metadata FROM {self._states} WHERE {one}",
+                                     [*self._owner, *key])
+                writes = self.db.query(f"SELECT task_id, channel, type, value FROM {self._writes} WHERE {one} "
+                                       "ORDER BY task_path, task_id, idx", [*self._owner, *key])
             for parent, kind, state, about_kind, about in rows:  # none, where it was deleted meanwhile
                 yield CheckpointTuple(
                     thread_config(*key), self._loaded(kind, state), self._loaded(about_kind, about),
                     thread_config(key[0], key[1], parent) if parent else None,
                     [(task, channel, self._loaded(type, value)) for task, channel, type, value in writes])
+
+    @property
+    def _owner(self) -> tuple[str, ...]:
+        "What stands before the other values of a row: the namespace, in a store."
+        return () if self.namespace is None else (self.namespace,)
 
     def _loaded(self, kind: str, value: bytes) -> Any:
         return self.serde.loads_typed((kind, value))
@@ -245,6 +266,8 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
 
     def _delete(self, where: str, values: Sequence[Any]) -> None:
         with self.db.transaction():
-            self.db.query(f"DELETE FROM writes WHERE ({_KEY}) IN (SELECT {_KEY} FROM checkpoints WHERE {where})", values)
-            self.db.query(f"DELETE FROM checkpoints WHERE {where}", values)
+            mine = [*self._owner, *values]
+            self.db.query(f"DELETE FROM {self._writes} WHERE {self._mine}({_KEY}) IN (SELECT {_KEY} FROM {self._states} "
+                          f"WHERE {self._mine}{where})", [*self._owner, *mine])
+            self.db.query(f"DELETE FROM {self._states} WHERE {self._mine}{where}", mine)
         self.db.query("PRAGMA wal_checkpoint(TRUNCATE)", [])  # a reader elsewhere may keep the log; the next deletion empties it

@@ -11,6 +11,7 @@ pytest.importorskip("langgraph.checkpoint.base", reason="needs langgraph-checkpo
 
 from langgraph.checkpoint.base import empty_checkpoint
 
+from rlm import Memory
 from rlm.adapters.langgraph_checkpoints import LangGraphCheckpointer
 
 
@@ -57,6 +58,38 @@ def test_what_a_thread_held_leaves_the_file(tmp_path: Path) -> None:
         saver.delete_thread("mina")
         left = b"".join(f.read_bytes() for f in tmp_path.iterdir())
     assert b"harbour of jun" in left and b"harbour of mina" not in left
+
+
+def test_threads_in_a_store_conform_and_share_the_fate_of_their_namespace(tmp_path: Path) -> None:
+    suite = pytest.importorskip("langgraph.checkpoint.conformance", reason="needs langgraph-checkpoint-conformance: make adapters")
+    made = iter(range(100))
+
+    @suite.checkpointer_test(name="rlm in a store")
+    async def saver() -> AsyncGenerator[Any, None]:
+        with Memory(tmp_path / f"{next(made)}.db", embedder="none") as memory:
+            yield LangGraphCheckpointer(memory)
+
+    report = asyncio.run(suite.validate(saver))
+    assert {name: (r.detected, r.failures) for name, r in report.results.items() if not r.detected or r.failures} == {}
+    config = {"configurable": {"thread_id": "t"}}
+    with Memory(tmp_path / "store.db", embedder="none", namespace="mina") as mina:
+        jun, clock = mina.namespace("jun"), mina.clock
+        for memory, place in ((mina, "harbour"), (jun, "lighthouse")):
+            graph_of(LangGraphCheckpointer(memory)).invoke({"said": [f"the {place} is closed"]}, config)
+        assert graph_of(LangGraphCheckpointer(jun)).get_state(config).values == {"said": ["the lighthouse is closed"]}
+        mina.admin.export(tmp_path / "mina.jsonl")
+        copy = mina.admin.backup(tmp_path / "copy.db")
+        assert "lighthouse" not in (tmp_path / "mina.jsonl").read_text()
+        mina.backend.erase_namespace("mina", clock.now())
+        assert graph_of(LangGraphCheckpointer(mina)).get_state(config).values == {}
+        assert graph_of(LangGraphCheckpointer(jun)).get_state(config).next == ("note",)
+        left = b"".join(f.read_bytes() for f in tmp_path.glob("store.db*") if f.is_file())
+        assert b"lighthouse is closed" in left and b"harbour is closed" not in left
+    with Memory(copy, embedder="none", namespace="mina") as restored:
+        assert graph_of(LangGraphCheckpointer(restored)).invoke(None, config) == {"said": ["the harbour is closed", "noted"]}
+    with Memory(tmp_path / "other.db", embedder="none", namespace="mina") as other:
+        assert other.admin.import_(tmp_path / "mina.jsonl").rows["thread_checkpoints"] > 0
+        assert graph_of(LangGraphCheckpointer(other)).get_state(config).next == ("note",)
 
 
 def test_pruning_keeps_what_delta_channels_are_computed_from() -> None:

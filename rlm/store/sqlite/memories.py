@@ -23,6 +23,7 @@ from ...core.errors import NotFound
 from ..filters import Filters
 from ..records import COLUMNS, STATUSES, MemoryRecord, from_row, stored_id
 from .connection import one_of, unreadable
+from .threads import thread_namespaces
 from ..protocols import Database
 
 # %% ../../../nbs/20_store/07_memories.ipynb #7e495d01
@@ -204,7 +205,10 @@ class MemoryTable:
 
     def summaries(self) -> list[NamespaceSummary]:
         "Return what the store holds of each namespace, by name."
-        return [NamespaceSummary(*row) for row in self.db.for_namespace(None).query(_NAMESPACES)]
+        db = self.db.for_namespace(None)
+        found = [NamespaceSummary(*row) for row in db.query(_NAMESPACES)]
+        alone = set(thread_namespaces(db)) - {n.name for n in found}
+        return sorted([*found, *(NamespaceSummary(name, 0, 0, 0, None) for name in alone)], key=lambda n: n.name)
 
     def records(self,
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out

@@ -18,6 +18,7 @@ from ...core.files import replace_file
 from ..records import dump_json
 from ..sqlite.schema import SCHEMA_VERSION
 from ..sqlite.storage import SQLiteStorage
+from ..sqlite.threads import THREAD_TABLES
 
 # %% ../../../nbs/20_store/26_export.ipynb #922d5af2
 TABLES: Mapping[str, str] = {  # table → the order of its rows
@@ -26,6 +27,7 @@ TABLES: Mapping[str, str] = {  # table → the order of its rows
     "slot_refs": "namespace, slot, seq",
     "runs": "created_at, run_id", "trajectories": "created_at, trajectory_id", "judgments": "trajectory_id",
     "memory_usage": "trajectory_id, rank", "events": "id", "snapshots": "created_at, id", "rejections": "namespace, salt, digest",
+    **THREAD_TABLES,  # a store has them from the moment that somebody keeps threads in it
 }
 _OF_MEMORY = "seq IN (SELECT seq FROM memories WHERE namespace = :n)"
 _OF_RUN = ("trajectory_id IN (SELECT t.trajectory_id FROM trajectories t JOIN runs r ON r.run_id = t.run_id "
@@ -56,7 +58,8 @@ def export_lines(storage: SQLiteStorage,        # a live store
                          "store": db.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0], "sequences": sequences})
         lines = 1
         for table, order in TABLES.items():
-            names = [str(r[1]) for r in db.query(f"PRAGMA table_info({table})")]
+            if not (names := [str(r[1]) for r in db.query(f"PRAGMA table_info({table})")]):
+                continue
             where = "" if namespace is None else f" WHERE {_PARTITION.get(table, 'namespace = :n')}"
             for row in db.iterate(f"SELECT {', '.join(names)} FROM {table}{where} ORDER BY {order}", {"n": namespace}):
                 yield dump_json({"table": table, **{k: _encode(v) for k, v in zip(names, row, strict=True) if v is not None}})

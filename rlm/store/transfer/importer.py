@@ -25,6 +25,7 @@ from ..sqlite.events import EventLog
 from ..sqlite.integrity import contradictions
 from ..sqlite.schema import SCHEMA_VERSION
 from ..sqlite.storage import SQLiteStorage
+from ..sqlite.threads import THREAD_TABLES, make_thread_tables
 from ..sqlite.vectors import is_vector
 from .export import FORMAT, TABLES
 from .row_validation import LARGEST, read_memory, read_rows
@@ -294,6 +295,8 @@ def import_lines(storage: SQLiteStorage,         # a live store
     storage = storage.for_namespace(None)
     db = storage.db
     header, rows = read_lines(lines)
+    if any(row.get("table") in THREAD_TABLES for row in rows):
+        make_thread_tables(db)
     tables, sequences = read_rows(db, TABLES, rows), _read_sequences(header)
     foreign = sorted({r["namespace"] for part in tables.values() for r in part if "namespace" in r} - {namespace})
     if namespace is not None and foreign:

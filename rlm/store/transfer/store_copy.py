@@ -9,6 +9,7 @@ from ...core.errors import StoreError
 from ..protocols import Database
 from ..records import dump_json
 from ..sqlite.fulltext import rebuild
+from ..sqlite.threads import THREAD_TABLES, make_thread_tables, thread_namespaces
 from .importer import continue_numbers
 
 TABLES_OF_A_STORE = {  # table → its order; a table stands behind those that it refers to
@@ -36,7 +37,7 @@ def table_rows(db: Database,  # a store
                ) -> Iterator[tuple[Any, ...]]:
     "Yield the rows of a table in order, their columns by name."
     names = ", ".join(sorted(_columns(db, table)))
-    yield from db.iterate(f"SELECT {names} FROM {table} ORDER BY {TABLES_OF_A_STORE[table]}")
+    yield from db.iterate(f"SELECT {names} FROM {table} ORDER BY {(TABLES_OF_A_STORE | THREAD_TABLES)[table]}")
 
 
 def table_digest(db: Database,  # a store
@@ -58,7 +59,11 @@ def copy_store(source: Database,  # a store, which others may be using
     with source.snapshot():
         _mark(target, str(source.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0]))
         copied = []
-        for table in TABLES_OF_A_STORE:
+        tables = list(TABLES_OF_A_STORE)
+        if thread_namespaces(source):
+            make_thread_tables(target)
+            tables += THREAD_TABLES
+        for table in tables:
             copied.append(_copy_table(source, target, table))
             told(copied[-1])
         with target.transaction():
