@@ -28,6 +28,7 @@ from rlm.service.context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.sqlite.integrity import check
 from rlm.store.sqlite.recall_log import RecallLog
+from rlm.store.sqlite.threads import THREAD_TABLES, make_thread_tables
 from rlm.store.transfer.export import TABLES, export_file, export_lines
 from rlm.store.transfer.importer import import_lines
 from rlm.store.transfer.row_validation import columns_of, read_row
@@ -45,6 +46,8 @@ INSERT INTO judgments VALUES ('t1', NULL, 'cannot say', 'low', '[]');
 INSERT INTO memory_usage VALUES ('t1', 'tea', 1, 0.5);
 INSERT INTO snapshots VALUES ('s1', 'default', 'reranker', '2026-01-01T00:00:00.000000Z', '{"n":1}', x'deadbeef');
 INSERT INTO rejections VALUES ('default', '00ff', 'ab12', 'r1', '2026-01-01T00:00:00.000000Z', 'human', 'no', 'tea');
+INSERT INTO thread_checkpoints VALUES ('default', 't', '', '1', NULL, 'r', 'msgpack', x'00ff', 'json', x'7b7d');
+INSERT INTO thread_writes VALUES ('default', 't', '', '1', 'task', 0, '', 'said', 'msgpack', x'a0');
 """
 
 
@@ -81,6 +84,7 @@ def full(path: Path, clock: ManualClock) -> Iterator[Memory]:
         other.write("more plums", id="plum")
         other.update("plum", text="many more plums")
         other.link("tea", "plum", "foreignlink")
+        make_thread_tables(memory.backend.db)
         for statement in OTHER_TABLES.strip().split(";\n"):
             memory.backend.db.query(statement.strip().rstrip(";"))
         assert memory.check() == []
@@ -159,8 +163,8 @@ def test_every_table_of_the_schema_is_exported_or_derived() -> None:
     made = {name for (name,) in empty().db.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
     # counts of the full-text index; what is left to be done in this very file, and what it has served; what the texts of memories state
     derived = {"namespace_statistics", "pending_scrubs", "facts", "recalls", "recalled"}
-    assert made == {*TABLES, "meta", *derived} | {n for n in made if n.startswith(("memories_fts", "memories_terms", "memories_instances",
-                                                                                   "sqlite_"))}
+    of_fulltext = {n for n in made if n.startswith(("memories_fts", "memories_terms", "memories_instances", "sqlite_"))}
+    assert made == {*TABLES, "meta", *derived} - {*THREAD_TABLES} | of_fulltext
 
 
 def test_numbers_of_erased_memories_are_not_used_again_after_an_import(full: Memory) -> None:
