@@ -82,7 +82,7 @@ def answer_json(answer: Answer,  # an answer
     return {kind_of(answer): answer.value}
 
 
-def read_answer(values: Mapping[str, Any],  # as `answer_json` made it
+def read_answer(values: Mapping[str, Any],  # values that `answer_json` made
                 ) -> Answer:
     "The answer again. Raises `InvalidInput`."
     match dict(values):
@@ -188,7 +188,7 @@ def overlap(ours: Sequence[str],    # words or members of an answer
 
 
 def contains(text: str,   # an answer
-             gold: str,   # what it should say
+             gold: str,   # right answer
              ) -> bool:
     "Whether a text holds all words of another in order, and little else."
     ours, theirs = words(text), words(gold)

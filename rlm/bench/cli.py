@@ -53,7 +53,7 @@ bench_options = options(
     json_option)
 
 # %% ../../nbs/95_bench/33_cli.ipynb #55ed1ac0
-def deliver(report: Report,     # what a benchmark found
+def deliver(report: Report,     # results of a benchmark
             out: Path | None,   # where to write it, if anywhere
             as_json: bool,      # print JSON
             strict: bool,       # exit with 1 when a target was missed

@@ -56,7 +56,7 @@ POOLED_SHARES = (0.01, 0.02, 0.05, 0.1)  # the same of all lives of a language i
 BLOCKS = ("context, e5", "context, words", "plain BM25", "stored last")
 
 
-def covers(text: str,             # what stands in a prompt
+def covers(text: str,             # text of a prompt
            words: Sequence[str],  # words of the answer
            ) -> bool:
     "Return whether the answer is in a text."
@@ -138,7 +138,7 @@ WHERE = Situation(memory_count=3)  # a store that holds something, so that there
 FOLDS = 5
 
 
-def _given_labels(decision: PolicyDecision,  # as it was made
+def _given_labels(decision: PolicyDecision,  # decision about a turn
                   ) -> set[str]:
     "Return a decision in the labels' words."
     return {name for name, on in (("SAVE", decision.save), ("RETRIEVE", decision.retrieve)) if on} or {"SKIP"}

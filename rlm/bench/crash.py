@@ -159,7 +159,7 @@ class Kills:
     pending_absent: int = 0  # … and that left nothing
     lost: int = 0  # memories that did not hold what was acknowledged
     torn: int = 0  # kills after which a store held anything that was neither acknowledged nor a complete step
-    problems: tuple[str, ...] = ()  # what checks and writers complained about
+    problems: tuple[str, ...] = ()  # complaints of checks and writers
 
     def __add__(self, other: "Kills") -> "Kills":
         return Kills(*(a + b for a, b in zip(self._values(), other._values(), strict=True)))
@@ -179,7 +179,7 @@ def start(worker: Callable[..., None],  # a function of this module
 # %% ../../nbs/95_bench/07_crash.ipynb #1f7c0bda
 def _kill_once(server: "subprocess.Popen[str]",  # runs `_fork_server`
                path: Path,       # a store
-               ledger: Ledger,   # what it holds
+               ledger: Ledger,   # expected contents of the store
                name: str,        # the writer's name
                seed: int,        # the writer's seed
                delay: float,     # seconds it may live
@@ -201,8 +201,8 @@ def _kill_once(server: "subprocess.Popen[str]",  # runs `_fork_server`
     return found + compare(there, ledger, whole), there
 
 # %% ../../nbs/95_bench/07_crash.ipynb #ff86d543
-def compare(there: Ledger,     # what a store holds
-            ledger: Ledger,    # what was acknowledged
+def compare(there: Ledger,     # contents of a store
+            ledger: Ledger,    # contents that were acknowledged
             whole: Ledger,     # … with the step that was under way
             ) -> Kills:
     "The verdict on one kill."
@@ -318,7 +318,7 @@ def prefixes(steps: Sequence[CrashStep],  # in order
 def _freeze(path: Path,        # the store of a writer
             copy: Path,        # where the disk's files go
             rng: random.Random,  # source of chance
-            heard: Sequence[Mapping[str, Any]],  # what the writer has said
+            heard: Sequence[Mapping[str, Any]],  # messages of the writer
             synced: bool,      # each write waited for the disk
             ) -> None:
     "Copy a store as a disk could hold it after a power cut."
@@ -335,9 +335,9 @@ def _freeze(path: Path,        # the store of a writer
         shutil.copytree(folder, Path(f"{copy}.index"))
 
 
-def _open_after(copy: Path,                  # what the disk held
-                steps: Sequence[CrashStep],  # what the writer had begun
-                done: int,                   # how many of them it had announced as done
+def _open_after(copy: Path,                  # folder with what the disk held
+                steps: Sequence[CrashStep],  # steps that the writer had begun
+                done: int,                   # number of them that it had announced as done
                 embedder: str,               # name of the model, or none
                 ) -> PowerLoss:
     "Open what is left, write to it, ask for every word, and compare."
@@ -436,7 +436,7 @@ class _CrowdProcess:
         return f"{self.name}{word(next(self.numbers))} {self.work.texts(1)[0]}"
 
     def keep(self,
-             records: Sequence[MemoryRecord],  # as the store returned them
+             records: Sequence[MemoryRecord],  # records that the store returned
              ) -> None:
         "Note memories that the store has acknowledged, so that their loss is seen later."
         self.written |= {r.id: (r.text, r.version) for r in records}
@@ -492,7 +492,7 @@ class _CrowdProcess:
 def _crowd_member(path: str,       # the store
                   name: str,       # a word
                   seed: int,       # seed of what it does
-                  seconds: float,  # how long it acts
+                  seconds: float,  # seconds that it acts
                   ) -> None:
     "Open the store, wait for the word to begin, act, and report."
     member = _CrowdProcess(path, name, seed)
@@ -506,8 +506,8 @@ def _crowd_member(path: str,       # the store
 class Crowd:
     "What became of a store that many wrote."
 
-    processes: int  # how many
-    seconds: float  # how long
+    processes: int  # number of processes
+    seconds: float  # seconds that they act
     memories: int  # in the store at the end
     lost: int  # acknowledged, and not there or not as acknowledged
     double: int  # there, and not acknowledged
@@ -516,7 +516,7 @@ class Crowd:
     errors: tuple[str, ...]  # raised in any process
     problems: tuple[str, ...]  # found by the check at the end
     rates: tuple[float, ...]  # memories written per second, for each process
-    waits: Mapping[str, Sequence[float]]  # what was done → seconds of each time, all processes
+    waits: Mapping[str, Sequence[float]]  # kind of call → seconds of each, all processes
 
     @property
     def clean(self) -> bool:
@@ -525,8 +525,8 @@ class Crowd:
 
 # %% ../../nbs/95_bench/07_crash.ipynb #359b6023
 def soak(path: Path,             # a store, made if it is not there
-         processes: int = 8,     # how many at once
-         seconds: float = 60,    # how long
+         processes: int = 8,     # number of processes at once
+         seconds: float = 60,    # seconds that they act
          seed: int = 0,          # seed of what they do
          ) -> Crowd:
     "Let many processes write and read one file at once, then count."
@@ -549,9 +549,9 @@ def soak(path: Path,             # a store, made if it is not there
 
 # %% ../../nbs/95_bench/07_crash.ipynb #5bda648d
 def _count_up(path: Path,                     # the store
-              seconds: float,                 # how long it was written
-              said: Sequence[dict[str, Any]],  # what each process reported
-              broken: Sequence[str],          # how others ended
+              seconds: float,                 # seconds of writing
+              said: Sequence[dict[str, Any]],  # report of each process
+              broken: Sequence[str],          # ends of processes that died
               ) -> Crowd:
     "Compare what is there with what was acknowledged."
     expected = {id: tuple(kept) for one in said for id, kept in one["written"].items()}

@@ -81,7 +81,7 @@ def _line_writer(path: Path,   # a new file
 # %% ../../nbs/95_bench/08_durability.ipynb #433d5b87
 def _single_writes(folder: Path,     # for the files
                    work: Workload,   # source of texts
-                   sizes: DurabilitySizes,     # how many
+                   sizes: DurabilitySizes,     # numbers of repetitions
                    ) -> list[Row]:
     "Write memories one by one, four ways and one that does not last."
     texts, warm, kept = work.texts(sizes.single + 50), 50, list[str]()
@@ -104,7 +104,7 @@ def _single_writes(folder: Path,     # for the files
 # %% ../../nbs/95_bench/08_durability.ipynb #d2284158
 def _synced_writes(folder: Path,     # for the files
                    work: Workload,   # source of texts
-                   sizes: DurabilitySizes,     # how many
+                   sizes: DurabilitySizes,     # numbers of repetitions
                    ) -> list[Row]:
     "Writes that return when the disk has them."
     texts, warm = work.texts(sizes.synced + 20), 20
@@ -121,8 +121,8 @@ def _synced_writes(folder: Path,     # for the files
             timing("append a line to a file, synced", took["line"], role="baseline", note="flush and fsync")]
 
 # %% ../../nbs/95_bench/08_durability.ipynb #eaee89f6
-def rate(name: str,                           # what came in
-         parts: Sequence[tuple[int, float]],  # how much of it, and in how many seconds
+def rate(name: str,                           # name of the input
+         parts: Sequence[tuple[int, float]],  # pairs of a number of memories and seconds
          **more: Any,                         # other fields of the row
          ) -> Row:
     "A row of so many per second."
@@ -143,7 +143,7 @@ def _clocked(act: Callable[..., object],  # something to do once
 def _search_speed(memory: Memory,   # a store
                   work: Workload,   # source of queries
                   size: int,        # memories in the store
-                  count: int,       # how many queries
+                  count: int,       # number of queries
                   ) -> Row:
     "Ten results of a full-text search."
     queries = work.queries(count + 5)
@@ -153,7 +153,7 @@ def _search_speed(memory: Memory,   # a store
 # %% ../../nbs/95_bench/08_durability.ipynb #a2154998
 def _bulk_writes(path: Path,        # the large store's file
                  work: Workload,    # source of texts
-                 sizes: DurabilitySizes,      # how many
+                 sizes: DurabilitySizes,      # numbers of repetitions
                  ) -> list[Row]:
     "Fill a large store, and search it at 1,000, 10,000 and 100,000 memories."
     parts, searches = list[tuple[int, float]](), list[Row]()
@@ -170,7 +170,7 @@ def _bulk_writes(path: Path,        # the large store's file
 # %% ../../nbs/95_bench/08_durability.ipynb #d6d23eaa
 def _bulk_baselines(folder: Path,     # for the files
                     work: Workload,   # source of texts
-                    sizes: DurabilitySizes,     # how many
+                    sizes: DurabilitySizes,     # numbers of repetitions
                     ) -> list[Row]:
     "The same amount of text without a memory."
     texts, kept = work.texts(min(sizes.bulk, 20_000)), list[str]()
@@ -194,7 +194,7 @@ def _bulk_baselines(folder: Path,     # for the files
 def reads(folder: Path,     # for the baseline's file
           path: Path,       # the large store's file
           work: Workload,   # source of chance
-          sizes: DurabilitySizes,     # how many
+          sizes: DurabilitySizes,     # numbers of repetitions
           ) -> list[Row]:
     "One memory by its id."
     with Memory(path, embedder="none") as memory:
@@ -217,7 +217,7 @@ def reads(folder: Path,     # for the baseline's file
 
 # %% ../../nbs/95_bench/08_durability.ipynb #05f5c6c2
 def _opening(path: Path,     # the large store's file
-             sizes: DurabilitySizes,   # how often
+             sizes: DurabilitySizes,   # numbers of repetitions
              ) -> list[Row]:
     "Until the first memory can be read."
     def here() -> None:
@@ -257,7 +257,7 @@ def _kill_rows(k: Kills,  # the outcome of the kills
 
 
 def _power_rows(folder: Path,      # for the stores
-                sizes: DurabilitySizes,  # how many cuts
+                sizes: DurabilitySizes,  # numbers of cuts
                 seed: int,         # seed of what is written
                 ) -> list[Row]:
     "What became of stores after power cuts, by how writes are synced."

@@ -25,7 +25,7 @@ from .verifier import Outcome, AnswerGrade, verify
 class Attempt:
     "What an examinee did with one question."
 
-    answer: str  # what it said
+    answer: str  # answer of the examinee
     converged: bool = True  # whether it held that to be its answer
     iterations: int = 1  # steps it took
     injected: int = 0  # characters of memory put into its prompt
@@ -41,7 +41,7 @@ class GradedAnswer:
     "A question, what was done with it, and the verdict."
 
     question: Question  # the question
-    attempt: Attempt  # what came of it
+    attempt: Attempt  # the examinee's attempt
     verdict: AnswerGrade  # right, wrong, or refused
 
     @property
@@ -63,8 +63,8 @@ def examine(questions: Iterable[Question],   # the questions
     return found
 
 # %% ../../nbs/95_bench/24_exam.ipynb #29800400
-def wilson(hits: int,         # how many of them
-           n: int,            # how many
+def wilson(hits: int,         # number of successes
+           n: int,            # number of trials
            z: float = 1.959964,  # the normal quantile: 95 %
            ) -> tuple[float, float]:
     "The interval of a share; 0 to 1 when there is nothing to go by."
@@ -77,7 +77,7 @@ def wilson(hits: int,         # how many of them
 # %% ../../nbs/95_bench/24_exam.ipynb #8370e735
 def share(name: str,              # the row's name
           marks: Sequence[GradedAnswer],  # counted over these
-          outcome: Outcome = "right",  # what is counted
+          outcome: Outcome = "right",  # outcome that is counted
           **more: Any,            # other fields of the row: role, target, note
           ) -> Row:
     "The share of marks with an outcome; least and most are Wilson's."

@@ -82,7 +82,7 @@ def missed(memory: Memory,           # holds the evidence
 # %% ../../nbs/95_bench/04_failures.ipynb #8b31d8f3
 def rows_of(name: str,                 # the set's name
             found: Sequence[MissedEvidence],   # all that was missed
-            evidence: int,             # how many pieces there were
+            evidence: int,             # number of pieces of evidence
             ) -> Iterator[Row]:
     "How often each reason was one."
     counts = Counter(m.reason for m in found)
@@ -93,7 +93,7 @@ def rows_of(name: str,                 # the set's name
 
 
 def examples(found: Sequence[MissedEvidence],  # all that was missed
-             each: int = 4,            # how many for a reason
+             each: int = 4,            # number of examples for a reason
              ) -> list[str]:
     "Some of each reason, evenly spaced."
     some = []

@@ -99,9 +99,9 @@ class PooledTurn:
 
     kind: str  # a key of `HABITS`, or a kind of the labelled set
     keep: bool | None  # whether everybody keeps it; None: it is a matter of habit
-    state: Vector  # as `features` makes it, at the beginning of a conversation
+    state: Vector  # state at the beginning of a conversation, made by `features`
     prior: tuple[float, float]  # expected reward of SAVE and of SKIP
-    rule: bool | None  # what rules decide; None: the bandit decides
+    rule: bool | None  # decision of the rules; None: the bandit decides
 
 
 def turn_pool(folder: Path,   # where companion_turns.jsonl is
@@ -125,7 +125,7 @@ ASKED = 200  # turns of the examination of a person
 
 
 def save_f1(given: Sequence[bool],  # saved or skipped
-            right: Sequence[bool],  # what the person wanted
+            right: Sequence[bool],  # decisions that the person wanted
             ) -> float:
     "Return the mean of the F1 scores of SAVE and SKIP; a class that neither has counts as 1."
     a, b = np.array(given, dtype=bool), np.array(right, dtype=bool)
@@ -190,14 +190,14 @@ class SimulatedPerson:
         return bandit, examples
 
     def f1(self,
-           scorer: "ContextualBandit | FederatedBandit",  # what decides
+           scorer: "ContextualBandit | FederatedBandit",  # scorer that decides
            ) -> float:
         "Return the person's score in the examination."
         return save_f1([decided(turn, scorer.scores(state)) for turn, state in self.exam], self.right)
 
 
 def decided(turn: PooledTurn,  # turn of the pool
-            added: Vector,     # what was learned, one number an action
+            added: Vector,     # learned weights, one number an action
             ) -> bool:
     "Return whether a turn is saved."
     return turn.rule if turn.rule is not None else bool(turn.prior[0] + added[0] > turn.prior[1] + added[1])
@@ -259,7 +259,7 @@ class _SimulatedCrowd:
     def together(self,
                  rule: str = "multi-krum",  # aggregation
                  share: float = 0.2,        # liars that are allowed for
-                 attack: str | None = None,  # what a fifth of the people send instead; None: all are honest
+                 attack: str | None = None,  # attack of a fifth of the people; None: all are honest
                  noise: float = 0.0,        # standard deviation on each number of an update, in clips
                  seed: int = 0,             # seed of the noise
                  ) -> tuple[Array, Array]:  # scores of those examined and honest, and whether each adopted the model

@@ -37,7 +37,7 @@ class Pair:
 
     memory: Mapping[str, str]  # language → text
     question: Mapping[str, str] | None = None  # language → text
-    group: str = ""  # what makes it hard
+    group: str = ""  # difficulty of the pair
     scene: int = 0  # pairs that are easily confused have the same
 
 
@@ -112,7 +112,7 @@ def _by_vectors(model: Embedder,                         # knows all texts
 
 
 def by_memory(model: "Embedder | str",  # 'none': words alone
-              mix: ScoreWeights = DEFAULT_WEIGHTS,           # what each part of a score is worth
+              mix: ScoreWeights = DEFAULT_WEIGHTS,           # weights of the parts of a score
               ) -> Arm:
     "`Memory.search`, as anyone calls it."
     def arm(stored: Mapping[str, str]) -> Finder:

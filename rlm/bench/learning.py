@@ -97,7 +97,7 @@ def compared(shipped: Sequence[GradedAnswer],  # with packs
 def _sit_all(plan: _ExamPlan,        # which ontologies
              fixture: ExamFixture,        # the fixture with these questions' ontologies
              seed: int,         # seed of everything random
-             sizes: _LearningSizes,      # how much
+             sizes: _LearningSizes,      # numbers of questions and repetitions
              ) -> tuple[list[Row], dict[str, Any]]:
     "Every arm: the rows, and examples of what failed."
     test, train = _read_all(plan.test), _read_all(plan.train)

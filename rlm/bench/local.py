@@ -87,7 +87,7 @@ AGAIN = 100  # questions, the last ones, that are asked again
 
 
 def replayed(path: Path,    # a store that `begun` has made
-             some: Stream,  # what it was made of
+             some: Stream,  # stream that it was made of
              limit: int,    # memories of a neighbourhood
              which: Sequence[Sequence[str]] = LOCAL,  # which searches the first question goes to, which the second …, and again
              ) -> tuple[list[dict[str, ReplayedAnswer]], Costs]:
@@ -294,7 +294,7 @@ def control(c: Conversation,    # the conversation
 ARMS: dict[str, Rank] = {"the last turns said": control, "search": plain, "recall, cold": cold, "recall, warm": warm}
 
 
-def conversations(folder: Path,  # as `read_locomo` takes it
+def conversations(folder: Path,  # folder that `read_locomo` takes
                   seed: int,     # seed of the intervals
                   name: str,     # the model's name
                   ) -> Iterator[Row]:

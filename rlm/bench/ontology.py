@@ -25,7 +25,7 @@ VIEW_MS, LOAD_S = 5.0, 1.0  # targets on SIO, as the design sets them
 
 
 def _sample_terms(context: OntologyContext,  # loaded
-                  n: int,                    # how many
+                  n: int,                    # number of terms
                   seed: int,                 # which
                   ) -> list[str]:            # short names of classes
     "Classes to ask about, the same for the same seed."
@@ -40,7 +40,7 @@ def _ask(tool: Callable[..., object], terms: list[str], i: int) -> object:
 
 
 def _view_arms(context: OntologyContext,  # loaded, with its index
-               terms: list[str],          # what is asked about
+               terms: list[str],          # terms that are asked about
                ) -> Mapping[str, Callable[[int], object]]:
     "Return the views to time, by name: each takes the number of a run and looks at a term."
     t, o = context.tools, context.ontology
@@ -62,7 +62,7 @@ def _view_arms(context: OntologyContext,  # loaded, with its index
 
 # %% ../../nbs/95_bench/18_ontology.ipynb #60cfefab
 def walks(graph: Any,  # rdflib's, in its own store
-          iris: list[str],  # what is asked about
+          iris: list[str],  # terms that are asked about
           ) -> Mapping[str, Callable[[int], object]]:
     "What one would do with rdflib."
     from rdflib import RDFS, URIRef
@@ -83,7 +83,7 @@ def walks(graph: Any,  # rdflib's, in its own store
 
 # %% ../../nbs/95_bench/18_ontology.ipynb #13a16b58
 def loads(path: Path,    # an ontology
-          rounds: int,   # how often
+          rounds: int,   # number of repetitions
           ) -> dict[str, list[float]]:  # name → seconds
     "Loading, in turns with rdflib's own way."
     import rdflib

@@ -145,7 +145,7 @@ def _questions(texts: Sequence[str], count: int, seed: int) -> list[str]:
 
 
 def fill(place: str,   # a file or an address
-         sizes: PostgresSizes,  # how much goes in
+         sizes: PostgresSizes,  # number of memories that go in
          seed: int,    # seed of the texts
          ) -> float:
     "Write all namespaces through the front door; return the seconds it took."
@@ -160,7 +160,7 @@ def fill(place: str,   # a file or an address
 
 def _size_row(place: str,     # a filled store
               engine: str,    # its name in the report
-              memories: int,  # how many it holds, in all namespaces
+              memories: int,  # number of memories in all namespaces
               ) -> Row:
     "Return how many bytes of tables and indexes, or of a file, a memory takes, without vectors."
     with Memory(place, embedder="none") as memory:
@@ -169,7 +169,7 @@ def _size_row(place: str,     # a filled store
 
 def _one_client(place: str,    # a filled store
                 engine: str,   # its name in the report
-                sizes: PostgresSizes,  # how much is asked
+                sizes: PostgresSizes,  # numbers of questions
                 seed: int,     # seed of the texts
                 ) -> list[Row]:
     "Measure searches, writes and blocks for a prompt, namespace after namespace."
@@ -250,7 +250,7 @@ def crowd(place: str,    # a filled store
 def _different_answers(lives: Sequence[Life],      # lives to store and ask
                        folder: Path,               # for the files
                        address: str,               # address of an empty database
-                       ) -> tuple[int, list[str]]:  # how many questions were asked, and those with another answer
+                       ) -> tuple[int, list[str]]:  # number of questions asked; those with another answer
     "Ask both engines the same questions."
     asked, wrong, file = 0, list[str](), folder / "lives.db"
     for life in lives:
@@ -285,7 +285,7 @@ class KillLedger:
 
 
 def _work_until_cut(memory: Memory,       # a store whose server will be killed
-                    ledger: KillLedger,   # what is acknowledged; calls are added
+                    ledger: KillLedger,   # acknowledged calls; new ones are added
                     ready: threading.Event,  # set once a first call was acknowledged
                     stop: threading.Event,   # set once the server was killed
                     ) -> None:
@@ -309,7 +309,7 @@ def _work_until_cut(memory: Memory,       # a store whose server will be killed
 
 
 def examine(memory: Memory,      # the store, its server started again
-            ledger: KillLedger,  # what was acknowledged; losses are added
+            ledger: KillLedger,  # acknowledged calls; losses are added
             ) -> None:
     "Compare what is there with what was acknowledged."
     there = [r.id for r in memory.backend.find("kills", Filters.read(status="any"), 1_000_000)]
@@ -327,7 +327,7 @@ def examine(memory: Memory,      # the store, its server started again
     ledger.returned += len(ledger.erased & set(found))
 
 
-def kill_servers(moments: int,           # how often the server is killed
+def kill_servers(moments: int,           # number of times the server is killed
                  seed: int = 0,          # seed of the moments
                  longest: float = 0.5,   # seconds after which it is killed at the latest
                  ) -> KillLedger:
@@ -356,7 +356,7 @@ def kill_servers(moments: int,           # how often the server is killed
     return ledger
 
 
-def _kill_rows(ledger: KillLedger,  # as `kill_servers` returned it
+def _kill_rows(ledger: KillLedger,  # result of `kill_servers`
                ) -> list[Row]:
     "Return what the kills showed."
     name = f"{ledger.kills} kills of the server"

@@ -22,7 +22,7 @@ from ..core.errors import InvalidInput
 class RecallQuestion:
     "A question, and the turns that answer it."
 
-    text: str  # as it is asked
+    text: str  # words of the question
     evidence: frozenset[str]  # ids of turns
     kind: str  # the set's own word for it
 

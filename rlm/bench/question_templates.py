@@ -47,7 +47,7 @@ class QuestionTemplate:
 
     name: str  # short: domain, is_a
     tier: int  # 1 to 3
-    kind: str  # how the answer is read: terms, number, truth, text, chain (rows are ways), edges (rows are steps up), choice, absent
+    kind: str  # form of the answer: terms, number, truth, text, chain (rows are ways), edges (rows are steps up), choice, absent
     subjects: str  # SPARQL for ?x, and ?y where two terms are asked about
     gold: str  # SPARQL for the answer, with $x and $y
     forms: Mapping[str, tuple[str, ...]]  # language (en, ko) → phrasings with {x} and {y}

@@ -31,7 +31,7 @@ class Question:
     template: str  # which kind of question; empty for one that a person worded
     tier: int  # 1 looked up, 2 followed or counted, 3 combined
     language: str  # en or ko
-    text: str  # as it is asked
+    text: str  # words of the question
     subjects: tuple[str, ...]  # IRIs of the terms it is about; for a term that isn't there, its name
     answer: Answer  # the right one
     sparql: str  # the query that gave it
@@ -140,9 +140,9 @@ def _fair(answer: Answer,      # a question's answer
     return True
 
 # %% ../../nbs/95_bench/23_questions.ipynb #523c8f93
-def ask(template: QuestionTemplate,    # what to ask
+def ask(template: QuestionTemplate,    # template that is asked
         graph: GoldGraph,      # about what
-        names: TermNames,          # what its terms are called
+        names: TermNames,          # names of its terms
         subjects: tuple[str, ...],  # which of them
         language: str,         # en or ko
         rng: random.Random,    # for the wording
@@ -170,9 +170,9 @@ def ask(template: QuestionTemplate,    # what to ask
     return Question(digest, graph.name, template.name, template.tier, language, text, subjects, answer, query, wording)
 
 # %% ../../nbs/95_bench/23_questions.ipynb #202f4315
-def asked(template: QuestionTemplate,    # what to ask
+def asked(template: QuestionTemplate,    # template that is asked
           graph: GoldGraph,      # about what
-          names: TermNames,          # what its terms are called
+          names: TermNames,          # names of its terms
           seed: int,             # seed of the choice
           count: int,            # at most so many
           part: Part | None,     # part of the subjects; None: all

@@ -286,7 +286,7 @@ def rows_of(name: str,                # the set's name
 # %% ../../nbs/95_bench/10_recall.ipynb #398c8dc1
 def asked(conversations: Sequence[Conversation],    # all of a set
           build: Callable[[Conversation], RankFunction],  # an arm
-          told: str,                                # what this is, for who waits
+          told: str,                                # name of the step, for the progress line
           ) -> list[Score]:
     "Ask every question of every conversation and return the scores."
     rankers = ((c, build(c)) for c in tqdm(conversations, told, disable=None, leave=False))

@@ -43,18 +43,18 @@ def digits(x: float,  # a number
 class Row:
     "Holds one figure of a report, with its spread, target and role."
 
-    name: str  # what was done, in words
+    name: str  # name of the measured action, in words
     unit: str  # ms, s, /s, bytes, or empty for a count
     value: float  # the median of a timing, or the figure itself
     p95: float | None = None  # 95 of 100 were at most this
     p99: float | None = None  # 99 of 100 were at most this
     min: float | None = None  # the least
     max: float | None = None  # the most
-    n: int = 1  # how many it was taken from
-    target: float | None = None  # what it should reach, if anything is asked of it
+    n: int = 1  # number of measurements
+    target: float | None = None  # target value, if there is one
     better: Literal["lower", "higher"] = "lower"  # which way is good
     role: Role = "measured"  # ours, what one would do otherwise, or nothing durable at all
-    note: str = ""  # how to read it
+    note: str = ""  # remark on how to read it
     runs: tuple[float, ...] = ()  # the figure of each run, where there were several
 
     @property
@@ -71,15 +71,15 @@ class Row:
         return values if self.met is None else values | {"met": self.met}
 
 
-def read_row(values: Mapping[str, Any],  # as `Row.as_dict` gave them, through JSON
+def read_row(values: Mapping[str, Any],  # values that `Row.as_dict` gave, through JSON
              ) -> Row:
     "Return the row that a report holds."
     given: dict[str, Any] = {k: v for k, v in values.items() if k != "met"}
     return Row(**given | {"runs": tuple(given.get("runs", ()))})
 
 
-def timing(name: str,                # what was done
-           seconds: Sequence[float],  # how long each time took
+def timing(name: str,                # name of the measured action
+           seconds: Sequence[float],  # seconds of each repetition
            unit: Literal["ms", "s"] = "ms",  # the unit of the figure
            **more: Any,              # other fields of the row: target, role, note
            ) -> Row:
@@ -109,7 +109,7 @@ def timed(arms: Mapping[str, Callable[[int], object]],  # name → what to do, g
 # %% ../../nbs/95_bench/01_report.ipynb #e82b04ad
 def bootstrap(groups: Iterable[Sequence[float]],  # values that belong together
               seed: int,                          # seed of the draws
-              draws: int = 1000,                  # how often groups are drawn, as many as there are
+              draws: int = 1000,                  # number of draws of groups, each as many as there are
               ) -> tuple[float, float]:           # the middle 95 % of the means
     "An interval for the mean of all values. Raises `ValueError` where there is no value."
     sums = np.array([(sum(g), len(g)) for g in groups if len(g)], float)
@@ -231,7 +231,7 @@ def write_report(report: Report,       # a report
     return Path(path)
 
 
-def read_report(path: "str | Path",  # as `write_report` stored it
+def read_report(path: "str | Path",  # file that `write_report` stored
                 ) -> Report:
     "A stored report. Raises `NotFound`, `InvalidInput`."
     try:

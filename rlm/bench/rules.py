@@ -43,7 +43,7 @@ QUICK = RuleBenchSizes(large=5000, applied=600, calls=40, audits=1, updates=200,
 # %% ../../nbs/95_bench/17_rules.ipynb #c2702cba
 def asking(path: Path,    # a new store's file
            made: RuleSet,  # the rules
-           sizes: RuleBenchSizes,  # how many calls
+           sizes: RuleBenchSizes,  # numbers of calls
            ) -> list[Row]:
     "Rules by tag, from a large store."
     with RuleStore(path, embedder="none") as store:
@@ -69,7 +69,7 @@ def asking(path: Path,    # a new store's file
 
 # %% ../../nbs/95_bench/17_rules.ipynb #c879ef70
 def _situations(made: RuleSet,   # the rules
-                count: int,      # how many
+                count: int,      # number of situations
                 ) -> list[dict[str, object]]:
     "Situations in which some of the rules fire."
     make, ids = Maker(made.seed), list(made.texts)
@@ -81,7 +81,7 @@ def _situations(made: RuleSet,   # the rules
 
 
 def _applying(made: RuleSet,  # the rules
-              sizes: RuleBenchSizes,   # how many calls
+              sizes: RuleBenchSizes,   # numbers of calls
               ) -> list[Row]:
     "Apply rules to situations; the baseline asks every rule."
     with RuleStore(":memory:", embedder="none") as store:
@@ -99,7 +99,7 @@ def _applying(made: RuleSet,  # the rules
             timing("ask every rule", took["all"], role="baseline")]
 
 # %% ../../nbs/95_bench/17_rules.ipynb #c9b959e2
-def _resolving(sizes: RuleBenchSizes,  # how many calls
+def _resolving(sizes: RuleBenchSizes,  # numbers of calls
                ) -> list[Row]:
     "Resolve a conflict of two rules: by vote, and by proof, with regions first and with z3 alone."
     with RuleStore(":memory:", embedder="none") as store:
@@ -135,7 +135,7 @@ def _auditing(made: RuleSet,  # the rules
     return rows
 
 
-def _auditing_five_kinds(sizes: RuleBenchSizes,  # how many rules, and how often
+def _auditing_five_kinds(sizes: RuleBenchSizes,  # numbers of rules and of repetitions
                          seed: int,              # seed of the first run
                          ) -> list[Row]:
     "Audit rules of five kinds as people write them, which meet and contradict each other by chance; each run has other rules."
@@ -164,7 +164,7 @@ with RuleStore(sys.argv[1], embedder="none") as store:
 
 
 def counting(path: Path,    # a new store's file
-             sizes: RuleBenchSizes,  # how many updates
+             sizes: RuleBenchSizes,  # numbers of updates
              ) -> list[Row]:
     "Two processes report uses of the same rule."
     with RuleStore(path, embedder="none") as store:

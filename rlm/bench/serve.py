@@ -86,7 +86,7 @@ async def client(port: int,         # the server's port
                  token: str,        # the token that opens it
                  name: str,         # the client's name
                  texts: list[str],  # texts of memories that are there
-                 seconds: float,    # how long
+                 seconds: float,    # seconds of load
                  seed: int,         # seed of its requests
                  ) -> dict[str, Any]:  # seconds of each request by kind, errors, ids written
     "Ask, and ask again, until the time is over."
@@ -111,7 +111,7 @@ def load(port: int,       # the server's port
          token: str,      # the token that opens it
          memories: int,   # memories in the store
          clients: int,    # at once
-         seconds: float,  # how long
+         seconds: float,  # seconds of load
          seed: int,       # seed of everything random
          ) -> dict[str, Any]:
     "All clients at once; what they saw, together. It runs in a process of its own."
@@ -152,7 +152,7 @@ def searching(memory: Memory,    # open
 
 # %% ../../nbs/95_bench/14_serve.ipynb #1b818c9e
 def rows(clients: int,    # at once
-         seconds: float,  # how long
+         seconds: float,  # seconds of load
          memories: int,   # in the store before
          seed: int,       # seed of everything random
          ) -> Iterator[Row]:

@@ -165,7 +165,7 @@ SLOWEST = {1_000: 25.0, 10_000: 25.0, 100_000: 25.0}  # milliseconds that the sl
 
 def fresh(folder: str,  # `filled`
           n: int,       # memories in it
-          searches: int = FRESH_SEARCHES,  # how many, after the first
+          searches: int = FRESH_SEARCHES,  # number of searches after the first
           ) -> list[Row]:
     "Open a store in this process, which has not searched yet, and search it many times without a pause."
     some, before = left(folder), _resident()
@@ -240,7 +240,7 @@ def searched(folder: str,  # `filled`
 def grown(memory: Memory,  # open
           n: int,          # memories in it
           some: Stock,     # with questions
-          writes: int = 200,  # how many
+          writes: int = 200,  # number of writes
           ) -> list[Row]:
     "Write to a store that is being searched."
     texts = [f"{SAID[i % len(SAID)]} {i}" for i in range(writes)]

@@ -74,7 +74,7 @@ class Stock:
 
 
 def stock(n: int,          # memories
-          questions: int,  # how many
+          questions: int,  # number of questions
           seed: int,       # seed of everything random
           ) -> Stock:
     "Draw memories and questions of a large store, with vectors, by a seed."
@@ -89,7 +89,7 @@ def stock(n: int,          # memories
 
 
 def fill(path: Path,  # a store that is not there yet
-         some: Stock,  # what it is to hold
+         some: Stock,  # description of the stock
          batch: int = 5000,  # memories at a time
          ) -> None:
     "Write the memories through the front door."
@@ -114,7 +114,7 @@ class Exact:
             self.vectors[index.metadata.docs(seqs)] = center(vectors, self.source.mean)
 
     def words(self,
-              query: Query,  # what is asked
+              query: Query,  # question that is asked
               ) -> Any:      # (n,) BM25 over its ceiling
         "What the words say of every memory."
         features, lexical = self.index.scorer.query_features(query.text), self.index.lexical
@@ -126,8 +126,8 @@ class Exact:
         return np.maximum.reduceat(scores, lexical.docs.first_passage.values) / (plan.idf_sum or 1.0)
 
     def search(self,
-               query: Query,  # what is asked
-               k: int,        # how many
+               query: Query,  # question that is asked
+               k: int,        # number of hits
                kept: NDArray[np.bool_] | None = None,  # by memory number: which may be found; None for all
                ) -> RankedList:  # the best, and whatever is equal to the last of them
         "Rank every memory, without candidates or cuts: what the index is compared with."
@@ -149,8 +149,8 @@ def query_of(some: Stock,  # with questions
 
 
 def recall_of(searcher: Searcher,  # search to judge
-              queries: Sequence[Query],  # what to ask
-              k: int = 10,         # how many answers are compared
+              queries: Sequence[Query],  # questions that are asked
+              k: int = 10,         # number of answers that are compared
               filters: Filters = EVERYTHING,  # filters for the index
               kept: NDArray[np.bool_] | None = None,  # by memory number: which pass them; None for all
               ) -> list[float]:    # a share for each question that has an answer

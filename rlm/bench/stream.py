@@ -72,7 +72,7 @@ class _Directions:
         self.shape = (np.diag(spread / np.linalg.norm(spread)) @ turn).astype(np.float32)
 
     def draw(self,
-             count: int,  # how many
+             count: int,  # number of memories
              ) -> Vectors:  # (count, dim), of length 1
         "Return random vectors of length 1, as (count, dim)."
         return unit(self.rng.standard_normal((count, len(self.shape)), dtype=np.float32) @ self.shape)
@@ -106,14 +106,14 @@ class _Speech:
     "Texts on subjects, each in a language of its own."
 
     def __init__(self,
-                 topics: int,        # how many subjects
+                 topics: int,        # number of subjects
                  rng: random.Random,  # source of chance
                  ) -> None:
         self.rng, source = rng, Workload(rng.randrange(2**31), max(2000, 24 * topics))
         self.own = [_of_subject(rng.choice(source.languages), rng) for _ in range(topics)]
 
     def text(self,
-             topic: int,  # what it is about
+             topic: int,  # subject of the memory
              ) -> str:
         "Return one to three random sentences about a topic."
         return " ".join(self.own[topic].sentence(self.rng) for _ in range(self.rng.choice((1, 1, 2, 2, 3))))
@@ -140,9 +140,9 @@ class StreamQuestion:
     "Something that is asked on the way."
 
     text: str  # its words
-    kind: Kind  # how it relates to what came before
+    kind: Kind  # relation to what came before
     about: int  # number of the memory it is about
-    at: int  # how many memories are there when it is asked
+    at: int  # number of memories that are there when it is asked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,7 +277,7 @@ def model_of(some: Stream,  # a stream
 
 
 def begun(path: Path,   # a store that is not there yet
-          some: Stream,  # what it is to hold
+          some: Stream,  # stream that it holds
           batch: int = 5000,  # memories at a time
           ) -> None:
     "Write the memories that are there before the first question."

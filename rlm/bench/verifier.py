@@ -137,7 +137,7 @@ class AnswerGrade:
 
     outcome: Outcome  # right, wrong, or refused
     f1: float  # 0 to 1: how much of a set, a path or a text was right; for the other types, 1 or 0
-    read_as: str  # what was understood
+    read_as: str  # reading of the answer
 
 
 def _verdict(right: bool, f1: float, read_as: object) -> AnswerGrade:

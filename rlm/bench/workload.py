@@ -15,7 +15,7 @@ from typing import Any
 
 # %% ../../nbs/95_bench/02_workload.ipynb #890b2391
 @lru_cache
-def _zipf(count: int,  # how many ranks
+def _zipf(count: int,  # number of ranks
           ) -> Sequence[float]:
     "Weights of the ranks, added up: what `random.choices` wants as `cum_weights`."
     return tuple(itertools.accumulate(1 / rank for rank in range(1, count + 1)))
@@ -65,7 +65,7 @@ class Noun(str):
 
 
 def invented(rng: random.Random,  # source of chance
-             count: int,          # how many
+             count: int,          # number of words
              ) -> list[str]:
     "Names that are in no dictionary: of people and products, with numbers as codes have them."
     words = ["".join(rng.choices(_SYLLABLES.split(), k=rng.randint(2, 3))).title() for _ in range(count)]
@@ -77,7 +77,7 @@ class WordVocabulary:
     "Holds the words of one language, most frequent first."
 
     shapes: tuple[str, ...]  # shapes of sentences
-    words: Mapping[str, Sequence[str]]  # what may stand in each gap of a shape
+    words: Mapping[str, Sequence[str]]  # words that may stand in each gap of a shape
 
     def pick(self,
              rng: random.Random,  # source of chance
@@ -116,26 +116,26 @@ class Workload:
             vocabulary(_K_SHAPES, rare, who=_K_NAMES, does=_K_DOINGS, what=_K_THINGS, why=_K_THINGS, where=_K_PLACES, when=_K_WHEN))
 
     def sentences(self,
-                  n: int,  # how many
+                  n: int,  # number of sentences
                   ) -> list[str]:
         "Return random sentences, all in one language."
         language = self.rng.choice(self.languages)
         return [language.sentence(self.rng) for _ in range(n)]
 
     def texts(self,
-              n: int,  # how many
+              n: int,  # number of texts
               ) -> list[str]:
         "Texts of one to four sentences."
         return [" ".join(self.sentences(self.rng.choice((1, 1, 2, 2, 3, 4)))) for _ in range(n)]
 
     def turns(self,
-              n: int,  # how many
+              n: int,  # number of turns
               ) -> list[dict[str, Any]]:
         "A conversation: user and assistant in turn, a sentence each."
         return [{"role": ("user", "assistant")[i % 2], "text": text} for i, text in enumerate(self.sentences(n))]
 
     def queries(self,
-                n: int,  # how many
+                n: int,  # number of questions
                 ) -> list[str]:
         "Questions of two to four words, drawn as the texts are."
         drawn = (list(self.rng.choice(self.languages).pick(self.rng).values()) for _ in range(n))

@@ -29,7 +29,7 @@ class _SimulatedTopic:
     tell: str  # sentence that states a value
     again: str  # another wording of the same
     ask: str  # question for it
-    values: tuple[str, ...]  # what it may be
+    values: tuple[str, ...]  # possible values
 
 
 TOPICS: Mapping[str, tuple[_SimulatedTopic, ...]] = {
@@ -129,7 +129,7 @@ class _SimulatedYear:
 
     def ask(self,
             who: str,      # speaker
-            topic: _SimulatedTopic,  # what is asked
+            topic: _SimulatedTopic,  # subject of the question
             known: str,    # present value
             ) -> None:
         "Ask for a block, look at what it says, and mark the memory that answered as used."
@@ -226,8 +226,8 @@ def simulate(days: int = 365,        # length of the year
         return tally, _take_back(year)
 
 # %% ../../nbs/95_bench/29_year.ipynb #88af020b
-def _rows_of_year(tally: YearTally,  # what happened
-                  end: YearEnd,      # what was left
+def _rows_of_year(tally: YearTally,  # counts of the year
+                  end: YearEnd,      # state at the end
                   days: int,         # length of the year
                   ) -> Iterator[Row]:
     "Yield the figures and checks of a year."

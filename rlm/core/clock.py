@@ -59,7 +59,7 @@ class ManualClock:
         return self._now.timestamp()
 
     def advance(self,
-                **by: float,  # what `timedelta` takes: `days=1`, `hours=2`, `microseconds=5` …; may be negative
+                **by: float,  # arguments of `timedelta`: `days=1`, `hours=2`, `microseconds=5` …; may be negative
                 ) -> datetime:
         "Move the clock and return the new time."
         self._now += timedelta(**by)
@@ -79,14 +79,14 @@ def to_iso(when: datetime,  # timezone-aware
     return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def from_iso(stamp: str,  # as `to_iso` wrote it
+def from_iso(stamp: str,  # time as `to_iso` wrote it
              ) -> datetime:
     "The moment behind a stored stamp: the inverse of `to_iso`."
     return datetime.fromisoformat(stamp)
 
 # %% ../../nbs/10_core/01_clock.ipynb #14ebab30
 def parse_time(value: "datetime | date | str",  # a moment, a date, or ISO 8601 text of either
-               what: str = "time",              # how an error message should call it
+               what: str = "time",              # name of the value in an error message
                ) -> datetime:                   # timezone-aware, UTC
     "Read a moment from whatever people hand over. Raises `InvalidInput` when there is no zone or no date in it."
     if isinstance(value, str):

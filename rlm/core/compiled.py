@@ -47,7 +47,7 @@ class Loop:
         self.body, self.takes, self.reorder = body, takes, reorder
         self.__doc__, self.__name__ = body.__doc__, body.__name__
 
-    run: Callable[..., Any] | None = None  # as machine code; None: not there, or not yet
+    run: Callable[..., Any] | None = None  # the loop as machine code; None: not compiled, or not yet
 
     def __call__(self, *given: Any) -> Any:
         "From within another loop: one that is compiled calls the machine code."

@@ -12,8 +12,8 @@ class RlmError(Exception):
     "Base of every error `rlm` raises on purpose: a `message` and a `hint`."
 
     def __init__(self,
-                 message: str,    # what was wrong, naming the thing
-                 hint: str = "",  # what to do about it
+                 message: str,    # sentence about what was wrong, naming the thing
+                 hint: str = "",  # remedy, a sentence
                  ) -> None:
         super().__init__(message)
         self.message, self.hint = message, hint
@@ -89,8 +89,8 @@ class EmbeddingError(RlmError):
 import importlib.util
 
 
-def need(package: str,  # what must be importable
-         what: str,     # what it is needed for
+def need(package: str,  # module that must be importable
+         what: str,     # feature that needs it, for the message
          extra: str,    # the extra of `rlm` that brings it
          ) -> None:
     "Raise `MissingExtra` when a package is not installed."
@@ -102,8 +102,8 @@ import difflib
 from collections.abc import Iterable
 
 
-def suggest(name: str,            # what was written
-            known: Iterable[str], # what could have been meant
+def suggest(name: str,            # name that was written
+            known: Iterable[str], # names that could have been meant
             ) -> str:             # "Did you mean 'x'? Known: …", for use as a hint
     "A hint that names the nearest known name, then all of them."
     names = sorted(known)

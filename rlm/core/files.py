@@ -18,7 +18,7 @@ from .errors import InvalidInput, NotFound, StoreError
 from .whole_file import written
 
 # %% ../../nbs/10_core/10_files.ipynb #7abed065
-def read_path(path: "str | Path",  # as somebody gave it
+def read_path(path: "str | Path",  # path as a caller gave it
               ) -> Path:           # with ~ written out
     "A path as the file system spells one. Raises `InvalidInput`."
     try:
@@ -129,7 +129,7 @@ def replacing(path: "str | Path",  # a file; one that is there is replaced
 
 def replace_file(path: "str | Path",      # a file; one that is there is replaced
                  lines: Iterable[str],    # without line ends
-                 ) -> int:                # how many
+                 ) -> int:                # number of files
     "Write a text file, whole or not at all. Raises `StoreError`."
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         return sum(1 for line in lines if file.write(line + "\n"))

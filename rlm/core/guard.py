@@ -140,7 +140,7 @@ _HANGUL = (r"(?:이전|앞선|위의?|기존|지금까지의?|모든|앞의|원�
 class _Rule:
     "A shape, and when it is worth trying."
 
-    kind: str  # what it is, in a word
+    kind: str  # kind of the finding, in a word
     view: int  # 0 lower case, 1 runs, 2 digits, 3 lower case of a text with Korean letters
     needs: tuple[bytes, ...]  # one of these occurs in the view
     around: tuple[int, int]  # bytes before and after such a place that show whether the shape is there; (0, 0): the whole text
@@ -224,7 +224,7 @@ def _found(text: str, rules: tuple[_Rule, ...]) -> list[_Rule]:
 class ScreenedText:
     "A text after the guard."
 
-    text: str  # as it may be stored
+    text: str  # text that may be stored
     secrets: tuple[str, ...] = ()  # kinds of credentials that it held, sorted
     instructions: bool = False  # whether it speaks to a model about its orders
 
@@ -241,7 +241,7 @@ def _matches(text: str, rules: tuple[_Rule, ...]) -> Iterator[tuple[int, int, st
 _HIDDEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]")
 
 
-def screen(text: str,            # what is to be stored
+def screen(text: str,            # text that is to be stored
            redact: bool = True,  # take credentials out
            ) -> ScreenedText:
     "Look a text over. Takes some microseconds when there is nothing to be found."
@@ -309,7 +309,7 @@ _DEEPEST = 200  # levels; deeper ones can't be stored
 
 
 def guarded_value(value: Any,           # value with values in it, such as a JSON object
-                  mode: str = "redact", # what becomes of credentials: one of `MODES`
+                  mode: str = "redact", # treatment of credentials: one of `MODES`
                   what: str = "value",  # its name, for the message
                   ) -> Any:
     "Return a value as it may be stored. Raises `InvalidInput` for credentials that are refused."
@@ -321,7 +321,7 @@ def guarded_value(value: Any,           # value with values in it, such as a JSO
 
 
 def guarded_label(label: str,           # a name of something, such as a relation
-                  mode: str = "redact", # what becomes of credentials: one of `MODES`
+                  mode: str = "redact", # treatment of credentials: one of `MODES`
                   what: str = "label",  # its name, for the message
                   ) -> str:
     "Return a label as it may be stored. Raises `InvalidInput` for credentials that are refused."
@@ -389,7 +389,7 @@ def _screen_beside(fields: Mapping[str, Any], redact: bool) -> tuple[dict[str, A
 
 
 def guarded(fields: dict[str, Any],  # fields of a memory, as a caller gave them
-            mode: str = "redact",    # what becomes of credentials: one of `MODES`
+            mode: str = "redact",    # treatment of credentials: one of `MODES`
             before: Callable[[], Mapping[str, Any]] = dict,  # the provenance that the memory has already; asked when needed
             ) -> dict[str, Any]:     # the same dictionary when there is nothing to say
     "A memory's fields as they may be stored. Raises `InvalidInput` for credentials that are refused."

@@ -42,8 +42,8 @@ class Evidence:
     "Holds what a rule or strategy is judged by."
 
     status: str  # hot, ltm, held or archived
-    success: int = 0  # how often it helped
-    failure: int = 0  # how often it misled
+    success: int = 0  # number of times it helped
+    failure: int = 0  # number of times it misled
     idle: float = 0.0  # days since its last use; if it was never used, since it was made
 
     def __post_init__(self) -> None:
@@ -59,8 +59,8 @@ def _tolerable(evidence: Evidence,       # the counts
     return evidence.failure <= max(most, policy.max_fail_rate * (evidence.success + evidence.failure))
 
 
-def confidence(success: int,  # how often it helped
-               failure: int,  # how often it misled
+def confidence(success: int,  # number of times it helped
+               failure: int,  # number of times it misled
                ) -> float:    # in (0, 1); 0.5 for what was never used
     "Return the chance that it helps next time: the mean of the Beta posterior from a uniform prior (Laplace's rule of succession)."
     return (success + 1) / (success + failure + 2)

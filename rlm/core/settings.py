@@ -96,7 +96,7 @@ def _cosines(value: Any) -> str:
 
 # %% ../../nbs/10_core/11_settings.ipynb #998840d1
 def setting(default: Any,                # its value when no source sets it
-            about: str,                  # what it does, with its unit
+            about: str,                  # sentence about its effect, with its unit
             read: Callable[[Any], Any],  # from YAML or text to the value; ValueError says what it must be
             also: str = "",              # another environment variable that sets it
             ) -> Any:

@@ -65,7 +65,7 @@ def coordinate_median(vectors: Array,  # n × d
 
 def centred_clipping(vectors: Array,               # n × d
                      f: int = 0,                   # attackers allowed for; it only decides how many vectors there must be
-                     radius: float = 1.0,          # how far a vector pulls at most, in L2
+                     radius: float = 1.0,          # largest pull of one vector, in L2
                      steps: int = 3,               # repetitions
                      start: Array | None = None,   # where it begins; None: at zero
                      ) -> Array:                   # d numbers
@@ -149,7 +149,7 @@ class Reputation:
         return self.of(sender) >= TRUSTED_FROM
 
     def record(self,
-               result: AggregateResult,  # what `aggregate` returned in a round
+               result: AggregateResult,  # result of `aggregate` in a round
                ) -> None:
         "Move the reputation of all senders of a round towards 0 for outliers and towards 1 for the others."
         for sender in result.senders:

@@ -19,7 +19,7 @@ FEWEST_JUDGES = 16  # answers without which a shared model is not judged, and no
 
 
 def _added_by(shared: Array,  # 33 numbers
-              state: Vector,  # as `features` makes it
+              state: Vector,  # state of a turn, made by `features`
               ) -> Vector:    # one number an action, in the order of `ACTIONS`
     "Return what a linear model adds to the prior scores of the actions."
     added: Vector = shared.reshape(len(ACTIONS), -1) @ np.append(state, 1.0)
@@ -67,7 +67,7 @@ class FederatedBandit:
         self._above = None if shared is None else follow(self.feedback, shared)[0]
 
     def scores(self,
-               state: Vector,  # as `features` makes it
+               state: Vector,  # state of a turn, made by `features`
                ) -> Vector:    # one number an action, in the order of `ACTIONS`
         "Return the scores with the shared model; exactly one's own without one."
         if self.shared is None or self._above is None:

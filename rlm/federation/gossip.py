@@ -67,7 +67,7 @@ class GossipConfig:
             raise InvalidInput(f"There is no port {self.port}.", "Ports go up to 65535; 0 picks a free one.")
 
 
-def read_config(values: Mapping[str, Any],  # as JSON holds them
+def read_config(values: Mapping[str, Any],  # configuration, read from JSON
                 ) -> GossipConfig:
     "Return a configuration; what is not named has its default. Raises `InvalidInput` for unknown names and impossible values."
     unknown = sorted(values.keys() - {f.name for f in fields(GossipConfig)})
@@ -138,7 +138,7 @@ class GossipNode:
                  source: _FeedbackSource,             # own feedback
                  peers: Mapping[str, str],           # key → address
                  config: GossipConfig | None = None,  # None: defaults
-                 state: Mapping[str, Any] | None = None,  # what `save` was given last; None: a first start
+                 state: Mapping[str, Any] | None = None,  # last argument that `save` was given; None: a first start
                  save: Callable[[dict[str, Any]], None] | None = None,  # called before anything is sent; None: nothing is kept
                  allowed_rules: Iterable[str] = (),  # hashes of other safety rules that a person here allowed
                  clock: Clock | None = None,         # wall clock; None: the machine's

@@ -52,7 +52,7 @@ def _signed(kind: str, data: bytes) -> bytes:
 def verify(public: str,     # key of the claimed sender, 64 hexadecimal characters
            kind: str,       # kind of message: `update`, `request` or `reply`
            data: bytes,     # message
-           signature: str,  # as it came
+           signature: str,  # signature that came with the message
            ) -> None:
     "Raise `InvalidInput` for a signature that is not the sender's over this message of this kind."
     need("cryptography", "Verifying a signature", "federation")
@@ -79,7 +79,7 @@ class PeerCard:
         return f"{self.federation}/{self.key}@{self.url}"
 
 
-def read_card(text: str,      # as `str` of a card gives it
+def read_card(text: str,      # text that `str` of a card gives
               ) -> PeerCard:
     "Read a card. Raises `InvalidInput` for anything else."
     match = _CARD.fullmatch(text.strip())

@@ -31,7 +31,7 @@ RIDGE = 1.0  # answers that an unlearned weight of 0 counts for; with 5, updates
 class FeedbackExample:
     "A decision that was rewarded, without the words it was about. It stays on the machine."
 
-    state: tuple[float, ...]  # as `features` makes it
+    state: tuple[float, ...]  # state of a turn, made by `features`
     action: str  # one of `ACTIONS`
     reward: float  # in [-1, 1]
     prior: float = 0.0  # score that the action had before anything was learned
@@ -88,7 +88,7 @@ class PolicyUpdate:
     sender: str  # Ed25519 public key, 64 hexadecimal characters
     sequence: int  # grows with each update of a sender
     shape: str  # `linear` or `network`
-    values: tuple[float, ...]  # as many numbers as the shape has
+    values: tuple[float, ...]  # numbers, as many as the shape has
     clip: float  # L2 norm before the noise, at most
     noise: float  # standard deviation of the noise, in units of `clip`; 0: none was added
     rules: str  # SHA-256 of the sender's safety rules
@@ -132,7 +132,7 @@ def encode_update(update: PolicyUpdate,  # update of this peer
     return canonical_json(asdict(update)).encode()
 
 
-def decode_update(data: bytes,       # as they came
+def decode_update(data: bytes,       # bytes that came from a peer
                   ) -> PolicyUpdate:
     "Read an update. Raises `InvalidInput`, with the reason, for anything that `encode_update` would not have written."
     if len(data) > MOST_BYTES:

@@ -34,7 +34,7 @@ def encode_vector(vector: Vectors,  # one vector
     return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
-def decode_vector(text: str,  # what `encode_vector` returned
+def decode_vector(text: str,  # text that `encode_vector` returned
                   ) -> Vectors:
     "Return the vector that `encode_vector` encoded."
     return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float32)
@@ -55,7 +55,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls,
-                  text: str,  # what `to_json` returned
+                  text: str,  # text that `to_json` returned
                   ) -> "Calibration":
         "Return the calibration that `to_json` wrote."
         given = json.loads(text)

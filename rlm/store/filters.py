@@ -32,7 +32,7 @@ class Filters:
     since: datetime | None = None  # valid_from at or after this …
     until: datetime | None = None  # … and before this
     valid_at: datetime | None = None  # true in the world at this moment
-    as_of: datetime | None = None  # as the store knew it then: superseded and deleted versions included
+    as_of: datetime | None = None  # moment whose state of the store is asked; superseded and deleted versions included
     now: datetime | None = None  # leave out what had expired by then; not the caller's to set
 
     @classmethod
@@ -92,7 +92,7 @@ _restrictions = attrgetter(*(f.name for f in fields(Filters) if f.name != "now")
 _NONE = _restrictions(Filters())
 
 
-def is_plain(filters: Filters,  # as a search was given them
+def is_plain(filters: Filters,  # filters of a search
              ) -> bool:
     "Return whether filters leave out nothing but held, archived and expired memories."
     return bool(_restrictions(filters) == _NONE)

@@ -59,16 +59,16 @@ class IndexDocument:
 
     seq: int  # its number in the store
     columns: Mapping[str, Sequence[str]]  # text column → tokens, those that are not empty; neighbours included
-    text: str  # as it was written
+    text: str  # text of the memory
     recalled: bool  # whether its status lets a search find it
     valid_from: datetime  # when it was said or became true
     valid_to: datetime | None  # when it stops being true; None: never
     session: str | None  # the conversation it is part of
     speaker: str | None  # who said it, as written
     role: str | None  # user, assistant …
-    status: str = "hot"  # as stored
+    status: str = "hot"  # status of the memory
     kind: str = "block"  # block, rule or strategy
-    category: str | None = None  # as written
+    category: str | None = None  # category of the memory
     updated_at: datetime = EPOCH  # recorded time of this version
 
 
@@ -101,14 +101,14 @@ class Write(Protocol):
 
     def insert(self,
                records: Sequence[MemoryRecord],  # checked ones, as `new_record` makes them
-               detail: Mapping[str, Any] | None = None,  # what the event log says of each write; None: nothing more
+               detail: Mapping[str, Any] | None = None,  # details that the event log keeps of each write; None: no more
                ) -> list[MemoryRecord]:
         "Store new memories; return them with `seq` and `turn` assigned. A taken id or foreign `reply_to` is refused."
 
     def replace(self,
                 old: MemoryRecord,  # the present version
                 new: MemoryRecord,  # the next one, of the same id
-                event: Event,       # what the event log says about it
+                event: Event,       # entry of the event log
                 ) -> MemoryRecord:
         "Make `new` the present version; `old` is kept in the history."
 
@@ -164,9 +164,9 @@ class Storage(Protocol):
     def find(self,
              namespace: str,             # the partition to look in
              filters: Filters,           # which memories count
-             limit: int,                 # how many at most
+             limit: int,                 # maximum number
              newest_first: bool = True,  # by position in the store, descending
-             offset: int = 0,            # how many to skip first
+             offset: int = 0,            # number of memories that are skipped first
              below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
@@ -182,7 +182,7 @@ class Storage(Protocol):
               terms: Sequence[str],  # terms of the query, as `tokens` makes them
               namespace: str,        # the partition to look in
               filters: Filters,      # which memories count, before ranking
-              k: int,                # how many at most
+              k: int,                # maximum number
               weights: Weights,      # factors of the columns
               ) -> list[Match]:
         "Return the best `k` by BM25 among those that pass the filters; ties by id."
@@ -208,7 +208,7 @@ class Storage(Protocol):
                namespace: str,              # the partition to look in
                subject: str | None = None,  # only those about this memory
                after: int = 0,              # only those with a higher number, to catch up from a position
-               limit: int | None = None,    # how many at most; None: all
+               limit: int | None = None,    # maximum number; None: all
                kinds: Sequence[str] = (),   # only of these kinds; empty: of all
                ) -> list[Event]:
         "Return events in order."

@@ -26,7 +26,7 @@ Kind = Literal["block", "rule", "strategy"]
 Status = Literal["hot", "ltm", "held", "archived"]
 KINDS: tuple[Kind, ...] = ("block", "rule", "strategy")
 STATUSES: tuple[Status, ...] = ("hot", "ltm", "held", "archived")
-RECALLED: tuple[Status, ...] = ("hot", "ltm")  # what a search looks at unless told otherwise
+RECALLED: tuple[Status, ...] = ("hot", "ltm")  # statuses that a search looks at unless told otherwise
 LABEL_LIMIT = 512  # characters in an id, tag, category, speaker …: names, not texts
 
 # %% ../../nbs/20_store/00_records.ipynb #7d0492fd

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 class GraphMeta:
     "What is known of a graph as a whole: its file, its size, its vocabulary."
 
-    name: str  # as people call it
+    name: str  # usual name of the ontology
     path: Path  # where it was read
     sha256: str  # SHA-256 of the file, in hex
     syntax: str  # it was written in
     engine: str  # oxigraph or rdflib
     iri: str = ""  # IRI of the ontology; empty if it has none
     title: str = ""  # its title or label
-    version: str = ""  # as it says
+    version: str = ""  # version that the ontology states
     imports: tuple[str, ...] = ()  # ontologies that it wants loaded; none of them is
     triples: int = 0  # different ones
     counts: Mapping[str, int] = field(default_factory=dict)  # kind → terms
@@ -48,7 +48,7 @@ class GraphMeta:
     definition_predicates: tuple[str, ...] = ()  # short names, the most specific first
     languages: Mapping[str, int] = field(default_factory=dict)  # languages of the labels
     roots: tuple[str, ...] = ()  # short names of top classes, those with the most below them first
-    notes: tuple[str, ...] = ()  # what was odd about the file
+    notes: tuple[str, ...] = ()  # oddities of the file
 
     def summary(self) -> str:
         "A few lines for a prompt, at most 1,200 characters."
@@ -91,7 +91,7 @@ def _ontology_iri(ontology: Ontology,  # an ontology with one header or several
 
 def graph_meta(source: RdfSource,      # the file
                engine: str,            # the engine that read it
-               index: OntologyIndex,   # what was read
+               index: OntologyIndex,   # index of the loaded graph
                notes: tuple[str, ...] = (),  # oddities of the file
                ) -> GraphMeta:
     "Count what there is to count."
@@ -110,7 +110,7 @@ def graph_meta(source: RdfSource,      # the file
 CARD_CHARACTERS = 800  # characters of a sense card
 
 
-def sense_card(meta: GraphMeta,       # what is known of the graph
+def sense_card(meta: GraphMeta,       # facts about the graph as a whole
                index: OntologyIndex,  # the same graph
                ) -> str:
     "Tell what an ontology is about, in at most 800 characters."
@@ -169,7 +169,7 @@ class OntologyContext:
     def __init__(self,
                  remote: RemoteGraph,   # the graph in its process, for queries
                  index: OntologyIndex,  # the same graph in this process
-                 meta: GraphMeta,       # what is known of it as a whole
+                 meta: GraphMeta,       # facts about the graph as a whole
                  ) -> None:
         self._remote, self.index, self.ontology, self.meta = remote, index, index.ontology, meta
 
@@ -218,7 +218,7 @@ class OntologyContext:
 # %% ../../../nbs/60_ontology/15_context.ipynb #a23a835c
 def setup_ontology_context(path: str | Path,          # a file, or the name of a bundled ontology: prov
                            *,
-                           name: str | None = None,   # what to call it; by default the file's name
+                           name: str | None = None,   # name in the prompt; by default the file's name
                            engine: str | None = None,  # oxigraph or rdflib; by default what is installed
                            limits: RdfLimits | None = None,  # limits of time, memory and size
                            max_bytes: int = MAX_BYTES,  # bytes that the file may have

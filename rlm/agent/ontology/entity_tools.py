@@ -20,8 +20,8 @@ from ...core.errors import InvalidInput, suggest
 Page = dict[str, Any]  # head, items, total, truncated, more
 
 
-def check_choice(choice: str | None,     # what the model passed
-                 known: Sequence[str],   # what is allowed
+def check_choice(choice: str | None,     # argument that the model passed
+                 known: Sequence[str],   # allowed values
                  what: str,              # its name, for the message
                  ) -> str | None:
     "Check that an argument is one of a few words, plural or not. Raises `InvalidInput` with the nearest."

@@ -30,7 +30,7 @@ FRACTIONS = frozenset(XSD + t for t in ("decimal", "double", "float"))
 class Literal(NamedTuple):
     "A literal: its text, its language or its datatype."
 
-    value: str  # as it is written
+    value: str  # text of the literal
     lang: str = ""  # its language tag, in lower case; empty for none
     datatype: str = XSD + "string"  # its datatype's IRI; empty where there is a language
 
@@ -55,7 +55,7 @@ def is_iri(term: Term,  # an IRI, a blank node or a literal
     return isinstance(term, str) and not term.startswith("_:")
 
 
-def as_term(cell: str | Sequence[str],  # as the worker sends it
+def as_term(cell: str | Sequence[str],  # term in the worker's form
             ) -> Term:
     "Read a term out of JSON."
     return cell if isinstance(cell, str) else Literal(cell[0], cell[1].lower(), cell[2])

@@ -209,7 +209,7 @@ class Hierarchies:
 
     def __init__(self,
                  graph: TripleStore,  # triples with the terms
-                 kinds: TermKinds,    # what the terms are
+                 kinds: TermKinds,    # kinds of the terms: class, property, individual …
                  ) -> None:
         def pairs(predicate: str) -> list[tuple[str, str]]:
             return [(s, o) for s, o in graph.pairs(predicate) if is_iri(s) and isinstance(o, str) and is_iri(o)]

@@ -52,7 +52,7 @@ def shorten(value: Any,      # plain values, nested
     return value
 
 # %% ../../../nbs/60_ontology/04_pagination.ipynb #e2b7a60f
-def check_int(value: object,  # what a model passed
+def check_int(value: object,  # argument that a model passed
               what: str,      # its name, for the message
               low: int,       # the least allowed
               high: int,      # the most allowed
@@ -66,7 +66,7 @@ def check_int(value: object,  # what a model passed
 ASKED_CHARACTERS = 1000  # characters of a text that a tool is asked with
 
 
-def check_text(asked: object,  # what a model passed
+def check_text(asked: object,  # argument that a model passed
                what: str,      # its name, for the message
                ) -> str:
     "Check that a text is not too long to be looked for. Raises `InvalidInput`."
@@ -79,11 +79,11 @@ def check_text(asked: object,  # what a model passed
 def page(items: Sequence[T],               # everything there is, in its order
          shown: Callable[[T], Any],        # makes an item of plain values
          call: str,                        # the call that was made, up to its last argument: hierarchy('prov:Agent'
-         head: Mapping[str, Any] | None = None,  # what stands above the items
+         head: Mapping[str, Any] | None = None,  # entries above the items
          offset: int = 0,                  # items before this page
          limit: int = 100,                 # items at most; fewer if they don't fit
          text: int = 240,                  # characters of a text within an item
-         total: int | None = None,         # how much there is, where `items` holds less
+         total: int | None = None,         # number of all items, where `items` holds fewer
          ) -> dict[str, Any]:              # head, items, total, truncated, more
     "Make one page, of at most 2,000 characters as text. Raises `InvalidInput` for a silly offset or limit."
     start, wanted = check_int(offset, "offset", 0, 10**9), check_int(limit, "limit", 1, 1000)

@@ -159,7 +159,7 @@ def _parse_digest(source: RdfSource,  # the file
 class RemoteGraph:
     "A graph in a worker process: loaded from a source, and loaded again after the worker had to be killed."
 
-    source: RdfSource  # what was read
+    source: RdfSource  # source of the graph
     limits: RdfLimits = field(default_factory=RdfLimits)  # limits of time, memory and size
     engine: str | None = None  # oxigraph or rdflib; by default what is installed
     cache: Path | None = None  # folder of files that were parsed before; None: none is read or kept

@@ -141,7 +141,7 @@ PLACEHOLDER = "http://rlm.invalid/"  # what relative IRIs of a file are resolved
 class RdfSource:
     "A file that passed every check and may be given to a parser."
 
-    name: str  # as people call it: prov
+    name: str  # usual name: prov
     path: Path  # where it was read
     data: bytes = field(repr=False)  # its content
     syntax: str = "turtle"  # turtle, ntriples, nquads, trig, rdfxml or jsonld
@@ -159,7 +159,7 @@ class RdfSource:
 
 
 def read_source(path: str | Path,        # a file, or a bundled ontology's name
-                name: str | None = None,  # what to call it; by default the file's name without its ending
+                name: str | None = None,  # name of the ontology; by default the file's name without its ending
                 limit: int = MAX_BYTES,  # bytes
                 ) -> RdfSource:
     "Read a file, or refuse it: too large, not text, no RDF, a bomb. Raises `NotFound`, `OntologyError`."

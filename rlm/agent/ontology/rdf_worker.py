@@ -195,7 +195,7 @@ class Rdflib:
         return ["subject", "predicate", "object"], found
 
 
-def rows_of(found: Results,               # what `query` gave
+def rows_of(found: Results,               # result of `query`
             cell: Callable[[Any], Cell],  # turns a term into JSON
             most_rows: int,               # rows kept
             most_characters: int,         # characters kept, all cells together

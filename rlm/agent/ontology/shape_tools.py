@@ -24,7 +24,7 @@ class QueryExample(NamedTuple):
     "A SPARQL query that comes with a graph."
 
     name: str  # short name; empty where it has none
-    about: str  # what it asks, in a sentence
+    about: str  # question that it answers, a sentence
     form: str  # select, ask, construct or describe
     query: str  # SPARQL
 

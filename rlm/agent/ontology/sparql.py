@@ -169,7 +169,7 @@ class ResultHandle:
 
     def where(self,
               column: str,       # its name
-              value: Any,        # what it equals, or a pattern with *
+              value: Any,        # value that it equals, or a pattern with *
               limit: int = 100,  # items at most
               offset: int = 0,   # items before this page
               ) -> dict[str, Any]:

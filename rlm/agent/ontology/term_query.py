@@ -161,7 +161,7 @@ HEADER: dict[str, tuple[str, ...]] = {
 
 
 def _plain_texts(index: OntologyIndex,    # an ontology
-                 values: Iterable[Term],  # what its header says
+                 values: Iterable[Term],  # values of its header
                  ) -> list[str]:
     "Show values of a header as texts: literals as they are, terms by their labels, other IRIs whole; in order, each once."
     o = index.ontology

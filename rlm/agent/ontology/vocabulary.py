@@ -224,8 +224,8 @@ class TermResolver:
     def __init__(self,
                  graph: TripleStore,   # triples with the terms
                  prefixes: PrefixMap,  # short names of its IRIs
-                 kinds: TermKinds,     # what its terms are
-                 labels: LabelIndex,   # what its terms are called
+                 kinds: TermKinds,     # kinds of the terms
+                 labels: LabelIndex,   # labels of the terms
                  ) -> None:
         self.graph, self.prefixes, self.kinds, self.labels = graph, prefixes, kinds, labels
 
@@ -268,8 +268,8 @@ class Ontology:
 
     graph: TripleStore  # its triples
     prefixes: PrefixMap  # short names of its IRIs
-    kinds: TermKinds  # what its terms are
-    labels: LabelIndex  # what its terms are called, and how they are defined
+    kinds: TermKinds  # kinds of the terms
+    labels: LabelIndex  # labels and definitions of the terms
     expressions: ExpressionRenderer  # its class expressions as text
     ends: DomainRangeIndex  # classes of domains and ranges
     resolver: TermResolver  # terms by name

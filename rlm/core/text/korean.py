@@ -52,7 +52,7 @@ def vowel_and_final(syllable: str,  # one character
     return (code // 28 % 21, code % 28) if 0 <= code < 11172 else (-1, -1)
 
 
-def verb_stem(stem: str,  # what is left of an inflected verb: 마셨, 먹었, 공부해
+def verb_stem(stem: str,  # rest of an inflected verb: 마셨, 먹었, 공부해
               ) -> str:
     "Return one form for all of a verb's, without past tense, contracted infinitive and honorific: 마시, 먹, 공부."
     vowel, final = vowel_and_final(stem[-1])

@@ -107,7 +107,7 @@ _TOKENS = _TokenCache()
 _CONTROLS = {**{code: 0x2400 + code for code in range(32)}, **dict.fromkeys(range(127, 160), 0x2421)}
 
 
-def tokens(text: str,  # what a person wrote
+def tokens(text: str,  # text a person wrote
            ) -> list[str]:
     "Return what a text can be found by, in order, repeats kept; empty only for blank text. The one tokeniser, for index and query."
     found = list(chain.from_iterable(map(_TOKENS.__getitem__, text.split())))

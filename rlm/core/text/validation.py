@@ -15,7 +15,7 @@ from .normal_form import normal_form
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def valid_text(value: object,           # what somebody wants to store
+def valid_text(value: object,           # value that is to be stored as a text
                what: str = "text",      # its name, for the message
                limit: int = 1_000_000,  # characters; a long novel
                ) -> str:
@@ -38,7 +38,7 @@ def valid_text(value: object,           # what somebody wants to store
 _UNNAMED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-def valid_label(value: object,       # what somebody wants to name something
+def valid_label(value: object,       # value that is to be stored as a name
                 what: str = "name",  # its name, for the message
                 limit: int = 512,    # characters: a name, not a text
                 ) -> str:

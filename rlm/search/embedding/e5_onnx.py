@@ -152,7 +152,7 @@ class OnnxEngine:
 
     def __init__(self,
                  file: E5File,   # the weights, for words and positions
-                 model: bytes,   # what `build_onnx_model` returned
+                 model: bytes,   # ONNX model, made by `build_onnx_model`
                  threads: int,   # threads for one text
                  ) -> None:
         onnxruntime = import_onnxruntime()

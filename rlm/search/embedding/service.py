@@ -135,7 +135,7 @@ class EmbeddingService:
         return RecordVectors(info, vectors)
 
     def store(self,
-              embedded: RecordVectors | None,  # what `embed_records` returned for these records
+              embedded: RecordVectors | None,  # result of `embed_records` for these records
               stored: Sequence[MemoryRecord],  # the records as the transaction stored them
               ) -> None:
         "Store vectors, inside the transaction that stored the memories. Raises `ModelMismatch`."

@@ -27,7 +27,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0  # between two attempts while nothin
 def embed_each(embed: Callable[[list[int]], int],  # embeds memories, given by number, and returns how many
                seqs: list[int],                    # memories to embed
                probe: Callable[[], object],        # asks the model for something harmless; raises `EmbeddingError` during an outage
-               ) -> tuple[int, dict[int, EmbeddingError]]:  # how many were embedded; and what was refused, by number
+               ) -> tuple[int, dict[int, EmbeddingError]]:  # number of embedded memories; errors of refused ones, by sequence number
     "Embed memories together, or one by one where that fails. Raises `EmbeddingError` when the model is out of reach."
     try:
         return embed(seqs), {}

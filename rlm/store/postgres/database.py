@@ -92,7 +92,7 @@ def _is_lost(error: BaseException | None) -> bool:
         error.sqlstate is None or error.sqlstate.startswith("57P"))
 
 
-def explain_server_error(error: Exception,  # as psycopg raised it
+def explain_server_error(error: Exception,  # error that psycopg raised
                          place: str,        # address of the store, without a password
                          ) -> StoreError:
     "Return our error for one of psycopg's, by its SQLSTATE."
@@ -135,7 +135,7 @@ class PostgresDatabase:
     "The tables of a store in a PostgreSQL database, in a schema of their own. Threads may share it."
 
     def __init__(self,
-                 url: str,                      # as libpq reads it, such as postgresql://user@host/database
+                 url: str,                      # address in libpq's form: postgresql://user@host/database
                  *,
                  read_only: bool = False,       # refuse every write
                  synchronous: str = "normal",   # PostgreSQL waits for its disk in any case; 'normal' and 'full' are the same

@@ -287,7 +287,7 @@ NEWEST_RIGHTS = 170000  # server version from which on there is a right to run V
 
 
 def grants(role: str,             # name of a role that owns nothing
-           server_version: int,   # as the server numbers itself, such as 180006
+           server_version: int,   # number of the server's version: 180006
            schema: str = SCHEMA,  # schema that holds the tables
            ) -> list[str]:
     "Return the statements that give a role the rights that a store needs: to its rows, not to its tables."

@@ -52,7 +52,7 @@ _TROUBLE: dict[int, tuple[type[StoreError], str, str]] = {
 }
 
 # %% ../../../nbs/20_store/04_connection.ipynb #00d0566e
-def _explain_error(error: sqlite3.Error,  # as SQLite raised it
+def _explain_error(error: sqlite3.Error,  # error that SQLite raised
                    path: str,             # path of the store, for the message
                    ) -> StoreError:
     "Our error for SQLite's, by its primary result code."
@@ -124,7 +124,7 @@ class PooledConnection(sqlite3.Connection):
 def connect(path: str,                     # absolute, or `MEMORY_PATH`
             mode: str = "rw",              # 'rw', 'ro', or 'immutable': nobody can be writing, the folder is read-only too
             synchronous: str = "normal",   # 'full' waits for the disk at every commit
-            busy_timeout_s: float = 30.0,  # how long to wait for another's lock
+            busy_timeout_s: float = 30.0,  # seconds to wait for a lock of another connection
             ) -> PooledConnection:              # in autocommit mode: transactions are begun by hand
     "Open one connection and set it up. Writes nothing."
     how = "immutable=1" if mode == "immutable" else f"mode={mode}"
@@ -156,8 +156,8 @@ class ConnectionPool:
 
     def __init__(self,
                  path: str,              # absolute, or `MEMORY_PATH`
-                 mode: str,              # as `connect` takes it
-                 synchronous: str,       # as `connect` takes it
+                 mode: str,              # mode of `connect`
+                 synchronous: str,       # durability, the argument of `connect`
                  busy_timeout_s: float,  # seconds to wait for another's lock
                  ) -> None:
         self.path, self.busy_timeout_s, self._mode, self._synchronous = path, busy_timeout_s, mode, synchronous
@@ -204,7 +204,7 @@ class ConnectionPool:
                 connection.lock.release()
 
     def explain(self,
-                error: sqlite3.Error,  # as SQLite raised it
+                error: sqlite3.Error,  # error that SQLite raised
                 ) -> StoreError:
         "Return our error for SQLite's, which may have come because the store was closed meanwhile."
         gone = self.closed and isinstance(error, sqlite3.ProgrammingError)
@@ -245,7 +245,7 @@ def savepoint(connection: PooledConnection,  # in a transaction or snapshot of o
 
 # %% ../../../nbs/20_store/04_connection.ipynb #75de5a9a
 def begin_writing(connection: PooledConnection,  # in no transaction
-                  busy_timeout_s: float,    # how long to ask for the lock
+                  busy_timeout_s: float,    # seconds in which the lock is asked for
                   ) -> None:
     "Take the write lock, as soon as no other process has it."
     deadline = time.monotonic() + busy_timeout_s
@@ -261,7 +261,7 @@ def begin_writing(connection: PooledConnection,  # in no transaction
 
 
 def begin_reading(connection: PooledConnection,  # in no transaction
-                  busy_timeout_s: float,    # how long to wait, should a lock be in the way
+                  busy_timeout_s: float,    # seconds to wait for another's lock
                   ) -> None:
     "Begin a snapshot."
     connection.wait(busy_timeout_s)
@@ -272,7 +272,7 @@ FEW = 64  # numbers that a statement is given one by one
 
 
 def one_of(numbers: Sequence[int],  # numbers to look up
-           ) -> tuple[str, tuple[Any, ...]]:  # what follows IN, and the values of its placeholders
+           ) -> tuple[str, tuple[Any, ...]]:  # text that follows IN, and the values of its placeholders
     "Any of some numbers, for a statement."
     if len(numbers) <= FEW:
         return f"({', '.join('?' * len(numbers))})", tuple(map(int, numbers))

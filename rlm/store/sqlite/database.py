@@ -27,7 +27,7 @@ _EPOCH = "~"
 
 
 def identity_of(generation: str,  # first part of a store's position, which may hold an epoch
-                ) -> str:         # as files name the store
+                ) -> str:         # identity by which files name the store
     "Return the identity of a store without its epoch."
     return generation.partition(_EPOCH)[0]
 
@@ -300,7 +300,7 @@ def examine(source: Path,  # a backup
 def restore(source: "str | Path",   # a backup
             target: "str | Path",   # the store to replace; need not exist
             now: datetime,          # names the copy of what is replaced
-            busy_timeout_s: float = 30.0,  # how long to wait for whoever writes to it
+            busy_timeout_s: float = 30.0,  # seconds to wait for another writer
             ) -> Path | None:       # the copy, if there was anything to replace
     "Put a backup in the place of a store. What was there is kept beside it. Raises `StoreBusy` while another process writes to it."
     origin, path = read_path(source).absolute(), Path(os.path.realpath(read_path(target)))

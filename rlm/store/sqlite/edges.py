@@ -28,7 +28,7 @@ SIM, TIME, TAG, WRITE, USER = (1 << n for n in range(len(ORIGINS)))
 NEAR = "near"  # the relation of every link that the graph has made itself
 
 
-def bits_of(origin: str,  # as it is stored
+def bits_of(origin: str,  # origin as it is stored
             ) -> int:     # one bit for each of `ORIGINS`; a word that is none of them counts as the user's
     "Return origins of a link as the bits of one number."
     found = 0
@@ -37,7 +37,7 @@ def bits_of(origin: str,  # as it is stored
     return found
 
 
-def origin_of(bits: int,  # as `bits_of` gives them
+def origin_of(bits: int,  # bits, made by `bits_of`
               ) -> str:   # such as 'sim+time'
     "Bits as they are stored."
     return "+".join(word for n, word in enumerate(ORIGINS) if bits >> n & 1)
@@ -123,7 +123,7 @@ class EdgeTable:
     def put(self,
             new: Links,    # links to store; either end may come first
             at: datetime,  # recorded time
-            ) -> int:  # how many were not there before
+            ) -> int:  # number of links that were not there before
         "Store links that the graph makes, inside a transaction. Those of people stay, and that a write asked for one is not forgotten."
         low, high, stamp = np.minimum(new.src, new.dst), np.maximum(new.src, new.dst), to_iso(at)
         names = {b: origin_of(b) for b in set(new.bits.tolist())}
@@ -146,7 +146,7 @@ class EdgeTable:
     def drop_older(self,
                    namespace: str,    # the partition
                    before: datetime,  # recorded time
-                   ) -> int:  # how many
+                   ) -> int:  # number of removed links
         "Remove what earlier bootstraps have linked, inside a transaction. What was linked by a write or a person stays."
         self.db.query("DELETE FROM edges WHERE relation = ? AND created_at < ? AND origin NOT LIKE '%write%' AND origin <> 'user' "
                  "AND src IN (SELECT seq FROM memories WHERE namespace = ?)", (NEAR, to_iso(before), namespace))
@@ -215,7 +215,7 @@ class EdgeTable:
 
     def last_bootstrap(self,
                        namespace: str,  # the partition
-                       ) -> dict[str, Any]:  # what the last bootstrap noted; empty: there was none
+                       ) -> dict[str, Any]:  # notes of the last bootstrap; empty: there was none
         "Return how far the last bootstrap has come, as it noted itself."
         found = self.db.query("SELECT detail_json FROM events WHERE namespace = ? AND kind = 'graph' AND subject = 'bootstrap' "
                          "ORDER BY id DESC LIMIT 1", (namespace,))

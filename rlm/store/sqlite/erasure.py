@@ -229,7 +229,7 @@ def finish_scrubs(db: Database,                   # the store, outside of any tr
                   patience: float | None = None,  # seconds to wait for other processes; None: the busy timeout
                   *,
                   always: bool = False,           # rewrite the file even if no erasure is pending
-                  ) -> int:                       # how many erasures are finished
+                  ) -> int:                       # number of finished erasures
     "Finish the erasures that were begun: index files, freed bytes, logs of runs. Raises `StoreError` for what can't be done now."
     pending = pending_scrubs(db)
     if always or any(not p.scrubbed for p in pending):
@@ -296,7 +296,7 @@ def purge(db: Database,        # the store, outside of any transaction
           namespace: str,      # the partition
           before: datetime,    # a moment
           at: datetime,        # recorded time, for the events
-          ) -> int:            # how many memories
+          ) -> int:            # number of memories
     "Erase the memories that were deleted before a moment. Raises `StoreError`, saying so when traces are left."
     _refuse_within_transaction(db)
     return erase(db, _deleted_before(db, namespace, before), namespace, at)
@@ -305,7 +305,7 @@ def purge(db: Database,        # the store, outside of any transaction
 def erase_namespace(db: Database,        # the store, outside of any transaction
                     namespace: str,      # the partition
                     at: datetime,        # recorded time, for the events
-                    ) -> int:            # how many memories it held, deleted ones with them
+                    ) -> int:            # number of memories it held, deleted ones included
     "Remove everything of a namespace. Raises `StoreError`, saying so when traces are left."
     _refuse_within_transaction(db)
     with db.transaction():

@@ -65,7 +65,7 @@ class EventLog:
              namespace: str,              # the partition to look in
              subject: str | None = None,  # only those about this memory
              after: int = 0,              # only those with a higher number, to catch up from a position
-             limit: int | None = None,    # how many at most; None: all
+             limit: int | None = None,    # maximum number; None: all
              kinds: Sequence[str] = (),   # only of these kinds; empty: of all
              ) -> list[Event]:
         "Return events in order. Raises `StoreCorrupt`."
@@ -184,7 +184,7 @@ class ChangeFeed:
     def versions(self,
                  namespace: str,  # the partition
                  after: int,      # number of the last version that is known
-                 limit: int,      # how many at most
+                 limit: int,      # maximum number
                  ) -> list[tuple[IndexDocument, datetime]]:  # with the moment at which each was replaced or deleted
         "Return past versions as an index wants them, numbered as versions, in the order of these numbers, without neighbours."
         rows = self.db.query(_VERSIONS, (after, namespace, limit))

@@ -21,9 +21,9 @@ class Fact:
 
     seq: int  # number of the memory in the store; 0 before it is stored
     place: int  # its place among the memory's facts, from 0
-    subject: str  # as written
-    relation: str  # as named
-    value: str  # as written
+    subject: str  # subject in the memory's words
+    relation: str  # name of the relation
+    value: str  # value in the memory's words
     subject_key: str  # normal form of the subject
     relation_key: str  # normal form of the relation
     value_key: str  # normal form of the value
@@ -63,7 +63,7 @@ class FactTable:
     def put(self,
             seq: int,              # number of a stored memory
             namespace: str,        # its partition
-            facts: Iterable[Fact],  # what it states; their `seq` and `place` are set here
+            facts: Iterable[Fact],  # facts that the memory states; their `seq` and `place` are set here
             ) -> None:
         "Store the facts of a memory in place of those it had. Called in a transaction."
         self.db.query("DELETE FROM facts WHERE seq = ?", (seq,))

@@ -54,9 +54,9 @@ def read_version(connection: sqlite3.Connection,  # connection to the file
 
 # %% ../../../nbs/20_store/05_files.ipynb #2fd1110f
 def copy_pages(source: sqlite3.Connection,  # a sound database
-               target: sqlite3.Connection,  # what it becomes
+               target: sqlite3.Connection,  # connection to the copy
                path: str,                   # path of the one that may be busy, for messages
-               patience_s: float,           # how long to wait for whoever writes to it
+               patience_s: float,           # seconds to wait for a writer
                ) -> None:
     "Make one database a copy of another. Raises `StoreBusy`."
     deadline = time.monotonic() + patience_s
@@ -71,7 +71,7 @@ def copy_pages(source: sqlite3.Connection,  # a sound database
 def copy_database(source: sqlite3.Connection,  # connection to a live database
                   target: Path,                # the copy; a file that is there is replaced, a folder that is not is made
                   path: str,                   # path of the live one, for messages
-                  patience_s: float,           # how long to wait for whoever writes to it
+                  patience_s: float,           # seconds to wait for a writer
                   ) -> Path:
     "A consistent copy of a live database, complete or not there at all. Raises `StoreError` when it can't be written."
     try:
@@ -90,7 +90,7 @@ def copy_database(source: sqlite3.Connection,  # connection to a live database
 def prepare(connection: sqlite3.Connection,     # for writing
             path: str,                          # path of the store
             migrations: tuple[Migration, ...],  # all there are, in order
-            busy_timeout_s: float,              # how long to wait for another process that makes the same store
+            busy_timeout_s: float,              # seconds to wait for another process that makes the same store
             ) -> None:
     "Make the tables of a new store, or bring an older one up to date after backing it up."
     version = read_version(connection, path, migrations[-1].to)
@@ -115,7 +115,7 @@ def prepare(connection: sqlite3.Connection,     # for writing
 # %% ../../../nbs/20_store/05_files.ipynb #ed514224
 def access_mode(path: str,        # path of the store, links followed
                 read_only: bool,  # whether the caller wants to read only
-                ) -> str:         # as `connect` takes it: rw, ro or immutable
+                ) -> str:         # mode of `connect`: rw, ro or immutable
     "Return how to open a file; make it if there is none. Raises `NotFound`, `StoreError`, `StoreForeign`."
     file = Path(path)
     if not os.path.exists(path):

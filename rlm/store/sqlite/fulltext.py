@@ -61,7 +61,7 @@ def namespace_key(namespace: str,  # its name
     return base64.b32encode(digest).decode().lower() + ":"
 
 
-def key_terms(terms: Iterable[str],  # as `tokens` makes them
+def key_terms(terms: Iterable[str],  # terms, made by `tokens`
               namespace: str,        # the partition to look in
               ) -> list[str]:
     "The terms as the index spells them."
@@ -357,7 +357,7 @@ _FREQUENCIES = "SELECT j.key, t.doc FROM json_each(?) j JOIN memories_terms t ON
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #147939c9
 def idf(documents: int,  # number of documents in the collection
-        holding: int,    # how many of them hold the term
+        holding: int,    # number of documents that hold the term
         ) -> float:      # above 0
     "Return the rarity of a term, as Robertson and SQLite weigh it."
     return max(math.log((documents - holding + 0.5) / (holding + 0.5)), 1e-6)
@@ -388,7 +388,7 @@ _SIZES = "SELECT d.id, d.sz FROM json_each(?) j CROSS JOIN memories_fts_docsize 
 
 def _document_lengths(db: Database,               # the store
                       docids: NDArray[np.int64],  # numbers of documents, ascending
-                      ) -> NDArray[np.float64]:   # as many
+                      ) -> NDArray[np.float64]:   # one score for each document
     "Return how many tokens each document has in all its columns. Raises `StoreCorrupt` for a document without a length."
     rows = sorted(db.query(_SIZES, (json.dumps(docids.tolist()),)))
     if len(rows) < len(docids):
@@ -430,7 +430,7 @@ class FullTextIndex:
               terms: Sequence[str],  # terms of the query, as `tokens` makes them
               namespace: str,        # the partition to look in
               filters: Filters,      # which memories count, before ranking
-              k: int,                # how many at most
+              k: int,                # maximum number
               weights: Weights,      # factors of the columns
               ) -> list[Match]:
         "Return the best `k` by BM25 among those that pass the filters; ties by id."

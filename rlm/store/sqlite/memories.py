@@ -138,9 +138,9 @@ class MemoryTable:
     def find(self,
              namespace: str,             # the partition to look in
              filters: Filters,           # which memories count
-             limit: int,                 # how many at most
+             limit: int,                 # maximum number
              newest_first: bool = True,  # by position in the store, descending
-             offset: int = 0,            # how many to skip first
+             offset: int = 0,            # number of memories that are skipped first
              below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
@@ -156,7 +156,7 @@ class MemoryTable:
     def pinned(self,
                namespace: str,   # the partition to look in
                now: datetime,    # the present: what has ended by then is left out
-               limit: int = 50,  # how many at most
+               limit: int = 50,  # maximum number
                ) -> list[MemoryRecord]:
         "Return the pinned blocks that are current, those used most first, then the newest. Reads an index of pinned memories alone."
         _, columns, _ = source(None)
@@ -167,8 +167,8 @@ class MemoryTable:
 
     def with_trust(self,
                    namespace: str,         # the partition to look in
-                   states: Sequence[str],  # what their provenance says of trust
-                   limit: int = 100,       # how many at most
+                   states: Sequence[str],  # trust states, as provenance names them
+                   limit: int = 100,       # maximum number
                    ) -> list[MemoryRecord]:
         "Return the current blocks whose provenance has one of these states of trust, oldest first. Reads the whole partition."
         _, columns, _ = source(None)

@@ -29,7 +29,7 @@ class ServedMemory:
 
     memory_id: str  # id of the memory
     version: int  # the version that was served
-    score: float | None  # as the search scored it; None: it was served without a score, such as a pinned memory
+    score: float | None  # score in the search; None: it was served without one, as a pinned memory is
     why: Mapping[str, Any] = field(default_factory=dict)  # for example the parts of the score by column, or `{"pinned": true}`
 
     def as_dict(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class _RecallTable:
     def add(self,
             recalls: Sequence[Recall],  # in order
             limit: int,                 # recalls that each namespace keeps, the newest
-            ) -> int:                   # how many were stored
+            ) -> int:                   # number of stored entries
         "Store recalls, inside a transaction; those are left out in whose namespace something was erased since."
         log, stored, first = EventLog(self.db), 0, dict[str, int]()
         for recall in recalls:
@@ -97,7 +97,7 @@ class _RecallTable:
              memory_id: str | None = None,   # only those that served this memory
              words: str | None = None,       # only those whose question holds these words
              until: datetime | None = None,  # only those up to this moment
-             limit: int = 20,                # how many at most
+             limit: int = 20,                # maximum number
              ) -> list[Recall]:
         "Return recalls, the newest first."
         sql = _READ
@@ -125,7 +125,7 @@ class _RecallTable:
 
     def forget(self,
                namespace: str,  # the partition
-               ) -> int:        # how many there were
+               ) -> int:        # number of removed entries
         "Remove all recalls of a namespace, inside a transaction."
         self.db.query("DELETE FROM recalls WHERE namespace = ?", (namespace,))
         return int(self.db.query("SELECT changes()")[0][0])
@@ -145,7 +145,7 @@ class RecallLog:
     def __init__(self,
                  db: Database,            # the store's file
                  limit: int,              # recalls that each namespace keeps; 0: none is recorded
-                 secrets: str = "redact",  # what becomes of credentials in a question: 'allow' keeps them
+                 secrets: str = "redact",  # treatment of credentials in a question: 'allow' keeps them
                  ) -> None:
         self.db, self.limit, self.mode = db, limit, "allow" if secrets == "allow" else "redact"
         self.table = _RecallTable(db)
@@ -199,7 +199,7 @@ class RecallLog:
 
     def flush(self,
               patience: float | None = None,  # seconds to wait for another process's write; None: the busy timeout
-              ) -> int:                       # how many were stored
+              ) -> int:                       # number of stored entries
         "Store what waits. Raises `StoreError`; then it waits on."
         with self._storing:
             with self._lock:

@@ -50,7 +50,7 @@ class RejectionTable:
 
     def add(self,
             namespace: str,                    # the partition in which it holds
-            values: Iterable[Sequence[str]],   # what is rejected: each a few texts in normal form, for example subject, relation and value
+            values: Iterable[Sequence[str]],   # rejected values, each a few texts in normal form: subject, relation and value
             at: datetime,                      # recorded time
             actor: str,                        # who rejects it
             reason: str | None = None,         # why, in the person's words
@@ -67,7 +67,7 @@ class RejectionTable:
     def lift(self,
              rejection_id: str,  # id of a rejection
              namespace: str,     # its partition
-             ) -> int:           # how many values it held; 0: there is no such rejection
+             ) -> int:           # number of values it held; 0: there is no such rejection
         "Remove a rejection: its values may be stored again. Called in a transaction."
         self.db.query("DELETE FROM rejections WHERE namespace = ? AND rejection_id = ?", (namespace, rejection_id))
         return int(self.db.query("SELECT changes()")[0][0])
@@ -80,7 +80,7 @@ class RejectionTable:
 
     def find(self,
              namespace: str,                   # the partition
-             values: Sequence[Sequence[str]],  # what is to be stored: each a few texts in normal form
+             values: Sequence[Sequence[str]],  # values that are to be stored, each a few texts in normal form
              ) -> Rejection | None:
         "Return a rejection of one of these values, or None."
         for salt in self.salts(namespace):

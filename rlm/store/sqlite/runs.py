@@ -20,7 +20,7 @@ class RunRow:
 
     run_id: str  # unique in the whole store
     namespace: str  # the partition
-    created_at: str  # as the store writes a time
+    created_at: str  # time of the run in the store's format
     model: str | None = None  # which model ran
     ontology_name: str | None = None  # such as prov
     ontology_path: str | None = None  # the file
@@ -34,14 +34,14 @@ class TrajectoryRow:
     trajectory_id: str  # unique in the whole store
     run_id: str  # id of a run that is there
     task_query: str  # the question
-    final_answer: str | None  # as it was given
+    final_answer: str | None  # answer that was given
     iteration_count: int  # turns of the loop
     converged: int  # 1: it answered; 0: it hit a limit
-    artifact_json: str  # what is kept of its steps
+    artifact_json: str  # record of its steps, JSON
     rlm_log_path: str | None  # the JSONL log
     curriculum_id: str | None  # the curriculum it was a task of
     task_id: str | None  # and which task
-    created_at: str  # as the store writes a time
+    created_at: str  # time in the store's format
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class JudgmentRow:
     is_success: int | None  # 1 or 0; None: unknown
     reason: str  # one sentence
     confidence: str  # high, medium or low
-    missing_json: str  # what the answer lacks: a list
+    missing_json: str  # missing parts of the answer: a list, JSON
 
 # %% ../../../nbs/20_store/12_runs.ipynb #42f76cf7
 RUN_TABLES = ("runs", "trajectories", "judgments", "memory_usage")

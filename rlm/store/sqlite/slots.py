@@ -116,7 +116,7 @@ class AttentionTable:
     def refs(self,
              namespace: str,  # the partition
              slot: str,       # name of the slot
-             limit: int,      # how many at most
+             limit: int,      # maximum number
              ) -> Rows:  # seq, relevance, distance, created_at, last_used_at; the most relevant first
         "Return what hangs on a slot, the most relevant first."
         return self.db.query("SELECT seq, relevance, distance, created_at, last_used_at FROM slot_refs WHERE namespace = ? AND slot = ? "

@@ -116,9 +116,9 @@ class SQLStorage:
     def find(self,
              namespace: str,             # the partition to look in
              filters: Filters,           # which memories count
-             limit: int,                 # how many at most
+             limit: int,                 # maximum number
              newest_first: bool = True,  # by position in the store, descending
-             offset: int = 0,            # how many to skip first
+             offset: int = 0,            # number of memories that are skipped first
              below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
@@ -156,7 +156,7 @@ class SQLStorage:
               terms: Sequence[str],  # terms of the query, as `tokens` makes them
               namespace: str,        # the partition to look in
               filters: Filters,      # which memories count, before ranking
-              k: int,                # how many at most
+              k: int,                # maximum number
               weights: Weights,      # factors of the columns
               ) -> list[Match]:
         "Return the best `k` by BM25 among those that pass the filters; ties by id."
@@ -179,7 +179,7 @@ class SQLStorage:
                namespace: str,              # the partition to look in
                subject: str | None = None,  # only those about this memory
                after: int = 0,              # only those with a higher number, to catch up from a position
-               limit: int | None = None,    # how many at most; None: all
+               limit: int | None = None,    # maximum number; None: all
                kinds: Sequence[str] = (),   # only of these kinds; empty: of all
                ) -> list[Event]:
         "Return events in order."
@@ -220,14 +220,14 @@ class SQLStorage:
               namespace: str,    # the partition
               before: datetime,  # a moment
               at: datetime,      # recorded time, for the events
-              ) -> int:          # how many memories
+              ) -> int:          # number of memories
         "Erase the memories that were deleted before a moment, and whose text was kept as history. Raises `StoreError`."
         return purge(self.db, namespace, before, at)
 
     def erase_namespace(self,
                         namespace: str,  # the partition
                         at: datetime,    # recorded time, for the events
-                        ) -> int:        # how many memories it held, deleted ones with them
+                        ) -> int:        # number of memories it held, deleted ones included
         "Remove everything of a namespace: memories, history, runs, attention, files. Raises `StoreError`, saying so when traces are left."
         return erase_namespace(self.db, namespace, at)
 
@@ -283,7 +283,7 @@ def open_storage(settings: Settings,  # all settings; `db_path`, `synchronous` a
 
 def open_database(path: "str | Path",     # a file, `:memory:`, or the address of a PostgreSQL database
                   read_only: bool,        # refuse every write
-                  synchronous: str,       # what a stored write survives, as the setting says
+                  synchronous: str,       # events that a stored write survives: the setting of that name
                   busy_timeout_s: float,  # seconds that a write waits for another one
                   ) -> Database:
     "Open the database that a path names. Raises `StoreError`."

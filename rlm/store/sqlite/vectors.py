@@ -181,7 +181,7 @@ class VectorTable:
     def missing(self,
                 model: str,                    # name of the model
                 after: int = 0,                # only memories with a greater number
-                limit: int = -1,               # how many at most; -1: all
+                limit: int = -1,               # maximum number; -1: all
                 namespace: str | None = None,  # only this one; None for the whole store
                 dim: int | None = None,        # size that counts; None: vectors of any size do
                 ) -> list[int]:
@@ -202,7 +202,7 @@ class VectorTable:
         return [EmbeddingSource(*row) for row in self.db.query(sql, (json.dumps(list(seqs)),))]
 
     def unchanged(self,
-                  sources: Sequence[EmbeddingSource],  # what `sources` returned a while ago
+                  sources: Sequence[EmbeddingSource],  # earlier result of `sources`
                   ) -> list[EmbeddingSource]:
         "Return those whose memory still has this version, inside the transaction that stores their vectors."
         sql = "SELECT seq, version FROM memories WHERE seq IN (SELECT value FROM json_each(?))"

@@ -46,7 +46,7 @@ def _past_versions(db: Database,                           # inside a transactio
 # %% ../../../nbs/20_store/14_writer.ipynb #d5a0c494
 def place(db: Database,                                                # inside a transaction
           records: Sequence[MemoryRecord],                       # about to be stored
-          past: Mapping[tuple[str, str], tuple[int, datetime]],  # what `_past_versions` found
+          past: Mapping[tuple[str, str], tuple[int, datetime]],  # result of `_past_versions`
           ) -> list[MemoryRecord]:
     "The records with `seq`, `turn` and `version` assigned."
     next_numbers = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memories'), 0) + j.value FROM json_each(?) j"
@@ -150,7 +150,7 @@ class SQLiteWriter:
 
     def insert(self,
                records: Sequence[MemoryRecord],  # checked ones, as `new_record` makes them
-               detail: Mapping[str, Any] | None = None,  # what the event log says of each write; None: nothing more
+               detail: Mapping[str, Any] | None = None,  # details that the event log keeps of each write; None: no more
                ) -> list[MemoryRecord]:
         "Store new memories; return them with `seq`, `turn` and `version` assigned. Raises `InvalidInput`."
         again = _seen_before(self.db, records)
@@ -173,7 +173,7 @@ class SQLiteWriter:
     def replace(self,
                 old: MemoryRecord,  # the present version
                 new: MemoryRecord,  # the next one, of the same id
-                event: Event,       # what the event log says about it
+                event: Event,       # entry of the event log
                 ) -> MemoryRecord:
         "Make `new` the present version; `old` is kept in the history. Raises `StoreBusy` if `old` is no longer the present one."
         if new.reply_to != old.reply_to:

@@ -203,7 +203,7 @@ def _gone(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple
 # %% ../../../nbs/20_store/27_importer.ipynb #799efef3
 def _carried(table: str,                  # its name
              rows: list[dict[str, Any]],  # rows of that table, as exported
-             plan: _Plan,                 # what comes in
+             plan: _Plan,                 # plan of the import
              ) -> list[dict[str, Any]]:
     "The rows of a table that belong to what is imported, with this store's numbers."
     links = ("src", "dst") if table == "edges" else ("anchor",) if table == "slots" else ("seq",)
@@ -285,7 +285,7 @@ def _check_each(rows: Iterable[Mapping[str, Any]],  # memories, as they would be
 def import_lines(storage: SQLiteStorage,         # a live store
                  lines: Iterable[str],          # lines of an export
                  namespace: str | None = None,  # refuse rows of any other
-                 secrets: str = "redact",       # what becomes of credentials in texts: see the setting
+                 secrets: str = "redact",       # treatment of credentials in texts: see the setting
                  check: Check | None = None,    # asked about what is more than a row: whether a rule can be read, say
                  only: str | None = None,       # read rows of this one, and leave out those of others
                  refuse: Refuse | None = None,  # asked about each memory that is not here yet: whether it was rejected, say
@@ -379,7 +379,7 @@ def _renumbered(row: Mapping[str, Any], plan: _Plan) -> MemoryRecord:
 def import_file(storage: SQLiteStorage,         # a live store
                 path: "str | Path",            # an export
                 namespace: str | None = None,  # refuse rows of any other
-                secrets: str = "redact",       # what becomes of credentials in texts: see the setting
+                secrets: str = "redact",       # treatment of credentials in texts: see the setting
                 check: Check | None = None,    # asked about what is more than a row
                 refuse: Refuse | None = None,  # asked about each memory that is not here yet
                 keep: Keep | None = None,      # told what came in, in the same transaction

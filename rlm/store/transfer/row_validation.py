@@ -42,7 +42,7 @@ _FITS: Mapping[str, Callable[[Any], bool]] = {
 def read_value(name: str,   # name of the column
                kind: str,   # its type, as the table declares it
                value: Any,  # from JSON, not None
-               ) -> Any:    # as the database takes it
+               ) -> Any:    # value that the database takes
     "One value of a row. Raises `ValueError` or what comes from decoding it."
     if not _FITS[kind](value) or (name in _NUMBERS and value < 1) or (name in _MOST and value > _MOST[name]):
         raise ValueError(f"the {name} is {str(value)[:40]!r}")
