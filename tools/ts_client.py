@@ -9,7 +9,8 @@ TARGET = Path(__file__).parents[1] / "clients" / "ts" / "types.d.ts"
 WANTED = {  # schema of the OpenAPI page → name of the type
     "MemoryOut": "Memory", "HitOut": "Hit", "SearchOut": "SearchResults", "MemoriesOut": "MemoryPage", "ContextOut": "ContextBlock",
     "StatsOut": "Stats", "WriteBody": "MemoryFields", "PatchBody": "MemoryChanges", "FilterFields": "Filters", "TurnBody": "Turn",
-    "ProblemOut": "Problem"}
+    "RecallOut": "RecallResults", "ConversationPageOut": "ConversationPage", "AppliedOut": "RulesAnswer", "ReviewOut": "Review",
+    "RejectionOut": "Rejection", "AuditOut": "Audit", "TimelineItem": "Moment", "PassedOverOut": "PassedOver", "ProblemOut": "Problem"}
 
 
 def page() -> dict[str, Any]:

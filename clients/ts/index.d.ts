@@ -1,4 +1,7 @@
-import type { ContextBlock, Filters, Memory, MemoryChanges, MemoryFields, MemoryPage, Problem, SearchResults, Stats, Turn } from "./types.js";
+import type {
+  Audit, ContextBlock, ConversationPage, Filters, Memory, MemoryChanges, MemoryFields, MemoryPage, Moment, PassedOver, Problem, RecallResults,
+  Rejection, Review, RulesAnswer, SearchResults, Stats, Turn,
+} from "./types.js";
 
 export type * from "./types.js";
 
@@ -48,9 +51,16 @@ export declare class RemoteMemory {
   /** All or none; 5,000 at most. */
   writeMany(items: Array<string | MemoryFields>): Promise<Memory[]>;
   addConversation(turns: Array<string | Turn>, options?: { session?: string; tags?: string[] }): Promise<Memory[]>;
+  /** The last turns of a conversation, and a cursor for those before. */
+  conversation(session: string, options?: { k?: number; cursor?: string }): Promise<ConversationPage>;
+  /** What is worth keeping of a conversation is noted, as candidates that wait for a person; for the rest the answer says why not. */
+  remember(turns: Array<string | Turn>, options?: { useModel?: boolean }):
+    Promise<{ proposed: Memory[]; passedOver: PassedOver[]; model: string | null }>;
   get(id: string, options?: { asOf?: string }): Promise<Memory>;
   list(options?: Filters & { k?: number; cursor?: string }): Promise<MemoryPage>;
   search(query: string, options?: SearchOptions): Promise<SearchResults>;
+  /** A search of what is in mind, and of the rest where that is not enough. It moves attention, and needs the right to write. */
+  recall(query: string, options?: Filters & { k?: number }): Promise<RecallResults>;
   /** A block for a prompt within a budget of tokens. */
   context(query: string, options?: { tokens?: number }): Promise<ContextBlock>;
   update(id: string, changes: MemoryChanges, options?: { ifVersion?: number }): Promise<Memory>;
@@ -63,6 +73,18 @@ export declare class RemoteMemory {
   unlink(src: string, dst: string, options?: { relation?: string }): Promise<number>;
   links(id: string): Promise<Link[]>;
   feedback(id: string, options?: { helped?: number; failed?: number; used?: number; query?: string }): Promise<void>;
+  /** What the rules of a person say in a situation; `resolve`: conflicts are decided. */
+  applyRules(facts: Record<string, unknown>, options?: { tags?: string[]; match?: "all" | "any"; resolve?: boolean }): Promise<RulesAnswer>;
+  /** What waits for a person, and what was rejected. */
+  review(): Promise<Review>;
+  /** A person confirms a memory, in other words if they say so. */
+  accept(id: string, options?: { text?: string }): Promise<Memory>;
+  /** A person rejects a memory: it is deleted, and not remembered again. */
+  reject(id: string, options?: { reason?: string }): Promise<Rejection>;
+  /** What was believed at a moment, and what was served by then. */
+  audit(options?: { when?: string; query?: string; id?: string; k?: number }): Promise<Audit>;
+  /** What was said, latest first. */
+  timeline(options?: { k?: number; since?: string; until?: string; session?: string; speaker?: string; tag?: string }): Promise<Moment[]>;
   stats(): Promise<Stats>;
   namespaces(): Promise<string[]>;
 }

@@ -7,7 +7,10 @@ export const ROUTES = {
   addConversation: ["POST", "/v1/conversations"],
   get: ["GET", "/v1/memories/{id}"],
   list: ["GET", "/v1/memories"],
+  conversation: ["GET", "/v1/conversations/{session}"],
+  remember: ["POST", "/v1/conversations:remember"],
   search: ["POST", "/v1/memories:search"],
+  recall: ["POST", "/v1/recall"],
   context: ["POST", "/v1/context"],
   update: ["PATCH", "/v1/memories/{id}"],
   delete: ["DELETE", "/v1/memories/{id}"],
@@ -18,6 +21,12 @@ export const ROUTES = {
   unlink: ["DELETE", "/v1/memories/{id}/links/{target}"],
   links: ["GET", "/v1/memories/{id}/links"],
   feedback: ["POST", "/v1/memories/{id}/feedback"],
+  applyRules: ["POST", "/v1/rules:apply"],
+  review: ["GET", "/v1/review"],
+  accept: ["POST", "/v1/review/acceptances"],
+  reject: ["POST", "/v1/review/rejections"],
+  audit: ["GET", "/v1/audit"],
+  timeline: ["GET", "/v1/timeline"],
   stats: ["GET", "/v1/stats"],
   namespaces: ["GET", "/v1/namespaces"],
 };
@@ -74,6 +83,18 @@ export class RemoteMemory {
     return (await this.#ask("addConversation", { body: { turns: given, tags, ...(session && { session }) } })).items;
   }
 
+  /** The last turns of a conversation, and a cursor for those before. */
+  conversation(session, { k = 100, cursor } = {}) {
+    return this.#ask("conversation", { at: { session }, query: { k, cursor } });
+  }
+
+  /** What is worth keeping of a conversation is noted, as candidates; for the rest the answer says why not. */
+  async remember(turns, { useModel = false } = {}) {
+    const given = turns.map((turn) => (typeof turn === "string" ? { text: turn } : turn));
+    const { proposed, passed_over: passedOver, model } = await this.#ask("remember", { body: { turns: given, use_model: useModel } });
+    return { proposed, passedOver, model };
+  }
+
   get(id, { asOf } = {}) {
     return this.#ask("get", { at: { id }, query: { as_of: asOf } });
   }
@@ -84,6 +105,11 @@ export class RemoteMemory {
 
   search(query, { k, slot, radius, fallback, minScore, ...filters } = {}) {
     return this.#ask("search", { body: { query, k, slot, radius, fallback, min_score: minScore, filters } });
+  }
+
+  /** A search of what is in mind, and of the rest where that is not enough. It moves attention. */
+  recall(query, { k, ...filters } = {}) {
+    return this.#ask("recall", { body: { query, k, filters } });
   }
 
   context(query, { tokens = 1024 } = {}) {
@@ -125,6 +151,36 @@ export class RemoteMemory {
 
   async feedback(id, { helped = 0, failed = 0, used = 1, query } = {}) {
     await this.#ask("feedback", { at: { id }, body: { helped, failed, used, query } });
+  }
+
+  /** What the rules of a person say in a situation. */
+  applyRules(facts, options = {}) {
+    return this.#ask("applyRules", { body: { facts, ...options } });
+  }
+
+  /** What waits for a person, and what was rejected. */
+  review() {
+    return this.#ask("review");
+  }
+
+  /** A person confirms a memory, in other words if they say so. */
+  accept(id, { text } = {}) {
+    return this.#ask("accept", { body: { id, ...(text && { text }) } });
+  }
+
+  /** A person rejects a memory: it is deleted, and not remembered again. */
+  reject(id, { reason } = {}) {
+    return this.#ask("reject", { body: { id, ...(reason && { reason }) } });
+  }
+
+  /** What was believed at a moment, and what was served by then. */
+  audit({ when, query, id, k } = {}) {
+    return this.#ask("audit", { query: { when, query, id, k } });
+  }
+
+  /** What was said, latest first. */
+  async timeline({ k = 100, ...narrowed } = {}) {
+    return (await this.#ask("timeline", { query: { k, ...narrowed } })).moments;
   }
 
   stats() {

@@ -272,6 +272,110 @@ export interface Turn {
   extra?: Record<string, unknown>;
 }
 
+/** What came to mind, best first, and which layer knew it. */
+export interface RecallResults {
+  /** The question, as it was asked. */
+  query: string;
+  /** Where it was asked. */
+  namespace: string;
+  /** The layer that answered; ltm_fallback: a search of everything; history: of the past; full text: while a large index is being built. */
+  source: "working_memory" | "cache" | "checkpoint" | "ltm_fallback" | "history" | "full text";
+  /** What a learned ranker was trained on; empty for the usual mix. */
+  ranked_by: string;
+  /** Hits, best first. */
+  results: Array<Hit>;
+  /** How many. */
+  result_count: number;
+  /** Milliseconds in the layers, without the model's; null for the past, and while a large index is being built. */
+  search_time_ms: number | null;
+}
+
+/** The last turns of a conversation, or those before. */
+export interface ConversationPage {
+  /** The conversation. */
+  session: string;
+  /** Its turns, in order. */
+  items: Array<Memory>;
+  /** The argument `cursor` for the turns before these; null: there are none. */
+  next_cursor: string | null;
+}
+
+/** What rules say in a situation. With `resolve`: whether they agree, what is decided, and what is to be done. */
+export interface RulesAnswer {
+  /** The situation. */
+  facts: Record<string, unknown>;
+  /** The rules that fire: id, version, words, what they say, effects and claims. */
+  fired: Array<Record<string, unknown>>;
+  /** Whether there is no conflict. */
+  agreed?: boolean;
+  /** What is set in the end. */
+  outcomes?: Record<string, unknown>;
+  /** Of each conflict: the rules, the stage that decided, winners, losers, and why. */
+  rulings?: Array<Record<string, unknown>>;
+}
+
+/** What waits for a person, and what was rejected. */
+export interface Review {
+  /** What waits, oldest first. */
+  proposals: Array<Record<string, unknown>>;
+  /** Memories that wait to be accepted or rejected, oldest first, at most 100. */
+  waiting: Array<Record<string, unknown>>;
+  /** What was rejected, oldest first. */
+  rejections: Array<Rejection>;
+}
+
+/** A rejection: who, when and why. What was rejected is kept as a keyed hash alone. */
+export interface Rejection {
+  /** Its id. */
+  id: string;
+  /** When. */
+  at: string;
+  /** Who rejected it. */
+  actor: string;
+  /** Why, in the person's words. */
+  reason?: string;
+  /** The memory that stated it. */
+  memory?: string;
+}
+
+/** What the store held at a moment, and what it had served by then. */
+export interface Audit {
+  /** The moment. */
+  when: string;
+  /** Memories as they were then. */
+  believed: Array<Memory>;
+  /** Answers up to then, the newest first. */
+  recalls: Array<Record<string, unknown>>;
+  /** Versions and events of the memory that was named, up to then; null: none was named. */
+  history: Record<string, unknown> | null;
+}
+
+/** A memory on the time line. */
+export interface Moment {
+  /** The memory. */
+  id: string;
+  /** From when it is true, or when it was said. */
+  at: string;
+  /** The beginning of its text. */
+  text: string;
+  /** block, rule or strategy. */
+  kind: "block" | "rule" | "strategy";
+  /** Tags, sorted. */
+  tags: Array<string>;
+  /** The conversation it belongs to. */
+  session?: string | null;
+  /** Who said it, by name or role. */
+  speaker?: string | null;
+}
+
+/** Something that was said and not noted. */
+export interface PassedOver {
+  /** How it begins; empty: it is not to be shown, or the reason is about the whole. */
+  words: string;
+  /** Why it was not noted. */
+  reason: string;
+}
+
 /** An error, as RFC 9457 has it. */
 export interface Problem {
   /** What kind of error it is. */

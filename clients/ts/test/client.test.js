@@ -42,6 +42,25 @@ test("many, conversations, links, pages and figures", async () => {
   assert.deepEqual(await memory.namespaces(), ["default"]);
 });
 
+test("what a conversation tells is noted, confirmed or rejected by a person, and told later", async () => {
+  const noted = await memory.remember(["My sister Soyeon lives in Jeju.", { role: "assistant", text: "I live nowhere." }, { text: "안녕!" }]);
+  assert.deepEqual(noted.proposed.map((m) => m.text), ["My sister Soyeon lives in Jeju."]);
+  assert.ok(noted.passedOver.length >= 1 && noted.passedOver.every((p) => p.reason));
+  assert.equal((await memory.review()).waiting.length, 1);
+  assert.equal((await memory.accept(noted.proposed[0].id)).text, "My sister Soyeon lives in Jeju.");
+  const wrong = await memory.write("I own a yacht.");
+  assert.equal((await memory.reject(wrong.id, { reason: "없어요" })).reason, "없어요");
+  assert.equal((await memory.review()).rejections.length, 1);
+  await memory.search("Where does Soyeon live?");
+  const told = await memory.audit({ query: "Soyeon" });
+  assert.ok(told.recalls.some((r) => r.query === "Where does Soyeon live?"));
+  assert.match((await memory.recall("Soyeon", { k: 1 })).results[0].memory.text, /Jeju/);
+  assert.deepEqual((await memory.applyRules({ dark: true })).fired, []);
+  await memory.addConversation(["하나", "둘"], { session: "later" });
+  assert.deepEqual((await memory.conversation("later")).items.map((m) => m.text), ["하나", "둘"]);
+  assert.equal((await memory.timeline({ session: "later" })).length, 2);
+});
+
 test("what can't be done is said", async () => {
   await assert.rejects(memory.write(" "), (e) => e.status === 422 && e.message.length > 10);
   await assert.rejects(memory.search("a", { colour: "blue" }), { status: 422 });

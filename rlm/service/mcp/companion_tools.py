@@ -77,9 +77,9 @@ class CompanionTools:
     def policy_decide(self,
                       turn: Turn,  # what the person said
                       ) -> PolicyAnswer:
-        """Say whether a message is worth saving and whether memories should be looked up for it, and why. It changes nothing.
+        """Say whether a sentence is worth saving (저장할 가치가 있는지), whether to look up memories for it, and why. Nothing changes.
 
-        Use it when you are unsure whether to save something, or when the person asks why you did or did not remember it.
+        Use it when the person asks whether something is worth remembering, or why you did or did not remember it, or when you are unsure.
         Do not use it before every save: when they ask you to remember something, or state a fact about themselves, just save it.
         Example: {"turn": "I moved to Busan last week."}"""
         with self.source.use("read") as memory:
@@ -101,9 +101,9 @@ class CompanionTools:
     def sleep_cycle_run(self,
                         dry_run: DryRun = True,  # whether it is only told
                         ) -> SleepAnswer:
-        """Tidy up what is remembered: merge memories that say the same, put away what has not been used for long, save what was learned.
+        """Tidy up all memories (정리): merge duplicates that say the same, put away what has not been used for long, save what was learned.
 
-        Use it when the person asks to tidy up or to clean their memories. First with dry_run true: it tells what would be done.
+        Use it when the person asks to tidy up, or says that there are duplicates. First with dry_run true: it tells what would be done.
         Do not use it to forget one particular thing: that is memory_delete. Pinned memories are never touched.
         Example: {"dry_run": true}"""
         with self.source.use("write") as memory:
@@ -113,10 +113,10 @@ class CompanionTools:
         return shown  # type: ignore[no-any-return]
 
     def memory_review(self) -> ReviewAnswer:
-        """List what waits for a person: memories that were proposed to be rejected, and those that nobody has confirmed or that contradict
-        a confirmed one.
+        """List the memories that wait for the person's decision (결정을 기다리는 기억): proposed to be rejected, not confirmed, or
+        contradicting a confirmed one.
 
-        Use it when the person asks what is waiting for their decision, or whether something wrong was noted. Show them the command that
+        Use it when the person asks what they have to decide, or whether something wrong was noted. Show them the command that
         decides; you cannot decide for them.
         Example: {}"""
         with self.source.use("read") as memory:
@@ -160,10 +160,10 @@ def accept_tool(source: MemorySource,  # gives the caller's memory
         return {"id": id, "status": "trusted", "note": ACCEPTED}
 
     async def memory_accept(id: MemoryId, answer: Annotated[ElicitationResult[Acceptance], Resolve(ask)]) -> AcceptAnswer:
-        """Ask the person whether a memory that nobody has confirmed is right; what they confirm is trusted, and ends what it contradicts.
+        """Confirm a memory that is not confirmed yet: the person says it is right ("yes, that is correct", "응, 맞아").
 
-        Use it when the person says that something you noted is right, or settles which of two contradicting memories holds. Ask about
-        one memory at a time.
+        Use it when the person says that something you noted is right, or settles which of two contradicting memories holds. They are asked
+        once more; what they confirm is trusted, and ends what it contradicts. One memory at a time.
         Do not use it to confirm anything yourself: without the person's yes nothing changes.
         Example: {"id": "3066901354f1"}"""
         if isinstance(answer, AcceptedElicitation) and answer.data is not None and answer.data.accept:
@@ -196,10 +196,10 @@ def reject_tool(source: MemorySource,  # gives the caller's memory
 
     async def memory_reject(id: MemoryId, answer: Annotated[ElicitationResult[Confirmation], Resolve(ask)],
                             reason: Reason = "") -> RejectAnswer:
-        """Ask that a memory be rejected as wrong: the person is asked, and what they reject is deleted and never remembered again.
+        """Reject a memory that is false and was never true ("that is wrong, I never lived in Seoul", "사실이 아니야, 그런 적 없어").
 
-        Use it when the person says that something you remember was never true ("I never lived in Seoul"), after you have searched for
-        its id. Give their words as the reason.
+        Use it when the person denies what you remember, after you have searched for its id. The person is asked; what they reject is
+        deleted and never remembered again. Give their words as the reason.
         Do not use it for what was true once and has changed (memory_save), for a wrong wording (memory_update), or because you doubt
         something yourself.
         Example: {"id": "3066901354f1", "reason": "I have never lived in Seoul."}"""

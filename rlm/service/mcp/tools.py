@@ -107,7 +107,8 @@ class MemoryTools:
         Use it when the person asks about something they may have told you ("what do you know about…", "when is my…", "나 뭐 좋아하지?"),
         and before you change or delete a memory, to get its id. Ask one thing at a time; narrow it by tags, category, speaker or dates
         only when the person names them. `as_of` answers what was believed on a past day.
-        Do not use it for general knowledge, or to list everything (memory_stats counts). Nothing found means nothing is remembered.
+        Do not use it for general knowledge, arithmetic (no tool is needed), or to list everything (memory_stats counts). Nothing found
+        means nothing is remembered.
         Example: {"query": "peanut allergy", "k": 3}"""
         with self.source.use("read") as memory:
             narrow = given_fields(tags=tags, category=category, speaker=speaker, since=since, until=until, as_of=as_of)
@@ -123,11 +124,12 @@ class MemoryTools:
                       valid_from: Moment = None,  # moment from which it is true
                       valid_to: Moment = None,    # moment from which it is no longer true
                       ) -> ChangeAnswer:
-        """Correct a memory; the earlier version stays in its history.
+        """Change words or details of a memory that is true otherwise; the earlier version stays in its history.
 
-        Use it when a memory is worded wrongly, lacks a detail, has a wrong date or keyword, or came to an end (valid_to). Give only
+        Use it when a memory is spelled wrongly, lacks a detail, has a wrong date or keyword, or came to an end (valid_to). Give only
         what changes. Search for its id first.
         Do not use it when the world has changed ("I moved to Busan"): save the new statement with memory_save, which ends the older one.
+        A memory that was never true goes to memory_reject; one that the person confirms, to memory_accept.
         Example: {"id": "3066901354f1", "text": "Mina is allergic to peanuts and cashews."}"""
         changes = given_fields(text=text, category=category, valid_from=valid_from, valid_to=valid_to)
         with self.source.use("write") as memory:
@@ -140,7 +142,7 @@ class MemoryTools:
         """Take one memory out of what is remembered; its history stays, and a person can bring it back.
 
         Use it when the person asks you to forget something, after you have searched for its id and it is clear which one they mean.
-        Do not use it for what has merely changed (memory_save), nor to tidy up on your own. An immutable memory is refused.
+        Do not use it for what has merely changed (memory_save), nor to tidy up (sleep_cycle_run). An immutable memory is refused.
         Example: {"id": "3066901354f1"}"""
         with self.source.use("write") as memory:
             memory.delete(id)
@@ -201,9 +203,9 @@ class MemoryTools:
     def memory_history(self,
                        id: MemoryId,  # memory, also a deleted one
                        ) -> HistoryAnswer:
-        """Show every version of one memory and what happened to it, also when it was deleted.
+        """Show since when one memory is known and how it changed (언제부터, 어떻게 바뀌었는지): every version, also of a deleted one.
 
-        Use it when the person asks since when you know something, what you believed before, or why a memory changed.
+        Use it when you have a memory's id and the person asks since when you know it, what you believed before, or why it changed.
         Do not use it to search: it takes an id.
         Example: {"id": "3066901354f1"}"""
         with self.source.use("read") as memory:
