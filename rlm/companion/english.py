@@ -149,7 +149,9 @@ _SHORT = tuple((ending, re.compile(short), long) for ending, short, long in (
     ("'re", r"\b([Ww]e|[Tt]hey|[Yy]ou)'re\b", r"\1 are"), ("'s", r"\b([Hh]e|[Ss]he|[Ii]t|[Ww]ho|[Tt]hat)'s\b", r"\1 is"),
     ("n't", r"\b(is|are|was|were|do|does|did|has|have|had)n't\b", r"\1 not"),
     ("'s ", r"(?<=\w)'s (?=(?:\w+ing|\w+ed|not|now|an?|the)\b)", " is ")))
-_PARTS = re.compile(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|he|she|we|they|now)\b))|, (?=(?:now )?(?:i|my) )", re.I)
+_PARTS = re.compile(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|he|she|we|they|now)\b))|, "
+    r"(?=(?:now )?(?:i|my|they|he|she|it|we|our) )|, (?:and|but|so) (?=(?:(?-i:[A-Z][a-z]+)|(?:the|our) \w+) (?:is|are|was|were|has|"
+    r"have|had|can|can't|cannot|does|doesn't|will|won't|\w+s|\w+ed) )", re.I)
 _QUOTED = re.compile(r"[\"“”«»]")
 
 
@@ -174,6 +176,13 @@ _BEFORE_NOUN = frozenset({"the", "a", "an", "my", "our", "his", "her", "their", 
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|where|whose)\b", re.I)
 _COPULAS = frozenset({"is", "are", "was", "were", "am"})
 _BE = re.compile(r"(?:is|are|was|were)$")
+
+
+_LIVING = (r"(?:[a-z][\w-]* )*(?:husband|wife|partner|boyfriend|girlfriend|daughter|son|sister|brother|mum|mom|mother|dad|father|aunt|"
+           r"uncle|cousin|niece|nephew|friend|boss|manager|colleague|neighbou?r|assistant|flatmate|roommate|dog|cat|puppy|kitten|baby|twin|kid)s?")
+_PERSON_NAMED = re.compile(rf"{_LIVING} (?P<n>[A-Z][\w-]+(?: [A-Z][\w-]+)?)")  # my daughter Isla
+_THING = re.compile(rf".*'s (?!{_LIVING}$).+")  # *user's locker*, which has no age in years
+_LAST_PRONOUN = re.compile(r"[ ,](?:i|we|you|they|he|she|it)$", re.I)
 
 
 def split_clause(clause: str,  # one clause
@@ -216,9 +225,14 @@ def named_subject(words: str,    # the subject as it is written
     if not words or grammar().pronoun.fullmatch(words):
         return None
     m = re.match(r"(?:my|our)\s+(.+)$", words, re.I)
+    if m and (name := _PERSON_NAMED.fullmatch(m[1])):
+        return name["n"]
+    if not m and (last := _LAST_PRONOUN.search(words)):  # *with the knee I manage*, *thanks, you were great*
+        return speaker if last[0].strip(" ,").lower() in ("i", "we") else None
     return f"{speaker}'s {m[1]}" if m else words
 
 # %% ../../nbs/85_companion/02_english.ipynb #505f53de
+_PARTICLES = frozenset({"up", "off", "out", "down", "it", "that", "so", "this", "them", "him", "her", "there", "here", "one"})
 _NEGATION = re.compile(r"(?:[\w']+ )?(?:not|never)\b|(?:don't|doesn't|didn't|can't|cannot|won't)\b")
 _NO_LONGER = Phrases(frozenset({"long", "stop"}), re.compile(r"\b(?:no longer|stopped) "))
 _DO_NOT = re.compile(r"(?:(?:do|does|did) not|don't|doesn't|didn't|won't) |(?:do|does|did) (?=\w)")
@@ -279,11 +293,18 @@ def read_predicate(clause: str,     # the whole clause
     return Predicate(words.strip(" ,."), negated and not ended, ended, instead)
 
 # %% ../../nbs/85_companion/02_english.ipynb #9794ff13
+_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\d{1,2}(?::\d\d|(?:st|nd|rd|th)\b| ?[ap]m\b)", re.I)
+
+
 def _personal(subject: str, p: Predicate) -> Statement | None:
     "A statement by one of the wordings of a person's relations."
     if (found := english_wording(p.words[:1].lower() + p.words[1:])) is None:
         return None
     w, value = found
+    if w.relation == "age" and _THING.fullmatch(subject):
+        return None
+    if w.relation == "residence" and _WEEKDAY.match(value):  # *the lessons have moved to Sundays*
+        return Statement(subject, "time", value, True, p.negated, p.ended, p.instead_of)
     denied = (w.sense == "denies") != (p.negated and w.sense != "denies")
     return Statement(subject, w.relation, value, w.single, denied, w.sense == "ends" or p.ended, p.instead_of)
 
@@ -304,7 +325,7 @@ def _change(subject: str, p: Predicate) -> Statement | None:
     if (m := _COUNT.match(p.words)) and not (p.negated or p.ended):
         return Statement(subject, f"number of {normal_value(m['x'])}", m["n"], True, instead_of=p.instead_of)
     if m := _PREFERS.match(p.words):
-        value, other = m["v"], m["w"]
+        value, other = re.split(r",? no ", m["v"])[0], m["w"]
         last = normal_value(value).split()[-1:] if len(normal_value(value).split()) > 1 else []
         relation = "prefer " + (" / ".join(sorted((normal_value(value), normal_value(other)))) if other else "".join(last))
         return Statement(subject, relation.strip(), value, True, p.negated, p.ended, (*p.instead_of, *([other] if other else [])))
@@ -324,7 +345,7 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
     rest, many = p.words[cop.end():], cop[0].startswith(("are", "were"))
     if m := g.participle.match(rest) or g.kind.match(rest):
         return stated(subject, m["r"], m["v"], bool(g.stative.match(m["r"].strip())))
-    if not rest or re.match(r"\w+ing\b", rest):
+    if not rest or re.match(r"\w+ing\b", rest) or rest.split()[0].lower() in _PARTICLES:
         return None
     m = _OF.match(subject) or _GENITIVE.match(subject)
     if m and len(m["r"].split()) <= 5 and len(m["s"].split()) <= 8:
@@ -345,7 +366,11 @@ def _is_named(noun: str, value: str) -> bool:
 # %% ../../nbs/85_companion/02_english.ipynb #a7ff91b0
 _AND_THEN = re.compile(r"(?:,| and| and then|, and) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
     r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) )")
-_PARTICLES = frozenset({"up", "off", "out", "down", "it", "that", "so", "this", "them", "him", "her", "there", "here", "one"})
+_TAIL = re.compile(r",? (?:who|whose|which|where|because)\b.*$|"
+    r", (?:needs?|has|have|had|is|are|was|or so|in case|since|they|he|she|it)\b.*$")
+_GIVEN_NAME = re.compile(r"[A-Z][a-z]+(?<!ish)(?<!an)(?<!ese)(?<!ic)(?<!ist)(?<!im)(?<!ch)(?<!er)(?<!day)")
+_VERB_FIRST = re.compile(r"(?:is|are|was|were|am|has|have|had)\b")
+_AND_ALSO = re.compile(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # of a thing: *a Rohde, bought second-hand* is one statement
 _PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
@@ -371,10 +396,15 @@ def english_statements(sentence: str,          # one sentence
         subject = named_subject(parts[0], speaker) if parts else None
         if parts is None or subject is None:
             continue
-        for words in _AND_THEN.split(parts[1]):
+        for words in (_AND_THEN if subject == speaker else _AND_ALSO).split(parts[1]):
             p = read_predicate(clause, words)
             p = replace(p, ended=True, negated=False) if _is_over(subject, speaker, p) else p
             found = _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
-            if found and found.value.lower() not in _PARTICLES:
-                out.append(found)
+            if found is None or found.value.lower() in _PARTICLES or _VERB_FIRST.match(found.value):
+                continue
+            if (tail := _TAIL.search(found.value)) and tail.start():
+                found = replace(found, value=found.value[:tail.start()].rstrip(" ,"))
+            if found.relation == "is" and subject == speaker and not (p.negated or p.ended) and _GIVEN_NAME.fullmatch(found.value):
+                found = replace(found, relation="name", single=True)  # *I'm Hannah*; not *I'm Korean*
+            out.append(found)
     return out

@@ -56,6 +56,9 @@ def particles() -> Particles:
 
 _PARTS = re.compile(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
     r"요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
+_JOINED = re.compile(r"(?<=[가-힣])(?:(?<=이고|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고)|(?<=아하고|어하고|일하고)|"
+    r"(?<=는데|은데|인데|지만|니까)|"
+    r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서)),? (?!있|싶|계|보니|나서)")  # `딸은 여섯 살이고 알레르기가 있어`: two clauses
 _QUOTED = re.compile(r"[\"“”「『«]")
 
 
@@ -66,7 +69,8 @@ def clauses(sentence: str,  # one sentence
     p = particles()
     if any(pattern.search(bare) for pattern in (_QUOTED, p.question, p.unsure, p.reported)):
         return
-    yield from filter(None, (part.strip(" .,!") for part in _PARTS.split(p.closer.sub("", bare))))
+    parts = (clause for part in _PARTS.split(p.closer.sub("", bare)) for clause in _JOINED.split(part))
+    yield from filter(None, (part.strip(" .,!") for part in parts))
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
 _WHAT_I = re.compile(r"(?:(?:내가|제가) |(?=(?:제일 |가장 )?좋아하는 ))"
@@ -81,6 +85,10 @@ _ROLE = re.compile(r"(?:.* )?(?:팀장|팀장님|상사|사장|사장님|부장|
 
 _ADVERBIAL = ("에서", "에게", "한테", "으로", "에", "을", "를")  # particles that make no topic of a noun
 _NO_PREDICATE = ("좋", "싫", "있", "없", "됐", "되", "아니", "안 ", "못 ")  # predicates about something else than their subject
+
+
+_PERSON_NAMED = re.compile(r"(?:[^ ]+ )?(?:딸|아들|동생|여동생|남동생|조카|친구|손녀|손자|직원|강아지|고양이) "
+    r"(?P<n>[가-힣]{2,3})이")
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,8 @@ def split_topic(clause: str,   # one clause
     m = p.topic.match(rest)
     if m and not m["s"].endswith(_ADVERBIAL) and not rest.startswith(_NO_PREDICATE, m.end()):
         after = _bare(rest[m.end():])
+        if (named := _PERSON_NAMED.fullmatch(m["s"])) and (ord(named["n"][-1]) - 0xAC00) % 28:
+            return Topic(named["n"], "", after)  # `딸 하은이`; `이` follows a consonant
         own = p.own.match(m["s"])
         return Topic(f"{speaker}'s {own['x']}" if own else m["s"], "", after)
     return Topic(speaker, "", _bare(rest))
@@ -157,11 +167,15 @@ _COUNT = re.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는
 _NOT_THAT = re.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
 
 
+_VERB_ENDINGS = ("세요", "시죠", "셔요", "십니다", "있다", "없다", "같다", "많다", "쳐요", "켜요", "져요", "려요", "와요", "봐요", "줘요",
+                 "겨요")
+
+
 def copula_value(predicate: str,  # `파란색이야`
                  ) -> str | None:
     "Return the value before a copula, or None if the predicate ends in a verb."
     m = _COPULA.match(predicate)
-    if not m or _VERBAL.search(predicate):
+    if not m or _VERBAL.search(predicate) or predicate.endswith(_VERB_ENDINGS):
         return None
     value = m["v"]
     if predicate.endswith(("야", "예요")) and not predicate.endswith("이야") and value and "가" <= value[-1] <= "힣":
@@ -177,8 +191,11 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
     if m is None or t.relation or m["a"]:
         return None
     named, _, value = m["v"].rpartition(" ") if t.subject == speaker else (t.subject, "", m["v"])
-    if not named or re.search(r"(?:을|를|에서|에|은|는)(?: |$)", named):
+    if not named or (t.subject == speaker and re.search(r"(?:을|를|에서|에|은|는)(?: |$)", named)):
         return None
+    head, _, last = value.rpartition(" ")
+    if head and _MOMENT.fullmatch(last):  # `하은이 수업 일요일로`: `이` is no particle
+        named, value = f"{named} {head}", last
     if _MOMENT.fullmatch(value):
         return Statement(named, "time", value, True, instead_of=instead)
     if t.subject != speaker or particles().naming.fullmatch(named):
@@ -192,6 +209,9 @@ def _one_at_a_time(noun: str, value: str) -> bool:
     return bool(particles().naming.fullmatch(noun)) or bool(_PERSON.fullmatch(value) and _ROLE.fullmatch(noun))
 
 
+_TOPIC_WITHIN = re.compile(r"[가-힣](?:은|는) ")  # another topic: the value is a clause that was not understood
+
+
 def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Statement | None:
     "What a copula says of a topic: a moment, a name or code, who holds a role, a profession."
     if t.subject == speaker:
@@ -201,7 +221,7 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
     own = t.subject.removeprefix(f"{speaker}'s ")
     if _one_at_a_time(own, value):
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead)
-    return Statement(t.subject, "is", value, False, instead_of=instead)
+    return None if _TOPIC_WITHIN.search(value) else Statement(t.subject, "is", value, False, instead_of=instead)
 
 
 def _changed(t: Topic, instead: tuple[str, ...]) -> Statement | None:
@@ -230,8 +250,15 @@ def korean_statements(sentence: str,          # one sentence
     "Return the facts that a Korean sentence states; questions, conditions, plans, guesses and other people's words state none."
     out: list[Statement] = []
     p = particles()
+    about = ""  # topic of the sentence so far, which a clause without one goes on with
     for clause in clauses(sentence):
         t = split_topic(clause, speaker)
+        if about and t.subject == speaker and not t.relation and not p.myself.match(clause) and not p.mine.match(clause):
+            t = Topic(about, "", t.predicate)
+        elif t.subject != speaker:
+            about = t.subject if re.search(rf"{re.escape(t.subject.split(' ')[-1])}이?(?:은|는) ", clause) else ""
+        else:
+            about = ""
         if m := _COUNT.match(p.opener.sub("", clause, count=1) if p.opener.match(clause) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
             continue

@@ -57,3 +57,18 @@ def test_no_text_takes_long_or_fails(text: str) -> None:
 def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
     assert text_facts("I live in Seoul.").nothing_else
     assert not text_facts("Dear Anna, what a lovely evening it was! I live in Seoul.").nothing_else
+
+
+@pytest.mark.parametrize(("text", "read"), [
+    ("My daughter Isla is six and has a nut allergy.", ["Isla | is | six", "Isla | has | a nut allergy"]),
+    ("I don't eat meat, and Ben can't have dairy.", ["user | eat | not meat"]),
+    ("Our wholesale customer is Seasalt, they order forty mugs a month.", ["user | wholesale customer | Seasalt"]),
+    ("Isla's best friend is Poppy, whose mum is a dentist.", ["Isla | best friend | Poppy"]),
+    ("Morning! I'm Hannah, by the way.", ["user | name | Hannah"]), ("I'm British.", ["user | is | British"]),
+    ("My locker is 118.", ["user | locker | 118"]), ("Isla's lessons have moved to Sundays.", ["Isla's lessons | time | Sundays"]),
+    ("딸 하은이는 여섯 살이고 견과류 알레르기가 있어", ["하은 | is | 여섯 살", "하은 | allergy | 견과류"]),
+    ("나는 고기를 안 먹고 정우는 유제품을 못 먹어", ["user | eat | not 고기", "정우 | eat | not 유제품"]),
+    ("하은이 수업 일요일로 바뀌었어", ["하은 수업 | time | 일요일"]), ("하은이 단짝은 유나고 유나 엄마는 치과의사야", []),
+    ("우리 고양이는 열네 살 페르시안이고 처방식을 먹어", ["user's 고양이 | is | 열네 살 페르시안", "user's 고양이 | eat | 처방식"])])
+def test_each_clause_is_read_by_itself(text: str, read: list[str]) -> None:
+    assert [str(s) for s in text_facts(text).statements] == read
