@@ -17,7 +17,7 @@ class RecallProvider(ContextProvider):
 
     def __init__(self,
                  memory: Memory,          # an open namespace
-                 tokens: int = 512,       # what the block of memories may cost
+                 tokens: int = 512,       # most tokens of the block of memories
                  source_id: str = "rlm",  # name of the provider
                  ) -> None:
         super().__init__(source_id)
@@ -27,7 +27,7 @@ class RecallProvider(ContextProvider):
                          *,
                          agent: Any,    # agent that runs; not used
                          session: Any,  # its session; not used
-                         context: Any,  # what it is given: the block is added to it
+                         context: Any,  # context of the run; the block is added to it
                          state: Any,    # state of the provider; not used
                          ) -> None:
         "Add the memories that answer what was said last, as data in a message."
@@ -39,7 +39,7 @@ class RecallProvider(ContextProvider):
                         *,
                         agent: Any,    # agent that ran; not used
                         session: Any,  # its session, of which the conversation has its name
-                        context: Any,  # what was said
+                        context: Any,  # words that were said
                         state: Any,    # state of the provider; not used
                         ) -> None:
         "Keep what was said and answered."

@@ -59,7 +59,7 @@ class AdkMemoryService(BaseMemoryService):
                          *,
                          app_name: str,                    # name of the application
                          user_id: str,                     # id of the user
-                         memories: Sequence[MemoryEntry],  # what to keep
+                         memories: Sequence[MemoryEntry],  # entries to keep
                          custom_metadata: Mapping[str, object] | None = None,  # kept beside each memory
                          ) -> None:
         "Keep memories as they are given."

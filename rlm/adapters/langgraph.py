@@ -83,7 +83,7 @@ class LangGraphStore(BaseStore):
     def __init__(self,
                  memory: Memory,               # the items' namespace, which holds nothing else
                  fields: Sequence[str] = ("$",),  # paths whose texts are found by a search; $ is the whole value
-                 ttl: TTLConfig | None = None,  # how long items live, as LangGraph words it; what is over is never returned
+                 ttl: TTLConfig | None = None,  # lifetime of items in LangGraph's form; items that are over it are never returned
                  ) -> None:
         self.memory, self.fields, self.ttl_config = memory, tuple(fields), ttl
 

@@ -167,17 +167,17 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                          [thread, json.dumps(kept)])
 
     async def aget_tuple(self,
-                         config: Any,  # as for `get_tuple`
+                         config: Any,  # same as in `get_tuple`
                          ) -> CheckpointTuple | None:
         "Do what `get_tuple` does, in a thread."
         return await run_in_thread(self.get_tuple, config)
 
     async def alist(self,
-                    config: Any,                              # as for `list`
+                    config: Any,                              # same as in `list`
                     *,
-                    filter: Mapping[str, Any] | None = None,  # as for `list`
-                    before: Any = None,                       # as for `list`
-                    limit: int | None = None,                 # as for `list`
+                    filter: Mapping[str, Any] | None = None,  # same as in `list`
+                    before: Any = None,                       # same as in `list`
+                    limit: int | None = None,                 # same as in `list`
                     ) -> AsyncIterator[CheckpointTuple]:
         "Do what `list` does, in a thread."
         def found() -> tuple[CheckpointTuple, ...]:
@@ -186,46 +186,46 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
             yield one
 
     async def aput(self,
-                   config: Any,        # as for `put`
-                   checkpoint: Any,    # as for `put`
-                   metadata: Any,      # as for `put`
-                   new_versions: Any,  # as for `put`
+                   config: Any,        # same as in `put`
+                   checkpoint: Any,    # same as in `put`
+                   metadata: Any,      # same as in `put`
+                   new_versions: Any,  # same as in `put`
                    ) -> Any:
         "Do what `put` does, in a thread."
         return await run_in_thread(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(self,
-                          config: Any,                        # as for `put_writes`
-                          writes: Sequence[tuple[str, Any]],  # as for `put_writes`
-                          task_id: str,                       # as for `put_writes`
-                          task_path: str = "",                # as for `put_writes`
+                          config: Any,                        # same as in `put_writes`
+                          writes: Sequence[tuple[str, Any]],  # same as in `put_writes`
+                          task_id: str,                       # same as in `put_writes`
+                          task_path: str = "",                # same as in `put_writes`
                           ) -> None:
         "Do what `put_writes` does, in a thread."
         await run_in_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self,
-                             thread_id: str,  # as for `delete_thread`
+                             thread_id: str,  # same as in `delete_thread`
                              ) -> None:
         "Do what `delete_thread` does, in a thread."
         await run_in_thread(self.delete_thread, thread_id)
 
     async def adelete_for_runs(self,
-                               run_ids: Sequence[str],  # as for `delete_for_runs`
+                               run_ids: Sequence[str],  # same as in `delete_for_runs`
                                ) -> None:
         "Do what `delete_for_runs` does, in a thread."
         await run_in_thread(self.delete_for_runs, run_ids)
 
     async def acopy_thread(self,
-                           source_thread_id: str,  # as for `copy_thread`
-                           target_thread_id: str,  # as for `copy_thread`
+                           source_thread_id: str,  # same as in `copy_thread`
+                           target_thread_id: str,  # same as in `copy_thread`
                            ) -> None:
         "Do what `copy_thread` does, in a thread."
         await run_in_thread(self.copy_thread, source_thread_id, target_thread_id)
 
     async def aprune(self,
-                     thread_ids: Sequence[str],      # as for `prune`
+                     thread_ids: Sequence[str],      # same as in `prune`
                      *,
-                     strategy: str = "keep_latest",  # as for `prune`
+                     strategy: str = "keep_latest",  # same as in `prune`
                      ) -> None:
         "Do what `prune` does, in a thread."
         await run_in_thread(self.prune, thread_ids, strategy=strategy)

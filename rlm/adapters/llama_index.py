@@ -16,7 +16,7 @@ class RecallBlock(BaseMemoryBlock[str]):
 
     name: str = "long_term_memory"
     memory: Any  # an open `rlm.Memory`
-    tokens: int = 512  # what the block may cost; it keeps to it by itself
+    tokens: int = 512  # most tokens of the block; it keeps to it by itself
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         said = [m.content for m in messages or () if m.role.value == "user" and (m.content or "").strip()]

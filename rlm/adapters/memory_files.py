@@ -21,7 +21,7 @@ RETRIES = 5  # times an edit is tried again when another process changed the fil
 _BLANK = "blank"  # in `extra`, the text of a file without words: a memory can't be blank, so its own text is the path
 
 
-def file_path(path: str,  # as a model wrote it
+def file_path(path: str,  # path that a model wrote
               ) -> str:   # without a slash at its end
     "Return the path of a file or directory, below `/memories`. Raises `InvalidInput` for one that leads elsewhere."
     if path != ROOT and not path.startswith(ROOT + "/"):

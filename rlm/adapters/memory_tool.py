@@ -18,7 +18,7 @@ class MemoryTool(BetaAbstractMemoryTool):
 
     def __init__(self,
                  memory: Memory,            # where the files are kept; a person's own namespace
-                 cache_control: Any = None,  # as the SDK takes it
+                 cache_control: Any = None,  # cache control in the SDK's form
                  ) -> None:
         super().__init__(cache_control=cache_control)
         self.files = MemoryFiles(memory)

@@ -57,12 +57,12 @@ class NotebookStore:
         return await self.write_with_metadata(path, content, expected_version=expected_version, metadata=None, operation=operation)
 
     async def write_with_metadata(self,
-                                  path: str,                      # as for `write`
-                                  content: str,                   # as for `write`
+                                  path: str,                      # same as in `write`
+                                  content: str,                   # same as in `write`
                                   *,
-                                  expected_version: str | None,   # as for `write`
+                                  expected_version: str | None,   # same as in `write`
                                   metadata: Mapping[str, str] | None,  # kept with this version
-                                  operation: MemoryOperation | None = None,  # as for `write`
+                                  operation: MemoryOperation | None = None,  # same as in `write`
                                   ) -> MemoryMutation:
         "Write a note, and what is to be known of this version."
         return await run_in_thread(self._write, path, content, expected_version, dict(metadata or {}), operation)

@@ -51,7 +51,7 @@ class AgentSession:
         self.session_settings: Any = None  # the SDK's own; not used here
 
     async def get_items(self,
-                        limit: int | None = None,  # how many at most, the latest ones; None: all
+                        limit: int | None = None,  # maximum number, the latest ones; None: all
                         wrapper: Any = None,       # context of the run; not used
                         ) -> list[Any]:            # oldest first
         "Return the items of the conversation."

@@ -46,7 +46,7 @@ class RunResult(Mapping[str, Any]):
     "What came of a question. As a mapping it is the JSON that `rlm-agent run --json` prints."
 
     learned: RunRecord  # the run with its judgment, what it was given, and what it taught
-    answer_type: AnswerType | None = None  # what the answer had to be
+    answer_type: AnswerType | None = None  # type that the answer had to have
 
     def as_dict(self) -> dict[str, Any]:
         "Return the result for JSON: answer, iterations, judgment, strategies used."
@@ -104,7 +104,7 @@ class RunResult(Mapping[str, Any]):
 HABIT_K, READER_K = 3, 1  # experiences for the habit model, and for a model that reads
 
 
-def _log_folder(log_dir: str | Path | None,  # as it was asked for
+def _log_folder(log_dir: str | Path | None,  # value that the caller asked for
                 settings: Settings,          # with the store's path
                 ) -> Path | None:
     "Where logs go: where they were asked to, else into `logs` beside the store; nowhere for a store that vanishes."
@@ -116,7 +116,7 @@ def _log_folder(log_dir: str | Path | None,  # as it was asked for
 
 
 def setting_for(model: Model,                # who answers
-                memory_k: int | None,        # as it was asked for
+                memory_k: int | None,        # value that the caller asked for
                 extract: bool,               # whether the run learns
                 log_dir: Path | None,        # where its log goes
                 options: Mapping[str, Any],  # for `rlm_run`
@@ -154,13 +154,13 @@ def run(query: str,                             # the question, in any language
         enable_extraction: bool = True,         # learn from the run
         log_dir: str | Path | None = None,      # for the log; None: `logs` beside the store
         model: str | Model | None = None,       # a model, or its name; None: the setting model
-        ontology_name: str | None = None,       # what to call the ontology; by default the file's name
+        ontology_name: str | None = None,       # name of the ontology; by default the file's name
         limits: RunLimits | None = None,        # limits of iterations, time, tokens, cost; the defaults if None
         sandbox: str | Callable[[], Sandbox] = "monty",  # where its code runs
         clock: Clock | None = None,             # the machine's if None
         advisor: Advisor | None = None,         # gives rules and memories to a model that reads, such as `rlm.service.advice.MemoryAdvisor`
-        context: Context = None,                # what else it is about: a text, paths of files, or values by name; variables in the sandbox
-        answer_type: Any = None,                # what the answer must be: a class of pydantic, a type, a JSON schema; None: anything
+        context: Context = None,                # further material: a text, paths of files, or values by name; variables in the sandbox
+        answer_type: Any = None,                # type of the answer: a class of pydantic, a type, a JSON schema; None: anything
         on_step: Callable[[Step], None] | None = None,  # told of each step as it ends; what it raises ends the run
         **overrides: Any,                       # settings by name: namespace, openai_url …
         ) -> RunResult:
@@ -192,8 +192,8 @@ def run(query: str,                             # the question, in any language
 
 # %% ../../nbs/80_learning/21_runner.ipynb #d6a9d595
 async def arun(query: str,  # the question
-               *given: Any,     # as `run` takes it
-               **options: Any,  # as `run` takes them
+               *given: Any,     # arguments of `run`
+               **options: Any,  # options of `run`
                ) -> RunResult:
     "Answer a question as `run` does, in a thread: the event loop goes on meanwhile."
     import asyncio  # loaded by whoever runs in it already
@@ -205,8 +205,8 @@ class _StreamClosed(RlmError):
 
 
 def stream(query: str,      # the question
-           *given: Any,     # as `run` takes it
-           **options: Any,  # as `run` takes them, but for on_step
+           *given: Any,     # arguments of `run`
+           **options: Any,  # options of `run`, without on_step
            ) -> Iterator[Step | RunResult]:
     "Yield each step of a run as it ends, and last its result. Raises what `run` raises."
     events, closed = SimpleQueue[Step | RunResult | BaseException](), threading.Event()

@@ -60,7 +60,7 @@ def guard_words(text: str,            # words of a memory
 # %% ../../nbs/85_companion/11_consolidation.ipynb #b241d9eb
 def same_things(a: MemoryRecord,  # a memory
                 b: MemoryRecord,  # the other one
-                ) -> str:         # what they have in common: `words`, `facts`; empty: they may differ
+                ) -> str:         # common ground: `words`, `facts`; empty: they may differ
     "Return by what two memories say the same. Speaker, place in time, scope and trust are compared by `_merge_key`."
     if plain_words(a.text) == plain_words(b.text):
         return "words"

@@ -90,11 +90,11 @@ class Grammar:
     copula: re.Pattern[str]  # a form of *be* at the start of a predicate
     adverb: "Phrases"  # an adverb that a predicate loses, and the space after it
     trailing_adverbs: re.Pattern[str]  # adverbs at the end of a subject
-    opener: re.Pattern[str]  # what comes before the sentence proper
-    closer: "Phrases"  # what comes after it
+    opener: re.Pattern[str]  # pattern of what precedes the sentence proper
+    closer: "Phrases"  # phrases that follow it
     unsure: "Words"  # a condition, plan, guess or joke
     reported: "Words"  # somebody else's words
-    ended: "Phrases"  # what is over
+    ended: "Phrases"  # pattern of what is over
     pronoun: re.Pattern[str]  # a subject that names nothing
     participle: re.Pattern[str]  # relation and value after *be*: *located in the city of* Brunswick
     kind: re.Pattern[str]  # relation and value after *be*: *a citizen of* Italy

@@ -100,7 +100,7 @@ class EnhancedBandit:
         return out.getvalue()
 
     def restore(self,
-                parameters: bytes,  # what `parameters` returned
+                parameters: bytes,  # result of `parameters`
                 ) -> None:
         "Take up what was learned before. Raises `InvalidInput` for what does not fit this network."
         try:

@@ -30,9 +30,9 @@ class ForgettingCurve:
     "The numbers of the formula and of its thresholds; the defaults are the seed's."
 
     decay: float = 0.05  # λ: share of a memory that is lost in a day
-    boost: float = 0.1  # what each link adds
-    compress_below: float = 0.3  # what is left when a memory is told by its facts or summary only
-    archive_below: float = 0.1  # what is left when it is not found any longer
+    boost: float = 0.1  # addition of each link
+    compress_below: float = 0.3  # share below which a memory is told by its facts or summary only
+    archive_below: float = 0.1  # share below which it is not found any longer
     delete_days: float = 30.0  # days in the archive after which it is deleted for good
 
 

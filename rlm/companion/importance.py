@@ -29,7 +29,7 @@ def _patterns(sign: str, languages: tuple[str, ...]) -> tuple[re.Pattern[str], .
 
 
 def shows(sign: str,   # for example `personal` or `question`: a key of the data file
-          turn: str,   # what was said
+          turn: str,   # words that were said
           languages: tuple[str, ...] = LANGUAGES,  # languages in whose patterns it is read
           ) -> bool:
     "Return whether a turn shows a sign."
@@ -41,7 +41,7 @@ class Importance:
     "What a turn holds, and how much it is worth keeping."
 
     score: float  # in [0, 1]
-    parts: Mapping[str, float]  # what it is the sum of: sign → weight
+    parts: Mapping[str, float]  # parts that it is the sum of: sign → weight
     small_talk: bool  # a greeting, thanks, an acknowledgement and nothing else
     unreal: bool  # a joke, a wish, a hypothetical case or somebody else's text
     question: bool  # it asks something
@@ -60,13 +60,13 @@ MOST_CHARACTERS = 4_000  # length of the part of a turn that is looked at: patte
 _QUOTED = re.compile(r"""["“「『][^"”」』\n]{2,}["”」』]|(?<!\w)['‘](?=[^'’\n]*\s)[^'’\n]{3,}['’](?![a-zA-Z])""")
 
 
-def unquoted(turn: str,  # what was said
+def unquoted(turn: str,  # words that were said
              ) -> str:
     "Return a turn without what stands in quotation marks: somebody else's words."
     return _QUOTED.sub(" … ", turn)
 
 
-def importance(turn: str,  # what was said
+def importance(turn: str,  # words that were said
                languages: tuple[str, ...] = LANGUAGES,  # languages in whose patterns it is read
                ) -> Importance:
     "Return how much a turn is worth keeping, and why."

@@ -69,7 +69,7 @@ class KnowledgeGraph:
     def __init__(self,
                  facts: FactTable,                 # facts of the store
                  namespace: str,                   # partition
-                 rarity: Callable[[str], float] = lambda token: 1.0,  # how much a word of a question tells, from 0
+                 rarity: Callable[[str], float] = lambda token: 1.0,  # information of a word of a question, from 0
                  texts: Callable[[Sequence[int]], Mapping[int, str]] = lambda seqs: {},  # numbers of memories → their texts
                  ) -> None:
         self.facts, self.namespace, self.rarity, self.texts = facts, namespace, rarity, texts

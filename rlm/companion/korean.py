@@ -19,20 +19,20 @@ class Particles:
     "The word lists of Korean, compiled."
 
     myself: re.Pattern[str]  # the speaker as the topic
-    mine: re.Pattern[str]  # what is the speaker's, as the topic
+    mine: re.Pattern[str]  # pattern of a topic that is the speaker's
     own: re.Pattern[str]  # a noun with the speaker's possessive before it
-    owned: re.Pattern[str]  # what is another's, as the topic: `프랑스의 수도는`
+    owned: re.Pattern[str]  # pattern of a topic that is another's: `프랑스의 수도는`
     topic: re.Pattern[str]  # anything else as the topic
     naming: re.Pattern[str]  # a topic that has one value: `와이파이 비밀번호`
-    closer: re.Pattern[str]  # what comes after a correction: `, 잘못 말했어`
-    profession: re.Pattern[str]  # what a person is by profession
-    opener: re.Pattern[str]  # what comes before the sentence proper
-    adverb: re.Pattern[str]  # what stands before a value
+    closer: re.Pattern[str]  # pattern of what follows a correction: `, 잘못 말했어`
+    profession: re.Pattern[str]  # pattern of professions
+    opener: re.Pattern[str]  # pattern of what precedes the sentence proper
+    adverb: re.Pattern[str]  # pattern of what stands before a value
     unsure: re.Pattern[str]  # a condition, plan, guess or joke
     reported: re.Pattern[str]  # somebody else's words
-    question: re.Pattern[str]  # how a question ends
-    ended: re.Pattern[str]  # what is over
-    past: re.Pattern[str]  # what was so before
+    question: re.Pattern[str]  # pattern of the end of a question
+    ended: re.Pattern[str]  # pattern of what is over
+    past: re.Pattern[str]  # pattern of what was so before
 
 
 @cache

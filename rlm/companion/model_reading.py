@@ -80,7 +80,7 @@ class ModelMemory:
 
 
 def said(words: str,  # words of a model
-         heard: str,  # what was said in the conversation
+         heard: str,  # texts of the conversation
          least: float = 1.0,  # share of the words that must have been said
          ) -> bool:
     "Return whether words were said: enough of their search terms, each number, and each name with a capital letter."
@@ -90,7 +90,7 @@ def said(words: str,  # words of a model
 
 
 def read_memory(entry: object,                     # one entry of a reply
-                batch: Sequence[NumberedTurn],     # what the model was shown
+                batch: Sequence[NumberedTurn],     # turns that the model was shown
                 ) -> ModelMemory:
     "Return an entry as a memory, with the reason where it is not believed."
     given = entry if isinstance(entry, Mapping) else {}

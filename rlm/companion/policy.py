@@ -38,9 +38,9 @@ class Situation:
     recent_retrievals: int = 0  # among the last ten turns
 
 
-def features(turn: str,             # what was said
-             found: Importance,     # what it holds
-             where: Situation,      # what is known besides
+def features(turn: str,             # words that were said
+             found: Importance,     # value of the variable
+             where: Situation,      # further facts about the situation
              ) -> Vector:           # 10 numbers in [0, 1], in the order of `FEATURES`
     "Return the state that a decision is made in."
     has = [float(sign in found.parts) for sign in ("personal", "preference", "technical", "emotion")]
@@ -68,7 +68,7 @@ class ContextualBandit:
         self.updates = 0
 
     def scores(self,
-               state: Vector,  # as `features` makes it
+               state: Vector,  # state of a turn, made by `features`
                ) -> Vector:    # one number an action, in the order of `ACTIONS`
         "Return what is added to the prior scores of the actions."
         added: Vector = np.maximum(state @ self.first + self.first_bias, 0) @ self.second + self.second_bias
@@ -99,7 +99,7 @@ class ContextualBandit:
                 "second_bias": self.second_bias.tolist(), "updates": self.updates}
 
     def restore(self,
-                parameters: Mapping[str, Any],  # what `parameters` returned
+                parameters: Mapping[str, Any],  # result of `parameters`
                 ) -> None:
         "Take up what was learned before. Raises `InvalidInput` for parameters of another shape or that are not finite."
         names = ("first", "first_bias", "second", "second_bias")
@@ -140,8 +140,8 @@ class PolicyDecision:
     retrieve: bool  # memories are looked up for it
     phase: str  # who decided about saving: `rule`, `bandit` or `trial`
     reason: str  # in one line
-    importance: Importance  # what the turn holds
-    state: Vector  # what the bandit saw
+    importance: Importance  # importance of the turn
+    state: Vector  # state that the bandit saw
     scores: Mapping[str, float]  # SAVE and SKIP → expected reward
     prior: Mapping[str, float]  # the same before anything was learned
 
@@ -197,7 +197,7 @@ class MemoryPolicy:
     "Decides what is saved and for what memories are retrieved. Deciding changes nothing; `learn` does."
 
     def __init__(self,
-                 bandit: _RewardLearner | None = None,  # what was learned; None: a new `ContextualBandit`
+                 bandit: _RewardLearner | None = None,  # learned bandit; None: a new `ContextualBandit`
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
                  learning: bool = True,                   # False: rules alone decide
@@ -212,8 +212,8 @@ class MemoryPolicy:
         self.epsilon, self.learning, self._rng = epsilon, learning, np.random.default_rng(seed)
 
     def decide(self,
-               turn: str,                       # what was said
-               where: Situation = Situation(),  # what is known besides
+               turn: str,                       # words that were said
+               where: Situation = Situation(),  # further facts about the situation
                explore: bool = False,           # whether middling turns may be decided by a try
                ) -> PolicyDecision:
         "Return what to do with a turn."
@@ -277,7 +277,7 @@ class MemoryPolicy:
         return None
 
     def learn(self,
-              decision: PolicyDecision,  # as it was made
+              decision: PolicyDecision,  # decision that was made
               reward: float,       # in [-1, 1]: whether it was right
               ) -> None:
         "Learn from a reward. What is learned is used by decisions of middling importance."

@@ -28,7 +28,7 @@ def rejectable(record: MemoryRecord,  # a memory, stored or not
 
 
 def rejection_of(record: MemoryRecord,        # a memory that is about to be stored
-                 rejections: RejectionTable,  # what was rejected in the store
+                 rejections: RejectionTable,  # rejections of the store
                  ) -> str:                    # empty: nothing of it was
     "Return who rejected what a memory states, when and why. Costs one query where nothing was rejected."
     found = rejections.find(record.namespace, rejectable(record)) if rejections.salts(record.namespace) else None
@@ -37,7 +37,7 @@ def rejection_of(record: MemoryRecord,        # a memory that is about to be sto
 
 
 def refuse_rejected(records: Sequence[MemoryRecord],  # memories that are about to be stored
-                    rejections: RejectionTable,        # what was rejected in the store
+                    rejections: RejectionTable,        # rejections of the store
                     ) -> None:
     "Raise `RejectedValue` if one of the memories states what was rejected in its namespace. Costs one query where nothing was rejected."
     known: dict[str, bool] = {}

@@ -37,7 +37,7 @@ class Reward:
     "What a turn says about the answer before it."
 
     value: float  # in [-1, 1]
-    reason: str  # what it was read from
+    reason: str  # sign that it was read from
 
 
 def _first_sentence(turn: str) -> str:
@@ -45,7 +45,7 @@ def _first_sentence(turn: str) -> str:
     return re.split(r"[.!?\n,;:—]|(?<=[다요야어]) ", turn.strip(), maxsplit=1)[0][:80]
 
 
-def explicit_reward(turn: str,  # what the person said next
+def explicit_reward(turn: str,  # next turn of the person
                     languages: Sequence[str] = ("en", "ko"),  # languages in whose words it is read
                     ) -> Reward | None:
     "Return praise or blame that a turn says outright, or None."
@@ -64,10 +64,10 @@ def explicit_reward(turn: str,  # what the person said next
     return None
 
 
-def implicit_reward(turn: str,      # what the person said next
+def implicit_reward(turn: str,      # next turn of the person
                     topic: str,     # text of the memories that were used, or of the turn before
                     run: int = 1,   # turns in a row on this topic, this one included
-                    values: RewardValues = SEED_VALUES,  # what each sign is worth
+                    values: RewardValues = SEED_VALUES,  # value of each sign
                     ) -> Reward:
     "Return what the course of the conversation says: interest, a topic taken further, or neither. The parts add up."
     shared = set(tokens(turn)) & set(tokens(topic))

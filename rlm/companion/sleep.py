@@ -60,7 +60,7 @@ class SleepReport:
     at: datetime  # when it began
     dry_run: bool  # True: nothing was changed
     looked_at: int  # memories that were read
-    changes: tuple[SleepChange, ...]  # what was done, or would be
+    changes: tuple[SleepChange, ...]  # changes that were made, or would be
     put_off: int = 0  # changes for which the limit left no room: the next night's
     checkpoint: bool = False  # whether what the policy has learned was saved anew
 

@@ -23,9 +23,9 @@ from ..core.text.normal_form import normal_form
 class Statement:
     "A fact as a text states it. Two statements are about the same thing if their `key` is equal."
 
-    subject: str  # what it is about: `user`, `user's sister`, `Fatah`
-    relation: str  # what is said of it: `residence`, `chairperson`, `married to`
-    value: str  # as written: `Busan`; empty if the text names none ("I quit my job")
+    subject: str  # subject of the statement: `user`, `user's sister`, `Fatah`
+    relation: str  # relation: `residence`, `chairperson`, `married to`
+    value: str  # value in the text's words: `Busan`; empty if the text names none ("I quit my job")
     single: bool = False  # whether the relation has one value at a time
     negated: bool = False  # the value is denied: "I don't like coffee"
     ended: bool = False  # it was so, and is over: "I no longer work at Acme"

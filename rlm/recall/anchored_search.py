@@ -249,7 +249,7 @@ class AnchoredSearcher:
         return AnchoredResult(choice, forced, walk is not None, hits, target, local is not None, there)
 
     def record(self,
-               result: AnchoredResult,  # what a search has found
+               result: AnchoredResult,  # result of the search
                topic: Vectors | None,   # the question's topic
                free: bool,              # True: the anchor may move to what only the index found
                ) -> None:

@@ -82,7 +82,7 @@ class AnchoredWriter:
     def __init__(self,
                  graph: GraphIndex,       # the namespace's links
                  anchors: AnchorManager,  # the namespace's anchors
-                 policy: LinkPolicy,      # how many links, how strong
+                 policy: LinkPolicy,      # number and strength of links
                  ) -> None:
         self.graph, self.anchors, self.policy = graph, anchors, policy
 

@@ -323,7 +323,7 @@ class AttentionState:
                 self.add_checkpoints(slot, worth, distance, answer.at)
 
     def take_over(self,
-                  changes: StoreChanges,  # what has changed in the store
+                  changes: StoreChanges,  # changes of the store
                   written: Sequence[tuple[int, str]],  # number and id of new memories that are to become checkpoints
                   ) -> None:
         "Take over what was written; in a moment of the index."
@@ -359,7 +359,7 @@ class AttentionKeeper:
     def __init__(self,
                  builder: IndexBuilder,    # builds the namespace's index
                  watcher: StoreWatcher,    # notices changes of the store
-                 state: AttentionState,    # what is in mind
+                 state: AttentionState,    # subjects in mind
                  creates: Callable[[], bool],  # tells whether written memories become checkpoints, asked at each write
                  ) -> None:
         self.builder, self.index, self.db = builder, (index := builder.index), builder.index.storage.db

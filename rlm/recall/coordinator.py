@@ -126,9 +126,9 @@ class _RecallRequest:
     key: CacheKey  # key of the answer cache
     filters: Filters  # conditions, about the present
     now: float  # the present, in seconds since 1970
-    features: QueryFeatures  # what the question names besides its words
+    features: QueryFeatures  # times, persons and language that the question names
     position: tuple[str, int]  # where the index stood when the cues were found
-    wording: Wording  # what makes it the same as another
+    wording: Wording  # normal form by which questions are the same
     measured: MeasuredQuery | None = None  # its vector, measured
 
     @property
@@ -138,7 +138,7 @@ class _RecallRequest:
 
 
 def highest(values: Any,  # scores
-            n: int,       # how many at most
+            n: int,       # maximum number
             ) -> Ints:
     "Return the positions of the `n` highest values, highest first, of equals the first."
     top = np.arange(len(values)) if len(values) <= n else np.flatnonzero(values >= nth_highest(values, n))

@@ -168,12 +168,12 @@ class LocalKernel:
     def run(self,
             around: SlotBuffers,       # slots and their neighbourhoods
             terms: Collection[str],  # words of the question
-            features: QueryFeatures,              # what it names besides
+            features: QueryFeatures,              # times, persons and language that it names
             vector: Any,             # its vector, as the model made it
             k: int,                  # number of memories wanted
             passing: Any,            # by number in the index: which memories may be found; None: all
             relevance: float,        # standard deviations that a question must be nearer to a slot than to memories at large
-            margin: float,           # how far the last hit must be above what others may reach
+            margin: float,           # margin by which the last hit must exceed the bound of the others
             ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if it is left to numpy."
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)

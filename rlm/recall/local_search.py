@@ -38,7 +38,7 @@ class LocalRanking(NamedTuple):
     "Hold the best of a neighbourhood, and what words may give to a memory that was not scored."
 
     ranked: RankedList  # memories, best first, with those equal to the last
-    left: float  # what words give, at most, to a memory that was not scored, over the ceiling
+    left: float  # bound of the words' score of a memory that was not scored, divided by the ceiling
     size: int  # memories that were scored
     postings: PostingScores  # sums of the postings, for the second step
     scored: Candidates  # words and meaning of the memories, for the second step
@@ -55,7 +55,7 @@ class NeighbourhoodRanker:
     def rank(self,
              around: Neighbourhood,  # memories of the subject
              terms: list[str],       # words of the question, in a moment of the index
-             features: QueryFeatures,             # what it names besides
+             features: QueryFeatures,             # times, persons and language that it names
              measured: MeasuredQuery | None,    # its vector, measured
              k: int,                 # number of memories wanted
              passing: Any = None,    # by number in the index: which memories may be found; None: all
@@ -67,7 +67,7 @@ class NeighbourhoodRanker:
 
     def rank_with_matches(self,
                           first: LocalRanking,  # ranking of the neighbourhood
-                          features: QueryFeatures,           # what the question names besides its words
+                          features: QueryFeatures,           # times, persons and language that the question names
                           measured: MeasuredQuery | None,  # its vector, measured
                           k: int,               # number of memories wanted
                           ) -> LocalRanking:
@@ -236,7 +236,7 @@ class LocalizedSearchEngine:
                  searcher: Searcher,          # the namespace's search
                  manager: CheckpointManager,  # checkpoints of the slots
                  relevance: float = RELEVANCE,  # standard deviations that a question must be nearer to a slot than to memories at large
-                 margin: float = MARGIN,        # how far the last hit must be above what others may reach
+                 margin: float = MARGIN,        # margin by which the last hit must exceed the bound of the others
                  ) -> None:
         self.searcher, self.index = searcher, (index := searcher.index)
         self.manager, self.relevance, self.margin = manager, relevance, margin
@@ -251,7 +251,7 @@ class LocalizedSearchEngine:
     def search(self,
                memory: WorkingMemory,     # slots that are in mind
                terms: Sequence[str],      # words of the question
-               features: QueryFeatures,                # what it names besides
+               features: QueryFeatures,                # times, persons and language that it names
                vector: Any,               # its vector by the store's model; None: it has none
                top_k: int,                # number of memories wanted
                passing: AllowedDocs | None,   # memories that may be found; None: all
@@ -290,7 +290,7 @@ class LocalizedSearchEngine:
     def search_slot(self,
                     slot: Slot | None,         # slot that the question belongs to; None: to none
                     query: Query,              # question, in a moment of the index
-                    features: QueryFeatures,                # what it names besides its words
+                    features: QueryFeatures,                # times, persons and language that it names
                     measured: MeasuredQuery | None,       # its vector, measured; None: it has none
                     top_k: int,                # number of memories wanted
                     passing: AllowedDocs | None,   # memories that may be found; None: all

@@ -186,7 +186,7 @@ class LexicalMatches:
 
     docs: Ints  # memories, by their numbers in the index
     scores: Floats  # BM25 over its ceiling
-    left: float  # what words give, at most, to any other memory, over the ceiling
+    left: float  # bound of the words' score of any other memory, divided by the ceiling
 
 
 def _above_sample(scores: Floats, n: int) -> Ints:

@@ -145,7 +145,7 @@ class AuditedRule:
     region: Region  # the bounding region of its condition
     exact: bool  # whether its condition is that region
     outcome: Region | None  # the region of its outcome; None when it is none
-    sets: Mapping[str, Value] | None  # what it sets, if its outcome only sets constants
+    sets: Mapping[str, Value] | None  # values it sets, if its outcome only sets constants
     claims: frozenset[Expression]  # its canonical claims
     fires: Callable[[Mapping[str, Value]], bool]  # whether its condition holds in a situation
     examples: tuple[Mapping[str, Value], ...] = ()  # situations in which it fires, those that are known

@@ -52,8 +52,8 @@ class RepeatOffender:
     rule_id: str  # the rule
     disputes: int  # disputes that it was in
     won: int  # times it was followed in those
-    disproved: int  # how often it was ruled out
-    wrong: int  # how often it was followed and that was judged wrong
+    disproved: int  # number of times it was ruled out
+    wrong: int  # number of times it was followed and that was judged wrong
 
     def as_dict(self) -> dict[str, Any]:
         "Return a dictionary for JSON."
@@ -108,7 +108,7 @@ class ConflictLog:
              since: "datetime | date | str | None" = None,  # only from this time on
              until: "datetime | date | str | None" = None,  # only before this time
              verdict: str | None = None,  # right, wrong or unknown
-             limit: int | None = None,    # how many at most; None: all
+             limit: int | None = None,    # maximum number; None: all
              ) -> DisputeList:
         "Return disputes, the newest first. Raises `InvalidInput`."
         if verdict is not None and verdict not in VERDICTS:

@@ -27,7 +27,7 @@ class ConflictEdge:
     "Names rules that contradict each other, or one that contradicts the facts."
 
     rules: tuple[str, ...]  # ids, ascending
-    reason: str  # what they contradict each other about
+    reason: str  # subject of the contradiction
     unknown: str = ""  # why it is not certain
 
 
@@ -178,7 +178,7 @@ def find_conflicts(match: MatchResult,        # the situation, and the rules tha
 class ConflictCandidate:
     "Holds an outcome in conflict, and the rules behind it."
 
-    outcome: Expression  # what it claims to be the case afterwards
+    outcome: Expression  # claim about the state afterwards
     rules: tuple[Rule, ...]  # ordered by id
     ruled_out: tuple[str, ...] = ()  # facts and rules that make it impossible
     follows: tuple[str, ...] | None = None  # facts and rules that it follows from; None when it does not
@@ -212,10 +212,10 @@ class ConflictContext:
     conflict: Conflict  # the conflict
     match: MatchResult  # the situation
     candidates: tuple[ConflictCandidate, ...]  # ordered by their first rule
-    around: Mapping[str, Expression] = field(repr=False)  # what is not in conflict: `fact …` or `rule …` → claim of before and after
+    around: Mapping[str, Expression] = field(repr=False)  # things not in conflict: `fact …` or `rule …` → claim of before and after
     sorts: Mapping[str, Sort] = field(repr=False)  # variable → sort, primed ones included
     open: frozenset[str] = frozenset()  # variables that no fact gives: where they are read, they are read as they are afterwards
-    notes: tuple[str, ...] = ()  # what was left out, and why
+    notes: tuple[str, ...] = ()  # things left out, each with its reason
 
     def after(self,
               outcome: Expression,  # an outcome

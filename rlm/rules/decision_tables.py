@@ -45,10 +45,10 @@ class TableError(InvalidInput):
     "Is raised when a decision table can't be read. `row` and `column` are those of the spreadsheet, from 1; column 0: the whole row."
 
     def __init__(self,
-                 reason: str,      # what is wrong
+                 reason: str,      # sentence about what is wrong
                  row: int,         # the row, from 1: the header
                  column: int = 0,  # the column, from 1; 0: the whole row
-                 header: str = "", # what stands above the column
+                 header: str = "", # header of the column
                  hint: str = "Nothing was imported.",  # the remedy
                  ) -> None:
         where = f"row {row}" + (f", column {_letters(column)}{f' ({header})' if header else ''}" if column else "")
@@ -191,8 +191,8 @@ class TableRow:
 
     number: int  # its row in the spreadsheet; the header is 1
     rule_id: str | None  # from column A; None: the id that its content gives
-    formal: FormalRule  # what it says
-    expr: str | None  # what it says in words; None: its formal side
+    formal: FormalRule  # announcement that it prints
+    expr: str | None  # the rule in words; None: its formal side
     tags: tuple[str, ...]  # sorted
 
 

@@ -41,7 +41,7 @@ class Constant:
 class Variable:
     "Stands for the value of a fact, by its name."
 
-    name: str  # as Python normalises identifiers (NFKC)
+    name: str  # name in Python's normal form (NFKC)
 
 
 @dataclass(frozen=True, slots=True)

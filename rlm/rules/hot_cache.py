@@ -168,7 +168,7 @@ class HotCacheManager:
 
     def best(self,
              filters: Filters,    # `status`, `tags`, `match` and `now` count
-             limit: int | None,   # how many at most; None: all
+             limit: int | None,   # maximum number; None: all
              ) -> list[CachedRule]:
         "Return the rules that pass filters, highest confidence first, equals by id."
         ordered: Iterable[tuple[float, str]] = heapq.merge(*(self._order[status] for status in {*filters.status}))

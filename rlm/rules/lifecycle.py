@@ -106,7 +106,7 @@ class DueReport:
     "Holds what a run of the nightly job did, or would do."
 
     at: datetime  # the time it judged by
-    judged: int  # how many rules there are to judge
+    judged: int  # number of rules to judge
     done: tuple[Transition, ...]  # promotions first, then by id
     dry: bool = False  # True when nothing was changed
 
@@ -306,8 +306,8 @@ class RuleLifecycle:
 
     def update_usage(self,
                      rule_id: str,          # the rule
-                     success_inc: int = 0,  # how often it helped
-                     fail_inc: int = 0,     # how often it misled
+                     success_inc: int = 0,  # number of times it helped
+                     fail_inc: int = 0,     # number of times it misled
                      timestamp: "datetime | date | str | None" = None,  # when, with a time zone; None: now
                      ) -> Rule:             # the rule afterwards
         "Report a use. Raises `NotFound`, and `InvalidInput` for negative counts and for times before the rule or in the future."

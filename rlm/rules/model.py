@@ -35,8 +35,8 @@ class Rule:
     tags: tuple[str, ...]  # sorted
     version: int  # 1, 2, 3 …; each change of status makes a new version
     status: str  # hot, ltm, held or archived
-    success: int  # how often it helped, in total
-    fail: int  # how often it misled, in total
+    success: int  # number of times it helped, in total
+    fail: int  # number of times it misled, in total
     last_used: datetime | None  # the last reported use
     created_at: datetime  # when it was added
     pinned: bool = False  # never archived for its age

@@ -31,7 +31,7 @@ class FormalError(InvalidInput):
     "Is raised when the formal side of a rule can't be parsed. `position` is the character, from 1."
 
     def __init__(self,
-                 reason: str,    # what is wrong
+                 reason: str,    # sentence about what is wrong
                  position: int,  # the character where it is wrong, from 1
                  hint: str = "Write it like: when city == \"Seoul\" and hour < 11 then drink = \"tea\"",  # the remedy
                  ) -> None:
@@ -97,9 +97,9 @@ def _check_brackets(tokens: Sequence[RuleToken],  # one part of a rule
 class RuleParts:
     "Holds the tokens of the three parts of a rule."
 
-    declared: Sequence[RuleToken]  # what follows `for`
-    condition: Sequence[RuleToken]  # what follows `when`
-    outcome: Sequence[RuleToken]  # what follows `then`
+    declared: Sequence[RuleToken]  # tokens after `for`
+    condition: Sequence[RuleToken]  # tokens after `when`
+    outcome: Sequence[RuleToken]  # tokens after `then`
 
 
 def split_rule(text: str,  # the formal side of a rule
@@ -137,7 +137,7 @@ class _ParseState:
 
     def refuse(self,
                node: Any,    # a node of the syntax tree
-               reason: str,  # what is wrong
+               reason: str,  # sentence about what is wrong
                ) -> NoReturn:
         "Raise `FormalError` at a node's position."
         raise FormalError(reason, self.place(node.col_offset) + 1)
@@ -330,7 +330,7 @@ def _parse_part(tokens: Sequence[RuleToken],  # a condition or an outcome
     return _translate_as(tree, r, 0, "Bool")
 
 # %% ../../nbs/50_rules/02_parser.ipynb #5df92c51
-def _parse_declarations(tokens: Sequence[RuleToken],  # what follows `for`
+def _parse_declarations(tokens: Sequence[RuleToken],  # tokens after `for`
                         r: _ParseState,                # the parse, updated
                         ) -> Iterator[tuple[str, Sort]]:
     "Yield declared variables and their sorts. Raises `FormalError`."

@@ -62,8 +62,8 @@ class StoredRulePolicy:
         self.rules, self.k, self.least = rules, k, least
 
     def applicable(self,
-                   question: str,                               # what is asked, or the task
-                   facts: Mapping[str, object] | None = None,   # what is known: name → value, as for `RuleStore.apply`
+                   question: str,                               # question or task
+                   facts: Mapping[str, object] | None = None,   # known facts: name → value, as in `RuleStore.apply`
                    ) -> list[ApplicableRule]:                   # those that fire first, then the nearest words
         "Return the rules that apply. Changes nothing. Raises `InvalidInput` for facts that are none."
         known = dict(facts or {})

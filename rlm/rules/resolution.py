@@ -37,7 +37,7 @@ class Proposal:
     stage: str  # antinomic, base, or another fallback's name
     says: str  # the proposal as a person reads it
     outcome: Expression | None = None  # the proposal as a checked outcome, if it is one
-    reasons: tuple[str, ...] = ()  # how it came about
+    reasons: tuple[str, ...] = ()  # reasons of the decision
 
 
 class Fallback(Protocol):
@@ -56,11 +56,11 @@ class Decision:
 
     conflict: Conflict  # the conflict
     stage: str  # entailment, vote, tie-break, a fallback's name, or none when nothing decided
-    says: str  # what is to be done; empty when nothing decided
+    says: str  # outcome that was decided; empty when nothing decided
     winners: tuple[str, ...]  # rules that are followed
     losers: tuple[str, ...]  # rules that are not
     reasons: tuple[str, ...]  # why, a sentence each
-    proposal: Proposal | None = None  # what a fallback proposed, if that decided
+    proposal: Proposal | None = None  # proposal of a fallback, if that decided
     disproved: tuple[str, ...] = ()  # losers that the facts, or the rules that are not in dispute, rule out: they alone are to blame
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #f47ac9b2
@@ -331,7 +331,7 @@ class AntinomicLoop:
 
     def __init__(self,
                  ask: Callable[[str], str],         # a model: question → answer
-                 rounds: int = 3,                   # how often it is asked at most
+                 rounds: int = 3,                   # maximum number of questions
                  reasoner: Reasoner | None = None,  # checks proposals; None: a new one
                  ) -> None:
         if rounds < 1:
@@ -386,7 +386,7 @@ class ConflictResolver:
         self.reasoner = reasoner or Reasoner(rules.settings.solver_timeout_s)
 
     def resolve(self,
-                applied: MatchResult,  # what `RuleStore.apply` returned
+                applied: MatchResult,  # result of `RuleStore.apply`
                 ) -> Resolution:
         "Decide the conflicts in a situation. Changes nothing."
         every = find_conflicts(applied, self.reasoner)
@@ -394,7 +394,7 @@ class ConflictResolver:
         return Resolution(applied, tuple(decide(examine(c, self.reasoner), self.fallbacks) for c in contexts if c.candidates))
 
     def record(self,
-               resolution: Resolution,  # what `resolve` returned
+               resolution: Resolution,  # result of `resolve`
                ) -> list[str]:          # rules whose failures went up
         """Write a resolution down, in one transaction. A rule that was disproved, and not for the first time, gets a failure; who lost a
         vote, a tie or to a fallback is not to blame. Rules that are gone meanwhile are left out."""
@@ -420,7 +420,7 @@ class ConflictResolver:
         return blamed
 
     def settle(self,
-               resolution: Resolution,  # what `resolve` returned
+               resolution: Resolution,  # result of `resolve`
                ) -> list[str]:          # rules whose failures went up
         "Call `record`, whose earlier name this is."
         return self.record(resolution)

@@ -180,7 +180,7 @@ class RuleStore:
     def get_rules(self,
                   status: "str | Iterable[str]" = "ltm",   # hot, ltm, held, archived, several of them, or 'any'
                   filter_tags: Iterable[str] = (),         # only rules with these tags
-                  limit: int | None = None,                # how many at most; None: all
+                  limit: int | None = None,                # maximum number; None: all
                   *,
                   match: str = "all",                      # 'all': every tag must be there; 'any': one is enough
                   ) -> RuleList:
@@ -192,7 +192,7 @@ class RuleStore:
 
     def search(self,
                query: str,          # words in any language
-               k: int = 5,          # how many at most
+               k: int = 5,          # maximum number
                **filters: Any,      # tags, match, status, category …
                ) -> list[RuleHit]:  # best first
         "Search rules by what they say. Raises `InvalidInput`."
@@ -224,8 +224,8 @@ class RuleStore:
 
     def update_usage(self,
                      rule_id: str,          # the rule
-                     success_inc: int = 0,  # how often it helped
-                     fail_inc: int = 0,     # how often it misled
+                     success_inc: int = 0,  # number of times it helped
+                     fail_inc: int = 0,     # number of times it misled
                      timestamp: "datetime | date | str | None" = None,  # when, with a time zone; None: now
                      ) -> Rule:             # the rule afterwards
         "Report a use. Raises `NotFound`, and `InvalidInput` for negative counts and for times before the rule or in the future."
@@ -286,7 +286,7 @@ class RuleStore:
 
     def export_jsonl(self,
                      path: "str | Path",  # a file; it is replaced if it exists
-                     ) -> int:            # how many rules
+                     ) -> int:            # number of rules
         "Write all rules to a file. The file is complete or not there. Raises `StoreError`."
         return replace_file(path, self.export_lines())
 

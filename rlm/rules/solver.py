@@ -30,7 +30,7 @@ class SolverResult:
     "Holds the answer to a question about claims."
 
     verdict: ThreeValued  # yes, no or unknown
-    by: str  # what decided it: boxes (regions, without a solver), z3, or nothing
+    by: str  # decider: boxes (regions, without a solver), z3, or nothing
     witness: Mapping[str, Value] = field(default_factory=dict)  # yes: a situation in which the claims are true
     core: tuple[str, ...] = ()  # no: names of claims that can't be true together (unsat core)
     why: str = ""  # unknown: the reason
@@ -197,9 +197,9 @@ class Z3Solver:
         return self._result(verdict, witness, conjunction(claims.values()), sorts)
 
     def no_completion(self,
-                      given: Expression,          # what is known to hold
+                      given: Expression,          # condition that is known to hold
                       among: Sequence[str],       # variables that may take any value
-                      claims: Expression,         # what these values should make true
+                      claims: Expression,         # claim that these values should make true
                       sorts: Mapping[str, Sort],  # variable → sort
                       ) -> SolverResult:
         "Return whether there is a situation where `given` holds and no values of some variables make `claims` true."

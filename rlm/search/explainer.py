@@ -238,7 +238,7 @@ class Explainer:
         "Return the rank of a memory in the search of a question."
         with self.index.snapshot():
             found = self.searcher.candidates.retrieve(query, 4000, self.searcher.filters.resolve(filters))
-            level = {r.seq: round(r.score / SCORE_EPSILON) for r in self.searcher.rank(found, 1000)}  # as hits are sorted
+            level = {r.seq: round(r.score / SCORE_EPSILON) for r in self.searcher.rank(found, 1000)}  # order of hits
             if (mine := level.get(record.seq)) is None:
                 return None
             equals = self.records.records([seq for seq, n in level.items() if n == mine])

@@ -59,7 +59,7 @@ class IndexView:
     docs: DocTable  # passages of each document, and whether it is there
     document_frequencies: GrowableArray  # by term id
     metadata: MetadataTable  # columns by document id
-    background: Any  # what similarities are measured against; None: there are no vectors
+    background: Any  # background that similarities are measured against; None: there are no vectors
     dense_vectors: Any  # arrays of all vectors of a small namespace; None: they are not all in memory
     vector_state: IndexState | None  # state of the vector index of a large namespace
     vector_codes: Any  # codes of its vectors with the state that they are of; None: not in memory
@@ -246,7 +246,7 @@ class NamespaceIndex:
 
     def apply(self,
               position: tuple[str, int],   # position of the store, as `new_position` returned it in this snapshot
-              changes: ChangeSet | None,   # what `changes` returned for it
+              changes: ChangeSet | None,   # result of `changes` for it
               ) -> None:
         "Read the memories that have changed; all of them into a new index, if it is not known which."
         after = self.position[1]

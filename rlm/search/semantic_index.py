@@ -45,7 +45,7 @@ class _BackgroundSample:
     def refresh(self,
                 index: VectorIndex,         # index of the namespace
                 source: StoredVectors,      # its true vectors
-                changes: VectorChanges | None,  # what the index took over; None: everything
+                changes: VectorChanges | None,  # changes that the index took over; None: everything
                 ) -> None:
         "Draw anew, if any of the changed memories has to do with the sample."
         if changes is not None and len(self.seqs) == SAMPLE_SIZE:
@@ -90,7 +90,7 @@ class DenseMatrix:
     def refresh(self,
                 index: VectorIndex,        # index of the namespace
                 source: StoredVectors,     # its true vectors
-                changes: VectorChanges | None,  # what the index took over; None: everything
+                changes: VectorChanges | None,  # changes that the index took over; None: everything
                 ) -> None:
         "Take over what is different."
         anew = changes is None or not self.in_use or self.seqs.size > 2 * len(index) + 1000
@@ -149,7 +149,7 @@ class SemanticIndex:
     def __init__(self,
                  backend: SQLiteStorage,  # the store
                  namespace: str,          # the partition
-                 config: VectorIndexConfig = DEFAULT_CONFIG,  # what a search may cost and miss
+                 config: VectorIndexConfig = DEFAULT_CONFIG,  # limits of a search's cost and of its misses
                  ) -> None:
         self.backend, self.namespace, self.config = backend, namespace, config
         self.stamp: EmbeddingModelInfo | None = None  # model of the vectors; None: there are none
@@ -195,7 +195,7 @@ class SemanticIndex:
 
     def refresh(self,
                 after: int = -1,                          # number of an event
-                changes: ChangeSet | None = None,         # what is different since; None: that is not known
+                changes: ChangeSet | None = None,         # changes since then; None: not known
                 position: tuple[str, int] | None = None,  # position of the store; None: it is asked for
                 ) -> None:
         "Catch up with the store, after something has changed; in a snapshot. What the caller knows is not read again."

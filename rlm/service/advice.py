@@ -14,7 +14,7 @@ class MemoryAdvisor:
 
     def __init__(self,
                  memory: "Memory",                            # the memory; it stays open
-                 facts: Mapping[str, object] | None = None,   # what is known of the situation: name → value
+                 facts: Mapping[str, object] | None = None,   # facts of the situation: name → value
                  ) -> None:
         self.memory, self.facts = memory, dict(facts or {})
 

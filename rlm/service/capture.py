@@ -26,7 +26,7 @@ class CapturedPrompt:
 
 
 def capture_prompt(memory: Memory,              # open namespace
-                   text: str,                   # what a person said to a model
+                   text: str,                   # words of a person to a model
                    provenance: dict[str, Any],  # where it comes from
                    ) -> CapturedPrompt:
     "Store a prompt if the companion's policy finds it worth keeping, and return what became of it. Raises `InvalidInput`, `StoreError`."

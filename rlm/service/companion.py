@@ -788,7 +788,7 @@ class Companion:
         return self.storage.rejections.list(self.namespace)
 
 
-def enhanced_policy(newest: LearnedParameters | None,  # what the deeper network has learned; None: nothing
+def enhanced_policy(newest: LearnedParameters | None,  # learned parameters of the deeper network; None: nothing
                     embed: Callable[[str], Vector],     # turn → its vector
                     rules: PolicyRules,                 # bounds at first
                     epsilon: float,                     # share of tries
@@ -801,8 +801,8 @@ def enhanced_policy(newest: LearnedParameters | None,  # what the deeper network
 
 
 def _learn_enhanced(ctx: MemoryContext,        # the open store
-                    decision: PolicyDecision,  # as it was made, with the turn's vector
-                    action: str,               # what was done: SAVE or SKIP
+                    decision: PolicyDecision,  # decision that was made, with the turn's vector
+                    action: str,               # action that was taken: SAVE or SKIP
                     reward: float,             # in [-1, 1]
                     ) -> None:
     "Teach the deeper network, and store it. Called in a transaction."

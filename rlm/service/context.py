@@ -32,7 +32,7 @@ class MemoryContext:
     storage: SQLiteStorage  # rows of the store
     embeddings: EmbeddingService  # model and vectors of the store
     search: NamespaceSearch  # parts of the namespace's search
-    recalls: RecallLog  # what was served to whom
+    recalls: RecallLog  # log of what was served to whom
 
     @classmethod
     def open(cls,

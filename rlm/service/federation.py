@@ -133,7 +133,7 @@ class FederationFolder:
         return self._read("state.json") if (self.path / "state.json").exists() else {}
 
     def save(self,
-             state: dict[str, Any],  # as `GossipNode.state` gives it
+             state: dict[str, Any],  # state, made by `GossipNode.state`
              ) -> None:
         "Keep what a node must not forget, whole or not at all."
         self._write("state.json", state)
@@ -180,7 +180,7 @@ def status_of(folder: FederationFolder,  # the peer's files
             "peers": peers}
 
 
-def report_dict(report: RoundReport,  # what one step did
+def report_dict(report: RoundReport,  # report of one step
                 ) -> dict[str, Any]:
     "Return the fields of a report for JSON."
     return asdict(report)

@@ -86,7 +86,7 @@ class GossipServer:
 
     def answer(self,
                address: str,    # who asks, as the connection knows them
-               path: str,       # what is asked for
+               path: str,       # path of the request
                length: str,     # header Content-Length
                ) -> tuple[int, str]:  # status and reason; 200: the body may be read
         "Judge a request before its body is read."

@@ -155,14 +155,14 @@ def count_part(log: str,      # path of the log
     os.replace(temporary, f"{log}.sessions")
 
 
-def session_id(event: Mapping[str, Any],  # what Claude Code sent
+def session_id(event: Mapping[str, Any],  # event that Claude Code sent
                ) -> str:
     "Return the id of its session, letters, digits and hyphens alone."
     return re.sub(r"[^\w-]", "", str(event.get("session_id", "")))[:64] or "unknown"
 
 
 def session_name(log: str,  # path of the log
-                 event: Mapping[str, Any],  # what Claude Code sent
+                 event: Mapping[str, Any],  # event that Claude Code sent
                  ) -> str:
     "Return the name under which the turns of a session are stored; it changes when the session is compacted."
     id = session_id(event)
@@ -194,7 +194,7 @@ def last_answer(event: Mapping[str, Any],  # event `Stop`
     return ""
 
 
-def turn_of(event: Mapping[str, Any],  # what Claude Code sent
+def turn_of(event: Mapping[str, Any],  # event that Claude Code sent
             ) -> dict[str, Any] | None:
     "Return the turn that an event tells of; None: it tells of none that is worth keeping."
     kind = event.get("hook_event_name")
@@ -205,7 +205,7 @@ def turn_of(event: Mapping[str, Any],  # what Claude Code sent
     return {"text": text, "role": "user" if kind == "UserPromptSubmit" else "assistant"}
 
 
-def question_of(event: Mapping[str, Any],  # what Claude Code sent
+def question_of(event: Mapping[str, Any],  # event that Claude Code sent
                 ) -> str:
     "Return what the context of an event is about; empty: it needs none."
     kind = event.get("hook_event_name")
@@ -226,7 +226,7 @@ def store_turn(server: HookServer,    # `rlm serve`
     return True
 
 
-def handle(event: Mapping[str, Any],    # what Claude Code sent
+def handle(event: Mapping[str, Any],    # event that Claude Code sent
            given: argparse.Namespace,   # options
            ) -> tuple[str, dict[str, Any]]:
     "Do what an event asks for; return the block for the context, and what the log tells. Raises `HookFailure` and others."
@@ -262,7 +262,7 @@ def handle(event: Mapping[str, Any],    # what Claude Code sent
 
 
 def note(log: str,  # path of the log
-         told: Mapping[str, Any],  # what happened, without a text
+         told: Mapping[str, Any],  # event without any text
          ) -> None:
     "Append a line to the log; its older half is dropped when it has grown large."
     path = os.path.expanduser(log)
@@ -282,7 +282,7 @@ def note(log: str,  # path of the log
         os.close(descriptor)
 
 
-def reason_of(error: BaseException,  # what was raised
+def reason_of(error: BaseException,  # error that was raised
               ) -> str:
     "Return why an event came to nothing, without a text that somebody said."
     if isinstance(error, HookFailure):

@@ -36,7 +36,7 @@ def open_for_reading(path: str,  # a file, or the address of a PostgreSQL databa
 
 
 def word_context(given: argparse.Namespace,  # options of the hook
-                 question: str,              # what the context is about
+                 question: str,              # subject of the context
                  apart_from: str | None,     # session whose turns are left out
                  ) -> tuple[str, dict[str, Any]]:
     "Return a block of what is pinned and what holds the words of a question, and its figures for the log. Raises `StoreError`."

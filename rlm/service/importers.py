@@ -176,7 +176,7 @@ def _gemini_conversations(given: Sequence[Mapping[str, Any]],  # the activities 
         yield ForeignConversation(day, f"Gemini, {day}", tuple(turns), left)
 
 # %% ../../nbs/90_service/10_importers.ipynb #a23fc7d1
-def mem0_memories(given: Any,  # what `get_all` returned, or a list of memories
+def mem0_memories(given: Any,  # result of `get_all`, or a list of memories
                   ) -> Iterator[ForeignMemory]:
     "Read memories of mem0."
     for m in given.get("results", ()) if isinstance(given, Mapping) else given:

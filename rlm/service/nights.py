@@ -50,9 +50,9 @@ class NightThread:
     "Runs one job at each midnight, and another one some minutes after the start, in threads, from `start` to `stop`."
 
     def __init__(self,
-                 job: Callable[[], object],    # what is done at midnight; what it raises is logged
+                 job: Callable[[], object],    # work at midnight; its errors are logged
                  where: tzinfo,                # zone whose midnights count
-                 first: Callable[[], object],  # what is done after the start
+                 first: Callable[[], object],  # work after the start
                  first_s: float = FIRST_S,     # seconds after the start at which that is
                  ) -> None:
         self._scheduler, self._first = MidnightScheduler(job, where), first

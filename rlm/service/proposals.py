@@ -25,7 +25,7 @@ MAX_REASON = 1000  # characters
 class RejectionProposal:
     "A rejection that waits for a person."
 
-    memory: MemoryRecord  # what would be rejected
+    memory: MemoryRecord  # memory that would be rejected
     reason: str  # why, in the words of whoever asked for it; empty: not said
     at: datetime  # when it was asked for
     actor: Mapping[str, Any]  # who asked

@@ -39,13 +39,13 @@ def typed(value: object,  # a number, a truth value, or a time as the store writ
 
 
 def iri(store: str,   # the database's id
-        *parts: str,  # what is named: memory, its namespace, its id
+        *parts: str,  # parts of the name: memory, its namespace, its id
         ) -> Value:
     "A name that is the same in every export of this store."
     return f"<urn:rlm:{':'.join(quote(p, safe='') for p in (store, *parts))}>"
 
 
-def block(subject: Value,                              # what is described
+def block(subject: Value,                              # subject of the block
           said: Iterable[tuple[str, Value | None]],    # predicates and objects; None is left out
           ) -> str:                                    # a paragraph
     "What is said of one thing."

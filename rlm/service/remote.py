@@ -300,7 +300,7 @@ class RemoteMemory:
         return await run_in_thread(self.write, text, **fields)
 
     async def awrite_many(self,
-                          items: Iterable[str | Mapping[str, Any]],  # as for `write_many`
+                          items: Iterable[str | Mapping[str, Any]],  # same as in `write_many`
                           ) -> builtins.list[MemoryRecord]:
         "Do what `write_many` does, in a thread."
         return await run_in_thread(self.write_many, items)
@@ -314,8 +314,8 @@ class RemoteMemory:
         return await run_in_thread(self.add_conversation, turns, session, tags)
 
     async def aget(self,
-                   id: str,            # as for `get`
-                   as_of: Any = None,  # as for `get`
+                   id: str,            # same as in `get`
+                   as_of: Any = None,  # same as in `get`
                    ) -> MemoryRecord:
         "Do what `get` does, in a thread."
         return await run_in_thread(self.get, id, as_of)
@@ -336,9 +336,9 @@ class RemoteMemory:
         return await run_in_thread(self.search, query, k, **more)
 
     async def aupdate(self,
-                      id: str,         # as for `update`
+                      id: str,         # same as in `update`
                       /,
-                      **changes: Any,  # as for `update`, if_version too
+                      **changes: Any,  # same as in `update`, if_version too
                       ) -> MemoryRecord:
         "Do what `update` does, in a thread."
         return await run_in_thread(self.update, id, **changes)
@@ -353,8 +353,8 @@ class RemoteMemory:
         return await run_in_thread(self.delete, id, erase=erase, if_version=if_version)
 
     async def acontext(self, /,
-                       query: str,          # as for `context`
-                       tokens: int = 1024,  # as for `context`
+                       query: str,          # same as in `context`
+                       tokens: int = 1024,  # same as in `context`
                        ) -> ContextBlock:
         "Do what `context` does, in a thread."
         return await run_in_thread(self.context, query, tokens)
@@ -367,13 +367,13 @@ class RemoteMemory:
         return await run_in_thread(self.remember, messages, model)
 
     async def arestore(self,
-                       id: str,  # as for `restore`
+                       id: str,  # same as in `restore`
                        ) -> MemoryRecord:
         "Do what `restore` does, in a thread."
         return await run_in_thread(self.restore, id)
 
     async def ahistory(self,
-                       id: str,  # as for `history`
+                       id: str,  # same as in `history`
                        ) -> dict[str, Any]:
         "Do what `history` does, in a thread."
         return await run_in_thread(self.history, id)
@@ -404,14 +404,14 @@ class RemoteMemory:
         return await run_in_thread(self.unlink, src, dst, relation)
 
     async def alinks(self,
-                     id: str,  # as for `links`
+                     id: str,  # same as in `links`
                      ) -> builtins.list[Edge]:
         "Do what `links` does, in a thread."
         return await run_in_thread(self.links, id)
 
     async def afeedback(self,
-                        id: str,     # as for `feedback`
-                        **how: Any,  # as for `feedback`
+                        id: str,     # same as in `feedback`
+                        **how: Any,  # same as in `feedback`
                         ) -> None:
         "Do what `feedback` does, in a thread."
         await run_in_thread(self.feedback, id, **how)

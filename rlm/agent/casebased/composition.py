@@ -27,7 +27,7 @@ def _class_first(link: Link) -> Link:
     return replace(link, terms=tuple(sorted(link.terms, key=lambda t: t.kind != "class")))
 
 
-def _marked_question(names: QuestionEntities,  # what the question names
+def _marked_question(names: QuestionEntities,  # terms that the question names
                      ) -> tuple[str, dict[str, Link]]:  # the question in small letters, and what each mark stands for
     "Put a mark in place of each name."
     text, marks = names.question, dict[str, Link]()
@@ -79,7 +79,7 @@ class _TermSet:
     "A set of terms that a question describes."
 
     arguments: dict[str, object] = field(default_factory=dict)  # for `find_terms`
-    rest: str = ""  # what no phrase accounts for
+    rest: str = ""  # words that no phrase accounts for
     conditions: int = 0  # phrases that a plain list does not have
 
     def add(self,
@@ -123,7 +123,7 @@ def idle(word: str,  # in small letters
 
 
 def _read_term_set(text: str,                 # the question, its names marked
-                   marks: Mapping[str, Link],  # what the marks stand for
+                   marks: Mapping[str, Link],  # links that the marks stand for
                    ) -> _TermSet | None:       # None when a word is left over, or conditions clash
     "Read the set that a question describes."
     found, rest = _TermSet(), text
@@ -179,7 +179,7 @@ def _call(found: _TermSet) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in found.arguments.items())
 
 
-def compose(names: QuestionEntities,  # what the question names
+def compose(names: QuestionEntities,  # terms that the question names
             own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
             ) -> str:                 # code; empty when it describes no such set
     "Write the code for a question that describes a set of terms by conditions."

@@ -23,7 +23,7 @@ from ..models.base import Message, ModelError, Completion, Usage
 from ...core.text import tokens
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #7e9f07a9
-def _without_names(names: QuestionEntities,  # what the question names
+def _without_names(names: QuestionEntities,  # terms that the question names
                    ) -> str:
     "The question without them."
     text = names.question
@@ -32,7 +32,7 @@ def _without_names(names: QuestionEntities,  # what the question names
     return text
 
 
-def _open_words(names: QuestionEntities,  # what the question names
+def _open_words(names: QuestionEntities,  # terms that the question names
                 ) -> set[str]:
     "The words that say what is asked for: those that are neither names nor empty."
     text = _without_names(names)
@@ -64,7 +64,7 @@ _LISTED = "FINAL([item[{key!r}] for item in {call}[\"items\"]])"
 
 def seen_answer(view: View,    # view that was looked at
                 term: str,     # around which
-                value: Any,    # what it showed
+                value: Any,    # value that it showed
                 words: set[str],  # words that say what is asked for
                 defines: bool = True,  # whether the question asks what a term is
                 ) -> str:      # code that gives the answer; empty when it is not there
@@ -130,13 +130,13 @@ _NOT = re.compile(r"\b(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b(?
 
 
 def _reject_empty_result(code: str,            # a procedure that is to be run
-            doubt: str = _DOUBT,  # what is no answer
+            doubt: str = _DOUBT,  # pattern of texts that are no answer
             ) -> str:
     "The same, but finding nothing is no answer: the question may have meant something else."
     return doubt.format(nothing=_NOTHING) + re.sub(r"\bFINAL\(", "settle(", code)
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #0a937982
-def candidate_programs(names: QuestionEntities,    # what the question names
+def candidate_programs(names: QuestionEntities,    # terms that the question names
           memories: str,   # the strategies of the prompt
           ) -> list[str]:  # replies
     "The strategies that fit, filled."
@@ -172,7 +172,7 @@ def _nearest_known(memories: str,  # the strategies of the prompt
     return f" The nearest that I know how to do: {'; '.join(titles)}." if titles else ""
 
 
-def _explore_fallback(names: QuestionEntities,         # what the question names
+def _explore_fallback(names: QuestionEntities,         # terms that the question names
            turns: Sequence[Turn],  # since no strategy was left
            memories: str = "",     # the strategies of the prompt
            ) -> str:

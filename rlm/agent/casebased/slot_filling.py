@@ -25,11 +25,11 @@ class PromptedStrategy:
     "A strategy as the prompt shows it."
 
     id: str  # id of the memory
-    title: str  # what it is called
+    title: str  # title of the strategy
     code: str  # with its slots; empty when it is advice only, or a warning
     slots: Mapping[str, str]  # slot → what it takes: class, property, individual, term, name, text, question
     asked: tuple[str, ...] = ()  # ways of asking for it, with slots
-    score: float = 0.0  # as retrieval ranked it, in [0, 1]
+    score: float = 0.0  # score in retrieval, in [0, 1]
     words: frozenset[str] = frozenset()  # content words of the strategy and of its ways of asking
 
 
@@ -78,7 +78,7 @@ def lookup_code(mentions: Sequence[Mention],  # mentions of the question
     return _LOOK.format(names=list(dict.fromkeys(m.text for m in mentions))[:MOST_SEARCHES])
 
 
-def read_value(observation: str,  # what the loop said after a step
+def read_value(observation: str,  # message of the loop after a step
                ) -> Any:          # None when there was no value, or none that can be read
     "The value of a step, as Python data."
     found = re.search(r"^Value:\n(.*?)(?=\n\n(?:Error|Note):|\Z)", observation, re.M | re.S)
@@ -132,7 +132,7 @@ EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words t
 class QuestionEntities:
     "The terms of an ontology that a question names, and what it names plainly that the ontology does not have."
 
-    question: str  # as it was asked
+    question: str  # words of the question
     links: tuple[Link, ...]  # terms of this ontology, in the order of the question
     unknown: tuple[Mention, ...]  # plainly names, of nothing here
     strays: Mapping[str, tuple[Link, frozenset[str]]] = field(default_factory=dict)  # see `_unlinked_modifiers`
@@ -147,8 +147,8 @@ _BEFORE = re.compile(r"(?:^|\b(?:" + "|".join(sorted(w for w in FUNCTION_WORDS i
 _BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣])")  # the last word before the end, a comma, a particle
 
 
-def _unlinked_modifiers(question: str,         # as it was asked
-           links: Sequence[Link],  # what it names
+def _unlinked_modifiers(question: str,         # words of the question
+           links: Sequence[Link],  # terms that it names
            asking: Sequence[tuple[int, int]],  # where words of asking stand
            ) -> dict[str, tuple[Link, frozenset[str]]]:  # the name with its neighbour → the name, the neighbour's tokens
     "Words beside a name that may belong to it: *molecule* is a term, but who asks for *molecule pancake* means another."
@@ -165,7 +165,7 @@ def _unlinked_modifiers(question: str,         # as it was asked
     return {name: (k, words) for name, (k, words) in found.items() if words}
 
 
-def link_entities(question: str,    # as it was asked
+def link_entities(question: str,    # words of the question
                 observation: str,  # after the step of looking
                 own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
                 ) -> QuestionEntities:
@@ -181,7 +181,7 @@ def link_entities(question: str,    # as it was asked
 _TOLD = re.compile(r"(?::\s+(\S.*\S)|\?\s+([^\s?]+(?:\s+[^\s?]+){4,}))\s*$", re.S)
 
 
-def _text_in(names: QuestionEntities,  # what the question names
+def _text_in(names: QuestionEntities,  # terms that the question names
              kind: str,     # name or text
              ) -> str:      # empty when there is none
     "Words that name no term: for `text` a definition in quotes or behind a colon or a question mark, for `name` what is plainly a name."
@@ -214,8 +214,8 @@ def choose(links: Sequence[Link],  # meant as names, in the order of the questio
 
 
 def beside(links: Sequence[Link],  # links of a question
-           question: str,          # as it was asked
-           size: int,              # how many names are wanted
+           question: str,          # words of the question
+           size: int,              # number of names that are wanted
            ) -> list[Link]:
     "Without those in brackets, if there are too many: what stands there explains the question, and does not ask it."
     brackets = [m.span() for m in re.finditer(r"(?<=\s)\([^()]*\s[^()]*\)", question)]
@@ -234,7 +234,7 @@ def once(links: Sequence[Link],  # links of a question
 
 
 def _other_values(shown: PromptedStrategy,  # a strategy
-                  names: QuestionEntities,  # what the question names
+                  names: QuestionEntities,  # terms that the question names
                   ) -> dict[str, object] | None:  # None when one can't be filled
     "Values for the slots that take no term."
     numbers = re.findall(r"(?<![\w.:-])\d+(?![\w.:-])", names.question)
@@ -250,7 +250,7 @@ def _other_values(shown: PromptedStrategy,  # a strategy
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #86beb6ac
 def fill(shown: PromptedStrategy,          # a strategy
-         names: QuestionEntities,          # what the question names
+         names: QuestionEntities,          # terms that the question names
          known: frozenset[str],  # words that the strategies in the prompt use themselves
          ) -> dict[str, object] | None:  # slot → value; None when it does not fit
     "Values for all slots of a strategy."

@@ -29,8 +29,8 @@ class CurriculumTask:
 
     id: str  # unique in the curriculum
     query: str  # the question
-    tags: tuple[str, ...] = ()  # what it is about
-    expect: Expectation | None = None  # what its answer must be
+    tags: tuple[str, ...] = ()  # subjects of the task
+    expect: Expectation | None = None  # expected answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +163,11 @@ def _done(backend: StrategyStore, curriculum: Curriculum) -> Counter[str]:
 
 
 def train(curriculum: Curriculum,      # the questions
-          backend: StrategyStore,       # what learns
-          setting: AgentConfig,             # how runs are made
+          backend: StrategyStore,       # store that learns
+          setting: AgentConfig,             # configuration of the runs
           context: OntologyContext,     # context of the curriculum's ontology
           *,
-          passes: int = 1,              # how often each question is to have been asked, earlier trainings included
+          passes: int = 1,              # number of times that each question is asked, earlier trainings included
           control: bool = False,        # also ask without memory
           gate: PromotionPolicy | None = None,     # the promotion gate; None: its defaults
           ) -> CurriculumReport:

@@ -35,7 +35,7 @@ def spelt(text: str,  # a name, an IRI, a prefixed name
 
 def _slot_for(value: object,      # a literal
               task: str,          # the question
-              links: Links,       # what it names
+              links: Links,       # terms that it names
               given: bool = True,  # whether a tool is given it; else only what can mean nothing else counts
               ) -> str:           # empty when it stays as it is
     "The slot that takes the place of a literal."
@@ -103,7 +103,7 @@ class _Slots(ast.NodeTransformer):
 
 def parameterize(code: str,    # code that ran
                task: str,    # the question that it answered
-               links: Links,  # what the question names
+               links: Links,  # terms that the question names
                ) -> str:     # empty when the code can't be read, or could not be filled again
     "The code with slots in place of what the question names."
     values: dict[str, Any] = {}
@@ -169,7 +169,7 @@ def answer_slice(trajectory: Trajectory,  # a run that answered
 
 # %% ../../../nbs/80_learning/14_extraction.ipynb #507ea28e
 def _asked_like(task: str,    # a question
-                links: Links,  # what it names
+                links: Links,  # terms that it names
                 ) -> str:
     "The question as an example: names as slots."
     text = task
@@ -209,7 +209,7 @@ def _made(**given: Any) -> Strategy | None:
 
 def strategy_from_code(trajectory: Trajectory,             # a run that answered
                        judgment: Judgment,                 # success or failure
-                       links: Links,                       # what the question names
+                       links: Links,                       # terms that the question names
                        known: Iterable[Strategy] = (),   # strategies that need not be learned again
                        kinds: Mapping[str, str] | None = None,  # slot → class, property … as far as the terms are known
                        ontology: str | None = None,        # ontology that the run asked; the strategy is for this one only
@@ -273,7 +273,7 @@ def extract_memories(trajectory: Trajectory,           # a run
                      judgment: Judgment,                # judgment of the run
                      *,
                      model: Model | None = None,        # who reads it; None: the code alone teaches
-                     links: Links = (),                 # what the question names
+                     links: Links = (),                 # terms that the question names
                      known: Iterable[Strategy] = (),  # strategies that need not be learned again
                      kinds: Mapping[str, str] | None = None,  # slot → class, property …
                      ontology: str | None = None,       # asked by the run: what it teaches is for this one only, until a person widens it

@@ -109,7 +109,7 @@ def _verify_one(trajectory: Trajectory, expected: bool | int) -> Judgment:
 
 
 def verify(trajectory: Trajectory,      # a run that answered
-           expected: Expectation,        # what the answer must be
+           expected: Expectation,        # expected answer
            ) -> Judgment:
     "Whether the answer is what was expected. Certain where it can be read, unknown where it can't."
     if expected.form == "refuses":
@@ -147,7 +147,7 @@ def read_judgment(text: str,  # a model's reply
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #8742c6c6
 def judge_trajectory(trajectory: Trajectory,                    # a run
-                     expect: Expectation | None = None,         # what the answer must be, if that is known
+                     expect: Expectation | None = None,         # expected answer, if it is known
                      model: Model | None = None,                # who judges where that is not known; None: nobody
                      ) -> Judgment:
     "Whether a run answered its question."

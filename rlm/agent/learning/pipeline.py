@@ -36,11 +36,11 @@ from ...core.ids import new_id
 class RunRecord:
     "A run with all that belongs to it."
 
-    trajectory: Trajectory  # what happened; its usage is that of judge and extraction, too
+    trajectory: Trajectory  # steps and answer; its usage includes judge and extraction
     judgment: Judgment  # whether it was right
-    retrieved: tuple[tuple[Strategy, float], ...]  # what it was given to read, and how well that fitted
-    learned: tuple[Strategy, ...]  # what it taught
-    experience: StoredRun  # as it is stored
+    retrieved: tuple[tuple[Strategy, float], ...]  # strategies it was given to read, each with its score
+    learned: tuple[Strategy, ...]  # strategies that it taught
+    experience: StoredRun  # run in the form of the store
     characters: int = 0  # characters of injected context
     rules: tuple[str, ...] = ()  # ids of the rules that it was given
 
@@ -59,7 +59,7 @@ class Task:
     "What is asked, and what is known about it beforehand."
 
     query: str  # the question
-    expect: Expectation | None = None  # what its answer must be, if that is known
+    expect: Expectation | None = None  # expected answer, if it is known
     curriculum_id: str | None = None  # the curriculum that it belongs to
     task_id: str | None = None  # and which of its tasks it is
 
@@ -149,7 +149,7 @@ def _trusted(backend: StrategyStore) -> list[Strategy]:
 
 
 def _credited_strategies(trajectory: Trajectory,                               # a run
-             retrieved: Sequence[tuple[Strategy, float]],        # what it was given
+             retrieved: Sequence[tuple[Strategy, float]],        # strategies it was given
              ) -> list[str] | None:                                # None: it does not say
     "The strategy that led to the answer, by a model that names what it follows; a language model rarely does."
     named = [i.memory_id for step in trajectory.steps for i, _ in retrieved if f"[{i.memory_id}]" in step.reply]
@@ -201,9 +201,9 @@ def _checked(task: Task, setting: AgentConfig, ontology: OntologyContext | None,
     return found if found is not None and found.success is not None else None
 
 
-def rlm_run_with_memory(task: Task,                              # what is asked
+def rlm_run_with_memory(task: Task,                              # question or task
                         backend: StrategyStore | None,           # the memory; None: none is read or kept
-                        setting: AgentConfig,                        # how
+                        setting: AgentConfig,                        # configuration of the run
                         ontology: OntologyContext | None = None,  # ontology whose tools the run gets
                         ) -> RunRecord:
     "Retrieve, inject, interact, judge, extract, store. Raises `InvalidInput`, and `ModelError` if the model never replied."

@@ -60,7 +60,7 @@ def _one_term(named: LinkedTerm) -> str | None:
     return named.iris[0] if len(named.iris) == 1 else exact[0] if len(exact) == 1 else None
 
 
-def second_route(question: str,                 # as it was asked
+def second_route(question: str,                 # words of the question
                  named: Sequence[LinkedTerm],   # terms that it names
                  context: OntologyContext,      # ontology that it is about
                  ) -> Expectation | None:       # None: there is no second route
@@ -84,7 +84,7 @@ def second_route(question: str,                 # as it was asked
     return Expectation("terms", [context.ontology.curie(t) for t in found]) if found else None
 
 
-def check_by_second_route(question: str,                # as it was asked
+def check_by_second_route(question: str,                # words of the question
                           named: Sequence[LinkedTerm],  # terms that it names
                           context: OntologyContext,     # ontology that it is about
                           trajectory: Trajectory,       # a run that answered
@@ -115,7 +115,7 @@ def _exploratory_programs(term: str,  # a term's short name
     yield f'FINAL(describe_entity({term!r}, fact="definition")["items"][0]["value"])'
 
 
-def explore(question: str,                 # as it was asked
+def explore(question: str,                 # words of the question
             named: Sequence[LinkedTerm],   # terms that it names
             context: OntologyContext,      # ontology that it is about
             options: Mapping[str, Any] | None = None,  # for `rlm_run`: limits, sandbox, clock

@@ -27,7 +27,7 @@ class RunLimits:
     tokens: int | None = None  # read and written; None: no limit
     cost: float | None = None  # US dollars; None: no limit. Refused for a model whose prices are not known
     errors: int = 4  # steps in a row that came to nothing before the run is given up
-    depth: int = 1  # how many levels of runs a run may start
+    depth: int = 1  # levels of runs that a run may start
     output: int = 4_000  # characters of a step's output that the model is shown; at least 200
     step_seconds: float = 20.0  # seconds of wall time for the code of one step
 
@@ -44,7 +44,7 @@ class BudgetExceeded(RlmError):
 
     def __init__(self,
                  reason: str,     # one of `STOPPED`
-                 message: str,    # what was wrong
+                 message: str,    # sentence about what was wrong
                  ) -> None:
         super().__init__(message, "Answer with what you have.")
         self.reason = reason
@@ -119,7 +119,7 @@ class Budget:
 
     def ask(self,
             model: Model,                 # whom
-            messages: Sequence[Message],  # what
+            messages: Sequence[Message],  # messages of the conversation
             max_tokens: int | None = None,  # the longest reply wanted; the rest of the budget if that is less
             schema: Mapping[str, Any] | None = None,  # schema that the reply should fit
             ) -> Completion:

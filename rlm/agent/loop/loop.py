@@ -96,7 +96,7 @@ class Answers:
     "What the code of one step said about the answer."
 
     given: bool = False  # whether there is one
-    value: object = None  # as it was given
+    value: object = None  # value that was given
     variable: str = ""  # named instead of a value
 
     def final(self,
@@ -182,11 +182,11 @@ def asking_tools(budget: Budget,  # who pays
 class Run:
     "One run of the loop while it goes on. `rlm_run` makes one and carries it through."
 
-    task: str  # what is asked
+    task: str  # question or task
     model: Model  # who writes the code
     tools: Mapping[str, Callable[..., Any]]  # tools that the code may call
     data: Mapping[str, object]  # variables in the sandbox
-    context: str  # what `compose_context` made
+    context: str  # context, made by `compose_context`
     opener: Callable[[], Sandbox]  # makes a sandbox
     budget: Budget  # shared by the whole tree of runs
     logger: RLMLogger | None  # where steps are logged
@@ -197,7 +197,7 @@ class Run:
     messages: list[Message] = field(default_factory=list)  # so far
     partial: Any = None  # the best that there is of an answer
     looked: bool = False  # whether anything was looked at
-    answer_type: AnswerType | None = None  # what the answer must be; None: anything
+    answer_type: AnswerType | None = None  # type of the answer; None: anything
     misfits: int = 0  # answers that did not fit
     on_step: Callable[[Step], None] | None = None  # told of each step; what it raises ends the run
     answers: Answers = field(default_factory=Answers)  # answers of the running step
@@ -224,7 +224,7 @@ class Run:
         return called
 
     def rlm_query(self,
-                  task: str,        # what is asked
+                  task: str,        # question or task
                   text: str = "",   # a text to work on; it becomes the variable `text`
                   ) -> str:
         "Have a part of the task done by a run of its own, with the same tools; gives its answer."
@@ -273,9 +273,9 @@ def _unfit(run: Run, value: object) -> str:
 
 
 def _take_answer(run: Run,            # run that made the step
-                 sandbox: Sandbox,    # as the step left it
+                 sandbox: Sandbox,    # sandbox after the step
                  step: Step,          # without its note
-                 result: StepResult,  # what came of its code
+                 result: StepResult,  # result of its code
                  ) -> tuple[Step, bool]:  # with its note, and whether the run is over
     "See whether a step gave an answer, and whether it may count."
     watched = any("answer" in s.code for s in (*run.steps, step))
@@ -384,20 +384,20 @@ def answer_of(run: Run,      # at its end
     return {"value": value, "answer": answer_text(value)}
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #56b800ca
-def rlm_run(task: str,     # what is asked
+def rlm_run(task: str,     # question or task
             model: Model,  # who writes the code
             *,
             tools: Mapping[str, Callable[..., Any]] | None = None,  # tools that the code may call, by name
             handles: Mapping[str, object] | None = None,  # objects of the host whose classes have EXPOSED, by name
             data: Mapping[str, object] | None = None,     # variables in the sandbox; the model is told their sizes only
-            context: str = "",                            # what `compose_context` made
+            context: str = "",                            # context, made by `compose_context`
             sandbox: str | Callable[[], Sandbox] = "monty",  # a kind, or what makes one that is not started
             limits: RunLimits | None = None,              # the defaults if None
             logger: RLMLogger | None = None,              # where steps are logged as they happen; the caller closes it
             submodel: Model | None = None,                # whom `llm_query` asks; None: the code can't delegate
             meta: Mapping[str, object] | None = None,     # metadata of the task; goes into trajectory and log
             clock: Clock | None = None,                   # the machine's if None
-            answer_type: Any = None,                      # what the answer must be: a pydantic class, a type, a JSON schema; None: anything
+            answer_type: Any = None,                      # type of the answer: a pydantic class, a type, a JSON schema; None: anything
             on_step: Callable[[Step], None] | None = None,  # told of each step as it ends; what it raises ends the run
             ) -> Trajectory:
     "Have a model answer a task by code. Raises `InvalidInput`, `SandboxError`, and `ModelError` if it never replied."

@@ -22,8 +22,8 @@ from ..tracing.trajectory import bounded
 class _Layer:
     "One kind of context, and how much of it is shown."
 
-    name: str  # as `compose_context` takes it
-    title: str  # as the model reads it
+    name: str  # name for `compose_context`
+    title: str  # title for the model
     limit: int  # characters
 
 
@@ -51,7 +51,7 @@ def compose_context(layers: Mapping[str, str],  # by the names in `LAYERS`; a mi
     return "\n\n".join(parts)
 
 
-def read_layer(context: str,  # what `compose_context` made
+def read_layer(context: str,  # context, made by `compose_context`
                name: str,     # name of a layer
                ) -> str:      # empty when it is not there
     "One layer's text again, its indentation removed."
@@ -67,7 +67,7 @@ def read_layer(context: str,  # what `compose_context` made
     return "\n".join(found).rstrip()
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #dfcfbe85
-def tool_line(name: str,                  # as the model calls it
+def tool_line(name: str,                  # name for the model
               tool: Callable[..., Any],   # the function behind it
               ) -> str:
     "How the prompt shows a tool."
@@ -80,7 +80,7 @@ def tool_line(name: str,                  # as the model calls it
 
 
 def data_line(name: str,      # name of a variable
-              value: object,  # what it holds
+              value: object,  # value of the variable
               ) -> str:
     "How the prompt shows a variable: its type and size, and nothing of what is in it."
     size = f", {len(value):,} {'characters' if isinstance(value, str) else 'items'}" if hasattr(value, "__len__") else ""
@@ -116,8 +116,8 @@ def system_prompt(tools: Mapping[str, Callable[..., Any]],  # by name
     return f"{RULES.format(output=output)}\nThe sandbox: {dialect}\n\nTools:\n{listed or '- none'}\n{typed}"
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #f9bb6a41
-def task_message(task: str,             # what is asked
-                 context: str,          # what `compose_context` made
+def task_message(task: str,             # question or task
+                 context: str,          # context, made by `compose_context`
                  data: Mapping[str, object],  # variables that are in the sandbox
                  ) -> str:
     "The first message to the model."

@@ -73,7 +73,7 @@ def proved(item: Strategy,            # a strategy
 
 # %% ../../../nbs/80_learning/10_export_gates.ipynb #e80dd751
 def refusal(item: Strategy,            # a strategy
-            ontology: str | None = None,  # what the pack is for; None: universal
+            ontology: str | None = None,  # ontology of the pack; None: universal
             gate: PromotionPolicy = GATE,            # the promotion gate
             least: float = GENERAL,       # generalisation score
             ) -> str:
@@ -120,7 +120,7 @@ class Export:
 
 def export_pack(backend: StrategyStore,        # where from
                 pack: str,                     # the name of the pack: prov_v2
-                ontology: str | None = None,   # what it is for; None: universal
+                ontology: str | None = None,   # ontology of the pack; None: universal
                 gate: PromotionPolicy = GATE,             # the promotion gate
                 least: float = GENERAL,        # generalisation score
                 ) -> Export:
@@ -154,7 +154,7 @@ def _entry(item: Strategy, why: str) -> dict[str, Any]:
 
 def candidates(items: Iterable[Strategy],   # items of a store
                pack: str,                     # the name of the pack
-               ontology: str | None = None,   # what it is for; None: universal
+               ontology: str | None = None,   # ontology of the pack; None: universal
                gate: PromotionPolicy = GATE,             # the promotion gate
                ) -> str:
     "Strategies as YAML to be edited and read back, those that pass the gates first."

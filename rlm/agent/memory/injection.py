@@ -39,7 +39,7 @@ def _title(text: str) -> str:
 
 
 def show_item(item: Strategy,  # a strategy
-              score: float,      # how well it fits, in [0, 1]
+              score: float,      # score of its fit, in [0, 1]
               ) -> str:
     "One strategy as the model reads it."
     lines = [f"### {_title(item.title)} [{item.memory_id}, score {score:.2f}, {item.source_type}, {item.status}]", _plain(item.description)]

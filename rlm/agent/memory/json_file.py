@@ -86,7 +86,7 @@ class JSONStrategyStore:
     def __init__(self,
                  path: "str | Path",            # the file; made with the first write
                  clock: Clock | None = None,    # None: the machine's
-                 secrets: str = "redact",       # what becomes of credentials in strategies and runs: as the setting
+                 secrets: str = "redact",       # treatment of credentials in strategies and runs: the setting `secrets`
                  ) -> None:
         self.path, self.clock, self.secrets = read_path(path), clock or SystemClock(), secrets
         self._items: dict[str, Strategy] = {}

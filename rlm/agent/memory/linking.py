@@ -36,7 +36,7 @@ _PARTICLES = _ATTACHED.split()
 class Mention:
     "A piece of a question that may name a term."
 
-    text: str  # as it is looked for
+    text: str  # text that is looked for
     start: int  # its first character in the question
     end: int  # behind its last character
     form: str  # one of `FORMS`
@@ -147,7 +147,7 @@ class Link:
 
     mention: Mention  # where it is
     terms: tuple[TermCandidate, ...]  # the best first
-    weight: float  # how likely it is meant as a name
+    weight: float  # probability that it is meant as a name
 
     @property
     def asks(self) -> bool:
@@ -182,7 +182,7 @@ def _used_as_name(mention: Mention,  # a word that people ask with, such as root
 def link(mentions: Sequence[Mention],           # mentions of a question
          found: Sequence[TermCandidate],                # by a search for their texts
          asking: Sequence[tuple[int, int]] = (),  # where words of asking stand
-         question: str = "",                      # as it was asked; then a word of asking may be a name by what stands beside it
+         question: str = "",                      # words of the question; with them a word of asking may be a name by its neighbours
          ) -> list[Link]:                       # none overlapping another, in the order of the question
     "The mentions that name terms."
     links = []
@@ -252,8 +252,8 @@ def named_in(task: str,                # a question
     return sorted(found, key=lambda f: f.mention.start)
 
 
-def links_of(named: Sequence[LinkedTerm],  # what a question names
-             ) -> tuple[Links, dict[str, str]]:  # as extraction wants it, and slot → kind of term
+def links_of(named: Sequence[LinkedTerm],  # terms that a question names
+             ) -> tuple[Links, dict[str, str]]:  # links for extraction, and slot → kind of term
     "Mentions with all that spells their terms."
     kinds = {slot: _kind(n.kind) for slot, n in zip(("entity", "entity2"), named, strict=False)}
     return [(n.mention.text, n.spellings) for n in named], kinds

@@ -102,7 +102,7 @@ MOST_CHARACTERS = 20_000_000  # characters of a pack: more than ten thousand str
 
 
 def read_text(path: "str | Path",  # path of a file
-              what: str,           # how an error message calls it
+              what: str,           # name in an error message
               ) -> str:
     "The text of a file. Raises `NotFound`, and `InvalidInput` where it is no text or too long."
     try:
@@ -142,7 +142,7 @@ _STUMBLED = (LookupError, AttributeError, TypeError, ArithmeticError)  # over a 
 
 
 def read_yaml(text: str,  # text of a file
-              what: str,  # how an error message calls it
+              what: str,  # name in an error message
               ) -> Any:
     "What a file says; aliases are refused. Raises `InvalidInput`."
     import yaml

@@ -179,7 +179,7 @@ def _capitalised(text: str) -> Iterable[str]:
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #19061eeb
 def mask_mentions(text: str,                     # a question, in any language
-                  mentions: Iterable[str] = (),  # what is known to be a name in it, such as linked terms
+                  mentions: Iterable[str] = (),  # known names in it, such as linked terms
                   ) -> str:
     "The question with `{}` in place of names and `{text}` in place of long quotes. Masking twice changes nothing."
     for mention in sorted(filter(None, mentions), key=len, reverse=True):
@@ -274,10 +274,10 @@ class QuestionFeatures:
     "A way of asking, taken apart."
 
     masked: str  # without names
-    features: frozenset[str]  # what it is compared by
+    features: frozenset[str]  # features that it is compared by
     notions: frozenset[str]  # notions among these, and the number of names
     words: tuple[tuple[str, ...], ...]  # for each word that is neither a name nor part of a notion: its tokens
-    form: Form | None = None  # what kind of answer it can take
+    form: Form | None = None  # kind of answer it can take
 
     @property
     def says(self) -> bool:
@@ -292,7 +292,7 @@ def _sequence(masked: str) -> list[str]:
 
 
 def analyze_question(text: str,                     # a question, or an example with slots
-               mentions: Iterable[str] = (),  # what is known to be a name in it
+               mentions: Iterable[str] = (),  # known names in it
                ) -> QuestionFeatures:
     "What a way of asking is compared by."
     slotted = _MASK.sub(lambda m: m[0] if m[0] == "{text}" else "{}", text)

@@ -94,7 +94,7 @@ def ridge(likeness: Floats,          # likeness of every example to every other,
 
 def nearest(likeness: Floats,           # likeness of each example to a question
             owners: NDArray[np.int64],  # for each example, the number of its strategy
-            size: int,                  # how many strategies there are
+            size: int,                  # number of strategies
             ) -> Floats:
     "For each strategy, the mean of its two nearest examples; of an only one, that."
     order = np.argsort(-likeness, kind="stable")
@@ -149,8 +149,8 @@ UNMET = 0.6  # what an intent counts that no way of asking for the strategy has;
 class _AnalyzedExample:
     "A way of asking, taken apart."
 
-    features: QuestionFeatures  # what it is compared by
-    guards: frozenset[str]  # what turns it round: a negation, an exclusion
+    features: QuestionFeatures  # features that it is compared by
+    guards: frozenset[str]  # words that turn it round: a negation, an exclusion
 
 
 @lru_cache(maxsize=16_384)
@@ -332,7 +332,7 @@ class FusionWeights:
 
     words: float = 0.15  # BM25 over its ceiling
     nearest: float = 0.35  # the two nearest examples, by notions
-    regression: float = 0.5  # what all examples together teach
+    regression: float = 0.5  # weight of the regression over all examples
 
 
 FUSION_WEIGHTS = FusionWeights()
@@ -343,7 +343,7 @@ PER_EXPERIENCE = 3  # strategies of one experience
 
 def fuse(parts: Mapping[str, Mapping[str, float]],  # opinion → strategy → score in [0, 1]; those that are there
          known: Callable[[str], float] = lambda _: 1.0,  # share of the question that a strategy's own examples cover
-         opinions: FusionWeights = FUSION_WEIGHTS,             # what each counts
+         opinions: FusionWeights = FUSION_WEIGHTS,             # weight of each opinion
          ) -> dict[str, float]:                     # strategy → score in [0, 1]
     "The weighted mean of the opinions, times the share of the question that the strategy's own examples cover."
     weights = {name: getattr(opinions, name) for name in parts}
@@ -407,11 +407,11 @@ class StrategyRetriever:
 
     def retrieve(self,
                  task: str,                    # the question, as it was asked
-                 k: int,                       # how many experiences at most
+                 k: int,                       # maximum number of experiences
                  words: Callable[[list[str]], Mapping[str, float] | None],  # terms → strategy → BM25 score in [0, 1]; None: can't be had
                  *,
                  ontology: str | None = None,  # its name: strategies for other ontologies are left out
-                 mentions: Iterable[str] = (),  # what is known to be a name in the question
+                 mentions: Iterable[str] = (),  # known names in the question
                  kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
                  ) -> list[tuple[Strategy, float]]:
         "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."

@@ -68,7 +68,7 @@ class SQLiteStrategyStore:
                  store: SQLiteStorage,          # an open store; closed by whoever opened it
                  namespace: str = "default",    # the partition to work in
                  clock: Clock | None = None,    # None: the machine's
-                 secrets: str = "redact",       # what becomes of credentials in strategies and runs: as the setting
+                 secrets: str = "redact",       # treatment of credentials in strategies and runs: the setting `secrets`
                  cache: ExampleCache | None = None,  # where published examples that were taken apart are kept; None: nowhere
                  ) -> None:
         self.store, self.namespace, self.clock, self.secrets = store, namespace, clock or SystemClock(), secrets
@@ -189,7 +189,7 @@ class SQLiteStrategyStore:
 
     def judge_run(self,
                   trajectory_id: str,         # id of a stored trajectory
-                  judgment: Judgment,         # what a person says of it
+                  judgment: Judgment,         # judgment of a person
                   credited: Collection[str],  # ids of the strategies that it followed
                   ) -> None:
         """Judge a run; it counts for its strategies, in place of what a model or a second route said. Raises `NotFound`, and `InvalidInput`

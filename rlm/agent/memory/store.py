@@ -26,7 +26,7 @@ class Judgment:
     success: bool | None  # None: unknown
     reason: str  # one sentence
     confidence: Confidence = "low"  # high: a verifier said so; medium: a model; low: a guess, or unknown
-    missing: tuple[str, ...] = ()  # what the answer lacks
+    missing: tuple[str, ...] = ()  # missing parts of the answer
 
     @property
     def verdict(self) -> str:
@@ -44,7 +44,7 @@ class StoredRun:
     run_id: str  # "r-" and 12 hexadecimal characters; several trajectories may belong to one run
     trajectory_id: str  # "t-" and 12 hexadecimal characters
     task: str  # the question
-    answer: str | None  # as it was given
+    answer: str | None  # value that was given
     iterations: int  # turns of the loop
     converged: bool  # whether it answered, rather than hit a limit
     artifact: Mapping[str, Any]  # bounded: what `extract_trajectory_artifact` makes
@@ -59,7 +59,7 @@ class StoredRun:
 
 # %% ../../../nbs/80_learning/02_store.ipynb #9a63ab0f
 def redact_run(e: StoredRun,         # about to be kept
-                    mode: str = "redact",  # what becomes of credentials: as the setting `secrets`; refuse is as redact
+                    mode: str = "redact",  # treatment of credentials: the setting `secrets`; refuse is the same as redact
                     ) -> StoredRun:
     "A run as it may be stored: question, answer, steps, judgment and notes pass the guard, whatever their language."
     def kept(text: str) -> str:
@@ -79,10 +79,10 @@ class StrategyStore(Protocol):
 
     def retrieve(self,
                  task: str,                    # the question, as it was asked
-                 k: int = 1,                   # how many experiences at most; each may have taught up to 3 strategies
+                 k: int = 1,                   # maximum number of experiences; each may have taught up to 3 strategies
                  *,
                  ontology: str | None = None,  # its name: strategies for other ontologies are left out
-                 mentions: Iterable[str] = (),  # what is known to be a name in the question, such as linked terms
+                 mentions: Iterable[str] = (),  # known names in the question, such as linked terms
                  kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
                  ) -> list[tuple[Strategy, float]]:
         "The strategies that fit a question, best first; none when nothing fits."
@@ -110,15 +110,15 @@ class StrategyStore(Protocol):
 
     def record_usage(self,
                      trajectory_id: str,    # id of a stored trajectory
-                     retrieved: Retrieved,  # what that run was given, best first
+                     retrieved: Retrieved,  # strategies that the run was given, best first
                      credited: Collection[str] | None = None,  # ids of those that it followed; None: all of them, as far as one knows
                      ) -> None:
         "Say which strategies a run was given; by its judgment those that it followed have helped, failed, or neither."
 
     def save_artifacts(self,
                        experience: StoredRun,             # the run
-                       learned: Sequence[Strategy] = (),  # what it taught
-                       retrieved: Retrieved = (),           # what it was given
+                       learned: Sequence[Strategy] = (),  # strategies that it taught
+                       retrieved: Retrieved = (),           # strategies it was given
                        credited: Collection[str] | None = None,  # ids of those that it followed; None: all of them
                        ) -> None:
         "Keep a run, its judgment, what it taught and what it used: all of it, or nothing."

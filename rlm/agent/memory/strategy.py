@@ -76,7 +76,7 @@ class Strategy:
     title: str  # a short name
     description: str  # one sentence: what it is for
     content: str  # steps in prose and one ```repl block with slots
-    source_type: Source = "human"  # what taught it: a success, a failure, or a person
+    source_type: Source = "human"  # its teacher: a success, a failure, or a person
     tags: tuple[str, ...] = ()  # sorted, unique
     examples: tuple[str, ...] = ()  # ways of asking, with slots, in any language
     scope: Mapping[str, Any] = field(default_factory=dict)  # ontology, task_types, tools, slots, transferable
@@ -84,9 +84,9 @@ class Strategy:
     task_query: str | None = None  # the question that it was learned from
     status: str = "hot"  # hot until it has proved itself, then ltm
     created_at: datetime | None = None  # when the store first had it
-    access_count: int = 0  # how often it was given to a run
-    success_count: int = 0  # how often that run was judged a success
-    failure_count: int = 0  # how often a failure; unknown counts as neither
+    access_count: int = 0  # number of runs it was given to
+    success_count: int = 0  # number of those that were judged a success
+    failure_count: int = 0  # number of those that were judged a failure; unknown counts as neither
 
     @property
     def memory_id(self) -> str:
@@ -148,8 +148,8 @@ _SCOPE: Mapping[str, Reader] = {"ontology": lambda v, what: None if v is None el
 SCOPE_KEYS: tuple[str, ...] = tuple(_SCOPE)
 
 
-def read_scope(value: object,        # as somebody wrote it
-               what: str = "scope",  # how an error message calls it
+def read_scope(value: object,        # value of a file or a caller
+               what: str = "scope",  # name in an error message
                ) -> dict[str, Any]:
     "What a strategy is meant for. Raises `InvalidInput` naming the key."
     found = _aside(value, what)
@@ -211,7 +211,7 @@ def to_record(item: Strategy,  # item to be stored
                       provenance=provenance)
 
 
-def texts_in(value: Any,  # what JSON can hold
+def texts_in(value: Any,  # value that JSON can hold
              ) -> Iterator[str]:
     "Every text in it, keys included."
     if isinstance(value, str):
@@ -225,8 +225,8 @@ def _screened(text: str) -> str:
     return screen(text).text
 
 
-def safe_value(value: Any,  # what JSON can hold
-               kept: Callable[[str], str] = _screened,  # what becomes of each text
+def safe_value(value: Any,  # value that JSON can hold
+               kept: Callable[[str], str] = _screened,  # treatment of each text
                ) -> Any:
     "The same with each text as it is kept: without credentials."
     if isinstance(value, str):
@@ -264,7 +264,7 @@ def _fitted(item: Strategy, kept: Mapping[str, Any]) -> Strategy:
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #40d57fe1
 def redact_strategy(item: Strategy,     # about to be kept
-              mode: str = "redact",  # what becomes of credentials: as the setting `secrets`
+              mode: str = "redact",  # treatment of credentials: the setting `secrets`
               ) -> Strategy:       # the same when there is nothing to say
     "A strategy as it may be stored: it passes the guard like any memory. Raises `InvalidInput` for credentials that are refused."
     said: dict[str, Any] = {"title": item.title, "text": item.content, "summary": "\n".join([item.description, *item.examples]),

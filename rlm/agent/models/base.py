@@ -48,7 +48,7 @@ class Message:
     "One message of a conversation with a model."
 
     role: Role  # who says it
-    content: str  # what is said
+    content: str  # text of the message
 
 
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -64,8 +64,8 @@ def replace_surrogates(text: str,  # from a model, or from its code
 class Completion:
     "What a model said, as UTF-8 can hold it: it is run, sent, logged and kept."
 
-    text: str  # as it came, but for halves of surrogate pairs
-    usage: Usage = Usage()  # what it cost
+    text: str  # text of the reply, without halves of surrogate pairs
+    usage: Usage = Usage()  # tokens and cost
     truncated: bool = False  # the model was cut off by a limit of tokens; such a reply is never run
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Completion:
 class Model(Protocol):
     "Whatever answers messages with a text. Threads may share one."
 
-    name: str  # as `open_model` takes it; goes into logs
+    name: str  # name for `open_model`; goes into logs
 
     def complete(self,
                  messages: Sequence[Message],  # oldest first
@@ -119,7 +119,7 @@ class ScriptedModel:
 
     def __init__(self,
                  lines: Sequence[Line],       # replies, or functions from messages to a reply
-                 name: str = "scripted",      # as logs should call it
+                 name: str = "scripted",      # name in logs
                  ) -> None:
         self.name, self._lines = name, list(lines)
         self.seen: list[tuple[Message, ...]] = []

@@ -76,7 +76,7 @@ class RetryPolicy:
 
     timeout_s: float = 120.0  # for one request
     attempts: int = 4  # for one request, the first included
-    sleep: Callable[[float], None] = time.sleep  # how to wait between them
+    sleep: Callable[[float], None] = time.sleep  # function that waits between attempts
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #f7d69c28
 def retry_delay(attempt: int,              # 0 for the first that failed
@@ -100,7 +100,7 @@ class _Endpoint:
         self.url, self.patience, self.key, self._client = url, patience, key, client(url, headers, patience.timeout_s)
 
     def once(self,
-             body: Mapping[str, Any],  # what is asked
+             body: Mapping[str, Any],  # question or task
              ) -> tuple[int, str, str | None]:
         "Status, text, and how long the server wants to be left alone; status 0 when there was no answer. It ends with the deadline."
         import httpx
@@ -112,7 +112,7 @@ class _Endpoint:
         return answer.status_code, answer.text, answer.headers.get("retry-after")
 
     def ask(self,
-            body: Mapping[str, Any],  # what is asked
+            body: Mapping[str, Any],  # question or task
             ) -> tuple[int, str]:
         "Status and text of the last attempt; no attempt begins after the deadline."
         for attempt in range(self.patience.attempts):
@@ -146,7 +146,7 @@ def _said(text: str) -> str:
 def refusal(name: str,      # name of the model, with its client
             url: str,       # address that was asked
             status: int,    # status of HTTP, 0 when there was no answer
-            text: str,      # what came instead
+            text: str,      # text that came instead
             attempts: int,  # attempts that were made
             ) -> ModelError:
     "The error for an answer that is none."
@@ -167,7 +167,7 @@ class HTTPModel:
     "A model behind an HTTP endpoint: its name, its prices, and how an answer becomes a completion or an error."
 
     def __init__(self,
-                 name: str,              # as `open_model` takes it, like `openai:gpt-4.1-mini`
+                 name: str,              # name for `open_model`, like `openai:gpt-4.1-mini`
                  endpoint: _Endpoint,     # where it is served
                  prices: Prices | None,  # prices of its tokens; None: not known, and nothing is counted
                  ) -> None:
@@ -205,7 +205,7 @@ OPENAI_URL, ANTHROPIC_URL = "https://api.openai.com/v1", "https://api.anthropic.
 MOST_TOKENS = 2**53  # tokens that a count of one answer may claim; budgets are priced in floats
 
 
-def counted(used: Mapping[str, Any],  # what an answer says of its cost
+def counted(used: Mapping[str, Any],  # usage in an answer
             name: str,                # name of a count in it
             ) -> int:
     "A number of tokens as a server says it; nothing, and less than nothing, is 0. Raises `ValueError` for what is no count."

@@ -61,7 +61,7 @@ def _spread(elements: Sequence[Any]) -> Sequence[Any]:
 
 
 _PLAIN = (bool, complex, bytes, datetime, date, timedelta)
-_COPIES: Mapping[type, Callable[[Any], Any]] = {  # how values of these types, and of types derived from them, are copied
+_COPIES: Mapping[type, Callable[[Any], Any]] = {  # functions that copy values of these types, and of types derived from them
     str: lambda v: replace_surrogates(str.__str__(v)), int: lambda v: _short(int.__int__(v)), float: float.__float__}
 
 

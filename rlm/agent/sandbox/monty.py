@@ -74,7 +74,7 @@ class _HandleInstances:
         return self._made[ref.number]
 
 
-def _from_monty(value: Any,  # what Monty gives
+def _from_monty(value: Any,  # value that Monty gives
                 ) -> Any:
     "Convert a value into plain data with `ObjectRef`s. Raises `TypeError` for an object that can't leave."
     def read(thing: object) -> Any:
@@ -140,7 +140,7 @@ class MontyWorker:
     def __init__(self,
                  pool: Monty,                 # the pool that the worker is taken from
                  bridge: ToolBridge,          # answers what the code asks
-                 instances: _HandleInstances,  # what stands for handles
+                 instances: _HandleInstances,  # stand-ins of handles
                  state: bytes = b"",          # variables to begin with, from `MontySession.dump`
                  ) -> None:
         limits = bridge.limits

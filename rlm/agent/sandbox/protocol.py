@@ -46,7 +46,7 @@ class Call:
     "One call of a tool or a handle by the code of a step."
 
     name: str  # the tool, or `type.method` of a handle
-    arguments: str  # as one would write them, cut to a limit
+    arguments: str  # arguments as text, cut to a limit
     result: str  # its repr, cut to a limit; empty after an error
     error: str  # empty when it went well
     seconds: float  # it took

@@ -45,14 +45,14 @@ class SessionLost(Exception):
 
     def __init__(self,
                  reason: str,        # time, memory, gone
-                 message: str = "",  # what the model is told
+                 message: str = "",  # message to the model
                  ) -> None:
         super().__init__(message)
         self.reason = reason
 
 
 def is_reply(request: Message,  # sent to an interpreter
-             reply: Message,    # what came back
+             reply: Message,    # answer of the other side
              ) -> bool:
     "Tell whether a reply is of the types that an interpreter gives; code that has got hold of it may have put anything in its place."
     texts = ("error",) if "get" in request else ("stdout", "value", "error")
@@ -60,7 +60,7 @@ def is_reply(request: Message,  # sent to an interpreter
 
 
 def check_reply(request: Message,  # sent to an interpreter
-                reply: Message,    # what came back
+                reply: Message,    # answer of the other side
                 ) -> Message:
     "Return a reply with which one can go on. Raises `SessionLost`."
     if not is_reply(request, reply):

@@ -77,7 +77,7 @@ class _ObjectTable:
 
     def __init__(self,
                  handles: Mapping[str, object],  # name inside → object, kept for good
-                 limit: int,                     # how many more are kept
+                 limit: int,                     # number of objects that may still be kept
                  ) -> None:
         self._limit, self._count = max(limit, len(handles)), count(1)
         self._permanent, self._recent = dict[int, object](), dict[int, object]()
@@ -110,7 +110,7 @@ class _ObjectTable:
         return found
 
     def resolve(self,
-                ref: object,  # what came from inside in the place of an object
+                ref: object,  # reference that came from inside in the place of an object
                 ) -> Any:
         "Return the object that a reference stands for. Raises `TypeError` for anything else, and `LookupError`."
         if not isinstance(ref, ObjectRef):

@@ -36,7 +36,7 @@ class RLMLogger:
 
     def write(self,
               kind: str,                # `start`, `step` or `end`
-              data: Mapping[str, Any],  # what JSON can hold
+              data: Mapping[str, Any],  # value that JSON can hold
               ) -> None:
         "Append one line and hand it to the system at once. Raises `InvalidInput` when the file can't be written."
         line = json.dumps({"kind": kind, "at": to_iso(self.clock.now()), **data}, ensure_ascii=False, default=str)
@@ -70,7 +70,7 @@ def log_start(logger: RLMLogger,      # where to
 
 
 def log_step(logger: RLMLogger,  # where to
-             step: Step,         # as it came out
+             step: Step,         # step that was made
              sent: str,          # message to the model, since the step before
              depth: int = 0,     # 0 for a run that a person started
              ) -> None:

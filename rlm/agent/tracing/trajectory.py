@@ -44,9 +44,9 @@ class ToolCall:
     "One call of a tool from the model's code."
 
     name: str  # name of the tool, as the model called it
-    arguments: str  # as they would be written in code, bounded
-    result: str  # as text, bounded
-    error: str = ""  # what it raised; empty when it did not
+    arguments: str  # arguments as code, cut to a limit
+    result: str  # result as text, cut to a limit
+    error: str = ""  # error that it raised; empty when it did not
     seconds: float = 0.0  # it took
 
 
@@ -57,21 +57,21 @@ class Step:
     number: int  # from 1
     reply: str  # the model's, up to the end of its first block of code
     code: str = ""  # code that was run; empty when the reply had none
-    stdout: str = ""  # what the code printed
+    stdout: str = ""  # text that the code printed
     value: str = ""  # value of the last expression, as text
     error: str = ""  # the last line of what went wrong
     timed_out: bool = False  # the code ran into its time limit
     state_lost: bool = False  # the session had to be built anew, and its variables are gone
     calls: tuple[ToolCall, ...] = ()  # calls of tools, in order
     seconds: float = 0.0  # the code took
-    note: str = ""  # what the loop told the model about this step
+    note: str = ""  # message of the loop to the model about this step
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #adf479b7
 @dataclass(frozen=True, slots=True, repr=False)
 class Trajectory:
     "A whole run of the loop."
 
-    task: str  # what was asked
+    task: str  # question or task
     steps: tuple[Step, ...]  # in order
     answer: str = ""  # the last one given; partial when the run did not converge
     converged: bool = False  # the model said that it was done
@@ -183,7 +183,7 @@ def _step_from(data: Mapping[str, Any],  # a step as JSON holds it
     return Step(**{**_known(Step, data), "calls": calls})
 
 
-def trajectory_from(data: Mapping[str, Any],  # what `Trajectory.as_dict` gave
+def trajectory_from(data: Mapping[str, Any],  # values that `Trajectory.as_dict` returned
                     ) -> Trajectory:
     "A trajectory from its JSON form."
     found = _known(Trajectory, data)
@@ -192,7 +192,7 @@ def trajectory_from(data: Mapping[str, Any],  # what `Trajectory.as_dict` gave
     return Trajectory(**found)
 
 
-def safe_trajectory(trajectory: Trajectory,  # as it came out
+def safe_trajectory(trajectory: Trajectory,  # step that was made
                     ) -> Trajectory:
     "The same without credentials, wherever they stood."
     return trajectory_from(trajectory.as_dict(sys.maxsize, redact=True))
@@ -214,7 +214,7 @@ def _called(step: Step, width: int) -> Iterator[tuple[str, str]]:
         yield f"{len(step.calls) - _CALLS} more", "…"
 
 
-def transcript(trajectory: Trajectory,  # what happened
+def transcript(trajectory: Trajectory,  # steps and answer of the run
                width: int = 2_000,      # characters of each text that are shown
                ) -> list[str]:          # lines
     "The whole way as text."
@@ -233,7 +233,7 @@ def transcript(trajectory: Trajectory,  # what happened
 _STYLE = "margin:.2em 0 .2em 1.2em;white-space:pre-wrap"
 
 
-def _as_html(trajectory: Trajectory,  # what happened
+def _as_html(trajectory: Trajectory,  # steps and answer of the run
              width: int = 4_000,      # characters of each text that are shown
              ) -> str:
     "The whole way as HTML: a step opens when it is clicked, the last one is open."

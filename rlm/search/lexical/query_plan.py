@@ -22,7 +22,7 @@ class QueryTerm(NamedTuple):
     "A term of a query that the index knows."
 
     idf: float  # its rarity: what its impacts are multiplied by
-    term: str  # as a token
+    term: str  # term in a token's form
     term_id: int  # its number in the vocabulary
 
 

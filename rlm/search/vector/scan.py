@@ -35,14 +35,14 @@ def read_filter(allowed: Allowed,   # numbers of memories, or a mask by number
     return numbers if len(numbers) < 2 or (numbers[1:] > numbers[:-1]).all() else np.unique(numbers)
 
 
-def is_lookup(allowed: NDArray[Any] | None,  # as `read_filter` gives it; None: no filter
+def is_lookup(allowed: NDArray[Any] | None,  # mask, made by `read_filter`; None: no filter
               ) -> bool:
     "Return whether a filter names so few memories that their rows are looked up."
     return allowed is not None and allowed.dtype != np.bool_ and len(allowed) <= LOOKUP_LIMIT
 
 
 def passing_rows(seq: Ints,              # memory of each row
-                 allowed: NDArray[Any],  # as `read_filter` gives it
+                 allowed: NDArray[Any],  # mask, made by `read_filter`
                  ) -> NDArray[np.bool_]:
     "Return which rows belong to allowed memories, as a mask."
     if not len(seq):
@@ -62,7 +62,7 @@ def passing_rows(seq: Ints,              # memory of each row
 def coarse_scores(state: IndexState,             # state that the rows are of
                   part: VectorCodes,             # the base's or the recent ones
                   query: Floats,                 # (dim,) query, centred and in the state's axes
-                  allowed: NDArray[Any] | None,  # as `read_filter` gives it; None: all
+                  allowed: NDArray[Any] | None,  # mask, made by `read_filter`; None: all
                   n: int,                        # rows whose coarse codes are read, at least
                   config: VectorIndexConfig,     # when to compare binary codes
                   ) -> tuple[Ints | None, Floats]:  # row numbers, None for all; and scores, -inf for what is excluded
@@ -93,7 +93,7 @@ _NONE = np.zeros(0, np.int64)
 
 def shortlist(state: IndexState,             # state to search
               query: Floats,                 # (dim,) query, centred and in the state's axes
-              allowed: NDArray[Any] | None,  # as `read_filter` gives it; None: all
+              allowed: NDArray[Any] | None,  # mask, made by `read_filter`; None: all
               sizes: tuple[int, int, int],   # rows whose coarse codes are read, whose residual codes are read, and that are kept
               config: VectorIndexConfig,     # when to compare binary codes
               ) -> tuple[Ints, NDArray[np.int32], Floats]:  # memories, chunks, coded cosines

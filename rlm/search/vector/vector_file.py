@@ -275,7 +275,7 @@ def open_index(source: VectorSource,       # true vectors
                model: str,                 # name of the model, as vectors are stamped with it
                mean: Floats,               # (dim,) mean vector of the model; zeros if it has none
                path: Path | None = None,   # index file; None: for a store in memory
-               config: VectorIndexConfig = DEFAULT_CONFIG,  # what a search may cost and miss
+               config: VectorIndexConfig = DEFAULT_CONFIG,  # limits of a search's cost and of its misses
                background: bool = True,    # compact in a thread of its own
                is_known: IsKnown | None = None,  # whether the store has the event that the file knows; None: its number is enough
                ) -> tuple[VectorIndex, int]:  # and how many memories had to be read from the rows

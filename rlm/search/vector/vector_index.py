@@ -81,7 +81,7 @@ class VectorIndex:
                  dim: int,                     # dimensions of the model
                  mean: Floats,                 # (dim,) its mean vector; zeros if it has none
                  fetch: Fetch | None = None,   # gives true vectors; None: scores come from the codes (within .002)
-                 config: VectorIndexConfig = DEFAULT_CONFIG,  # what a search may cost and miss
+                 config: VectorIndexConfig = DEFAULT_CONFIG,  # limits of a search's cost and of its misses
                  background: bool = True,      # compact in a thread of its own; otherwise within `put`
                  ) -> None:
         if mean.shape != (dim,):
@@ -237,7 +237,7 @@ class VectorIndex:
     def restore(self,
                 base: BaseSegment,          # rows at rest
                 recent: VectorCodes,        # other rows, in its axes
-                position: tuple[str, int],  # what they know: the store's identity and an event
+                position: tuple[str, int],  # position of the vectors: the store's identity and an event
                 ) -> None:
         "Take over rows from elsewhere, a file say, instead of those there are."
         self._segments.reset(base, recent, position)

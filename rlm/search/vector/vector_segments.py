@@ -275,7 +275,7 @@ class SegmentStore:
     def reset(self,
               base: BaseSegment,          # rows at rest
               recent: VectorCodes,        # other rows, in its axes
-              position: tuple[str, int],  # what they know: the store's identity and an event
+              position: tuple[str, int],  # position of the vectors: the store's identity and an event
               ) -> None:
         "Take over rows from elsewhere, instead of those there are."
         with self._replacing, self._writing:

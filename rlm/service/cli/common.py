@@ -123,7 +123,7 @@ def options_last(args: Sequence[str],  # words after the name of a group
     return [*rest[:end], *moved, *rest[end:]]
 
 
-def usage_error(error: click.UsageError,  # what click says of the words of a command
+def usage_error(error: click.UsageError,  # error that click raised
                 as_json: bool,            # shown as JSON
                 ) -> click.ClickException:
     "Return the error as it is shown: by click, with the usage, or as JSON."
@@ -135,7 +135,7 @@ class Group(click.Group):
     anywhere silences what is told beside the result."""
 
     def parse_args(self,
-                   ctx: click.Context,  # what click knows of this run
+                   ctx: click.Context,  # click's context of this run
                    args: list[str],     # words after the group's name
                    ) -> list[str]:
         "Read the words; notes whether the run is quiet, and whether it is about JSON."
@@ -151,7 +151,7 @@ class Group(click.Group):
             raise usage_error(e, bool(ctx.meta.get(JSON))) from e
 
     def invoke(self,
-               ctx: click.Context,  # what click knows of this run
+               ctx: click.Context,  # click's context of this run
                ) -> Any:
         "Run the command; turn our errors, and the system's, into click's."
         if ctx.parent is not None:
@@ -183,7 +183,7 @@ class Group(click.Group):
 Decorator = Callable[[Any], Any]
 
 
-def options(*decorators: Decorator,  # what `click.option` returns
+def options(*decorators: Decorator,  # results of `click.option`
             ) -> Decorator:
     "Several click options as one decorator, in the order given."
     return partial(_decorate, decorators)
@@ -228,7 +228,7 @@ def refuse_namespace(namespace: str | None,  # value of the option -n; None: it 
 
 
 def with_memory(makes: bool = False,  # may the command make a store that is not there yet?
-                whole: str = "",      # what the command does, if that is never of one namespace: then -n is refused
+                whole: str = "",      # act of the command, if that is never of one namespace: then -n is refused
                 named: bool = False,  # should the command be told, as `named`, the namespace that -n names, if it does?
                 ) -> Decorator:
     "Add `store_options` to a command, and pass it the opened `Memory` as its first argument."
@@ -252,7 +252,7 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
     return decorate
 
 
-def print_json(value: Any,         # what JSON can hold; anything else is written with `str`
+def print_json(value: Any,         # value that JSON can hold; anything else is written with `str`
                err: bool = False,  # on the standard error, where the output is something else
                ) -> None:
     "One JSON value, readable, real characters where the stream has them."
@@ -273,7 +273,7 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def report_import(told: Mapping[str, Any],     # what it did, for JSON
+def report_import(told: Mapping[str, Any],     # report of the import, for JSON
                line: str,                   # the same in words
                refused: Mapping[str, str],  # id → why
                as_json: bool,               # which of them is wanted
@@ -289,7 +289,7 @@ def report_import(told: Mapping[str, Any],     # what it did, for JSON
 
 def write_export(target: "str | Path",  # a file, or - for the standard output
               lines: Iterable[str],  # without line ends
-              ) -> int:              # how many
+              ) -> int:              # number of them
     "Write what a command exports: UTF-8, wherever it goes, for that is what imports read. Raises `StoreError`."
     if str(target) != "-":
         from rlm.core.files import replace_file
@@ -302,7 +302,7 @@ def write_export(target: "str | Path",  # a file, or - for the standard output
 
 
 def report_export(target: "str | Path",  # a file, or - for the standard output
-               count: int,            # how much was written there
+               count: int,            # number of written lines
                what: str,             # noun: lines, links, rules …
                as_json: bool,         # is it told as JSON?
                ) -> None:

@@ -58,7 +58,7 @@ def quoted(words: list[str],  # a command and its arguments
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
-def with_hooks(settings: dict[str, Any],  # what a settings file of Claude Code holds
+def with_hooks(settings: dict[str, Any],  # contents of a settings file of Claude Code
                command: str,              # command that serves an event
                ) -> dict[str, Any]:
     "Return the settings with the hook for each event; an earlier entry of ours is replaced, all others stay. Raises `InvalidInput`."

@@ -16,7 +16,7 @@ MARKS = (("pam", '"portable-ai-memory"'), ("chatgpt", '"mapping"'), ("claude", '
          ("mem0", '"memory"'), ("langmem", '"namespace"'))
 
 
-def format_of(path: Path,  # what a person downloaded
+def format_of(path: Path,  # file that a person downloaded
               ) -> str:
     "Return the format that a file or a folder is in, by its name and its beginning. Raises `InvalidInput` where they do not tell."
     if path.suffix.lower() in (".md", ".markdown") or (path.is_dir() and any(path.rglob("*.md"))):
@@ -43,7 +43,7 @@ def is_store(path: Path,  # a file of JSON Lines
 
 
 def import_store(memory: Memory,     # an open store
-                 path: Path,         # what `rlm export` wrote
+                 path: Path,         # file that `rlm export` wrote
                  named: str | None,  # the one namespace that is read; None: all
                  as_json: bool,      # is it told as JSON?
                  ) -> None:

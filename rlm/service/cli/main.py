@@ -54,14 +54,14 @@ class LazyGroup(Group):
         self.lazy = lazy
 
     def list_commands(self,
-                      ctx: click.Context,  # what click knows of this run
+                      ctx: click.Context,  # click's context of this run
                       ) -> list[str]:
         "All names, those first that are always loaded."
         return [*super().list_commands(ctx), *self.lazy]
 
     def get_command(self,
-                    ctx: click.Context,  # what click knows of this run
-                    name: str,           # as it was typed
+                    ctx: click.Context,  # click's context of this run
+                    name: str,           # name that was typed
                     ) -> click.Command | None:
         "A command by its name; its module is imported now."
         if name not in self.lazy:
@@ -71,7 +71,7 @@ class LazyGroup(Group):
         return found
 
     def shell_complete(self,
-                       ctx: click.Context,  # what click knows of this run
+                       ctx: click.Context,  # click's context of this run
                        incomplete: str,     # beginning of a word
                        ) -> list[CompletionItem]:
         "Return the names that a word may become, from the table: no command is imported for it."
@@ -79,8 +79,8 @@ class LazyGroup(Group):
         return [CompletionItem(n, help=about) for n, about in names.items() if n.startswith(incomplete)]
 
     def format_commands(self,
-                        ctx: click.Context,            # what click knows of this run
-                        formatter: click.HelpFormatter,  # what the help is written with
+                        ctx: click.Context,            # click's context of this run
+                        formatter: click.HelpFormatter,  # click's formatter of the help
                         ) -> None:
         "Write the list of commands, from the table."
         own = {name: command.get_short_help_str(200) for name, command in self.commands.items()}

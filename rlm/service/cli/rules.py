@@ -252,7 +252,7 @@ def judge_(rules: RuleStore, conflict: str, verdict: str, judge: str, as_json: b
 
 def decision(name: str,                                    # name of the command
              act: Callable[[RuleStore, str, str], Rule],   # takes the store, a rule's id and the reason
-             said: str,                                    # what it does, for the help
+             said: str,                                    # sentence for the help
              shown: str,                                   # an example
              ) -> click.Command:
     "Make a command that changes the status of one rule, as a person decides."
@@ -328,7 +328,7 @@ format_option = click.option("--format", "form", type=click.Choice(["jsonl", "cs
 
 
 def is_table(path: Path,        # the file of an import or export
-             form: str | None,  # what --format says
+             form: str | None,  # value of --format
              ) -> bool:
     "Return whether a file of rules is a decision table."
     return form == "csv" or (form is None and path.suffix.lower() == ".csv")

@@ -85,7 +85,7 @@ def table(rows: Iterator[str],  # rows of a table
     return f"<table><tr><th>{first}<th>type<th>what it is<th>example\n{made}</table>" if made else ""
 
 
-def parameter_rows(operation: Mapping[str, Any],  # what the OpenAPI page says of a route
+def parameter_rows(operation: Mapping[str, Any],  # operation in the OpenAPI page
                    ) -> Iterator[str]:
     "Yield a row of a table for each parameter of the address and each header."
     for told in operation.get("parameters", []):
@@ -98,7 +98,7 @@ def parameter_rows(operation: Mapping[str, Any],  # what the OpenAPI page says o
 
 def operation_html(path: str,                     # address, such as /v1/memories/{id}
                    method: str,                   # get, post …
-                   operation: Mapping[str, Any],  # what the OpenAPI page says of it
+                   operation: Mapping[str, Any],  # operation in the OpenAPI page
                    page: Mapping[str, Any],       # the OpenAPI page
                    ) -> str:
     "Return a route as HTML that can be folded."

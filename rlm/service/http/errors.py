@@ -28,8 +28,8 @@ class HttpProblem(Exception):
 
     def __init__(self,
                  status: int,         # status code of HTTP
-                 detail: str = "",    # what was wrong with this request
-                 hint: str = "",      # what the caller can do about it
+                 detail: str = "",    # sentence about what was wrong with this request
+                 hint: str = "",      # remedy, a sentence
                  headers: Mapping[str, str] | None = None,  # headers that are sent with the answer
                  **more: Any,         # further members of the answer
                  ) -> None:

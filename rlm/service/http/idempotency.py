@@ -42,7 +42,7 @@ class IdempotencyCache:
     "Answers by key, the oldest forgotten first."
 
     def __init__(self,
-                 keys: int = KEPT_KEYS,                      # how many are kept
+                 keys: int = KEPT_KEYS,                      # number of keys that are kept
                  size: int = KEPT_BYTES,                     # bytes of their answers
                  seconds: float = KEPT_S,                    # for how long
                  now: Callable[[], float] = time.monotonic,  # clock, in seconds

@@ -135,7 +135,7 @@ class Metrics:
 
     def __init__(self,
                  count: Callable[[], AnchorCounters],        # counters of anchors and graphs
-                 worker: Callable[[], EmbeddingWorker | None] = lambda: None,  # what embeds later; None: no store is open yet
+                 worker: Callable[[], EmbeddingWorker | None] = lambda: None,  # worker that embeds later; None: no store is open yet
                  prefix: str = "rlm",                        # 'greeum': the eight figures under that name too
                  now: Callable[[], float] = time.monotonic,  # clock, in seconds
                  ) -> None:

@@ -49,7 +49,7 @@ class GatewayConfig:
     "The rules that a gateway holds requests to."
 
     tokens: TokenFile | None  # None, or a file that does not exist: callers need no token
-    guest: Token  # what a caller without a token may do, where none is needed
+    guest: Token  # rights of a caller without a token, where none is needed
     names: frozenset[str] | None = None  # names the server goes by, beside addresses of loopback; None: any
     max_body: int = 8_000_000  # bytes
     rate: float = 0.0  # requests a second of one token, and of one address without a token; 0: any number

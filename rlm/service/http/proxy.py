@@ -112,7 +112,7 @@ class MemoryProxy:
                  pool: MemoryPool,         # open namespaces
                  tokens: TokenFile,        # who may call; without a token in it, everybody who reaches the proxy
                  names: frozenset[str] | None,  # names the proxy goes by, beside addresses of loopback; None: any
-                 budget: int = TOKENS,     # what a block may cost
+                 budget: int = TOKENS,     # most tokens of a block
                  capture: bool = True,     # keep what is said
                  transport: httpx.AsyncBaseTransport | None = None,  # way to the upstream; None: the network
                  ) -> None:
@@ -167,7 +167,7 @@ class MemoryProxy:
 
     async def forward(self,
                       request: Request,  # request of a client
-                      body: bytes,       # what is sent on
+                      body: bytes,       # body that is sent on
                       keep: Any = None,  # called with the words of the answer when it is over; None: they are not read
                       more: Iterable[tuple[str, str]] = (),  # further headers of the answer
                       ) -> Response:
@@ -244,7 +244,7 @@ class MemoryProxy:
             return JSONResponse({"error": {"message": said, "type": "rlm_proxy_error", "code": e.status}}, e.status)
 
 
-def proxy_application(proxy: MemoryProxy,  # what it works with
+def proxy_application(proxy: MemoryProxy,  # proxy that answers
                       ) -> Starlette:
     "Return the proxy as an ASGI application, which closes the memories at its end."
     @asynccontextmanager

@@ -169,7 +169,7 @@ def recall_routes(service: Service,  # memories, metrics and spans
     return routes
 
 
-def parameter_names(dependant: Any,  # what FastAPI knows of a route, or of a dependency of it
+def parameter_names(dependant: Any,  # FastAPI's description of a route, or of a dependency of it
                     ) -> set[str]:
     "Return the names that a route knows behind the question mark, those of its dependencies too."
     return {p.alias for p in dependant.query_params}.union(*(parameter_names(d) for d in dependant.dependencies))
@@ -245,7 +245,7 @@ def anchors_response(memory: Memory,  # open namespace
 
 def change_anchor(memory: Memory,    # open namespace
                   slot: Slot,        # name of the anchor
-                  body: AnchorBody,  # what is to change
+                  body: AnchorBody,  # changes to make
                   ) -> None:
     "Move, pin or release an anchor, or set its hop budget, in one transaction; the rest stays. Raises `NotFound`, `InvalidInput`."
     anchors = memory.anchors

@@ -32,7 +32,7 @@ def bounded_extra(value: dict[str, Any],  # JSON object that a caller keeps with
     return value
 
 
-def about(description: str,  # what a property is, as the OpenAPI page shows it
+def about(description: str,  # description of a property in the OpenAPI page
           example: Any,      # one value that it may have
           **more: Any,       # default and limits, as pydantic's `Field` takes them
           ) -> Any:
@@ -40,7 +40,7 @@ def about(description: str,  # what a property is, as the OpenAPI page shows it
     return Field(description=description, examples=[example], **more)
 
 
-def optional(description: str,  # what a property is, as the OpenAPI page shows it
+def optional(description: str,  # description of a property in the OpenAPI page
              example: Any,      # one value that it may have
              ) -> Any:
     "Return the declaration of a property that may be left out, and has no value then."

@@ -190,8 +190,8 @@ class _HttpConnection(H11Protocol):
             self.transport.abort()
 
 # %% ../../../nbs/90_service/17_server.ipynb #c3b37bdb
-def http_config(app: App,                        # what to serve
-                patience_s: float = PATIENCE_S,  # how long a caller may let the server wait; whole seconds
+def http_config(app: App,                        # application to serve
+                patience_s: float = PATIENCE_S,  # seconds that a caller may let the server wait, whole
                 connections: int | None = None,  # at a time; None: as the files of the process allow
                 ) -> uvicorn.Config:
     "How it is served."
@@ -217,8 +217,8 @@ class AnnouncedServer(UvicornServer):
     "A server that says where it is once it listens and can be told to stop."
 
     def __init__(self,
-                 config: uvicorn.Config,  # how it serves
-                 notice: str,             # what it says
+                 config: uvicorn.Config,  # configuration of the server
+                 notice: str,             # announcement that it prints
                  ) -> None:
         super().__init__(config)
         self.notice = notice
@@ -261,7 +261,7 @@ def serve(settings: Settings,          # where, what, for whom
 
 
 def _run_processes(count: int,                   # processes
-                   work: Callable[[int], None],  # what each does, given its number from 0
+                   work: Callable[[int], None],  # work of each process, given its number from 0
                    ) -> None:
     """Do something in forked processes until this one is told to stop, then tell them. One that ends by itself is started again. Raises
     `SettingsError` when one ends within five seconds."""

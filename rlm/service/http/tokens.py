@@ -45,7 +45,7 @@ class Token:
     digest: str  # SHA-256 of the token, in hexadecimal
     namespace: str  # the partition it opens, unless a request names one of `others`
     rights: tuple[str, ...]  # one or more of `RIGHTS`
-    label: str = ""  # what a person calls it
+    label: str = ""  # name that a person gave it
     others: tuple[str, ...] = ()  # further partitions it opens
     created: datetime | None = None  # None: made by an earlier version, which kept no dates
     expires: datetime | None = None  # None: never
@@ -231,7 +231,7 @@ class TokenFile:
             namespace: str | Sequence[str],      # partitions that the token opens, the usual one first
             rights: Sequence[str] = ("write",),  # one or more of `RIGHTS`
             *,
-            label: str = "",                     # what a person calls it
+            label: str = "",                     # name that a person gave it
             expires: datetime | None = None,     # moment at which it ends; None: never
             ) -> tuple[str, Token]:
         "Make a token; returns the token itself, which is shown this once, and what is kept of it. Raises `InvalidInput`, `SettingsError`."
@@ -290,7 +290,7 @@ class TokenFile:
             part.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def new_token(token: Token,  # what is to be kept of it, but for its hash
+def new_token(token: Token,  # entry to keep, but for its hash
               ) -> tuple[str, Token]:
     "Return a fresh token, and what is kept of it."
     secret = f"rlm_{secrets.token_urlsafe(32)}"

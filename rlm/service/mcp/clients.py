@@ -35,7 +35,7 @@ def desktop_folder(platform: str,               # `sys.platform`
 
 def config_path(client: str,               # one of `CLIENTS`
                 folder: Path,              # project's folder, for clients that are configured by project
-                platform: str = sys.platform,  # as Python names it
+                platform: str = sys.platform,  # platform in Python's words
                 home: Path | None = None,  # None: the user's
                 environment: Mapping[str, str] = os.environ,  # variables of the process
                 ) -> Path:
@@ -101,7 +101,7 @@ def read_config(path: Path,  # a client's file
     return found
 
 
-def merged(config: Mapping[str, Any],  # what a client's file holds
+def merged(config: Mapping[str, Any],  # contents of a client's file
            client: str,                # one of `CLIENTS`
            entry: ServerEntry,         # server to put into it
            ) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def merged(config: Mapping[str, Any],  # what a client's file holds
 
 
 def write_config(path: Path,  # a client's file
-                 config: Mapping[str, Any],  # what it shall hold
+                 config: Mapping[str, Any],  # contents it shall have
                  ) -> Path | None:  # the copy of what it held; None: it was not there, or would not change
     "Write a client's configuration whole, and keep a copy of the one before. Raises `StoreError`."
     text = json.dumps(config, ensure_ascii=False, indent=2)

@@ -44,8 +44,8 @@ class CompanionTools:
         self.source = source
 
     def auto_search(self,
-                    turn: Turn,                # what the person said
-                    tokens: TurnTokens = 1024,  # what the block may cost
+                    turn: Turn,                # turn of the person
+                    tokens: TurnTokens = 1024,  # most tokens of the block
                     ) -> ContextAnswer:
         """Return what is remembered that belongs to the person's message: a block of dated lines within a budget of tokens.
 
@@ -75,7 +75,7 @@ class CompanionTools:
                 "note": NOTED if found.proposed else NOTHING_NOTED}
 
     def policy_decide(self,
-                      turn: Turn,  # what the person said
+                      turn: Turn,  # turn of the person
                       ) -> PolicyAnswer:
         """Say whether a sentence is worth saving (저장할 가치가 있는지), whether to look up memories for it, and why. Nothing changes.
 

@@ -53,7 +53,7 @@ WRITING = "Save (memory_save) lasting facts, preferences, decisions and correcti
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #585fe3e0
 def _argument_problem(tool: str,               # name of a tool
-                      error: ValidationError,  # what pydantic says of a call
+                      error: ValidationError,  # error that pydantic raised about a call
                       ) -> str:
     "Return what was wrong with the arguments of a call, a sentence for each."
     said = []
@@ -98,7 +98,7 @@ class MemoryServer(MCPServer[Any]):
 
     async def call_tool(self,
                         name: str,                       # name of a tool
-                        arguments: dict[str, Any],       # as the client gave them
+                        arguments: dict[str, Any],       # arguments that the client gave
                         context: Context[Any, Any] | None = None,  # context of the request
                         ) -> CallToolResult | InputRequiredResult:
         "Call a tool. Raises `ToolError`, whose text is for the model."

@@ -20,7 +20,7 @@ class MemorySource(Protocol):
         "Return whether the caller has a right: tools that take another one are not shown."
 
     def use(self,
-            right: str,  # what for: read or write
+            right: str,  # right that is needed: read or write
             ) -> AbstractContextManager[Memory]:
         "Return a context manager that gives the caller's memory while it is used. Raises an error where the caller lacks the right."
 
@@ -49,7 +49,7 @@ class LocalMemory:
 
     @contextmanager
     def use(self,
-            right: str,  # what for: read or write
+            right: str,  # right that is needed: read or write
             ) -> Iterator[Memory]:
         "Give the memory."
         yield self.memory

@@ -93,14 +93,14 @@ class MemoryTools:
         return answer
 
     def memory_search(self,
-                      query: Query,               # what to look for
-                      k: Count = 5,               # how many at most
+                      query: Query,               # question
+                      k: Count = 5,               # maximum number
                       tags: Tags = (),            # only memories with all of these keywords
                       category: Category = None,  # only of this category
                       speaker: Speaker = None,    # only said by this person
                       since: Moment = None,       # only from this moment on
                       until: Moment = None,       # only before this moment
-                      as_of: Moment = None,       # as the memory knew it then
+                      as_of: Moment = None,       # moment whose state is asked
                       ) -> SearchAnswer:
         """Find memories by their words and meaning, best first.
 
@@ -151,7 +151,7 @@ class MemoryTools:
     def memory_get_related(self,
                            id: MemoryId,      # memory in the middle
                            depth: Depth = 1,  # links to walk
-                           k: Count = 10,     # how many at most
+                           k: Count = 10,     # maximum number
                            ) -> RelatedAnswer:
         """Show the memories that are linked to one memory, nearest first.
 
