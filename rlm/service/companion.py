@@ -594,16 +594,24 @@ class Companion:
         budget = read_count(tokens, "tokens", 1)
         most = read_k(k, usual=min(MAX_K, max(POOL, budget // FOR_EACH)))
         found = self.searcher.search(self.searcher.parse(query, {"kind": "block"}), most)
-        pinned = [r for r in self.storage.memories.pinned(self.namespace, self.ctx.clock.now()) if r.provenance.get("trust") != "low"]
+        with self.storage.before_context(self.namespace, now := self.ctx.clock.now()):
+            return self._block(query, found, now, budget, most, count, apart_from, least, facts, door, actor)
+
+    def _block(self, query: str, found: SearchResults, now: datetime, budget: int, most: int, count: TokenCounter, apart_from: str | None,
+               least: float, facts: Mapping[str, object] | None, door: str, actor: str) -> ContextBlock:
+        "Return the block for a prompt that what was found makes."
+        pinned = [r for r in self.storage.memories.pinned(self.namespace, now) if r.provenance.get("trust") != "low"]
         weighed = [(h.memory, w) for h, w in zip(found.hits, relevances(found), strict=True)
                    if (apart_from is None or h.memory.session != apart_from) and (h.relevance is None or h.relevance >= least)]
         weighed = _with_graph(self.ctx, query, weighed, most, apart_from)
         rejected = self._rejected([*pinned, *(r for r, _ in weighed)])
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
-        profile, answers = self._both_sides(profile, answers, most)
+        with self.storage.before_links([*profile, *(r for r, _ in answers)]):
+            profile, answers = self._both_sides(profile, answers, most)
+            ended = self._ended([*profile, *(r for r, _ in answers)])
         text, rules = self._applicable_rules(query, facts, budget // 3, count)
         room = budget - count(text) if text else budget
-        block = compose(profile, answers, query, room, count, self._ended([*profile, *(r for r, _ in answers)]))
+        block = compose(profile, answers, query, room, count, ended)
         if text:
             whole = f"{text}\n{block.text}" if block.text else text
             block = replace(block, text=whole, tokens=count(whole), budget=budget, rules=tuple(a.rule.rule_id for a in rules))
@@ -611,7 +619,7 @@ class Companion:
         served = [ServedMemory(id, known[id].version, scores.get(id), {"resolution": level, "pinned": known[id].pinned})
                   for id, level in block.used]
         served += [ServedMemory(a.rule.rule_id, a.rule.version, a.relevance, {"rule": a.why}) for a in rules]
-        self.ctx.recalls.record(self.namespace, query, served, self.ctx.clock.now(), door, actor)
+        self.ctx.recalls.record(self.namespace, query, served, now, door, actor)
         return block
 
     def _both_sides(self, profile: list[MemoryRecord], answers: list[tuple[MemoryRecord, float]], most: int,

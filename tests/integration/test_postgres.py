@@ -4,9 +4,9 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -234,6 +234,7 @@ def test_writers_of_different_namespaces_do_not_wait_for_each_other(store: Memor
         with store.backend.transaction() as writer:  # on one connection; below it others write, on another one
             late = new_record("The late memory is about lagoons.", store.clock.now(), "default")
             writer.insert([late])
+            assert len(store.backend.events("default")) == 2, "what is asked inside sends what was written, and with it the event's number"
 
             def meanwhile() -> None:
                 other.write("Theirs is about glaciers, and was stored first.")
@@ -409,3 +410,30 @@ def test_several_processes_serve_one_store(postgres: str, bare: Path) -> None:
         assert server.wait(60) == 0
     file = subprocess.run([*command, "2", "--db", "notes.db"], capture_output=True, text=True, check=False, env=there)
     assert file.returncode and "one process" in file.stderr
+
+
+def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write_many([{"text": text} for text in NOTES])
+    store.write("Keeps bees.", pinned=True)
+    sent, send = list[object](), psycopg.ClientCursor.execute
+    monkeypatch.setattr(psycopg.ClientCursor, "execute", lambda *given, **named: sent.append(given[1]) or send(*given, **named))
+
+    def trips(act: Callable[[], object]) -> int:
+        sent.clear()
+        act()
+        return len(sent)
+    store.context("peanuts")
+    assert trips(lambda: store.search("Yuna 부산")) <= 3  # a snapshot, the memories, its end
+    assert trips(lambda: store.context("Where does Yuna live?")) <= 5  # and what is asked beside the search, and of what was found
+    assert trips(lambda: store.write("The ferry leaves at nine.")) <= 4  # its turn, what is asked first, the row, all the rest
+    assert trips(lambda: store.write("내 동생 민아는 대구에 산다.")) <= 7  # the facts of it
+    with store.backend.transaction() as tx:  # a part that fails is undone, and what waited before it is stored
+        tx.log([Event(store.clock.now(), "use", "a", "default")])
+        with suppress(NotFound), store.backend.transaction():
+            tx.log([Event(store.clock.now(), "use", "b", "default")])
+            store.backend.db.query("UPDATE memories SET access_count = 7")
+            raise NotFound("no", "no")
+        with store.backend.transaction():
+            tx.log([Event(store.clock.now(), "use", "c", "default")])
+    assert [e.subject for e in store.backend.events("default", kinds=("use",))] == ["a", "c"]
+    assert not any(m.access_count for m in store.list())

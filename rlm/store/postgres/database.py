@@ -21,6 +21,7 @@ from ...core.errors import (
     StoreReadOnly,
 )
 from ...core.files import hidden_password
+from ..protocols import Question
 from ..sqlite.fulltext import namespace_key
 from .dialect import translated
 from .schema import POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, PostgresMigration, grants
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 CONNECTIONS = 16  # connections of one process, at most
 CONNECT_SECONDS = 10  # patience for a server that does not answer
 BATCH = 200  # statements that are sent at once
+MOST_WAITING = 1 << 18  # characters of statements that wait for the next one that is sent
+_CAUGHT = "INSERT INTO memories ("  # the one statement whose refusal is caught inside its transaction
+_WRITES = ("INSERT", "UPDATE", "DELETE")
 _PLAIN_INSERT = re.compile(r"(?s)(INSERT INTO [^%]+ VALUES )(\((?:%s(?:, )?)+\))$")  # many rows of it are one statement
 _NOTHING_STORED = "nothing of this write was stored"
 
@@ -46,7 +50,10 @@ class ThreadState:
         self.connection: Connection[Any] | None = None
         self.active = self.failed = self.uncommitted = False
         self.turns: set[str | None] = set()  # namespaces whose turn to write its transaction has; None: that of the whole store
-        self.total_changes, self.last_changes = 0, 0
+        self.waiting: list[tuple[str, int]] = []  # statements of its transaction that were not sent yet, and how many each text has
+        self.answered: dict[str, list[tuple[Any, ...]]] = {}  # what was asked ahead: statement with its values → rows
+        self.generations: dict[str | None, int] = {}  # generation of each namespace, as its snapshot sees it
+        self.total_changes, self.last_changes, self.depth = 0, 0, 0  # depth: savepoints that are open
         self.lock = threading.RLock()
         ThreadState._next += 1
         self.number = ThreadState._next
@@ -82,6 +89,11 @@ def scope_statements(namespace: str | None,  # the partition that is read and wr
     name, terms, whole = (namespace, namespace_key(namespace), "off") if namespace is not None else ("", "", "on")
     values = (("rlm.namespace", name), ("rlm.terms", terms), ("rlm.whole", whole))
     return "".join(f"SET {key} = {sql.Literal(value).as_string()}; " for key, value in values).encode()
+
+
+def _asked(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> str:
+    "A question as a key: the statement with its values."
+    return f"{sql} {values!r}"
 
 
 def _is_lost(error: BaseException | None) -> bool:
@@ -247,8 +259,15 @@ class PostgresDatabase:
         "Run one statement and return its rows. Raises `StoreError`."
         state = self.current()
         if sql == "SELECT changes()":
+            self._flush(state)
             return [(state.last_changes,)]
+        if state.answered and (rows := state.answered.pop(_asked(sql, values), None)) is not None:
+            return rows
         statement = translated(sql)
+        if state.uncommitted and sql.lstrip().startswith(_WRITES) and "RETURNING" not in sql and ";" not in statement:
+            with self._cursor(state) as cursor:
+                self._postpone(state, cursor, cursor.mogrify(statement, values), 1)
+            return []
         try:
             return self._ask(state, statement, values)
         except StoreError as e:
@@ -256,6 +275,26 @@ class PostgresDatabase:
                 raise
             self._server.pool.check()  # the server was away: connections that broke meanwhile are replaced, and a question is asked again
             return self._ask(state, statement, values)
+
+    @contextmanager
+    def ahead(self,
+              questions: Sequence[Question],  # statements with their values
+              ) -> Iterator[None]:
+        "Ask questions in one round trip; each is answered from that once, when it is asked inside the block. Raises `StoreError`."
+        state = self.current()
+        before = state.answered
+        if questions:
+            with self._cursor(state) as cursor:
+                self._send(state, cursor, "; ".join(cursor.mogrify(translated(sql), values) for sql, values in questions))
+                answers = [cursor.fetchall()]
+                while cursor.nextset():
+                    answers.append(cursor.fetchall())
+            asked = (_asked(sql, values) for sql, values in questions)
+            state.answered = before | dict(zip(asked, answers, strict=True))
+        try:
+            yield
+        finally:
+            state.answered = before
 
     def iterate(self,
                 sql: str,                                        # one statement, as the tables write it
@@ -272,12 +311,17 @@ class PostgresDatabase:
         statement, state, every = translated(sql), self.current(), list(rows)
         for start in range(0, len(every), BATCH):
             part = every[start:start + BATCH]
-            with self._savepoint(state), self._cursor(state) as cursor:
+            with self._cursor(state) as cursor:
                 if plain := _PLAIN_INSERT.match(statement):
-                    said = plain[1] + ", ".join(cursor.mogrify(plain[2], row) for row in part)
+                    said, number = plain[1] + ", ".join(cursor.mogrify(plain[2], row) for row in part), 1
                 else:
-                    said = "; ".join(cursor.mogrify(statement, row) for row in part)
-                self._send(cursor, said)
+                    said, number = "; ".join(cursor.mogrify(statement, row) for row in part), len(part)
+            if state.uncommitted and not sql.startswith(_CAUGHT):
+                with self._cursor(state) as cursor:
+                    self._postpone(state, cursor, said, number)
+                continue
+            with self._savepoint(state), self._cursor(state) as cursor:
+                self._send(state, cursor, said)
                 while True:
                     self._count(state, cursor)
                     if not cursor.nextset():
@@ -295,8 +339,7 @@ class PostgresDatabase:
             before = state.failed
             with self._savepoint(state):
                 if state.uncommitted and not state.turns & {None, self.namespace}:
-                    with self._cursor(state) as cursor:
-                        cursor.execute(self._turn().encode())
+                    self._flush(state, self._turn())
                     state.turns.add(self.namespace)
                 yield
                 if state.failed and not before:
@@ -316,7 +359,7 @@ class PostgresDatabase:
         if state.active:
             yield
             return
-        with self._span(state, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+        with self._span(state, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT n FROM current_generation"):
             yield
 
     def mark_failed(self) -> None:
@@ -330,7 +373,11 @@ class PostgresDatabase:
         state = self.current()
         if state.uncommitted:
             return None
-        return 0, int(self.query("SELECT n FROM current_generation")[0][0]), 0
+        if (n := state.generations.get(self.namespace)) is None:
+            n = int(self.query("SELECT n FROM current_generation")[0][0])
+            if state.active:  # a snapshot, which sees the same until it ends
+                state.generations[self.namespace] = n
+        return 0, n, 0
 
     def generation_name(self,
                         identity: str,  # identity of the store
@@ -358,7 +405,30 @@ class PostgresDatabase:
         return (f"SELECT pg_advisory_xact_lock_shared({STORE_LOCK}); INSERT INTO generations AS g (namespace, n) VALUES "
                 f"({sql.Literal(self.namespace).as_string()}, 1) ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1")
 
-    def _send(self, cursor: Any, statement: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
+    def _postpone(self, state: ThreadState, cursor: Any, said: str, number: int) -> None:
+        "Let statements of a transaction wait for the next one that is sent: nobody looks at what they return."
+        if self._server.scopes.get(cursor.connection, ...) != self.namespace:
+            self._flush(state, scope_statements(self.namespace).decode().rstrip("; "))
+            self._server.scopes[cursor.connection] = self.namespace
+        state.waiting.append((said, number))
+        if sum(len(text) for text, _ in state.waiting) > MOST_WAITING:
+            self._flush(state)
+
+    def _flush(self, state: ThreadState, then: str = "") -> None:
+        "Send what waits, and statements after it, in one round trip."
+        if state.waiting or then:
+            with self._cursor(state) as cursor:
+                self._together(state, cursor, then or "SELECT 1")
+
+    def _together(self, state: ThreadState, cursor: Any, said: str) -> None:
+        "Run what waits and then statements, all of them in one message; leave the cursor at the result of the first of these."
+        waiting, state.waiting = state.waiting, []
+        cursor.execute("; ".join([*(text for text, _ in waiting), said]).encode())
+        for _ in range(sum(number for _, number in waiting)):
+            self._count(state, cursor)
+            cursor.nextset()
+
+    def _send(self, state: ThreadState, cursor: Any, statement: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
         "Run a statement on a connection that sees this database's namespace; the settings go along when it saw another one."
         scopes, connection = self._server.scopes, cursor.connection
         if statement.startswith("VACUUM"):  # which stands alone, and sees every row
@@ -366,20 +436,22 @@ class PostgresDatabase:
             cursor.execute("SET statement_timeout = 0")
             cursor.execute(statement)
             cursor.execute(f"SET statement_timeout = '{limit}'")
-        elif scopes.get(connection, ...) == self.namespace:
+        elif scopes.get(connection, ...) == self.namespace and not state.waiting:
             cursor.execute(statement, values)
         else:
-            scopes.pop(connection, None)
             said = statement if values is None else cursor.mogrify(statement, values)
-            cursor.execute(scope_statements(self.namespace) + said.encode())
-            for _ in range(3):
+            if same := scopes.pop(connection, ...) == self.namespace:
+                self._together(state, cursor, said)
+            else:
+                self._together(state, cursor, scope_statements(self.namespace).decode() + said)
+            for _ in range(0 if same else 3):
                 cursor.nextset()
             scopes[connection] = self.namespace
 
     def _ask(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
         with self._cursor(state) as cursor:
-            self._send(cursor, statement, values)
+            self._send(state, cursor, statement, values)
             self._count(state, cursor)
             return cursor.fetchall() if cursor.description else []
 
@@ -417,34 +489,40 @@ class PostgresDatabase:
         if state.connection is None:
             yield
             return
-        import psycopg
-        before, turns = state.failed, set(state.turns)
-        try:
-            state.connection.execute("SAVEPOINT part")
-        except psycopg.Error as e:
-            raise explain_server_error(e, self.path) from e
+        self._flush(state)
+        before, turns, name = state.failed, set(state.turns), f"part{state.depth}"  # a part in a part has a name of its own
+        begin = (f"SAVEPOINT {name}", 1)  # it goes along with the first statement of the part
+        state.waiting.append(begin)
+        state.depth += 1
         try:
             yield
+            self._flush(state)
+            state.waiting.append((f"RELEASE SAVEPOINT {name}", 1))  # and its end with the first one after it
         except BaseException:
+            begun, state.waiting = begin not in state.waiting, []
             if not state.connection.broken and not state.connection.closed:
-                self._server.scopes.pop(state.connection, None)  # settings are rolled back, too
-                state.connection.execute("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
+                if begun:
+                    self._server.scopes.pop(state.connection, None)  # settings are rolled back, too
+                    state.connection.execute(f"ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}".encode())
                 state.failed, state.turns = before, turns  # the locks that it took are released
             raise
-        state.connection.execute("RELEASE SAVEPOINT part")
+        finally:
+            state.depth -= 1
 
     @contextmanager
     def _span(self, state: ThreadState, begin: str, then: str = "") -> Iterator[None]:
         "A transaction or snapshot. Leaves the thread outside of any."
         import psycopg
-        connection, scopes = self._begin(begin, then), self._server.scopes
+        (connection, generation), scopes = self._begin(begin, then), self._server.scopes
+        if generation is not None:
+            state.generations[self.namespace] = generation
         state.connection, state.active, state.failed = connection, True, False
         try:
             try:
                 yield
                 if state.failed:
                     raise self._half_done()
-                connection.execute("COMMIT")
+                self._flush(state, "COMMIT")
             finally:
                 if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                     scopes.pop(connection, None)
@@ -454,10 +532,13 @@ class PostgresDatabase:
         finally:
             state.connection, state.active, state.failed, state.uncommitted = None, False, False, False
             state.turns.clear()
+            state.waiting.clear()
+            state.generations.clear()
             self._server.pool.putconn(connection)
 
-    def _begin(self, begin: str, then: str) -> "Connection[Any]":
-        "Begin a transaction on a free connection; on another one when that was lost while nobody used it."
+    def _begin(self, begin: str, then: str) -> "tuple[Connection[Any], int | None]":
+        """Begin a transaction on a free connection; on another one when that was lost while nobody used it. Return the connection and the
+        generation, where the statements end by asking for it."""
         import psycopg
         scopes, pool = self._server.scopes, self._server.pool
         for again in (True, False):
@@ -467,9 +548,11 @@ class PostgresDatabase:
                 raise explain_server_error(e, self.path) from e
             try:
                 scope = b"" if scopes.pop(connection, ...) == self.namespace else scope_statements(self.namespace)
-                connection.execute(f"{begin}; ".encode() + scope + then.encode())
+                cursor = connection.execute(f"{begin}; ".encode() + scope + then.encode())
+                while cursor.nextset():
+                    pass
                 scopes[connection] = self.namespace
-                return connection
+                return connection, int(cursor.fetchone()[0]) if then.endswith("current_generation") else None  # type: ignore[index]
             except BaseException as e:
                 if not connection.closed:
                     connection.rollback()

@@ -90,7 +90,8 @@ def _elements(sql: str) -> str:
         column, no, given = found[1], found[2] or "", found[3]
         kind = "::bigint" if column in _NUMBERS else ' COLLATE "C"'
         name = found[0].split(" ", 1)[0]
-        return f"{name} {no}IN (SELECT jsonb_array_elements_text({given}::jsonb){kind})"
+        listed = f"(ARRAY(SELECT jsonb_array_elements_text({given}::jsonb){kind}))"  # an array, so that an index is asked for each
+        return f"{name} <> ALL {listed}" if no else f"{name} = ANY {listed}"
 
     sql = _MEMBER.sub(member, sql)
     kind = "::bigint" if _NUMBERED.search(sql) else ' COLLATE "C"'

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from ...core.errors import NotFound, StoreCorrupt, StoreError, StoreForeign, StoreReadOnly
 from ...core.files import read_path
+from ..protocols import Question
 from .connection import MEMORY_PATH, ConnectionPool, PooledConnection, begin_reading, begin_writing
 from .connection import connect, explained, half_done_error, savepoint
 from .files import access_mode, copy_database, copy_pages, file_identity, inspect_file, prepare, read_version
@@ -127,6 +128,12 @@ class SQLiteDatabase:
                 yield from connection.execute(sql, values)
         except sqlite3.Error as e:
             raise self._failed(e) from e
+
+    def ahead(self,
+              questions: Sequence[Question],  # statements with their values
+              ) -> AbstractContextManager[None]:
+        "Do nothing: a file is asked without a round trip."
+        return nullcontext()
 
     def executemany(self,
                     sql: str,                       # one statement

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Ints', 'Floats', 'ORIGINS', 'SIM', 'TIME', 'TAG', 'WRITE', 'USER', 'NEAR', 'bits_of', 'origin_of', 'Links', 'links',
-           'Threads', 'EdgeTable']
+           'Threads', 'edges_question', 'EdgeTable']
 
 # %% ../../../nbs/20_store/10_edges.ipynb #a1e4f9d0
 import json
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...core.clock import to_iso
 from ..records import Edge
-from ..protocols import Database
+from ..protocols import Database, Question
 
 # %% ../../../nbs/20_store/10_edges.ipynb #620a816f
 Ints = NDArray[np.int64]
@@ -88,6 +88,17 @@ _INSIDE = "JOIN memories a ON a.seq = e.src AND a.namespace = :n JOIN memories b
 _TOUCHING = "('write', 'delete', 'erase', 'link', 'graph')"
 
 
+def edges_question(memory_ids: Sequence[str],  # ids of memories
+                   namespace: str,             # their partition
+                   ) -> Question:
+    "Return what `EdgeTable.edges` asks."
+    sql = ("SELECT a.id, b.id, e.relation, e.weight, e.origin "
+           "FROM edges e JOIN memories a ON a.seq = e.src JOIN memories b ON b.seq = e.dst "
+           "WHERE e.{} IN (SELECT seq FROM memories WHERE namespace = :n AND id IN (SELECT value FROM json_each(:ids)))")
+    both = f"{sql.format('src')} UNION {sql.format('dst')} ORDER BY 4 DESC, 1, 2, 3"
+    return both, {"n": namespace, "ids": json.dumps(list(memory_ids))}
+
+
 class EdgeTable:
     "The edges of a store, as `Edge` values and as arrays of links."
 
@@ -101,11 +112,7 @@ class EdgeTable:
               namespace: str,             # their partition
               ) -> list[Edge]:
         "Return edges from or to any of these memories, strongest first."
-        sql = ("SELECT a.id, b.id, e.relation, e.weight, e.origin "
-               "FROM edges e JOIN memories a ON a.seq = e.src JOIN memories b ON b.seq = e.dst "
-               "WHERE e.{} IN (SELECT seq FROM memories WHERE namespace = :n AND id IN (SELECT value FROM json_each(:ids)))")
-        both = f"{sql.format('src')} UNION {sql.format('dst')} ORDER BY 4 DESC, 1, 2, 3"
-        return [Edge(*row) for row in self.db.query(both, {"n": namespace, "ids": json.dumps(list(memory_ids))})]
+        return [Edge(*row) for row in self.db.query(*edges_question(memory_ids, namespace))]
 
     def links(self,
               namespace: str,                       # the partition

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TAGS_OF', 'MEMORY_FIELDS', 'CACHED_RECORDS', 'conditions', 'source', 'documents_source', 'to_record',
-           'NamespaceSummary', 'MemoryTable', 'RecordCache']
+           'NamespaceSummary', 'pinned_question', 'find_question', 'MemoryTable', 'RecordCache']
 
 # %% ../../../nbs/20_store/07_memories.ipynb #34611751
 import json
@@ -24,7 +24,7 @@ from ..filters import Filters
 from ..records import COLUMNS, STATUSES, MemoryRecord, from_row, stored_id
 from .connection import one_of, unreadable
 from .threads import thread_namespaces
-from ..protocols import Database
+from ..protocols import Database, Question
 
 # %% ../../../nbs/20_store/07_memories.ipynb #7e495d01
 def conditions(f: Filters,      # which memories count
@@ -116,6 +116,36 @@ SELECT name, (SELECT count(*) FROM memories WHERE namespace = name),
 FROM names ORDER BY name"""
 
 
+def pinned_question(namespace: str,   # the partition to look in
+                    now: datetime,    # the present
+                    limit: int = 50,  # how many at most
+                    ) -> Question:
+    "Return what `MemoryTable.pinned` asks."
+    _, columns, _ = source(None)
+    sql = (f"SELECT {columns} FROM memories m INDEXED BY memories_pinned WHERE m.namespace = :namespace AND m.pinned = 1 "
+           f"AND m.kind = 'block' AND m.status IN ('hot', 'ltm') AND {_TIMES['now']} "
+           "ORDER BY m.access_count DESC, m.seq DESC LIMIT :limit")
+    return sql, {"namespace": namespace, "now": to_iso(now), "limit": limit}
+
+
+def find_question(namespace: str,             # the partition to look in
+                  filters: Filters,           # which memories count
+                  limit: int,                 # how many at most
+                  newest_first: bool = True,  # by position in the store, descending
+                  offset: int = 0,            # how many to skip first
+                  below: int | None = None,   # only those at a lower position; None: all
+                  ) -> Question:
+    "Return what `MemoryTable.find` asks."
+    table, columns, _ = source(filters.as_of)
+    where, values = conditions(filters, namespace)
+    place = "+m.seq" if filters.session else "m.seq"  # +: find the session and sort it, don't walk all to find its turns
+    order = f"{place} {'DESC' if newest_first else 'ASC'}"
+    if below is not None:
+        where, values = f"{where} AND {place} < :below", values | {"below": below}
+    sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset"
+    return sql, values | {"limit": limit, "offset": offset}
+
+
 class MemoryTable:
     "The memories of a store, present and past. Reads only; writing is in `writer`."
 
@@ -144,14 +174,7 @@ class MemoryTable:
              below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
-        table, columns, _ = source(filters.as_of)
-        where, values = conditions(filters, namespace)
-        place = "+m.seq" if filters.session else "m.seq"  # +: find the session and sort it, don't walk all to find its turns
-        order = f"{place} {'DESC' if newest_first else 'ASC'}"
-        if below is not None:
-            where, values = f"{where} AND {place} < :below", values | {"below": below}
-        sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset"
-        return [to_record(row) for row in self.db.query(sql, values | {"limit": limit, "offset": offset})]
+        return [to_record(row) for row in self.db.query(*find_question(namespace, filters, limit, newest_first, offset, below))]
 
     def pinned(self,
                namespace: str,   # the partition to look in
@@ -159,11 +182,7 @@ class MemoryTable:
                limit: int = 50,  # maximum number
                ) -> list[MemoryRecord]:
         "Return the pinned blocks that are current, those used most first, then the newest. Reads an index of pinned memories alone."
-        _, columns, _ = source(None)
-        sql = (f"SELECT {columns} FROM memories m INDEXED BY memories_pinned WHERE m.namespace = :namespace AND m.pinned = 1 "
-               f"AND m.kind = 'block' AND m.status IN ('hot', 'ltm') AND {_TIMES['now']} "
-               "ORDER BY m.access_count DESC, m.seq DESC LIMIT :limit")
-        return [to_record(row) for row in self.db.query(sql, {"namespace": namespace, "now": to_iso(now), "limit": limit})]
+        return [to_record(row) for row in self.db.query(*pinned_question(namespace, now, limit))]
 
     def with_trust(self,
                    namespace: str,         # the partition to look in

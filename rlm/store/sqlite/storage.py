@@ -19,20 +19,20 @@ from ...core.settings import Settings
 from ..filters import Filters
 from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase
-from .edges import EdgeTable
+from .edges import EdgeTable, edges_question
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
-from .events import ChangeFeed, EventLog, Generation
-from .facts import FactTable
+from .events import POSITION_QUESTION, ChangeFeed, EventLog, Generation
+from .facts import FactTable, facts_question
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .learned_parameters import LearnedParameterTable
-from .memories import MemoryTable, NamespaceSummary
+from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question
 from .provenance import ProvenanceTables
-from .rejections import RejectionTable
+from .rejections import RejectionTable, salts_question
 from .runs import RunTable
 from .slots import AttentionTable
 from .vectors import VectorTable
-from .writer import SQLiteWriter
+from .writer import SQLiteWriter, insert_questions
 from ..protocols import Database, Match, TermStatistics, Weights
 
 # %% ../../../nbs/20_store/24_storage.ipynb #e1b6312c
@@ -100,6 +100,29 @@ class SQLStorage:
         "Store all that is done inside together, or not at all. Raises `StoreBusy`, `StoreReadOnly`."
         with self.db.transaction(patience):
             yield SQLiteWriter(self.db)
+
+    def before_insert(self,
+                      records: Sequence[MemoryRecord],  # about to be stored, of one namespace
+                      ) -> AbstractContextManager[None]:
+        "Ask a server ahead, in one round trip, what a write of these memories asks before it stores them."
+        return self.db.ahead([salts_question(records[0].namespace), *insert_questions(records)])
+
+    def before_context(self,
+                       namespace: str,  # the partition
+                       now: datetime,   # the present
+                       ) -> AbstractContextManager[None]:
+        "Ask a server ahead, in one round trip, what every block for a prompt asks beside its search."
+        return self.db.ahead([pinned_question(namespace, now), salts_question(namespace), POSITION_QUESTION,
+                              find_question(namespace, Filters(kind="rule"), 1)])
+
+    def before_links(self,
+                     records: Sequence[MemoryRecord],  # memories that were found, of one namespace
+                     ) -> AbstractContextManager[None]:
+        "Ask a server ahead, in one round trip, for the edges and the facts of memories."
+        if not records:
+            return self.db.ahead([])
+        ids, seqs = list(dict.fromkeys(r.id for r in records)), [r.seq for r in records]
+        return self.db.ahead([edges_question(ids, records[0].namespace), facts_question(seqs)])
 
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment."
