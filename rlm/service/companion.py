@@ -53,6 +53,14 @@ if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
 # %% ../../nbs/90_service/06_companion.ipynb #dfb3d7f6
+def _ended_statements(records: Sequence[MemoryRecord],      # current memories
+                     facts: Mapping[int, Sequence[Fact]],  # number of a memory → what it states
+                     ) -> dict[str, str]:                  # id of a memory → its statements that have ended
+    "Return which statements of memories have ended."
+    over = {r.id: [f"{f.relation} {f.value}".strip() for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
+    return {id: ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
+
+
 def relevances(found: SearchResults,  # hits of a search, best first
                ) -> list[float]:      # one a hit, in [0, 1]
     "Return how relevant hits are: their probability where it is known, of a learned ranker its sigmoid, else the share of the best score."
@@ -694,9 +702,7 @@ class Companion:
 
     def _ended(self, records: Sequence[MemoryRecord]) -> Mapping[str, str]:
         "Which statements of current memories have ended, by id: those of a letter that says more than one thing."
-        facts = self.storage.facts.of([r.seq for r in records])
-        over = {r.id: [f"{f.relation} {f.value}".strip() for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
-        return {id: ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
+        return _ended_statements(records, self.storage.facts.of([r.seq for r in records]))
 
     def reject(self,
                id: str | None = None,        # id of a memory that is wrong, present or deleted: its text, and each fact it states

@@ -143,6 +143,197 @@ def explain_server_error(error: Exception,  # error that psycopg raised
     return StoreError(f"The store {place!r} could not do that ({said}).", "See the message of PostgreSQL.")
 
 
+class StatementPipeline:
+    """Sends the statements of a thread: each that somebody waits for in a message, those that nobody waits for along with the next one.
+    A connection sees one namespace; the settings go along when it saw another one."""
+
+    def __init__(self,
+                 server: ServerConnections,  # connections of the process
+                 path: str,                  # address of the store, without a password
+                 ) -> None:
+        self.server, self.path = server, path
+
+    @contextmanager
+    def cursor(self,
+               state: ThreadState,  # what the thread is doing
+               ) -> Iterator[Any]:
+        "A cursor of the connection of this thread's transaction, or of one that is free."
+        import psycopg
+        try:
+            if state.connection is not None:
+                if state.failed and state.connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+                    raise self.half_done()
+                with state.connection.cursor() as cursor:
+                    yield cursor
+            else:
+                with self.server.pool.connection() as connection, connection.cursor() as cursor:
+                    yield cursor
+        except psycopg.Error as e:
+            if state.active:
+                state.failed = True
+            raise explain_server_error(e, self.path) from e
+
+    @contextmanager
+    def savepoint(self,
+                  state: ThreadState,  # what the thread is doing
+                  ) -> Iterator[None]:
+        "A part of a transaction that can fail by itself; outside of one nothing."
+        if state.connection is None:
+            yield
+            return
+        self.flush(state)
+        before, turns, name = state.failed, set(state.turns), f"part{state.depth}"  # a part in a part has a name of its own
+        begin = (f"SAVEPOINT {name}", 1)  # it goes along with the first statement of the part
+        state.waiting.append(begin)
+        state.depth += 1
+        try:
+            yield
+            self.flush(state)
+            state.waiting.append((f"RELEASE SAVEPOINT {name}", 1))  # and its end with the first one after it
+        except BaseException:
+            begun, state.waiting = begin not in state.waiting, []
+            if not state.connection.broken and not state.connection.closed:
+                if begun:
+                    self.server.scopes.pop(state.connection, None)  # settings are rolled back, too
+                    state.connection.execute(f"ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}".encode())
+                state.failed, state.turns = before, turns  # the locks that it took are released
+            raise
+        finally:
+            state.depth -= 1
+
+    @contextmanager
+    def span(self,
+             state: ThreadState,     # what the thread is doing
+             namespace: str | None,  # the partition that is seen; None: the whole store
+             begin: str,             # statement that begins it
+             then: str = "",         # statements that are sent along
+             ) -> Iterator[None]:
+        "A transaction or snapshot. Leaves the thread outside of any."
+        import psycopg
+        (connection, generation), scopes = self._begin(namespace, begin, then), self.server.scopes
+        if generation is not None:
+            state.generations[namespace] = generation
+        state.connection, state.active, state.failed = connection, True, False
+        try:
+            try:
+                yield
+                if state.failed:
+                    raise self.half_done()
+                self.flush(state, "COMMIT")
+            finally:
+                if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    scopes.pop(connection, None)
+                    connection.execute("ROLLBACK")
+        except psycopg.Error as e:
+            raise explain_server_error(e, self.path) from e
+        finally:
+            state.connection, state.active, state.failed, state.uncommitted = None, False, False, False
+            state.turns.clear()
+            state.waiting.clear()
+            state.generations.clear()
+            self.server.pool.putconn(connection)
+
+    def _begin(self, namespace: str | None, begin: str, then: str) -> "tuple[Connection[Any], int | None]":
+        """Begin a transaction on a free connection; on another one when that was lost while nobody used it. Return the connection and the
+        generation, where the statements end by asking for it."""
+        import psycopg
+        scopes, pool = self.server.scopes, self.server.pool
+        for again in (True, False):
+            try:
+                connection = pool.getconn()
+            except psycopg.Error as e:
+                raise explain_server_error(e, self.path) from e
+            try:
+                scope = b"" if scopes.pop(connection, ...) == namespace else scope_statements(namespace)
+                cursor = connection.execute(f"{begin}; ".encode() + scope + then.encode())
+                while cursor.nextset():
+                    pass
+                scopes[connection] = namespace
+                return connection, int(cursor.fetchone()[0]) if then.endswith("current_generation") else None  # type: ignore[index]
+            except BaseException as e:
+                if not connection.closed:
+                    connection.rollback()
+                pool.putconn(connection)
+                if not isinstance(e, psycopg.Error):
+                    raise
+                if not (again and _is_lost(e)):
+                    raise explain_server_error(e, self.path) from e
+                pool.check()
+        raise AssertionError("unreachable")
+
+    def postpone(self,
+                 state: ThreadState,     # what the thread is doing: it is in a transaction
+                 namespace: str | None,  # the partition that is seen; None: the whole store
+                 cursor: Any,            # a cursor of its connection
+                 said: str,              # statements with their values
+                 number: int,            # how many they are
+                 ) -> None:
+        "Let statements of a transaction wait for the next one that is sent: nobody looks at what they return."
+        if self.server.scopes.get(cursor.connection, ...) != namespace:
+            self.flush(state, scope_statements(namespace).decode().rstrip("; "))
+            self.server.scopes[cursor.connection] = namespace
+        state.waiting.append((said, number))
+        if sum(len(text) for text, _ in state.waiting) > MOST_WAITING:
+            self.flush(state)
+
+    def flush(self,
+              state: ThreadState,  # what the thread is doing
+              then: str = "",      # statements
+              ) -> None:
+        "Send what waits, and statements after it, in one round trip."
+        if state.waiting or then:
+            with self.cursor(state) as cursor:
+                self._together(state, cursor, then or "SELECT 1")
+
+    def _together(self, state: ThreadState, cursor: Any, said: str) -> None:
+        "Run what waits and then statements, all of them in one message; leave the cursor at the result of the first of these."
+        waiting, state.waiting = state.waiting, []
+        cursor.execute("; ".join([*(text for text, _ in waiting), said]).encode())
+        for _ in range(sum(number for _, number in waiting)):
+            self.count(state, cursor)
+            cursor.nextset()
+
+    def send(self,
+             state: ThreadState,     # what the thread is doing
+             namespace: str | None,  # the partition that is seen; None: the whole store
+             cursor: Any,            # a cursor of a connection
+             statement: str,         # statements
+             values: Sequence[Any] | Mapping[str, Any] | None = None,  # for their placeholders; None: they have none
+             ) -> None:
+        "Run a statement on a connection that sees this database's namespace; the settings go along when it saw another one."
+        scopes, connection = self.server.scopes, cursor.connection
+        if statement.startswith("VACUUM"):  # which stands alone, and sees every row
+            limit = cursor.execute("SELECT current_setting('statement_timeout')").fetchone()[0]
+            cursor.execute("SET statement_timeout = 0")
+            cursor.execute(statement)
+            cursor.execute(f"SET statement_timeout = '{limit}'")
+        elif scopes.get(connection, ...) == namespace and not state.waiting:
+            cursor.execute(statement, values)
+        else:
+            said = statement if values is None else cursor.mogrify(statement, values)
+            if same := scopes.pop(connection, ...) == namespace:
+                self._together(state, cursor, said)
+            else:
+                self._together(state, cursor, scope_statements(namespace).decode() + said)
+            for _ in range(0 if same else 3):
+                cursor.nextset()
+            scopes[connection] = namespace
+
+    def count(self,
+              state: ThreadState,  # what the thread is doing
+              cursor: Any,         # a cursor after a statement
+              ) -> None:
+        "Note how many rows a statement changed."
+        if not (cursor.statusmessage or "SELECT").startswith("SELECT"):
+            state.last_changes = max(cursor.rowcount, 0)
+            state.total_changes += state.last_changes
+
+    def half_done(self) -> StoreError:
+        "Return the error of a transaction of which a part failed."
+        return StoreError(f"A part of this transaction on {self.path!r} failed, so nothing of it was stored.", "Let the error of "
+                          "the part end the transaction, or put the part into a transaction of its own inside it.")
+
+
 class PostgresDatabase:
     "The tables of a store in a PostgreSQL database, in a schema of their own. Threads may share it."
 
@@ -173,6 +364,7 @@ class PostgresDatabase:
         except psycopg.Error as e:
             raise explain_server_error(e, self.path) from e
         self._server = ServerConnections(self._new_pool)
+        self._pipeline = StatementPipeline(self._server, self.path)
 
     def for_namespace(self,
                       namespace: str | None,  # a partition; None: the whole store
@@ -209,7 +401,7 @@ class PostgresDatabase:
               role: str,  # a role of the server that owns nothing
               ) -> None:
         "Give a role the rights that a store needs. Raises `StoreError` when the role is not there, or when this one may not grant."
-        with self._cursor(self.current()) as cursor:
+        with self._pipeline.cursor(self.current()) as cursor:
             for statement in grants(role, cursor.connection.info.server_version, self.schema):
                 cursor.execute(statement)
 
@@ -259,14 +451,14 @@ class PostgresDatabase:
         "Run one statement and return its rows. Raises `StoreError`."
         state = self.current()
         if sql == "SELECT changes()":
-            self._flush(state)
+            self._pipeline.flush(state)
             return [(state.last_changes,)]
         if state.answered and (rows := state.answered.pop(_asked(sql, values), None)) is not None:
             return rows
         statement = translated(sql)
         if state.uncommitted and sql.lstrip().startswith(_WRITES) and "RETURNING" not in sql and ";" not in statement:
-            with self._cursor(state) as cursor:
-                self._postpone(state, cursor, cursor.mogrify(statement, values), 1)
+            with self._pipeline.cursor(state) as cursor:
+                self._pipeline.postpone(state, self.namespace, cursor, cursor.mogrify(statement, values), 1)
             return []
         try:
             return self._ask(state, statement, values)
@@ -284,8 +476,9 @@ class PostgresDatabase:
         state = self.current()
         before = state.answered
         if questions:
-            with self._cursor(state) as cursor:
-                self._send(state, cursor, "; ".join(cursor.mogrify(translated(sql), values) for sql, values in questions))
+            with self._pipeline.cursor(state) as cursor:
+                every = "; ".join(cursor.mogrify(translated(sql), values) for sql, values in questions)
+                self._pipeline.send(state, self.namespace, cursor, every)
                 answers = [cursor.fetchall()]
                 while cursor.nextset():
                     answers.append(cursor.fetchall())
@@ -311,19 +504,19 @@ class PostgresDatabase:
         statement, state, every = translated(sql), self.current(), list(rows)
         for start in range(0, len(every), BATCH):
             part = every[start:start + BATCH]
-            with self._cursor(state) as cursor:
+            with self._pipeline.cursor(state) as cursor:
                 if plain := _PLAIN_INSERT.match(statement):
                     said, number = plain[1] + ", ".join(cursor.mogrify(plain[2], row) for row in part), 1
                 else:
                     said, number = "; ".join(cursor.mogrify(statement, row) for row in part), len(part)
             if state.uncommitted and not sql.startswith(_CAUGHT):
-                with self._cursor(state) as cursor:
-                    self._postpone(state, cursor, said, number)
+                with self._pipeline.cursor(state) as cursor:
+                    self._pipeline.postpone(state, self.namespace, cursor, said, number)
                 continue
-            with self._savepoint(state), self._cursor(state) as cursor:
-                self._send(state, cursor, said)
+            with self._pipeline.savepoint(state), self._pipeline.cursor(state) as cursor:
+                self._pipeline.send(state, self.namespace, cursor, said)
                 while True:
-                    self._count(state, cursor)
+                    self._pipeline.count(state, cursor)
                     if not cursor.nextset():
                         break
 
@@ -337,17 +530,18 @@ class PostgresDatabase:
         state = self.current()
         if state.active:
             before = state.failed
-            with self._savepoint(state):
+            with self._pipeline.savepoint(state):
                 if state.uncommitted and not state.turns & {None, self.namespace}:
-                    self._flush(state, self._turn())
+                    self._pipeline.flush(state, self._turn())
                     state.turns.add(self.namespace)
                 yield
                 if state.failed and not before:
                     state.failed = before
-                    raise self._half_done()
+                    raise self._pipeline.half_done()
             return
         wait = int(1000 * (self.busy_timeout_s if patience is None else min(patience, self.busy_timeout_s)))
-        with self._span(state, "BEGIN", f"SET LOCAL lock_timeout = {max(wait, 1)}; {self._turn()}; SET LOCAL lock_timeout = 0"):
+        with self._pipeline.span(state, self.namespace, "BEGIN",
+                                 f"SET LOCAL lock_timeout = {max(wait, 1)}; {self._turn()}; SET LOCAL lock_timeout = 0"):
             state.uncommitted = True
             state.turns.add(self.namespace)
             yield
@@ -359,7 +553,8 @@ class PostgresDatabase:
         if state.active:
             yield
             return
-        with self._span(state, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT n FROM current_generation"):
+        generation = "SELECT n FROM current_generation"
+        with self._pipeline.span(state, self.namespace, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", generation):
             yield
 
     def mark_failed(self) -> None:
@@ -405,161 +600,9 @@ class PostgresDatabase:
         return (f"SELECT pg_advisory_xact_lock_shared({STORE_LOCK}); INSERT INTO generations AS g (namespace, n) VALUES "
                 f"({sql.Literal(self.namespace).as_string()}, 1) ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1")
 
-    def _postpone(self, state: ThreadState, cursor: Any, said: str, number: int) -> None:
-        "Let statements of a transaction wait for the next one that is sent: nobody looks at what they return."
-        if self._server.scopes.get(cursor.connection, ...) != self.namespace:
-            self._flush(state, scope_statements(self.namespace).decode().rstrip("; "))
-            self._server.scopes[cursor.connection] = self.namespace
-        state.waiting.append((said, number))
-        if sum(len(text) for text, _ in state.waiting) > MOST_WAITING:
-            self._flush(state)
-
-    def _flush(self, state: ThreadState, then: str = "") -> None:
-        "Send what waits, and statements after it, in one round trip."
-        if state.waiting or then:
-            with self._cursor(state) as cursor:
-                self._together(state, cursor, then or "SELECT 1")
-
-    def _together(self, state: ThreadState, cursor: Any, said: str) -> None:
-        "Run what waits and then statements, all of them in one message; leave the cursor at the result of the first of these."
-        waiting, state.waiting = state.waiting, []
-        cursor.execute("; ".join([*(text for text, _ in waiting), said]).encode())
-        for _ in range(sum(number for _, number in waiting)):
-            self._count(state, cursor)
-            cursor.nextset()
-
-    def _send(self, state: ThreadState, cursor: Any, statement: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> None:
-        "Run a statement on a connection that sees this database's namespace; the settings go along when it saw another one."
-        scopes, connection = self._server.scopes, cursor.connection
-        if statement.startswith("VACUUM"):  # which stands alone, and sees every row
-            limit = cursor.execute("SELECT current_setting('statement_timeout')").fetchone()[0]
-            cursor.execute("SET statement_timeout = 0")
-            cursor.execute(statement)
-            cursor.execute(f"SET statement_timeout = '{limit}'")
-        elif scopes.get(connection, ...) == self.namespace and not state.waiting:
-            cursor.execute(statement, values)
-        else:
-            said = statement if values is None else cursor.mogrify(statement, values)
-            if same := scopes.pop(connection, ...) == self.namespace:
-                self._together(state, cursor, said)
-            else:
-                self._together(state, cursor, scope_statements(self.namespace).decode() + said)
-            for _ in range(0 if same else 3):
-                cursor.nextset()
-            scopes[connection] = self.namespace
-
     def _ask(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
-        with self._cursor(state) as cursor:
-            self._send(state, cursor, statement, values)
-            self._count(state, cursor)
+        with self._pipeline.cursor(state) as cursor:
+            self._pipeline.send(state, self.namespace, cursor, statement, values)
+            self._pipeline.count(state, cursor)
             return cursor.fetchall() if cursor.description else []
-
-    def _count(self, state: ThreadState, cursor: Any) -> None:
-        "Note how many rows a statement changed."
-        if not (cursor.statusmessage or "SELECT").startswith("SELECT"):
-            state.last_changes = max(cursor.rowcount, 0)
-            state.total_changes += state.last_changes
-
-    def _half_done(self) -> StoreError:
-        return StoreError(f"A part of this transaction on {self.path!r} failed, so nothing of it was stored.", "Let the error of "
-                          "the part end the transaction, or put the part into a transaction of its own inside it.")
-
-    @contextmanager
-    def _cursor(self, state: ThreadState) -> Iterator[Any]:
-        "A cursor of the connection of this thread's transaction, or of one that is free."
-        import psycopg
-        try:
-            if state.connection is not None:
-                if state.failed and state.connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
-                    raise self._half_done()
-                with state.connection.cursor() as cursor:
-                    yield cursor
-            else:
-                with self._server.pool.connection() as connection, connection.cursor() as cursor:
-                    yield cursor
-        except psycopg.Error as e:
-            if state.active:
-                state.failed = True
-            raise explain_server_error(e, self.path) from e
-
-    @contextmanager
-    def _savepoint(self, state: ThreadState) -> Iterator[None]:
-        "A part of a transaction that can fail by itself; outside of one nothing."
-        if state.connection is None:
-            yield
-            return
-        self._flush(state)
-        before, turns, name = state.failed, set(state.turns), f"part{state.depth}"  # a part in a part has a name of its own
-        begin = (f"SAVEPOINT {name}", 1)  # it goes along with the first statement of the part
-        state.waiting.append(begin)
-        state.depth += 1
-        try:
-            yield
-            self._flush(state)
-            state.waiting.append((f"RELEASE SAVEPOINT {name}", 1))  # and its end with the first one after it
-        except BaseException:
-            begun, state.waiting = begin not in state.waiting, []
-            if not state.connection.broken and not state.connection.closed:
-                if begun:
-                    self._server.scopes.pop(state.connection, None)  # settings are rolled back, too
-                    state.connection.execute(f"ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}".encode())
-                state.failed, state.turns = before, turns  # the locks that it took are released
-            raise
-        finally:
-            state.depth -= 1
-
-    @contextmanager
-    def _span(self, state: ThreadState, begin: str, then: str = "") -> Iterator[None]:
-        "A transaction or snapshot. Leaves the thread outside of any."
-        import psycopg
-        (connection, generation), scopes = self._begin(begin, then), self._server.scopes
-        if generation is not None:
-            state.generations[self.namespace] = generation
-        state.connection, state.active, state.failed = connection, True, False
-        try:
-            try:
-                yield
-                if state.failed:
-                    raise self._half_done()
-                self._flush(state, "COMMIT")
-            finally:
-                if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                    scopes.pop(connection, None)
-                    connection.execute("ROLLBACK")
-        except psycopg.Error as e:
-            raise explain_server_error(e, self.path) from e
-        finally:
-            state.connection, state.active, state.failed, state.uncommitted = None, False, False, False
-            state.turns.clear()
-            state.waiting.clear()
-            state.generations.clear()
-            self._server.pool.putconn(connection)
-
-    def _begin(self, begin: str, then: str) -> "tuple[Connection[Any], int | None]":
-        """Begin a transaction on a free connection; on another one when that was lost while nobody used it. Return the connection and the
-        generation, where the statements end by asking for it."""
-        import psycopg
-        scopes, pool = self._server.scopes, self._server.pool
-        for again in (True, False):
-            try:
-                connection = pool.getconn()
-            except psycopg.Error as e:
-                raise explain_server_error(e, self.path) from e
-            try:
-                scope = b"" if scopes.pop(connection, ...) == self.namespace else scope_statements(self.namespace)
-                cursor = connection.execute(f"{begin}; ".encode() + scope + then.encode())
-                while cursor.nextset():
-                    pass
-                scopes[connection] = self.namespace
-                return connection, int(cursor.fetchone()[0]) if then.endswith("current_generation") else None  # type: ignore[index]
-            except BaseException as e:
-                if not connection.closed:
-                    connection.rollback()
-                pool.putconn(connection)
-                if not isinstance(e, psycopg.Error):
-                    raise
-                if not (again and _is_lost(e)):
-                    raise explain_server_error(e, self.path) from e
-                pool.check()
-        raise AssertionError("unreachable")
