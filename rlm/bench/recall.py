@@ -69,6 +69,12 @@ class ConversationVectors:
             self._made[c.name] = [self.model.embed(passages(t["text"], t.get("speaker") or t.get("role")), "passage") for t in progress]
         return self._made[c.name]
 
+    def question(self,
+                 text: str,  # question as it was asked
+                 ) -> Vectors:
+        "Return the vector of a question as a search has it."
+        return self.stamp.calibration.question(self.questions.get(self.model, text))
+
 
 def stored(c: Conversation,                    # the conversation
            vectors: ConversationVectors | None = None,    # vectors stored with it
@@ -152,7 +158,7 @@ def _hybrid(mix: Ranker,                     # weights of the parts
         searcher, ids = Searcher(NamespaceIndex(stored(c, vectors), "default", mix)), [t["id"] for t in c.turns]
 
         def rank(question: str) -> list[str]:
-            vector, model = (vectors.questions.get(vectors.model, question), vectors.model.name) if vectors else (None, None)
+            vector, model = (vectors.question(question), vectors.model.name) if vectors else (None, None)
             return [ids[r.seq - 1] for r in searcher.search(Query(question, tuple(tokens(question)), vector, model), DEPTH)]
         return rank
     return arm
@@ -173,7 +179,7 @@ class _LeaveOneOut:
         "Return what the questions of one conversation teach a ranker, computed once."
         if c.name not in self._known:
             model, searcher = self.vectors.model, Searcher(NamespaceIndex(stored(c, self.vectors), "default", DEFAULT_WEIGHTS))
-            asked = ((Query(q.text, tuple(tokens(q.text)), self.vectors.questions.get(model, q.text), model.name),
+            asked = ((Query(q.text, tuple(tokens(q.text)), self.vectors.question(q.text), model.name),
                       LabelledQuestion(q.text, q.evidence, c.name)) for q in c.questions)
             self._known[c.name] = list(training_examples(searcher, asked))
         return self._known[c.name]

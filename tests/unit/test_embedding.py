@@ -40,7 +40,7 @@ from rlm.search.embedding.openai import OpenAIEmbedder, make_openai, retry_delay
 from rlm.search.embedding.passages import MAX_PARTS, sample_parts, shorten_query, split_parts
 from rlm.search.embedding.query_cache import QueryVectorCache
 from rlm.search.embedding.reembed import reembed, switch_model
-from rlm.store.embedding_model import Calibration, EmbeddingModelInfo, Vectors, unit
+from rlm.store.embedding_model import QUESTION_SHARE, Calibration, EmbeddingModelInfo, Vectors, unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event
 from rlm.store.sqlite.database import SQLiteDatabase
@@ -64,6 +64,20 @@ class Letters:
         self.asked += texts
         time.sleep(self.pause * len(texts))
         return unit([[text.lower().count(c) + 0.1 for c in self.letters] for text in texts])
+
+
+# ---------------------------------------------------------------- calibration
+
+def test_a_question_loses_a_share_of_what_questions_of_its_language_have_in_common_and_a_statement_nothing() -> None:
+    flat, axis = np.zeros(4, np.float32), np.array([0, 1, 0, 0], np.float32)
+    asks = Calibration(flat, axis, 0.3, 0.6, np.array([[0, 0, 1, 0], [0, 1, 0, 1]], np.float32))
+    known = Calibration.from_json(asks.to_json())
+    assert known.questions is not None and (known.questions == asks.questions).all()
+    english, korean, statement = (known.question(np.array(v, np.float32)) for v in ([1, 0, 1, 0], [1, 1, 0, 1], [1, 0, 0, 0]))
+    assert np.allclose(english, [1, 0, 1 - QUESTION_SHARE, 0]) and np.allclose(korean, [1, 1, 0, 1 - QUESTION_SHARE])
+    assert np.allclose(statement, [1, 0, 0, 0])
+    older = Calibration.from_json(Calibration(flat, axis, 0.3, 0.6).to_json())  # as stores of earlier versions have it
+    assert older.questions is None and (older.question(korean) == korean).all()
 
 
 # ---------------------------------------------------------------- the bundled model

@@ -48,4 +48,4 @@ def test_with_e5_the_development_lives_are_found_as_they_were() -> None:
     assert found is not None
     model = CachingEmbedder(found)
     first, three = shares([a for life in DEVELOPMENT for a in ask_life(life, by_memory(model)(life))])
-    assert first >= 0.49 and three >= 0.71  # .522 and .739
+    assert first >= 0.54 and three >= 0.76  # .565 and .784; before questions were centred .529 and .741

@@ -100,7 +100,7 @@ class EmbeddingService:
                     text: str,            # the question as it was asked
                     stored: EmbeddingModelInfo | None,  # model whose vectors the store has; None: it has none
                     ) -> Vectors | None:  # (dim,)
-        "Return the vector of a question; None: search by words. Raises `ModelMismatch`, `EmbeddingError`."
+        "Return the vector of a question, centred as questions are; None: search by words. Raises `ModelMismatch`, `EmbeddingError`."
         if stored is None or (model := self.model()) is None:
             return None
         if model.name != stored.model:
@@ -108,7 +108,7 @@ class EmbeddingService:
         vector = self.query_cache.get(model, text)
         if (dim := vector.shape[-1]) != stored.dim:
             raise model_mismatch(self.storage.path, stored.model, model.name, (stored.dim, dim))
-        return vector
+        return stored.calibration.question(vector)
 
     @property
     def loaded_model(self) -> str | None:
