@@ -33,12 +33,17 @@ def _entries(listed: str) -> list[str]:
     return [e.strip() for e in alternatives(listed) if e.strip()]
 
 
+_YEAR = r"(?:19|20)\d\d"
+_YEARS = frozenset(map(str, range(1900, 2100)))
+
+
 def _cues(entries: Iterable[str]) -> frozenset[str]:
     "The first four letters of a word of each entry: one of them begins a word of every text that has one of the entries."
-    found = {entry: _LEAD.match(entry) for entry in entries}
+    given = list(entries)
+    found = {entry: _LEAD.match(entry) for entry in given if not entry.endswith(f" {_YEAR}")}  # `in 2019`: the year tells more
     if odd := [entry for entry, m in found.items() if m is None]:
         raise ValueError(f"Patterns that begin with no word of a known beginning: {odd}")
-    return frozenset(m["word"][:4] for m in found.values() if m)
+    return frozenset(m["word"][:4] for m in found.values() if m) | (_YEARS if len(found) < len(set(given)) else frozenset())
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ class Grammar:
     copula: re.Pattern[str]  # a form of *be* at the start of a predicate
     adverb: "Phrases"  # an adverb that a predicate loses, and the space after it
     trailing_adverbs: re.Pattern[str]  # adverbs at the end of a subject
+    last_adverbs: frozenset[str]  # the words with which they end
     opener: re.Pattern[str]  # pattern of what precedes the sentence proper
     closer: "Phrases"  # phrases that follow it
     unsure: "Words"  # a condition, plan, guess or joke
@@ -132,6 +138,7 @@ def grammar() -> Grammar:
         copula=re.compile(rf"(?:{copula}|'s) (?:being )?"),
         adverb=Phrases(_cues(data["adverbs"].split()), re.compile(rf"\b{adverb} (?=\w)", re.I)),
         trailing_adverbs=re.compile(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
+        last_adverbs=frozenset({"longer", *data["adverbs"].split()}),
         opener=re.compile(rf"(?:(?:{either('openers')})\b[\s,:;.!—–-]*)+", re.I),
         closer=Phrases(_cues(_entries(data["closers"])), re.compile(rf"(?:[\s,]+(?:{either('closers')}))+$", re.I)),
         unsure=read_words(data["unsure"], "If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably"),
@@ -175,6 +182,7 @@ _BEFORE_NOUN = frozenset({"the", "a", "an", "my", "our", "his", "her", "their", 
                           "and", "or", "current", "new", "old", "first", "last", "favourite", "favorite"})
 _RELATIVE = re.compile(r"\b(?:that|which|who|whom|where|whose)\b", re.I)
 _COPULAS = frozenset({"is", "are", "was", "were", "am"})
+_OWN = re.compile(r"(?:my|our)\s+(.+)$", re.I)
 _BE = re.compile(r"(?:is|are|was|were)$")
 
 
@@ -219,12 +227,14 @@ def named_subject(words: str,    # the subject as it is written
                   speaker: str,  # who says it
                   ) -> str | None:
     "Return whom or what a subject names, seen from the speaker; None for a pronoun that the sentence does not resolve."
-    words = grammar().trailing_adverbs.sub("", words).strip(" ,")
+    if words.rpartition(" ")[2].lower() in grammar().last_adverbs:
+        words = grammar().trailing_adverbs.sub("", words)
+    words = words.strip(" ,")
     if words.lower() in ("i", "me", "we"):
         return speaker
     if not words or grammar().pronoun.fullmatch(words):
         return None
-    m = re.match(r"(?:my|our)\s+(.+)$", words, re.I)
+    m = _OWN.match(words)
     if m and (name := _PERSON_NAMED.fullmatch(m[1])):
         return name["n"]
     if not m and (last := _LAST_PRONOUN.search(words)):  # *with the knee I manage*, *thanks, you were great*
@@ -256,6 +266,7 @@ _COUNT = re.compile(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five
     r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
 _OF = re.compile(r"(?:the )?(?P<r>[\w' -]+?) of (?P<s>.+)$", re.I)
 _GENITIVE = re.compile(r"(?P<s>.+)'s? (?P<r>[^']+)$")
+_DOING, _THE = re.compile(r"\w+ing\b"), re.compile(r"the\b", re.I)
 _QUALITY = re.compile(r"(?:an?|one of|among|not|so|very|really|too|quite|pretty|always|never|\w+ing|like|about)\b")
 _NAME_OR_NUMBER = re.compile(r"(?:the )?(?:[A-Z]|\W*\d|[\"'“‘])|\S*[@/\d]")
 
@@ -345,13 +356,13 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
     rest, many = p.words[cop.end():], cop[0].startswith(("are", "were"))
     if m := g.participle.match(rest) or g.kind.match(rest):
         return stated(subject, m["r"], m["v"], bool(g.stative.match(m["r"].strip())))
-    if not rest or re.match(r"\w+ing\b", rest) or rest.split()[0].lower() in _PARTICLES:
+    if not rest or _DOING.match(rest) or rest.split()[0].lower() in _PARTICLES:
         return None
     m = _OF.match(subject) or _GENITIVE.match(subject)
     if m and len(m["r"].split()) <= 5 and len(m["s"].split()) <= 8:
         relation, known = relation_of(m["r"], False)
         return stated(m["s"], relation, rest, not many and (known or _is_named(m["r"], rest)))
-    definite = re.match(r"the\b", subject, re.I) is not None
+    definite = _THE.match(subject) is not None
     return stated(subject, "is", rest, definite and not many and _is_named(subject, rest))
 
 

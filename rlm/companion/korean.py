@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .statement import Statement, korean_wordings, language_data, normal_value, relation_of
+from .statement import Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
 @dataclass(frozen=True)
@@ -148,23 +148,24 @@ def _bare(predicate: str) -> str:
 _COPULA = re.compile(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|임|이지|이라고 해|"
     r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
 _VERBAL = re.compile(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
-_CHANGED = re.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
+_CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
     r"갈아탐|전환|교체|수정)")
-_OBJECT_CHANGED = re.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
+_OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
     r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정)")
-_PREFERS = re.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
-_STOPPED = re.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두|관뒀|팔았|처분|버렸|해지|탈퇴)")
-_TRADED = re.compile(r"(?P<a>[^ ]+?)(?:을|를|은|는)? (?:팔고|버리고|처분하고|끊고|접고|해지하고|관두고|그만두고|때려치우고|대신|말고) "
+_PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
+_STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두|관뒀|팔았|처분|버렸|해지|탈퇴)")
+_TRADED = SyllablePattern.compile(
+    r"(?P<a>[^ ]+?)(?:을|를|은|는)? (?:팔고|버리고|처분하고|끊고|접고|해지하고|관두고|그만두고|때려치우고|대신|말고) "
     r"(?P<b>.+?)(?:을|를|으로|로|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
 _MOMENT = re.compile(r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|\d+월 ?\d+일|\d+일|내일|모레|"
     r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시(?: ?\d{1,2}분| ?반)?")
 _SURNAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도"
 _PERSON = re.compile(rf"[{_SURNAMES}][가-힣]{{2}}(?: ?(?:씨|님|선생님|쌤|대리|과장|차장|부장)(?:님)?)?")
-_COUNT = re.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
+_COUNT = SyllablePattern.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
     r"(?P<n>\d+|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(?:마리|명)(?:가|이|를|을)? ?"
     r"(?:있|야|이야|예요|이에요|입니다|키우|키워|키운|됐|되었)")
-_NOT_THAT = re.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
+_NOT_THAT = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
 
 
 _VERB_ENDINGS = ("세요", "시죠", "셔요", "십니다", "있다", "없다", "같다", "많다", "쳐요", "켜요", "져요", "려요", "와요", "봐요", "줘요",
@@ -256,10 +257,11 @@ def korean_statements(sentence: str,          # one sentence
         if about and t.subject == speaker and not t.relation and not p.myself.match(clause) and not p.mine.match(clause):
             t = Topic(about, "", t.predicate)
         elif t.subject != speaker:
-            about = t.subject if re.search(rf"{re.escape(t.subject.split(' ')[-1])}이?(?:은|는) ", clause) else ""
+            last = t.subject.rpartition(" ")[2]
+            about = t.subject if any(f"{last}{particle} " in clause for particle in ("은", "는", "이은", "이는")) else ""
         else:
             about = ""
-        if m := _COUNT.match(p.opener.sub("", clause, count=1) if p.opener.match(clause) else clause):
+        if m := _COUNT.match(clause[m.end():] if (m := p.opener.match(clause)) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
             continue
         ended, instead = bool(p.ended.search(clause) or _PAST_STATE.search(clause)), tuple[str, ...]()

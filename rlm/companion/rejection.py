@@ -42,7 +42,9 @@ def refuse_rejected(records: Sequence[MemoryRecord],  # memories that are about 
     "Raise `RejectedValue` if one of the memories states what was rejected in its namespace. Costs one query where nothing was rejected."
     known: dict[str, bool] = {}
     for record in records:
-        if not known.setdefault(record.namespace, bool(rejections.salts(record.namespace))):
+        if record.namespace not in known:
+            known[record.namespace] = bool(rejections.salts(record.namespace))
+        if not known[record.namespace]:
             continue
         if found := rejections.find(record.namespace, rejectable(record)):
             why = f" ({found.reason})" if found.reason else ""

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['DATA', 'Statement', 'normal_value', 'RelationPattern', 'language_data', 'relation_patterns', 'alternatives',
-           'english_wording', 'korean_wordings', 'relation_of']
+           'english_wording', 'SyllablePattern', 'korean_wordings', 'relation_of']
 
 # %% ../../nbs/85_companion/01_statement.ipynb #2d51ba9d
 import re
@@ -116,7 +116,8 @@ def alternatives(pattern: str,  # a regular expression
 
 def _required(pattern: str) -> list[str]:
     "Strings of which one is in every match of a pattern: of each alternative those of the part that tells most."
-    best = [min(filter(None, _required_parts(a)), key=_vagueness, default=[]) for a in alternatives(pattern)]
+    telling = [[p for p in _required_parts(a) if p and not any(map(str.isspace, p))] for a in alternatives(pattern)]
+    best = [min(parts, key=_vagueness, default=[]) for parts in telling]
     return [s for part in best for s in part] if all(best) else []
 
 
@@ -135,9 +136,32 @@ def _required_parts(alternative: str) -> list[list[str]]:
     return parts
 
 
+def _openings(pattern: str) -> set[str]:
+    "Strings of which one begins each match of a pattern; an empty one, if it can begin with anything."
+    found = set[str]()
+    for alternative in alternatives(pattern):
+        run, begun = "", False
+        for m in _PIECE.finditer(alternative):
+            piece, optional = m["piece"], (m["times"] or "").startswith(("?", "*", "{0"))
+            body = re.match(r"\(\?(?:P<\w+>|:)", piece)
+            if begun:
+                break
+            if len(piece) == 1 and piece not in ".^$" and not m["times"]:
+                run += piece
+            elif run:
+                break
+            elif body or (optional and len(piece) == 1 and piece not in ".^$"):
+                found |= _openings(piece[body.end():-1]) if body else {piece}
+                begun = not optional
+            elif not piece.startswith("(?"):  # what looks ahead takes nothing
+                return {""}
+        found |= {run} if run or not begun else set()
+    return found
+
+
 def _vagueness(strings: list[str]) -> tuple[int, int]:
-    "How many of the strings begin with a frequent syllable or are a space, and how many there are."
-    return sum(s[0] in _FREQUENT or s.isspace() for s in strings), len(strings)
+    "How many of the strings begin with a frequent syllable, and how many there are."
+    return sum(s.strip()[0] in _FREQUENT for s in strings), len(strings)
 
 # %% ../../nbs/85_companion/01_statement.ipynb #fq000005
 @cache
@@ -148,11 +172,53 @@ def _english_wordings() -> re.Pattern[str]:
     return re.compile("|".join(part(n, w) for n, w in enumerate(relation_patterns("en"))))
 
 
+@cache
+def _english_openings() -> dict[str, tuple[str, ...]]:
+    "By first letter, what the English patterns can begin with."
+    found: dict[str, list[str]] = {}
+    for opening in sorted({o.lower() for w in relation_patterns("en") for o in _openings(w.pattern.pattern)}):
+        found.setdefault(opening[:1], []).append(opening)
+    if "" in found:
+        raise ValueError("An English wording of a relation begins with no word.")
+    return {first: tuple(openings) for first, openings in found.items()}
+
+
 def english_wording(predicate: str,  # verb and value, the first letter small
                     ) -> tuple[RelationPattern, str] | None:
     "Return the first English pattern that begins a predicate and leaves a value, and the value."
+    if not predicate.lower().startswith(_english_openings().get(predicate[:1], ())):
+        return None
     m = _english_wordings().match(predicate)
     return (relation_patterns("en")[int(m.lastgroup[1:])], predicate[m.end():].strip()) if m and m.lastgroup else None
+
+
+@dataclass(frozen=True)
+class SyllablePattern:
+    "A Korean pattern that is tried on texts that hold a syllable of which its matches have one."
+
+    syllables: frozenset[str]  # one of them is in every match
+    pattern: re.Pattern[str]  # the pattern
+
+    @classmethod
+    def compile(cls,
+                pattern: str,  # a regular expression with words that each match holds
+                ) -> "SyllablePattern":
+        "Return a pattern with the syllables that it calls for. Raises `ValueError` if it calls for none."
+        if not (syllables := frozenset(s.strip()[0] for s in _required(pattern))):
+            raise ValueError(f"No syllable is in all that this pattern matches: {pattern}")
+        return cls(syllables, re.compile(pattern))
+
+    def match(self,
+              text: str,  # text that may begin with a match
+              ) -> re.Match[str] | None:
+        "Return the match at the beginning of a text."
+        return None if self.syllables.isdisjoint(text) else self.pattern.match(text)
+
+    def search(self,
+               text: str,  # text that may hold a match
+               ) -> re.Match[str] | None:
+        "Return the first match in a text."
+        return None if self.syllables.isdisjoint(text) else self.pattern.search(text)
 
 
 @cache

@@ -198,10 +198,10 @@ class FactKeeper:
 
     def _related(self, record: MemoryRecord, fact: Fact, instead: Sequence[str]) -> list[Fact]:
         "The current facts of other memories that a fact may end, or be ended by."
-        n, rows = record.namespace, dict[tuple[int, int], Fact]()
-        found = self.facts.about(n, fact.subject_key, fact.relation_key)
+        n, rows, rivals = record.namespace, dict[tuple[int, int], Fact](), None if instead else fact
+        found = self.facts.about(n, fact.subject_key, fact.relation_key, rivals)
         for value in ([fact.value_key] if fact.ended or fact.negated else []) + list(instead):
-            found += self.facts.with_value(n, fact.subject_key, value)
+            found += self.facts.with_value(n, fact.subject_key, value, rivals)
         for other in found:
             if other.seq != record.seq:
                 rows[other.seq, other.place] = other

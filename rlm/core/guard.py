@@ -214,9 +214,26 @@ def _views(text: str) -> tuple[bytes, tuple[bytes, ...]]:
     return raw, (lower, raw.translate(_RUNS), raw.translate(_DIGITS, b" -"), korean)
 
 
-def _found(text: str, rules: tuple[_Rule, ...]) -> list[_Rule]:
-    "The rules that are worth trying."
-    raw, views = _views(text)
+def _any_of(words: Iterable[bytes]) -> bytes:
+    "A pattern of these words, in which those that begin alike are tried together: two bytes decide in most places."
+    rest: dict[bytes, list[bytes]] = {}
+    for word in sorted(words):
+        rest.setdefault(word[:1], []).append(word[1:])
+    return b"|".join(re.escape(first) + (b"" if b"" in tails else b"(?:" + _any_of(tails) + b")") for first, tails in rest.items())
+
+
+_NEEDED = tuple(re.compile(_any_of({need for rule in (*SECRETS, *INSTRUCTIONS) if rule.view == view for need in rule.needs}))
+                for view in range(4))
+
+
+def _is_plain(views: tuple[bytes, ...]) -> bool:
+    "Whether no rule finds what it needs: so it is with most texts."
+    return not any(needed.search(view) for view, needed in zip(views, _NEEDED, strict=True))
+
+
+def _found(read: tuple[bytes, tuple[bytes, ...]], rules: tuple[_Rule, ...]) -> list[_Rule]:
+    "The rules that are worth trying on a text's views."
+    raw, views = read
     return [rule for rule in rules if _worth(rule, raw, views[rule.view])]
 
 # %% ../../nbs/10_core/12_guard.ipynb #45e6b7c9
@@ -229,13 +246,21 @@ class ScreenedText:
     instructions: bool = False  # whether it speaks to a model about its orders
 
 
-def _matches(text: str, rules: tuple[_Rule, ...]) -> Iterator[tuple[int, int, str]]:
+def _matches(text: str, read: tuple[bytes, tuple[bytes, ...]], rules: tuple[_Rule, ...]) -> Iterator[tuple[int, int, str]]:
     "Where something is, and what: start, end, kind."
-    for rule in _found(text, rules):
+    for rule in _found(read, rules):
         group = "value" if "value" in rule.pattern.groupindex else 0
         for match in rule.pattern.finditer(text):
             if rule.test(match[group]):
                 yield *match.span(group), rule.kind
+
+
+def _look_over(text: str) -> tuple[list[tuple[int, int, str]], bool]:
+    "The credentials in a text, and whether it has instructions."
+    views = _views(text)
+    if _is_plain(views[1]):
+        return [], False
+    return list(_matches(text, views, SECRETS)), any(True for _ in _matches(text, views, INSTRUCTIONS))
 
 
 _HIDDEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]")
@@ -246,11 +271,14 @@ def screen(text: str,            # text that is to be stored
            ) -> ScreenedText:
     "Look a text over. Takes some microseconds when there is nothing to be found."
     read = compose_hangul(text)
-    secrets, orders = list(_matches(read, SECRETS)), any(True for _ in _matches(read, INSTRUCTIONS))
+    secrets, orders = _look_over(read)
     if not read.isascii() and (bare := _HIDDEN.sub("", read)) != read:  # what is hidden inside of words does not hide them
-        orders = orders or any(True for _ in _matches(bare, INSTRUCTIONS))
-        if len(found := list(_matches(bare, SECRETS))) > len(secrets):
+        found, more = _look_over(bare)
+        orders = orders or more
+        if len(found) > len(secrets):
             read, secrets = bare, found
+    if not secrets:
+        return ScreenedText(text, (), orders)
     spans = sorted(secrets, key=lambda s: (s[0], s[2] == "password"))
     parts, end = list[str](), 0
     for start, stop, kind in spans if redact else ():
@@ -396,7 +424,8 @@ def guarded(fields: dict[str, Any],  # fields of a memory, as a caller gave them
     redact = mode == "redact"
     found = {name: screen(fields[name], redact) for name in SCREENED if isinstance(fields.get(name), str)}
     values, beside = _screen_beside(fields, redact) if _speaks_beside(fields) else ({}, ScreenedText(""))
-    flags = _flags([*found.values(), beside])
+    every = (*found.values(), beside)
+    flags = _flags(every) if any(s.secrets or s.instructions for s in every) else []
     for name in IDENTIFIERS if flags and mode != "allow" else ():
         if isinstance(label := fields.get(name), str) and (kinds := screen(label, False).secrets):
             raise InvalidInput(f"The {name} holds a {kinds[0]}.", "Give another one: others refer to it, so it can't be taken out.")

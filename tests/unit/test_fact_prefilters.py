@@ -2,14 +2,18 @@
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from rlm import Memory
 from rlm.companion import english
 from rlm.companion.english import Phrases, Words, grammar
 from rlm.companion.statement import RelationPattern, alternatives, english_wording, korean_wordings, relation_patterns
+from rlm.companion.supersession import ends
 from rlm.core.text import split_sentences
+from rlm.store.sqlite.facts import Fact
 
 HERE = Path(__file__).parents[1] / "data"
 FILES = ("companion_sentences", "companion_updates", "companion_turns", "korean_pairs", "lives", "mixed_lives")
@@ -104,3 +108,22 @@ def test_a_pattern_whose_first_word_is_not_known_is_refused() -> None:
     with pytest.raises(ValueError, match=r"any \?more"):
         english.read_words("if|any ?more")
     assert english.read_words("wants? to|rumou?rs?").cues == {"want", "rumo"}
+
+
+def test_a_fact_is_compared_with_all_that_it_can_end_or_be_ended_by() -> None:
+    flags = [(s, n, e) for s in (False, True) for n in (False, True) for e in (False, True)]
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def fact(flag: tuple[bool, bool, bool], value: str) -> Fact:
+        return Fact(1, 0, "Jo", "like", value, "jo", "like", value, *flag, alone=True, valid_from=at)
+    left_out = 0
+    with Memory(":memory:", embedder="none") as memory:
+        seq, facts = memory.write("Jo likes rain.").seq, memory.ctx.storage.facts
+        for old in (fact(flag, value) for flag in flags for value in ("rain", "snow", "")):
+            facts.put(seq, "default", [old])
+            for new in (fact(flag, value) for flag in flags for value in ("rain", "snow", "")):
+                found = facts.about("default", "jo", "like", new)
+                if ends(new, old) or ends(old, new):
+                    assert found and facts.with_value("default", "jo", old.value_key, new), (old, new)
+                left_out += not found
+    assert left_out > 100

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm import Memory
+from rlm.core import guard
 from rlm.core.errors import InvalidInput
 from rlm.core.guard import fenced, guarded, screen
 
@@ -353,3 +354,12 @@ def test_an_identifier_is_no_card_number_and_a_card_beside_it_is_one() -> None:
     assert not [i for i in ids if "card number" in screen(i.replace("-", "")).secrets]
     told = screen(f"{ids[0]} paid with 4539-1488-0343-6467")
     assert told.secrets == ("card number",) and told.text == f"{ids[0]} paid with [redacted: card number]"
+
+
+def test_no_rule_is_skipped_whose_words_are_there() -> None:
+    rules = (*guard.SECRETS, *guard.INSTRUCTIONS)
+    for need in {need for rule in rules for need in rule.needs}:
+        views = tuple(b"we met " + need + b" at noon" if any(r.view == v and need in r.needs for r in rules) else b"" for v in range(4))
+        assert not guard._is_plain(views), need
+    assert guard._is_plain(guard._views("We met the teacher at the harbour at noon.")[1])
+    assert guard._is_plain(guard._views("어제 항구에서 선생님을 만났다.")[1])

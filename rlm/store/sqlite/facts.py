@@ -58,6 +58,15 @@ def facts_question(seqs: Sequence[int],  # numbers of memories
     return f"{_SELECT} WHERE f.seq IN (SELECT value FROM json_each(?)) ORDER BY f.seq, f.place", (json.dumps(list(map(int, seqs))),)
 
 
+def _rivals(fact: Fact | None) -> str:
+    "SQL of what a fact can end or be ended by: no two denials, and two affirmed facts only where one has one value at a time."
+    if fact is None:
+        return ""
+    if fact.negated or fact.ended:
+        return " AND f.negated = 0 AND f.ended = 0"
+    return "" if fact.single else " AND f.single + f.negated + f.ended > 0"
+
+
 class FactTable:
     "The facts that the memories of a store state."
 
@@ -83,18 +92,20 @@ class FactTable:
               namespace: str,      # the partition
               subject_key: str,    # normal form of a subject
               relation_key: str,   # normal form of a relation
+              rivals_of: Fact | None = None,  # only what this fact can end or be ended by, if its text replaces no value by name
               ) -> list[Fact]:     # in the order they were stored
         "Return the current facts that name a subject and a relation."
-        return self._found(f"f.namespace = ? AND f.subject_key = ? AND f.relation_key = ? AND {_CURRENT}",
+        return self._found(f"f.namespace = ? AND f.subject_key = ? AND f.relation_key = ? AND {_CURRENT}{_rivals(rivals_of)}",
                            (namespace, subject_key, relation_key))
 
     def with_value(self,
                    namespace: str,    # the partition
                    subject_key: str,  # normal form of a subject
                    value_key: str,    # normal form of a value
+                   rivals_of: Fact | None = None,  # as for `about`
                    ) -> list[Fact]:   # in the order they were stored
         "Return the current facts that name a subject and a value, whatever the relation."
-        return self._found(f"f.namespace = ? AND f.value_key = ? AND +f.subject_key = ? AND {_CURRENT}",
+        return self._found(f"f.namespace = ? AND f.value_key = ? AND +f.subject_key = ? AND {_CURRENT}{_rivals(rivals_of)}",
                            (namespace, value_key, subject_key))
 
     def ended_at(self,

@@ -208,7 +208,7 @@ def _count_documents(db: Database,                             # inside a transa
     for sign, part in ((-1, removed), (1, added)):
         for namespace, columns in part:
             documents[namespace] += sign
-            words[namespace] += sign * sum(len(column.split()) for column in columns)
+            words[namespace] += sign * sum(column.count(" ") + 1 for column in columns if column)
     if changed := [(n, documents[n], words[n]) for n in documents if documents[n] or words[n]]:
         db.executemany("INSERT INTO namespace_statistics VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
                        "documents = documents + excluded.documents, tokens = tokens + excluded.tokens", changed)
