@@ -7,7 +7,7 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'MEMBER', 'ROWS', 'OWNER', 'BUFFER', 'TOUCHED', 'OUTSIDE', 'SLOTS', 'BEST', 'WEIGHTS', 'READ', 'WORTH',
            'ADDED', 'FOUND', 'PICKED', 'TOTAL', 'SHARES', 'ORDER', 'WORKSPACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX',
            'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
-           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'LEAST', 'MARGIN',
+           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'SURE', 'LEAST', 'MARGIN',
            'CANDIDATES', 'SAMPLED', 'AROUND', 'SUBJECTS', 'TAIL_BOUNDS', 'WORK', 'EVERY', 'PARTED', 'MEASURED',
            'COMPARED', 'ALL', 'WEIGH_TERMS', 'FIND_POSTINGS', 'SUM_POSTINGS', 'HIGHEST_SCORE', 'TAKE_OUT_SCORES',
            'ADD_UNREAD', 'COMPARE_VECTORS', 'SAMPLE_THRESHOLD', 'TOP_UNITS', 'SORT_BY_UNIT', 'RECALL']
@@ -153,7 +153,7 @@ FIRST, COUNT, VECTORS = range(3)
 WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each document begin, how many it has; and they themselves
 AXIS, MIDDLE, CODES, FIGURES = range(4)
 MODEL = "f4 f4 i1 f8"  # arrays that questions are measured against: see `MEASURE_QUERY`
-DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, LEAST, MARGIN = range(11)  # what is told of a question
+DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, SURE, LEAST, MARGIN = range(12)  # what is told of a question
 CANDIDATES = 50  # memories that hold the words of a question best, besides those of a neighbourhood
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #e366cf84
@@ -319,47 +319,48 @@ ALL = "i8 f4 f8 i8 i8 i8 i8 i8"  # buffers, slots, a bound for each; workspace, 
 
 @loop("f8 f8 f8 f8*")
 def _REQUIRED_SCORE(left, ceiling, tail_bound, told):  # type: ignore[no-untyped-def]
-    "Return what the last of the wanted must reach; minus infinity where every memory was scored."
+    "Return what the last of the hits that must be sure has to reach; minus infinity where every memory was scored."
     return told[MARGIN] + tail_bound + told[WORD] * (left / (ceiling if ceiling > 0 else 1.0))
 
 
-@loop("i8** i8 f8 f8*")
-def _IS_CONCLUSIVE(place, n, bar, told):  # type: ignore[no-untyped-def]
-    "Tell whether the last of the wanted, among the `n` best, reaches what it must."
+@loop("i8** i8 f8 f8* i8")
+def _IS_CONCLUSIVE(place, n, bar, told, sure):  # type: ignore[no-untyped-def]
+    "Tell whether there are as many as are wanted among the `n` best, and the first `sure` of them reach what they must."
     if bar == -np.inf:
         return n > 0
-    return n >= told[WANTED] and F88(place, FOUND)[int(told[WANTED]) - 1, 1] >= bar
+    return n >= told[WANTED] and F88(place, FOUND)[sure - 1, 1] >= bar
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #d48733c3
-@loop("i8** i8 f8 i4+ ?* f4* f8 f8 i4* f8*")
-def _SEARCH_SLOT(tables, slot, tail_bound, wanted, passing, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
+@loop("i8** i8 i4+ ?* f4* f8 f8 i4* f8*")
+def _SEARCH_SLOT(tables, slot, wanted, passing, unit, mean, spread, named, told):  # type: ignore[no-untyped-def]
     "Search a slot's neighbourhood; returns how many are the best, -1 without a neighbourhood, the steps taken, and whether they stand."
     place, index, segments, vectors = I88(tables, WORK), I88(tables, EVERY), I88(tables, PARTED), I88(tables, COMPARED)
-    buffers, width = I88(tables, AROUND), I88(tables, AROUND).shape[0] // len(F8(tables, TAIL_BOUNDS))
+    bounds, buffers = F8(tables, TAIL_BOUNDS), I88(tables, AROUND)
+    width, every, sure = 2 * buffers.shape[0] // len(bounds), int(told[WANTED]), int(told[SURE])
     buffer = buffers[slot * width:(slot + 1) * width]
     size = len(I8(buffer, NUMBERS)) - CANDIDATES
     if size < 0:
         return -1, 0, False
     heard = _SCORE_NEIGHBOURHOOD(buffer, place, index, segments, int(told[DOCUMENTS]), wanted, passing, unit, mean, spread)
     known, touched, left, ceiling = heard
-    bar = _REQUIRED_SCORE(left, ceiling, tail_bound, told)
+    bar = _REQUIRED_SCORE(left, ceiling, bounds[2 * slot], told)
     n = _RANK_BUFFER(buffer, place, np.empty(0, np.bool_), named, told, size)
-    if _IS_CONCLUSIVE(place, n, bar, told) or not len(vectors):
-        return n, 1, _IS_CONCLUSIVE(place, n, bar, told)
+    if _IS_CONCLUSIVE(place, n, bar, told, every) or not len(vectors):
+        return n, 1, _IS_CONCLUSIVE(place, n, bar, told, every)
     own = wanted[:known]
     _, left, n = _RANK_WITH_CANDIDATES(buffer, place, index, segments, vectors, own, size, touched, ceiling, unit, mean, spread,
                                        named, told)
-    return n, 2, _IS_CONCLUSIVE(place, n, _REQUIRED_SCORE(left, ceiling, max(tail_bound, 0.0), told), told)
+    return n, 2, _IS_CONCLUSIVE(place, n, _REQUIRED_SCORE(left, ceiling, max(bounds[2 * slot + 1], 0.0), told), told, sure)
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #3fb1e513
 @loop("i8** i4+ ?* f4* f4++ i4* f8*")
 def RECALL(tables, wanted, passing, vector, measured, named, told):  # type: ignore[no-untyped-def]
     "Answer a question; returns its slot, -1 for none, the mean and spread of its cosines, and what `_SEARCH_SLOT` returns."
-    model, level, unit, tail_bound = I88(tables, MEASURED), measured[0], measured[1], F8(tables, TAIL_BOUNDS)
+    model, level, unit = I88(tables, MEASURED), measured[0], measured[1]
     figures = F8(model, FIGURES)
     mean, spread = MEASURE_QUERY(level, unit, vector, F4(model, AXIS), F4(model, MIDDLE), I11(model, CODES), figures[0], figures[1])
     slot, cosine = NEAREST_VECTOR(F44(tables, SUBJECTS), unit)
     if (cosine - mean) / spread < told[LEAST]:
         return -1, mean, spread, -1, 0, False
-    n, looks, stands = _SEARCH_SLOT(tables, slot, tail_bound[slot], wanted, passing, unit, mean, spread, named, told)
+    n, looks, stands = _SEARCH_SLOT(tables, slot, wanted, passing, unit, mean, spread, named, told)
     return slot, mean, spread, n, looks, stands

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.compiled import Table
-from .acceptance_bound import LocalAnswer, cue_bound, tail_bound
+from .acceptance_bound import SURE, LocalAnswer, cue_bound, tail_bound
 from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHOLE, WORKSPACE
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
 from ..search.query_vector import TAIL_Z, MeasuredQuery
@@ -155,15 +155,15 @@ class LocalKernel:
                  index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self.tables = index, _KernelTables(index)
-        self._figures: dict[tuple[int, int, float, float], tuple[Any, ...]] = {}
-        self._joined: tuple[SlotBuffers | None, Any, int, Table | None] = None, None, 10, None
+        self._figures: dict[tuple[int, int, int, float, float], tuple[Any, ...]] = {}
+        self._joined: tuple[SlotBuffers | None, Any, tuple[int, int], Table | None] = None, None, (10, SURE), None
 
     def prepare(self,
                 around: SlotBuffers,  # slots and their neighbourhoods
                 ) -> None:
         "Write down what has changed, so that no question waits for it."
         if RECALL.run is not None and not self._is_joined(around):
-            self._join(around, self._joined[2])
+            self._join(around, *self._joined[2])
 
     def run(self,
             around: SlotBuffers,       # slots and their neighbourhoods
@@ -174,19 +174,20 @@ class LocalKernel:
             passing: Any,            # by number in the index: which memories may be found; None: all
             relevance: float,        # standard deviations that a question must be nearer to a slot than to memories at large
             margin: float,           # margin by which the last hit must exceed the bound of the others
+            sure: int | None = None,  # number of sure hits, once words elsewhere were looked at; None: all
             ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if it is left to numpy."
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)
         left_out = features.dates or features.now or rows.shape != around.shape
         if run is None or left_out or not 0 < k <= KERNEL_TOP_K or len(terms) > MAX_TERMS:
             return None, None
-        joined = self._joined
-        table = joined[3] if joined[2] == k and self._is_joined(around) else self._join(around, k)
+        joined, sure = self._joined, k if sure is None else min(sure, k)
+        table = joined[3] if joined[2] == (k, sure) and self._is_joined(around) else self._join(around, k, sure)
         if table is None:
             return None, None
         vectors, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
-        slot, mean, spread, n, steps, conclusive = run(
-            table.places, self.index.lexical.term_ids(terms), may, rows, vectors, *self._question_figures(features, k, relevance, margin))
+        figures = self._question_figures(features, k, sure, relevance, margin)
+        slot, mean, spread, n, steps, conclusive = run(table.places, self.index.lexical.term_ids(terms), may, rows, vectors, *figures)
         measured = MeasuredQuery(vectors[0], vectors[1], mean, spread)
         if conclusive and (steps < 2 or self.tables.intact):
             return measured, LocalAnswer(RankedList(PARTS, self.tables.output[1][:n].copy()), around.names[slot])
@@ -199,33 +200,33 @@ class LocalKernel:
     def _is_joined(self, around: SlotBuffers) -> bool:
         return self._joined[0] is around and self._joined[1] is self.tables._places and self.tables.are_current()
 
-    def _join(self, around: SlotBuffers, k: int) -> Table | None:
+    def _join(self, around: SlotBuffers, k: int, sure: int) -> Table | None:
         "Write everything that the kernel reads into one table; None: it can't compare a question with anything."
         places = self.tables.places(around.most)
         fits = around.names and around.shape == self.tables.question_shape and isinstance(self.index.scorer.ranker, ScoreWeights)
         left = [self.index.lexical.documents - (0 if b is None else b.size) for b in around.buffers]
-        bounds = np.array([tail_bound(k, n) if n > 0 else -np.inf for n in left])
+        bounds = np.array([tail_bound(m, n) if n > 0 else -np.inf for n in left for m in (k, sure)])
         arrays = around.places.reshape(-1, 3), around.slots, bounds, *places
         if self._joined[1] is not places:
             self._renew_figures()
-        self._joined = around, places, k, Table(ALL, arrays) if fits else None
+        self._joined = around, places, (k, sure), Table(ALL, arrays) if fits else None
         return self._joined[3]
 
-    def _question_figures(self, features: QueryFeatures, k: int, relevance: float, margin: float) -> tuple[Any, ...]:
+    def _question_figures(self, features: QueryFeatures, k: int, sure: int, relevance: float, margin: float) -> tuple[Any, ...]:
         "Return the speakers that a question names, and figures: how many are wanted, when scores are equal …, what must be reached."
         plain = not (features.speakers or features.dates or features.when)
-        if plain and (known := self._figures.get((features.script, k, relevance, margin))) is not None:
+        if plain and (known := self._figures.get((features.script, k, sure, relevance, margin))) is not None:
             return known
         c, other = self.index.metadata, foreign_script(self.index.metadata, features)
         scale = DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.index.scorer.linear_weights.evidence
-        figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.when
+        figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.when, sure
         found = named_speaker_ids(features), np.array((*figures, relevance, margin + cue_bound(features)), np.float64)
         if plain:
-            self._figures[features.script, k, relevance, margin] = found
+            self._figures[features.script, k, sure, relevance, margin] = found
         return found
 
     def _renew_figures(self) -> None:
         "Compute the last figures anew: what is asked next is likely to be of a kind that was asked before."
         before, self._figures = list(self._figures)[-3:], {}
-        for script, k, relevance, margin in before:
-            self._question_figures(QueryFeatures(script=script), k, relevance, margin)
+        for script, k, sure, relevance, margin in before:
+            self._question_figures(QueryFeatures(script=script), k, sure, relevance, margin)
