@@ -329,6 +329,17 @@ def test_what_is_nobodys_own_fact_is_not_kept(memory: Memory, turn: str) -> None
     assert memory.companion.observe("I live in Bergen, and remember that the safe is in the attic.", TALK).memory is not None
 
 
+@pytest.mark.parametrize(("told", "asked"), [
+    ("Morning! I'm Hannah, I run a pottery in Falmouth.", "What's my name?"), ("My boss is Joe.", "Who am I reporting to, who's my boss?"),
+    ("부산 해운대 살아", "나 어디 살지?"), ("우리 팀장은 박도윤이야", "우리 팀장 누구야?")])
+def test_a_fact_that_a_question_names_by_its_relation_comes_first(memory: Memory, told: str, asked: str) -> None:
+    memory.write(told, id="fact")
+    memory.write_many([f"Note {n} about a name, a boss, where people live, 사는 곳, 팀장" for n in range(5)])
+    assert memory.context(asked).used[0][0] == "fact"
+    memory.companion.reject("fact")
+    assert "fact" not in dict(memory.context(asked).used)
+
+
 def test_the_user_and_a_relation_may_be_named_in_several_ways() -> None:
     assert fact_values("me", "address", "Oslo")[0] == fact_values("나", "사는 곳", "OSLO")[0] == ("user", "residence", "oslo")
 
