@@ -5,9 +5,11 @@
 # %% auto #0
 __all__ = ['out_option', 'bench_options', 'bench', 'deliver', 'durability', 'recall', 'embedding', 'ontology', 'rules',
            'learning', 'korean', 'mixed', 'postgres', 'companion', 'year', 'serve', 'federation', 'local', 'speed',
-           'graph']
+           'graph', 'all_']
 
 # %% ../../nbs/95_bench/33_cli.ipynb #14c51aa2
+import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -23,12 +25,14 @@ from . import local as attended
 from . import ontology as ontologies
 from . import postgres as postgresql
 from . import recall as recalled
+from . import reproduction as reproductions
 from . import rules as ruled
 from . import serve as served
 from . import speed as speeds
 from . import year as years
 from .report import Report, ready, write_report
-from ..service.cli.common import Group, example, json_option, options
+from ..core.errors import InvalidInput
+from ..service.cli.common import Group, example, json_option, options, print_json, terminal_width
 from ..store.records import read_count
 
 
@@ -234,3 +238,32 @@ def graph(sizes: str, locomo: Path | None, realmem: Path | None, embedder: str, 
     "The graph's bootstrap, anchors on a stream of topics, and whether attention makes answers better. Ten minutes."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
     deliver(graphs.run(wanted, locomo, realmem, seed, embedder, note), out, as_json, strict=False)
+
+# %% ../../nbs/95_bench/33_cli.ipynb #f590782e
+@bench.command("all", epilog=example("rlm bench all --quick --only ontology --results results --data data"))
+@click.option("--quick", is_flag=True, help="Small sizes; there is no other way: whole benchmarks take hours and run one by one.")
+@click.option("--results", type=click.Path(path_type=Path, file_okay=False), default=Path("nbs/95_bench/results"), show_default=True,
+              help="The folder of the committed reports.")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), default=Path("tests/data"), show_default=True,
+              help="The folder of the labelled sets.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: then recall is measured, too.")
+@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False), help="BEAM: likewise.")
+@click.option("--only", help="Benchmarks, with commas; default: all.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep the new reports in this folder.")
+@json_option
+def all_(quick: bool, results: Path, data: Path, locomo: Path | None, beam: Path | None, only: str | None, out: Path | None,
+         as_json: bool) -> None:
+    "Every benchmark once, small, beside the committed figures: does each keep its shape? A quarter of an hour."
+    if not quick:
+        raise InvalidInput("Whole benchmarks take hours.", "Give --quick, or run one by its name, as in: rlm bench speed")
+    named = [x for option, path in (("--locomo", locomo), ("--beam", beam)) if path for x in (option, str(path.absolute()))]
+    extra, wanted = ({"recall": tuple(named)} if named else {}), tuple(only.split(",")) if only else ()
+    if unknown := [name for name in wanted if name not in reproductions.QUICK_RUNS and name not in extra]:
+        raise InvalidInput(f"There is no quick run of {unknown[0]!r}.",
+                           f"There are: {', '.join(reproductions.QUICK_RUNS)}; recall with --locomo or --beam.")
+    with tempfile.TemporaryDirectory() as folder:
+        if out:
+            out.mkdir(parents=True, exist_ok=True)
+        steps = reproductions.reproduce(results, out or Path(folder), data, extra, wanted, lambda name: click.echo(f"{name} …", err=True))
+        found = list(steps)
+    print_json([asdict(a) for a in found]) if as_json else click.echo(reproductions.agreement_table(found, terminal_width()))

@@ -122,6 +122,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "items": [{"id": "m1", "kind": "fact", "when": "2025-01-02", "text": "The spare key is with Mrs. Okafor."}]}
     (home / "lives.jsonl").write_text(json.dumps(life) + "\n", encoding="utf-8")
     (home / "data").mkdir()
+    shutil.copytree(ROOT / "nbs" / "95_bench" / "results", home / "results")
     for name in ("turns", "nonconflicts", "merges"):
         lines = (ROOT / "tests" / "data" / f"companion_{name}.jsonl").read_text(encoding="utf-8").splitlines()
         (home / "data" / f"companion_{name}.jsonl").write_text("\n".join(lines[::11]), encoding="utf-8")
