@@ -18,8 +18,8 @@ class Asked(NamedTuple):
     "A question of a set."
 
     ontology: str  # name of a file in `data/ontologies`, of a bundled one, or of one in the shared folder
-    kind: str  # T: terms; L: literals, all of which must be said; N: a number; A: yes or no
-    gold: str  # SPARQL
+    kind: str  # T: terms; L: literals, all of which must be said; N: a number; A: yes or no; R: what no ontology tells, to be refused
+    gold: str  # SPARQL; several readings of a question are separated by ` ;;; `
     text: str  # as it was asked
 
 
@@ -33,15 +33,19 @@ def ontology_path(name: str) -> str | None:
     own = DATA / "ontologies" / f"{name}.ttl"
     if own.exists():
         return str(own)
-    if name in {"prov", "skos", "org", "time"}:
+    if name in {"prov", "skos", "org", "time", "sosa", "ssn", "rlm"}:
         return name
     folder = Path(os.environ.get("RLM_SHARED", "/nowhere")) / "data" / "ontologies"
     found = next(iter(sorted(folder.glob(f"{name}.*"))), None)
     return str(found) if found else None
 
 
-def expected(asked: Asked, context: OntologyContext) -> Any:
-    "What the answer must be."
+def expected(asked: Asked, context: OntologyContext) -> list[Any]:
+    "What the answer may be: one of these."
+    return [_expected(asked._replace(gold=gold), context) for gold in asked.gold.split(" ;;; ")]
+
+
+def _expected(asked: Asked, context: OntologyContext) -> Any:
     where = re.sub(r"\bSUB\b", SUB, asked.gold)
     if asked.kind == "A":
         return context.sparql(f"ASK {{ {where} }}").answer
@@ -70,16 +74,21 @@ def _iri(context: OntologyContext, name: str) -> str:
 
 def marked(asked: Asked, value: Any, answer: str, refused: bool, context: OntologyContext) -> Verdict:
     "Right, wrong or refused: terms by their IRIs exactly, literals by being said."
+    if asked.kind == "R":
+        return "right" if refused else "wrong"
     if refused:
         return "refused"
-    gold = expected(asked, context)
-    if asked.kind == "A":
+    return "right" if any(_agrees(asked.kind, gold, value, answer, context) for gold in expected(asked, context)) else "wrong"
+
+
+def _agrees(kind: str, gold: Any, value: Any, answer: str, context: OntologyContext) -> bool:
+    if kind == "A":
         said = value if isinstance(value, bool) else {"yes": True, "no": False}.get(answer.split(",")[0].split(".")[0].strip().lower())
-        return "right" if said == gold else "wrong"
-    if asked.kind == "N":
-        return "right" if str(value) == str(gold) else "wrong"
-    if asked.kind == "L":
+        return bool(said == gold)
+    if kind == "N":
+        return str(value) == str(gold)
+    if kind == "L":
         said_text = _plain(answer)
-        return "right" if all(_plain(g.strip("<>").split("…")[0])[:200] in said_text for g in gold) else "wrong"
+        return bool(gold) and all(_plain(g.strip("<>").split("…")[0])[:200] in said_text for g in gold)
     given = value if isinstance(value, list) else [value]
-    return "right" if {_iri(context, str(v)) for v in given} == {_iri(context, g) for g in gold} else "wrong"
+    return {_iri(context, str(v)) for v in given} == {_iri(context, g) for g in gold}

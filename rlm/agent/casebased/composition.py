@@ -13,8 +13,8 @@ from importlib.resources import files
 
 from .slot_filling import EMPTY, QuestionEntities
 from ..memory.linking import Link, bare
-from ..memory.questions import FILLERS, classify_answer_type, normalize_question
-from ...core.text import tokens
+from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question
+from ...core.text import FUNCTION_WORDS, tokens
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #16969b75
 _KINDS = {"class": "c", "concept": "c", "datatype": "c", "individual": "i", "concept scheme": "i"}
@@ -88,11 +88,17 @@ class _TermSet:
             ) -> bool:
         "Take a condition; tells whether it agrees with those that are there."
         if name in ("lacks", "has", "exclude"):
-            held = self.arguments.setdefault(name, [])
-            assert isinstance(held, list)
-            held.append(value)
+            some = self.arguments.setdefault(name, [])
+            assert isinstance(some, list)
+            some.append(value)
             return True
-        if name in self.arguments and self.arguments[name] != value:
+        held = self.arguments.get(name, value)
+        if name == "kind" and held != value:
+            kinds = sorted((str(held), str(value)), key=lambda v: (v != "term", len(v)))
+            if kinds[0] != "term" and not kinds[1].endswith(kinds[0]):
+                return False
+            value = kinds[1]  # *properties that are datatype properties* are datatype properties
+        elif held != value:
             return False
         self.arguments[name] = value
         return True
@@ -110,6 +116,14 @@ _KOREAN = """있는 있어 있나 있지 있는지 어떤 것들 것
 _TURNING = frozenset(("no", "not", "but", "never", "neither", "nor", "without", "except", "only", "least", "most"))
 _IDLE, _IDLE_KOREAN = frozenset(_ENGLISH.split()), frozenset(_KOREAN.split())
 _AFTER = re.compile(r"(?<=\})(?:들|은|는|이|가|을|를|의|에|에서|에는|도|로|와|과|랑)+(?=[\s?.,!]|$)")
+
+
+_COUNTED = re.compile(r"\bhow many\b|\b(?:total )?number of\b|\bcount\b|(?:총 )?몇 ?개\S*|개수\S*")
+
+
+def _without_headers(names: QuestionEntities) -> QuestionEntities:
+    "The names without those of the ontology itself: *in SOSA* names no term."
+    return replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology"))
 
 
 def idle(word: str,  # in small letters
@@ -137,7 +151,7 @@ def _read_term_set(text: str,                 # the question, its names marked
                     return None
             if p.value and names:  # a kind, and the term that it is a kind of
                 return None
-            plain = p.name in ("kind", "below", "direct", "domain") and p.value not in ("datatype property", "annotation property")
+            plain = p.name in ("kind", "below", "direct", "domain") and not p.value.endswith(" property")
             found.conditions += not plain
             rest = f"{rest[:m.start()]} {rest[m.end():]}"
     return _completed(found, rest, marks)
@@ -161,10 +175,10 @@ def _completed(found: _TermSet, rest: str, marks: Mapping[str, Link]) -> _TermSe
         found.add("kind", "property" if "characteristic" in arguments else "term")
     if arguments.get("characteristic") and arguments.get("kind") == "class":
         return None
-    rest = re.sub(r"\{[citp]\d\}", " ", _AFTER.sub(" ", rest))
+    rest = _COUNTED.sub(" ", re.sub(r"\{[citp]\d\}", " ", _AFTER.sub(" ", rest)))
     words = re.findall(r"[^\W_]+(?:['’][a-z]+)?", rest)
     found.rest = " ".join(w for w in words if not idle(w))
-    return None if found.rest or not found.conditions else found
+    return None if found.rest or not (found.conditions or _COUNTED.search(rest)) else found
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #9b9bb73a
 _CODE = """items, more = [], True
@@ -183,20 +197,21 @@ def compose(names: QuestionEntities,  # terms that the question names
             own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
             ) -> str:                 # code; empty when it describes no such set
     "Write the code for a question that describes a set of terms by conditions."
-    text, marks = _marked_question(names)
-    text = " ".join(w for w in text.split() if w.strip("?.,!'’s") not in own)
+    text, marks = _marked_question(_without_headers(names))
+    text = " ".join(w for w in text.split() if re.sub("['’]s$", "", w.strip("?.,!'’")) not in own or "{" in w)
+    text = re.sub(r" (?:in|of|from) (?:this|the|our|your) (?:ontology|vocabulary|file|model|schema|data|graph)(?= ?[?.!]?$)", "", text)
     form = classify_answer_type(re.sub(r"\{[citp]\d\}", "{}", text))
     if names.unknown:
         return ""
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_required, _connected, _listed):
+    for plain in (_required, _connected, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
     if found is None or form == "truth":
-        return ""
+        return _related(names, text, marks)
     code = _CODE.format(arguments=_call(found))
     return code + ("FINAL(len(items))" if form == "number" else "FINAL([i[\"iri\"] for i in items])")
 
@@ -214,7 +229,8 @@ _REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*
 _MODELLED = re.compile(r"how (?:(?:do|can|could|would|should|must) (?:i|you|we|one)|to) (?:model|express|say|record|represent|state"
                        r"|encode)\b(?: (?:the fact|that))* (.+)"
                        r"|(.+?)(?:다는|는|라는) ?(?:것|걸|사실)?(?:을|를)? ?어떻게 (?:표현|모델링|나타내|기록|적)\S*(?: \S+)?\??")
-_LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\}) (?:are there|are available|exist|can i (?:use|choose)|do we have)"
+_LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
+                   r" (?:are there|are available|exist|can i (?:use|choose)|do we have)"
                    r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
                    r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d\})[.?]?"
                    r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??")
@@ -265,10 +281,91 @@ def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
     "Code for all that is below a class, or all its instances, where it has the one or the other."
     if not (m := _LIST.fullmatch(text)):
         return ""
-    mark = next(filter(None, m.groups()))
+    mark = next(g for g in m.groups() if g and g.startswith("{"))
     mention = marks[mark].mention
     plural = names.question[mention.start:mention.end + 1].rstrip(" ?.,").endswith("s")
-    if text.isascii() and not plural:
+    if text.isascii() and not (plural or m["noun"]):
         return ""
     every = re.search(r"\b(?:all|every)\b|모든|모두|다 |전부", text) is not None
     return _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every)
+
+# %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c2
+_ISA_END = r"(?: (?:here|in this ontology))? ?\??"
+_IS_A = re.compile(r"(?:is|are) (?:(?:every|all|an?|the|any|each) )*(\{[ci]\d\}) (?:also |always )?(?:(?:an?|the) )?"
+                   r"(?:(?:kind|type|sort|sub-?class|sub-?type|special case|instance)s? of (?:(?:an?|the) )?)?(\{c\d\})" + _ISA_END +
+                   r"|(\{[ci]\d\}) ?(?:은|는|이|가|도)? ?(\{c\d\}) ?(?:(?:의|에)? ?(?:일종|한 종류|종류|하위 ?클래스|인스턴스|속하|속해)\S*"
+                   r"|이야|야|인가요?|이에요|예요|이니|니|입니까|인지|일까요?|이죠|이지|지|죠)"
+                   r"(?: ?(?:이야|인가요?|예요|이에요|입니까|나요|요))?\??")
+_IS_A_CODE = """kind = relate({a!r}, {b!r})["is_a"]
+FINAL(kind in ("a is a b", "same"))
+"""
+_INSTANCE_CODE = """kinds = [f["value"] for f in describe_entity({a!r}, fact="type")["items"]]
+FINAL(any(k == {b!r} or relate(k, {b!r})["is_a"] == "a is a b" for k in kinds))
+"""
+
+
+def _is_a(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for whether a class is below another, or an individual belongs to it."
+    if not (m := _IS_A.fullmatch(text)):
+        return ""
+    a, b = (m[1], m[2]) if m[1] else (m[3], m[4])
+    return (_IS_A_CODE if a[1] == "c" else _INSTANCE_CODE).format(a=_iri(marks, a), b=_iri(marks, b))
+
+
+_NOUN = r"(\{[cpt]\d\}|[a-z]+(?: [a-z]+)?)"
+_ANY, _VERB = r"(?:(?:an?|the|any|every|its|some|each) )*", r"(\{[cpt]\d\}|[a-z]+(?: (?:at|by|of|to|in|from|with|for|on|as))?)"
+_TERM, _END = r"(\{[cit]\d\})", r" ?[?.]?"
+_RELATED = tuple((way, re.compile(text)) for way, text in (
+    ("to", rf"(?:which|what) (?P<kind>\{{c\d\}}) (?:(?:is|are|can|may|must|do|does) )?(?P<rel>{_VERB}) {_ANY}(?P<term>{_TERM}){_END}"),
+    ("to", rf"(?:which|what) (?P<kind>\{{c\d\}}) (?:has|have) {_ANY}(?P<term>{_TERM}) as {_ANY}(?P<rel>{_VERB}){_END}"),
+    ("to", rf"(?:what|who) (?:(?:is|are|can|may) )?(?P<rel>{_VERB}) {_ANY}(?P<term>{_TERM}){_END}"),
+    ("from", rf"(?:what|who|which (?P<kind>\{{c\d\}})) (?:does|do|can|must|may|should|could|might|is|are) {_ANY}(?P<term>{_TERM}) "
+             rf"(?:(?:to|always|be|a|an) )*(?P<rel>{_VERB}){_END}"),
+    ("from", rf"{_ANY}(?P<term>{_TERM}) (?:(?:is|are|can|must) )?(?P<rel>{_VERB}) (?:what|whom|which (?P<kind>\{{c\d\}})){_END}"),
+    ("from", rf"(?:(?:what|who|which) (?:is|are) |(?:list|show|give me|tell me) )?{_ANY}(?P<rel>{_NOUN}) (?:of|for) {_ANY}"
+             rf"(?P<term>{_TERM}){_END}"),
+    ("from", rf"(?:what|which) (?P<rel>{_VERB}) (?:does|do) {_ANY}(?P<term>{_TERM}) have{_END}"),
+    ("from", rf"(?P<term>{_TERM}) ?의 ?(?P<rel>\{{[cpt]\d\}}) ?(?:은|는|이|가)? ?(?:뭐\S*|무엇\S*|알려\S*|보여\S*|어떤 \S+ 있\S*)?{_END}"),
+))
+
+
+def _may_relate(words: str) -> bool:
+    "Whether words may name a relation: a name, or words that have no part in asking."
+    def asks(word: str) -> bool:
+        return word in SPELT or bool(match_intents(word)) or set(tokens(word)) <= EMPTY
+
+    first, *rest = words.split()
+    return first.startswith("{") or not (asks(first) or first in FILLERS or any(asks(w) for w in rest if w not in FUNCTION_WORDS))
+
+
+
+def _related(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for what a relation leads to from a term, or for what leads to it."
+    for way, pattern in _RELATED:
+        if (m := pattern.fullmatch(text)) is not None:
+            kind, relation, term = m.groupdict().get("kind"), m["rel"], m["term"]
+            if not _may_relate(relation) or len(set(re.findall(r"\{[citp]\d\}", text))) != len(marks):
+                continue
+            called = _relation_name(relation, marks)
+            among = f", kind={_iri(marks, kind)!r}" if kind else ""
+            arguments = f"{_iri(marks, term)!r}, {called!r}, direction={way!r}{among}"
+            return _RELATED_CODE.format(arguments=arguments)
+    return ""
+
+
+def _relation_name(relation: str, marks: Mapping[str, Link]) -> str:
+    "A property by its short name; else the words that should name one."
+    link = marks.get(relation)
+    if link is None:
+        return relation
+    found = next((t for t in link.terms if t.kind.endswith("property")), None)
+    return found.iri if found else link.mention.text.lower()
+
+
+_RELATED_CODE = """items, more = [], True
+while more:
+    view = related_terms({arguments}, offset=len(items))
+    items += view["items"]
+    more = view["truncated"] and len(view["items"]) > 0
+FINAL([i["iri"] if "iri" in i else i["value"] for i in items])
+"""

@@ -88,7 +88,7 @@ def seen_answer(view: View,    # view that was looked at
 MOST_TRIED = 2  # strategies in one run
 NEAR = 0.6  # share of the best score that a second choice needs
 CLEAR, TORN = 0.5, 0.85  # below the first, a best score is believed only when the next one stays behind this share of it
-LEAST_SCORE = 0.25  # lowest score of a strategy that is tried; below it, it is only read
+LEAST_SCORE = 0.3  # lowest score of a strategy that is tried; below it, it is only read
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +212,9 @@ def next_move(messages: Sequence[Message],  # messages of a run
     names = link_entities(task, turns[0].observation, _own_names(context))
     memories = read_layer(context, "memories")
     if "\n- find_terms(" in messages[0].content and (code := compose(names, _own_names(context))):
-        composed = _block("The question describes a set of terms.", _reject_empty_result(code))
-        return composed if len(turns) == 1 else unknown("no term fulfils what the question says, and it may mean something else.")
+        if len(turns) == 1:
+            return _block("The question describes a set of terms.", _reject_empty_result(code))
+        return unknown("no term fulfils what the question says, and it may mean something else.")
     if (two := _rival_strategies(memories)) and not names.unknown:
         return unknown(f"the question may mean two things: {two[0]!r}, or {two[1]!r}.")
     found = candidate_programs(names, memories)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..memory.linking import TermCandidate, Link, Mention, link, mentions_in, unlinked
+from ..memory.linking import TermCandidate, Link, Mention, link, mentions_in, misspelt, unlinked
 from ..memory.questions import FILLERS, match_intents, normalize_question
 from ..memory.retrieval import TAKES
 from ..memory.strategy import procedure_of, slots_in
@@ -69,6 +69,8 @@ for name in names:
     for item in search_entity(name, limit=4)["items"]:
         if item["why"] in ("exact", "same letters", "same sound"):
             found.append((name, item["iri"], item["kind"], item["why"] == "exact"))
+        elif item["why"] == "nearly the same letters":
+            found.append((name, item["iri"], item["kind"], item["label"]))
 found[:40]"""
 
 
@@ -95,7 +97,8 @@ def _read_found(observation: str,          # after the step of looking
     iris = {m.text for m in mentions if m.form == "iri"}
     rows = read_value(observation)
     whole = [row for row in rows if isinstance(row, tuple) and len(row) == 4] if isinstance(rows, list) else []
-    return [TermCandidate(str(row[0]), str(row[1]), str(row[2]), bool(row[3])) for row in whole if row[0] not in iris or row[3]]
+    kept = [row for row in whole if not isinstance(row[3], str) or misspelt(str(row[0]), row[3])]
+    return [TermCandidate(str(row[0]), str(row[1]), str(row[2]), row[3] is True) for row in kept if row[0] not in iris or row[3] is True]
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #c7a8a0b0
 def letters(name: str,  # an IRI, a prefixed name, a label
@@ -109,6 +112,8 @@ def _fitting(terms: Sequence[TermCandidate],  # terms that a mention may stand f
              ) -> TermCandidate | None:
     "The best term of a kind; of any kind for a slot that takes all."
     wanted = TAKES.get(kind)
+    if wanted is None and terms and terms[0].text.islower():  # *an entity* is of the class Entity, though a property may be called entity
+        terms = sorted(terms, key=lambda t: t.kind != "class")
     named = terms and letters(terms[0].iri) == letters(terms[0].text)  # by its very name: then a label that others share means them not
     return next((t for t in terms if (wanted is None or t.kind in wanted) and (not named or letters(t.iri) == letters(t.text))), None)
 

@@ -162,7 +162,8 @@ _CODED = re.compile(r"""<[^<>\s]+> | \b(?:https?|urn):[^\s?]+ | (?<![\w:])[A-Za-
 _CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z][a-z][A-Za-z0-9_]*")  # a Korean particle behind it is none of it
 _START = re.compile(r"(?:^|[.!?:]\s+)\W*$")
 _ASKED = """class classes property properties individual individuals instance instances ontology iri iris uri uris owl rdf rdfs
-label domain range definition yes no true false list find show give name tell count which what how is are does"""
+label domain range definition yes no true false list find show give name tell count which what how is are does
+korean english german french spanish japanese chinese italian"""
 _ASKING = frozenset(_ASKED.split())
 _MASK = re.compile(r"\{\w*\}")
 
@@ -253,7 +254,7 @@ _FILLERS = """some any anything something so too then also just only please kind
 thing things stuff one ones who someone
 would could can might may should will let say know like need want help need think guess suppose wonder wondering curious
 other another else even still yet maybe perhaps possibly simply exactly really actually basically automatically anyway again
-quick question tell show give me you us it its all's hey hi hello thanks thank new sorry hmm um far end side way
+quick question tell show give me you us it its all's hey hi hello thanks thank new sorry hmm um far end side way according goes go going
 b c x y z i'm pretty much bit lot at no yes not cannot per each own word words
 좀 혹시 정말 진짜 그냥 그럼 그러면 그런데 근데 제발 정확히 대체 도대체 대략 한번 일단 우선 저 제가 나 내가 우리 이 그
 저기 거 것 것들 건 게 뭐 뭐가 뭘 뭔가

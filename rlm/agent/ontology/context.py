@@ -21,7 +21,7 @@ from .rdf_client import RdfLimits, RemoteGraph, available_engine
 from .rdf_source import MAX_BYTES, RdfSource, read_source
 from .shape_tools import ShapeTools
 from .sparql import ResultHandle, SparqlTools
-from .term_query import HeaderTools, TermQueryTools
+from .term_query import HeaderTools, RelatedTermTools, TermQueryTools
 from .vocabulary import Ontology
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ def _toolset(index: OntologyIndex,  # the ontology to look into
     functions: list[Callable[..., Any]] = [
         entities.search_entity, entities.describe_entity, relations.probe_relationships, classes.hierarchy, classes.find_path,
         PropertyTools(index).class_properties, relations.relate, entities.list_entities, entities.instances, entities.check_iris,
-        TermQueryTools(index).find_terms, HeaderTools(index, _ontology_iri(index.ontology)).about_ontology,
+        TermQueryTools(index).find_terms, RelatedTermTools(index).related_terms,
+        HeaderTools(index, _ontology_iri(index.ontology)).about_ontology,
         *([shapes.shapes] if shapes.all_shapes else []), *([shapes.sparql_examples] if shapes.all_examples else []),
         SparqlTools(remote, index.ontology.prefixes).sparql]
     return {f.__name__: f for f in functions}

@@ -218,6 +218,9 @@ def similar_names(word: str,             # a name as it was written
     return [(name, ratio) for ratio, name in nlargest(3, ratios) if ratio >= least]
 
 # %% ../../../nbs/60_ontology/06_vocabulary.ipynb #f0f961dc
+_NUMBERED = re.compile(r"([A-Za-z]+)_(\d{3,})")
+
+
 class TermResolver:
     "Finds the one term that a name means."
 
@@ -234,7 +237,9 @@ class TermResolver:
         "Normalised label or local name → the terms called so, sorted."
         found: dict[str, set[str]] = {}
         for iri in self.kinds.terms:
-            for text in (local_name(iri), split_name(local_name(iri)), *(s.text for s in self.labels.labels(iri))):
+            name = local_name(iri)
+            coded = [f"{m[1]}:{m[2]}"] if (m := _NUMBERED.fullmatch(name)) else []  # GO:0008150, whatever prefixes the file binds
+            for text in (name, split_name(name), *coded, *(s.text for s in self.labels.labels(iri))):
                 found.setdefault(normalise(text), set()).add(iri)
         return {text: sorted(iris) for text, iris in found.items()}
 
