@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..core.clock import Clock, SystemClock
+from ..core.files import server_path
 from ..core.settings import Settings, load_settings
 from ..search.namespace_search import NamespaceSearch
 from ..search.embedding.base import Embedder
@@ -50,6 +51,16 @@ class MemoryContext:
         settings = load_settings(config, db_path=path, namespace=namespace, embedder=named, **overrides)
         if settings.sources.get("log_level"):  # otherwise a program's own configuration stands
             logging.getLogger("rlm").setLevel(settings.log_level.upper())
+        return cls.of_settings(settings, read_only, embedder, clock)
+
+    @classmethod
+    def of_settings(cls,
+                    settings: Settings,  # all settings
+                    read_only: bool = False,  # refuse every write
+                    embedder: "str | Embedder | None" = None,  # a model that was made elsewhere; else the settings name it
+                    clock: Clock | None = None,  # the present; None: the machine's clock
+                    ) -> Self:
+        "Open the store that settings name. Raises `StoreError` for a file that is no store."
         storage, embeddings = open_store(settings, read_only, embedder, clock)
         storage = storage.for_namespace(settings.namespace)
         search = NamespaceSearch.open(storage, settings.namespace)
@@ -59,8 +70,12 @@ class MemoryContext:
     def for_namespace(self,
                       namespace: str,  # another partition of the same store
                       ) -> "MemoryContext":
-        "Return the same store as seen from another namespace: file, clock and model are shared, the index is its own."
+        """Return the same store as seen from another namespace: file, clock and model are shared, the index is its own. What another
+        instance of a cluster holds is opened there, apart from this one. Raises `StoreError`."""
         name = read_label(namespace, "namespace")
+        if (address := self.storage.db.elsewhere(name)) is not None:
+            settings = replace(self.settings, db_path=server_path(address), namespace=name)
+            return MemoryContext.of_settings(settings, self.storage.read_only, self.embeddings.model() or "none", self.clock)
         storage = SQLiteStorage(self.storage.db.for_namespace(name), owns_database=False)
         settings = replace(self.settings, namespace=name)
         return MemoryContext(settings, name, self.clock, storage, self.embeddings, NamespaceSearch.open(storage, name), self.recalls)

@@ -316,6 +316,11 @@ class Database(Protocol):
                       ) -> Self:
         "Return the same store as seen from one namespace, if the engine tells them apart; connections and transactions are shared."
 
+    def elsewhere(self,
+                  namespace: str,  # a partition, there or not
+                  ) -> str | None:
+        "Return the address of the instance of a cluster that holds a namespace, where it is not this one."
+
     def lease(self,
               task: str,  # name of a piece of background work
               ) -> AbstractContextManager[bool]:

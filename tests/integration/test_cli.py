@@ -59,7 +59,7 @@ def examples(ctx: click.Context) -> list[str]:
 
 EXAMPLES = [pytest.param(line, marks=pytest.mark.nightly if line.startswith("rlm bench") else ())
             for line in dict.fromkeys(line for ctx in COMMANDS if ctx.command.epilog for line in examples(ctx))
-            if not line.startswith("rlm-agent")]  # test_agent_cli runs those
+            if not line.startswith(("rlm-agent", "rlm cluster"))]  # test_agent_cli and test_cluster run those
 # what an example takes for granted, beside the prepared folder
 BEFORE = {"rlm review dismiss": "rlm review propose tea",
           "rlm review lift": "rlm review reject tea", "rlm anchors hops": "rlm anchors set A tea",

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlm.core.errors import StoreMoved
 from rlm.core.settings import Settings
 from rlm.recall.anchored_search import BEAM
 from rlm.service.memory import Memory
@@ -88,6 +89,12 @@ class MemoryPool:
                     entry.memory = store.namespace(namespace)
                 memory = entry.memory
             yield memory
+        except StoreMoved:
+            with entry.lock:  # to another instance of a cluster: the next request opens it there
+                if entry.memory is not None and entry.users == 1:
+                    entry.memory.close()
+                entry.memory = None
+            raise
         finally:
             self._leave(entry)
 

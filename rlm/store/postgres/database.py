@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -18,13 +19,15 @@ from ...core.errors import (
     StoreCorrupt,
     StoreError,
     StoreFull,
+    StoreMoved,
     StoreReadOnly,
 )
 from ...core.files import hidden_password
 from ..protocols import Question
 from ..sqlite.fulltext import namespace_key
 from .dialect import translated
-from .schema import POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, PostgresMigration, grants
+from .cluster import MOST_INSTANCES, ClusterPlace, address_of, located
+from .schema import MOVED, POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, PostgresMigration, grants
 from .setup import configure, prepare
 
 if TYPE_CHECKING:
@@ -33,8 +36,10 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 16  # connections of one process, at most
 CONNECT_SECONDS = 10  # patience for a server that does not answer
+LOOK_S = 1.0  # seconds after which a reader asks again whether its namespace went to another instance
 BATCH = 200  # statements that are sent at once
 MOST_WAITING = 1 << 18  # characters of statements that wait for the next one that is sent
+_GONE = "SELECT instance FROM moved_namespaces WHERE namespace = %s"  # where a namespace went
 _CAUGHT = "INSERT INTO memories ("  # the one statement whose refusal is caught inside its transaction
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 _PLAIN_INSERT = re.compile(r"(?s)(INSERT INTO [^%]+ VALUES )(\((?:%s(?:, )?)+\))$")  # many rows of it are one statement
@@ -67,6 +72,7 @@ class ServerConnections:
                  ) -> None:
         self.new_pool, self.pool, self.closed = new_pool, new_pool(), False
         self.local, self.pid = threading.local(), os.getpid()
+        self.looked: dict[str, float] = {}  # namespace → when it was last asked whether it went elsewhere
         self.scopes: WeakKeyDictionary[Connection[Any], str | None] = WeakKeyDictionary()
 
     def state(self) -> ThreadState | None:
@@ -104,6 +110,14 @@ def _is_lost(error: BaseException | None) -> bool:
         error.sqlstate is None or error.sqlstate.startswith("57P"))
 
 
+def moved_error(place: str,  # address of the instance that was asked, without a password
+                said: str,   # where the namespace went
+                ) -> StoreMoved:
+    "Return the error of a namespace that went to another instance."
+    return StoreMoved(f"The namespace is no longer in {place!r}: {said}.",
+                      f"Open the store again, and it is found there; {_NOTHING_STORED}.")
+
+
 def explain_server_error(error: Exception,  # error that psycopg raised
                          place: str,        # address of the store, without a password
                          ) -> StoreError:
@@ -116,6 +130,8 @@ def explain_server_error(error: Exception,  # error that psycopg raised
         return StoreError(f"The store {place!r} is closed.", "Open it again.")
     if isinstance(error, PoolTimeout):
         return StoreBusy(f"No connection to {place!r} became free.", "Is the server up? If so, let fewer threads use the store at once.")
+    if getattr(error, "sqlstate", None) == MOVED:
+        return moved_error(place, said)
     if isinstance(error, errors.QueryCanceled):
         return StoreBusy(f"The server of {place!r} ended a statement that took too long ({said}).",
                          f"Raise statement_timeout of the role or the database, or ask for less; {_NOTHING_STORED}.")
@@ -334,6 +350,33 @@ class StatementPipeline:
                           "the part end the transaction, or put the part into a transaction of its own inside it.")
 
 
+def open_place(url: str,                                            # address of a store
+               home: str | None,                                    # a namespace; None: the instance of the address
+               examine: "Callable[[Connection[Any], str], None]",  # looks at a new connection and its address
+               schema: str,                                         # schema of the database that holds the tables
+               name: str = "",                                      # name of the instance, where it is known
+               sent: bool = False,                                  # whether the instance that the namespace left has named it
+               ) -> tuple[str, ClusterPlace | None]:                # None: there is no cluster
+    "Return the address of the database that holds a namespace, from instance to instance. Raises `StoreError`."
+    import psycopg
+    for _ in range(MOST_INSTANCES):
+        try:
+            with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, cursor_factory=psycopg.ClientCursor) as first:
+                examine(first, url)
+                found = located(first, url, home, schema, sent)
+        except psycopg.Error as e:
+            error = explain_server_error(e, hidden_password(url))
+            if name:
+                error.message = f"The instance {name!r}, which holds the namespace {home!r}, does not answer. {error.message}"
+                error.hint = "Start it; the namespaces of the other instances go on."
+                error.args = (error.message,)
+            raise error from e
+        if found is None or found.name == found.here:
+            return (url if found is None else found.address), found
+        url, name, sent = found.address, found.name, found.went
+    raise StoreMoved(f"The instances do not agree where the namespace {home!r} is.", "Is it being moved? See `rlm cluster status`.")
+
+
 class PostgresDatabase:
     "The tables of a store in a PostgreSQL database, in a schema of their own. Threads may share it."
 
@@ -345,26 +388,41 @@ class PostgresDatabase:
                  busy_timeout_s: float = 30.0,  # seconds that a write waits for another one
                  schema: str = SCHEMA,          # schema of the database that holds the tables
                  migrations: Sequence[PostgresMigration] = POSTGRES_MIGRATIONS,  # other ones, for tests
+                 home: str | None = None,       # a namespace: of a cluster, the instance that holds it is opened; None: that of the address
                  ) -> None:
         try:
-            import psycopg
-            import psycopg_pool  # noqa: F401  (asked for here, so that the sentence comes at once)
+            import psycopg  # noqa: F401  (asked for here, so that the sentence comes at once)
+            import psycopg_pool  # noqa: F401
         except ImportError:
             raise MissingExtra("A store in PostgreSQL needs the package psycopg, which is not installed.",
                                "Install it with: pip install 'rlm[postgres]'") from None
-        self.url, self.path, self.schema = url, hidden_password(url), schema
+        self.schema, self.place = schema, None  # place: where in a cluster it is
         self.read_only, self.busy_timeout_s, self.synchronous = read_only, busy_timeout_s, synchronous
         self.in_memory, self.epoch = False, 0
         self.namespace: str | None = None  # the partition that statements see; None: the whole store
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise StoreError(f"The name {schema!r} of a schema is none.", "Use small letters, digits and _.")
-        try:
-            with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, cursor_factory=psycopg.ClientCursor) as first:
-                prepare(first, url, schema, read_only, migrations)
-        except psycopg.Error as e:
-            raise explain_server_error(e, self.path) from e
+        self.url, self.place = open_place(url, home, lambda first, address: prepare(first, address, schema, read_only, migrations), schema)
+        self.path = hidden_password(self.url)
         self._server = ServerConnections(self._new_pool)
         self._pipeline = StatementPipeline(self._server, self.path)
+
+    def elsewhere(self,
+                  namespace: str,  # a partition, there or not
+                  ) -> str | None:
+        "Return the address of the instance that holds a namespace, where a cluster has it in another one. Raises `StoreError`."
+        if self.place is None:
+            return None
+        name, sent = self.place.catalogue.place(namespace), False
+        if name == self.place.here:
+            view = self.for_namespace(namespace)
+            gone = view._ask(view.current(), _GONE, (namespace,))
+            if not gone:
+                return None
+            name, sent = str(gone[0][0]), True
+        address = address_of(self.place.catalogue.instance(name), self.url)
+        url, found = open_place(address, namespace, lambda connection, at: None, self.schema, name, sent)
+        return None if found is not None and found.here == self.place.here else url
 
     def for_namespace(self,
                       namespace: str | None,  # a partition; None: the whole store
@@ -453,6 +511,8 @@ class PostgresDatabase:
         if sql == "SELECT changes()":
             self._pipeline.flush(state)
             return [(state.last_changes,)]
+        if state.connection is None:
+            self._look_around(state)
         if state.answered and (rows := state.answered.pop(_asked(sql, values), None)) is not None:
             return rows
         statement = translated(sql)
@@ -553,9 +613,20 @@ class PostgresDatabase:
         if state.active:
             yield
             return
+        self._look_around(state)
         generation = "SELECT n FROM current_generation"
         with self._pipeline.span(state, self.namespace, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", generation):
             yield
+
+    def _look_around(self, state: ThreadState) -> None:
+        "Ask now and then whether the namespace went to another instance. Raises `StoreMoved`."
+        if self.place is None or self.namespace is None or time.monotonic() < self._server.looked.get(self.namespace, 0.0) + LOOK_S:
+            return
+        self._server.looked[self.namespace] = time.monotonic()
+        gone = self._ask(state, _GONE, (self.namespace,))
+        if gone:
+            del self._server.looked[self.namespace]
+            raise moved_error(self.path, f"moved to {gone[0][0]}")
 
     def mark_failed(self) -> None:
         "Note that something failed half-way: the transaction that it was part of, if there is one, must not be committed."

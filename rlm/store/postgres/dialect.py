@@ -51,7 +51,7 @@ _BEGINNINGS = {  # the beginning of a statement: all that PostgreSQL is asked in
     "SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name)":
         "SELECT c.table_name::text FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name) "
         "WHERE c.table_schema = current_schema() AND c.column_name = 'namespace' AND t.table_type = 'BASE TABLE' "
-        "AND c.table_name NOT IN ('pending_scrubs', 'generations') ORDER BY 1",
+        "AND c.table_name NOT IN ('pending_scrubs', 'generations', 'moved_namespaces') ORDER BY 1",
     "WITH RECURSIVE sizes (namespace, bytes)":
         "SELECT namespace, count(*), sum(words)::bigint FROM (SELECT m.namespace, d.words FROM memories m JOIN documents d ON d.id = m.seq "
         "UNION ALL SELECT v.namespace, d.words FROM memory_versions v JOIN documents d ON d.id = -v.vid) AS sizes GROUP BY namespace",
@@ -104,7 +104,7 @@ def _table_info(table: str) -> str:
     return ("SELECT a.attnum - 1, a.attname::text, CASE format_type(a.atttypid, NULL) WHEN 'bigint' THEN 'INTEGER' "
             "WHEN 'double precision' THEN 'REAL' WHEN 'bytea' THEN 'BLOB' ELSE 'TEXT' END, a.attnotnull::int, NULL, "
             "coalesce(array_position(i.indkey::int2[], a.attnum), 0) FROM pg_attribute a "
-            f"LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary WHERE a.attrelid = '{table}'::regclass "
+            f"LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary WHERE a.attrelid = to_regclass('{table}') "
             "AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> 'rowid' ORDER BY a.attnum")
 
 

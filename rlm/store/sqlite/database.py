@@ -97,6 +97,12 @@ class SQLiteDatabase:
         "Return this database: the writers of a file take turns, whatever they write."
         return self
 
+    def elsewhere(self,
+                  namespace: str,  # a partition, there or not
+                  ) -> str | None:
+        "Return None: a file holds all its namespaces."
+        return None
+
     def lease(self,
               task: str,  # name of a piece of background work
               ) -> AbstractContextManager[bool]:

@@ -301,16 +301,17 @@ def open_storage(settings: Settings,  # all settings; `db_path`, `synchronous` a
                  ) -> SQLStorage:
     """Open the store that settings name, a file or a PostgreSQL database; a file or tables that are not there are made, unless the
     store is only read. Raises `StoreError`."""
-    return SQLStorage(open_database(settings.db_path, read_only, settings.synchronous, settings.busy_timeout_s))
+    return SQLStorage(open_database(settings.db_path, read_only, settings.synchronous, settings.busy_timeout_s, settings.namespace))
 
 
 def open_database(path: "str | Path",     # a file, `:memory:`, or the address of a PostgreSQL database
                   read_only: bool,        # refuse every write
                   synchronous: str,       # events that a stored write survives: the setting of that name
                   busy_timeout_s: float,  # seconds that a write waits for another one
+                  home: str | None = None,  # a namespace, to choose the instance of a cluster by; None: that of the address
                   ) -> Database:
     "Open the database that a path names. Raises `StoreError`."
     if (url := server_url(path)) is None:
         return SQLiteDatabase(path, read_only=read_only, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
     from rlm.store.postgres.database import PostgresDatabase
-    return PostgresDatabase(url, read_only=read_only, busy_timeout_s=busy_timeout_s)
+    return PostgresDatabase(url, read_only=read_only, busy_timeout_s=busy_timeout_s, home=home)

@@ -1,0 +1,263 @@
+"Several PostgreSQL instances are one store: each namespace is in one of them, and moves without losing a write."
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from rlm import Memory
+from rlm.core.errors import InvalidInput, NotFound, StoreError, StoreMoved
+from rlm.core.files import server_path
+from rlm.core.settings import load_settings
+from rlm.service.cli import main
+from rlm.service.http.pool import MemoryPool
+from rlm.store import Filters
+from rlm.store.postgres import cluster
+from rlm.store.postgres.cluster import (
+    ClusterInstance,
+    add_instance,
+    address_of,
+    bare_address,
+    cluster_status,
+    init_cluster,
+    instance_connection,
+    move_namespace,
+    open_catalogue,
+    rendezvous,
+)
+from rlm.store.records import MemoryRecord
+
+psycopg = pytest.importorskip("psycopg")
+EVERY = [f"tenant-{n}" for n in range(40)]
+NAMES = [name for i in "abc" for name in [n for n in EVERY if rendezvous(n, ["a", "b", "c"]) == i][:2]]  # two for each of three instances
+
+
+@contextmanager
+def three_databases(postgres_server: str) -> Iterator[dict[str, str]]:
+    "Three empty databases, each of which could be on a server of its own."
+    found = {name: f"rlm_{name}_{uuid.uuid4().hex}" for name in "abc"}
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        for database in found.values():
+            connection.execute(f"CREATE DATABASE {database} TEMPLATE template0")
+    yield {name: urlsplit(postgres_server)._replace(path=f"/{database}").geturl() for name, database in found.items()}
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        for database in found.values():
+            connection.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+
+
+@pytest.fixture
+def addresses(postgres_server: str) -> Iterator[dict[str, str]]:
+    "Three empty databases."
+    with three_databases(postgres_server) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def joined(postgres_server: str) -> Iterator[dict[str, str]]:
+    "The instances of a cluster, with two namespaces in each."
+    with three_databases(postgres_server) as found:
+        init_cluster(found)
+        for name in NAMES:
+            with Memory(found["a"], namespace=name, embedder="none") as memory:
+                memory.write(f"The {name} keeps bees.")
+        yield found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_grace() -> Iterator[None]:
+    patch = pytest.MonkeyPatch()
+    patch.setattr(cluster, "GRACE_S", 0.05)
+    yield
+    patch.undo()
+
+
+def held(url: str) -> dict[str, tuple[str, ...]]:
+    return {s.name: s.namespaces for s in cluster_status(url)}
+
+
+def everything(memory: Memory) -> list[object]:
+    return [records(memory), memory.backend.events(memory.ctx.namespace), memory.backend.check()]
+
+
+def records(memory: Memory) -> list[MemoryRecord]:
+    return memory.backend.find(memory.ctx.namespace, Filters(), 10**6)
+
+
+def test_one_more_instance_takes_its_share_and_nothing_else_changes() -> None:
+    names = [f"n{n}" for n in range(3000)]
+    before, after = ([rendezvous(n, instances) for n in names] for instances in (["a", "b", "c"], ["a", "b", "c", "d"]))
+    assert all(new in (old, "d") for old, new in zip(before, after, strict=True))
+    assert all(600 < after.count(name) < 900 for name in "abcd")
+    assert [rendezvous(n, ["c", "b", "a"]) for n in names] == before
+
+
+def test_an_address_is_kept_without_who_uses_it() -> None:
+    assert bare_address("postgresql://ana:x@db/m?user=eve&sslmode=require") == "postgresql://db/m?sslmode=require"
+    other = ClusterInstance("b", "postgresql://db2:5433/m?sslmode=require", "i", 1)
+    assert address_of(other, "postgresql://ana:x@db1/m?sslmode=disable") == "postgresql://ana:x@db2:5433/m?sslmode=require"
+    assert address_of(other, "postgresql:///m?host=/run/a&user=ana").startswith("postgresql://db2:5433/m?user=ana&")
+
+
+@pytest.mark.parametrize("given", [["a"], ["a=notes.db"], ["a=postgresql://x/y", "a=postgresql://x/z"]])
+def test_what_is_no_instance_is_refused(given: list[str], bare: Path) -> None:
+    done = CliRunner().invoke(main, ["cluster", "init", *given])
+    assert isinstance(done.exception, InvalidInput) or done.exit_code
+
+
+def test_a_cluster_from_the_first_namespace_to_the_last_move(addresses: dict[str, str], bare: Path) -> None:
+    run, a = CliRunner().invoke, addresses["a"]
+    with Memory(a, namespace=NAMES[0], embedder="none") as memory:  # there before the cluster
+        memory.write("나는 땅콩 알레르기가 있다. I am allergic to peanuts.", tags=["health"])
+    assert "2" in run(main, ["cluster", "init", f"a={a}", f"b={addresses['b']}"], catch_exceptions=False).output
+    with pytest.raises(InvalidInput, match="in a cluster already"):
+        init_cluster({"x": addresses["b"]})
+
+    # each namespace is in one instance, whichever address is given, and also as a namespace of an open memory
+    with Memory(addresses["b"], namespace=NAMES[0], embedder="none") as memory:
+        assert memory.search("peanuts")
+        for name in NAMES[1:]:
+            other = memory.namespace(name)
+            one = other.write(f"The {name} keeps bees in Busan.", tags=["bees"])
+            other.update(one.id, text=f"The {name} keeps forty bees in Busan.")
+            other.close()
+    catalogue = open_catalogue(a)
+    assert held(a) == {i: tuple(sorted(n for n in NAMES if catalogue.place(n) == i)) for i in "ab"} and all(held(a).values())
+
+    # a namespace moves with all that it has, there and back, and numbers never meet
+    name = held(a)["a"][-1]
+    with Memory(a, namespace=name, embedder="none") as memory:
+        memory.write("A pinned note about harbours.", pinned=True, id="harbour")
+        before, hits = everything(memory), [h.id for h in memory.search("bees harbours")]
+        moved = move_namespace(addresses["b"], name, "b")
+        assert moved is not None and (moved.source, moved.target) == ("a", "b") and moved.rows > 10
+        with pytest.raises(StoreMoved, match="moved to b"):
+            memory.write("Nothing is written behind its back.")
+        memory.backend.db._server.looked.clear()
+        with pytest.raises(StoreMoved, match="moved to b"):
+            memory.list()
+    assert move_namespace(a, name, "b") is None
+    with Memory(a, namespace=name, embedder="none") as memory:
+        assert everything(memory) == before and [h.id for h in memory.search("bees harbours")] == hits
+        memory.write("Written at the new place.")
+        assert memory.search("new place")
+    with instance_connection(a) as connection:
+        for table, which in cluster.PARTS.items():
+            if "{k}" not in which and table != "documents":
+                assert connection.execute(f"SELECT count(*) FROM {table} WHERE {which.format(n=repr(name))}").fetchone() == (0,), table
+    assert move_namespace(a, name) is not None if rendezvous(name, ["a", "b"]) == "a" else move_namespace(a, name, "a") is not None
+    with Memory(addresses["b"], namespace=name, embedder="none") as memory:
+        assert memory.search("new place") and memory.write("And back.").id and memory.backend.check() == []
+
+    # a third instance: what is there stays until it is moved
+    add_instance(a, "c", addresses["c"])
+    places = held(a)
+    assert places["c"] == () and sorted(n for held_ in places.values() for n in held_) == sorted(NAMES)
+    with Memory(a, namespace=NAMES[0], embedder="none") as memory:
+        assert memory.search("peanuts")
+    assert "moved" in run(main, ["cluster", "move", "--all", "--db", a], catch_exceptions=False).output
+    assert {n: i for i, held_ in held(a).items() for n in held_} == {n: rendezvous(n, ["a", "b", "c"]) for n in NAMES}
+    for name in NAMES:
+        with Memory(a, namespace=name, embedder="none") as memory:
+            assert memory.list() and memory.backend.check() == []
+    with pytest.raises(NotFound, match="no instance 'z'"):
+        move_namespace(a, NAMES[0], "z")
+    with pytest.raises(NotFound, match="nothing in namespace"):
+        move_namespace(a, "nobody", next(i for i in "abc" if i != rendezvous("nobody", ["a", "b", "c"])))
+
+
+def test_no_write_is_lost_while_a_namespace_moves(joined: dict[str, str], bare: Path) -> None:
+    a, name, done, stop = joined["a"], "busy", list[str](), threading.Event()
+    with Memory(a, namespace=name, embedder="none") as memory:
+        memory.write_many([{"text": f"The {n}th note."} for n in range(200)])
+
+    def write(writer: int) -> None:
+        while not stop.is_set():
+            with suppress(StoreMoved), Memory(a, namespace=name, embedder="none") as memory:
+                while not stop.is_set():
+                    memory.write("A note of a writer.", id=(one := f"w{writer}-{len(done)}-{uuid.uuid4().hex[:6]}"))
+                    done.append(one)  # it was acknowledged
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+    for writer in writers:
+        writer.start()
+    where = [i for i, held_ in held(a).items() if name in held_]
+    for to in ("b", "c", "a"):
+        seen = len(done)
+        move_namespace(a, name, to)
+        deadline = time.monotonic() + 30
+        while len(done) < seen + 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+    stop.set()
+    for writer in writers:
+        writer.join()
+    with Memory(a, namespace=name, embedder="none") as memory:
+        ids = [m.id for m in records(memory)]
+        assert len(where) == 1 and len(done) > 9 and {*done} <= {*ids} and len(ids) == len({*ids}) == 200 + len(done)
+        assert memory.backend.check() == []
+
+
+@pytest.mark.parametrize("step", ["_copy", "_finish"])
+def test_a_move_that_is_cut_off_is_repeated(joined: dict[str, str], bare: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, b = f"cut-{step.strip('_')}", joined["b"]
+    with Memory(b, namespace=name, embedder="none") as memory:
+        memory.write("Kept.", id="kept")
+    target = next(i for i in "abc" if i != open_catalogue(b).place(name))
+    whole = getattr(cluster, step)
+
+    def cut(*given: object) -> None:
+        if step == "_copy":
+            whole(*given)  # the target has it all; the source does not know
+        raise KeyboardInterrupt
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(cluster, step, cut)
+        move_namespace(b, name, target)
+    with Memory(b, namespace=name, embedder="none") as memory:  # wherever it is, it is whole, and it is written
+        assert [m.id for m in memory.list()] == ["kept"]
+        memory.write("Later.", id="later")
+    move_namespace(b, name, target)
+    with Memory(b, namespace=name, embedder="none") as memory:
+        assert sorted(m.id for m in memory.list()) == ["kept", "later"] and memory.backend.check() == []
+    assert [i for i, held_ in held(b).items() if name in held_] == [target]
+
+
+def test_an_instance_that_is_down_holds_up_its_own_namespaces_alone(joined: dict[str, str], postgres_server: str, bare: Path) -> None:
+    a = joined["a"]
+    catalogue = open_catalogue(a)
+    mine, lost = (next(n for n in NAMES if catalogue.place(n) == i) for i in "ab")
+    database = urlsplit(joined["b"]).path[1:]
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (database,))
+        try:
+            with Memory(a, namespace=mine, embedder="none") as memory:
+                assert memory.list()
+                memory.write("The others go on.")
+                with pytest.raises(StoreError, match=f"instance 'b', which holds the namespace '{lost}', does not answer"):
+                    memory.namespace(lost)
+            assert [(s.name, s.answers) for s in cluster_status(a)] == [("a", True), ("b", False), ("c", True)]
+            assert CliRunner().invoke(main, ["cluster", "status", "--db", a]).exit_code == 1
+        finally:
+            connection.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+    with Memory(a, namespace=lost, embedder="none") as memory:
+        assert memory.list()
+
+
+def test_a_server_finds_a_namespace_that_went_elsewhere(joined: dict[str, str], bare: Path) -> None:
+    b, name = joined["b"], "served"
+    missing = urlsplit(b)._replace(query=urlsplit(b).query.replace("host=", "host=/nowhere,")).geturl()  # the first host does not answer
+    pool = MemoryPool(load_settings(db_path=server_path(missing), namespace="own", environment={}), 8, embedder="none")
+    with pool.use(name) as memory:
+        memory.write("Kept.", id="kept")
+    target = next(i for i in "abc" if i != open_catalogue(b).place(name))
+    move_namespace(b, name, target)
+    with pytest.raises(StoreMoved), pool.use(name) as memory:
+        memory.write("Refused.")
+    with pool.use(name) as memory:
+        memory.write("Stored at its new place.", id="new")
+        assert sorted(m.id for m in memory.list()) == ["kept", "new"]
+    pool.close()
+    assert [i for i, held_ in held(b).items() if name in held_] == [target]
