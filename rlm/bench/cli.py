@@ -155,10 +155,17 @@ def mixed(lives: Path, split: str, embedder: str, quick: bool, seed: int, out: P
 @click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), required=True,
               help="The lives; in the repository: tests/data/lives.jsonl.")
 @click.option("--server", help="Address of a server whose role may make databases; without it one of its own is started.")
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo, about which both are asked, too.")
+@click.option("--beam", type=click.Path(path_type=Path, exists=True), help="BEAM: a folder of chats.")
+@click.option("--realmem", type=click.Path(path_type=Path, exists=True), help="RealMem: a folder of dialogues.")
+@click.option("--korean", type=click.Path(path_type=Path, exists=True), help="Pairs; in the repository: tests/data/korean_pairs.jsonl.")
+@click.option("--embedder", default="e5", show_default=True, help="The model of these four; none: words alone.")
 @bench_options
-def postgres(lives: Path, server: str | None, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
+def postgres(lives: Path, server: str | None, locomo: Path | None, beam: Path | None, realmem: Path | None, korean: Path | None,
+             embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
     "A store in PostgreSQL beside one in a file: speed, many clients, the same answers, kills of the server. About ten minutes."
-    deliver(postgresql.run(lives, server, seed, quick), out, as_json, strict=not quick)
+    deliver(postgresql.run(lives, server, seed, quick, postgresql.read_sets(locomo, beam, realmem, korean), embedder), out, as_json,
+            strict=not quick)
 
 
 @bench.command(epilog=example("rlm bench companion --data data --quick --embedder none --out companion.json"))

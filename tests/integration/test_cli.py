@@ -511,7 +511,8 @@ def test_json_holds_korean_as_it_is(line: str, home: Path) -> None:
 
 
 @pytest.mark.parametrize("ctx", [ctx for ctx in LEAVES if any(p.name == "as_json" for p in ctx.command.params)
-                                 and not ctx.command_path.startswith(("rlm bench", "rlm agent"))], ids=lambda ctx: ctx.command_path)
+                                 and not ctx.command_path.startswith(("rlm bench", "rlm agent", "rlm cluster"))],
+                         ids=lambda ctx: ctx.command_path)
 def test_every_command_that_offers_json_prints_it(ctx: click.Context, home: Path) -> None:
     line = examples(ctx)[0]
     for start, first in BEFORE.items():

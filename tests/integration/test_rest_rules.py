@@ -59,6 +59,19 @@ def test_the_log_of_conflicts_is_asked(path: Path, client: httpx.Client) -> None
     assert [(d["rules"], d["stage"], d["verdict"]) for d in found["conflicts"]] == [(["cola", "차"], "tie-break", "unknown")]
     assert client.get("/v1/rules:conflicts", params={"stage": "vote"}).json() == {"conflicts": [], "offenders": []}
     assert client.get("/v1/rules:conflicts", params={"since": "tomorrow"}).status_code == 422
+    judged = client.post("/v1/rules:judge", json={"conflict": "last", "verdict": "wrong"}).json()
+    assert (judged["verdict"], judged["judge"]) == ("wrong", "person")
+    [(winner, fail)] = [(i, client.get(f"/v1/rules/{i}").json()["fail"]) for i in judged["winners"]]
+    events = client.get(f"/v1/rules/{winner}/history").json()["events"]
+    assert fail == 1 and [e["event"] for e in events][-1] == "use" and client.get("/v1/rules/nobody/history").status_code == 404
+    assert client.post("/v1/rules:judge", json={"conflict": "last", "verdict": "right"}).status_code == 422  # once
+    found = client.get("/v1/rules:audit").json()
+    assert found["counts"] == {"contradiction": 1} and found["findings"][0]["rules"] == ["cola", "차"]
+    table = {"table": 'first,when 시각,then 음료\nx,< 11,"""차"""\ny,-,"""물"""\n'}
+    assert [client.post("/v1/rules:table", json=table).json() for _ in range(2)] == [
+        {"added": 2, "unchanged": 0, "refused": {}}, {"added": 0, "unchanged": 2, "refused": {}}]
+    wrong = client.post("/v1/rules:table", json={"table": "unique,when a,then b\n,>,1\n"})
+    assert wrong.status_code == 422 and "row 2, column B (when a)" in wrong.text
 
 
 @pytest.mark.seed("000 midnight")

@@ -504,6 +504,49 @@ class RulesOut(BaseModel):
     rules: list[RuleOut] = about("The highest confidence first", [RULE])
 
 
+class RuleHistoryOut(BaseModel):
+    "What happened to a rule."
+
+    rule_id: str = about("Its id", "tea")
+    expr: str = about("Its words in the last version", "아침에는 차를 마신다")
+    events: list[dict[str, Any]] = about("Oldest first: when, what, the status and the counts after it, and who caused it", [])
+
+
+class ConflictOut(BaseModel):
+    "A recorded conflict, with what came of it."
+
+    id: str = about("Its id", "c1")
+    at: str = about("When it was decided", WHEN)
+    rules: list[str] = about("All rules in dispute", ["cola", "tea"])
+    stage: str = about("What decided", "vote")
+    winners: list[str] = about("Rules that were followed", ["tea"])
+    losers: list[str] = about("Rules that were not", ["cola"])
+    disproved: list[str] = about("Losers that were ruled out", [])
+    verdict: str = about("right, wrong or unknown", "right")
+    judge: str = about("Who judged it", "person")
+
+
+class RuleAuditOut(BaseModel):
+    "Defects of rules: pairs that can contradict each other, rules that never fire, say nothing or are superfluous."
+
+    rules: int = about("Rules that were checked", 2)
+    without_formal: int = about("Rules without a formal side, which were not", 0)
+    pairs: int = about("Pairs whose conditions may hold together", 1)
+    asked: int = about("Questions to the solver", 0)
+    left_open: int = about("Pairs that were not decided", 0)
+    counts: dict[str, int] = about("Kind of finding → how many", {})
+    groups: list[dict[str, Any]] = about("Pairs about one variable that are not all listed", [])
+    findings: list[dict[str, Any]] = about("Kind, rules, what it is, and a situation that shows it", [])
+
+
+class RuleTableOut(BaseModel):
+    "What an import of a decision table did."
+
+    added: int = about("Rules that are new", 2)
+    unchanged: int = about("Rules that were there already", 0)
+    refused: dict[str, str] = about("Id of a rule → why it stays as it is", {})
+
+
 class ConflictsOut(BaseModel):
     "Recorded conflicts, and the rules that are in them again and again."
 

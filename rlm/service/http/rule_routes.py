@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from .answers import ConflictsOut, RuleOut, RulesOut
+from .answers import ConflictOut, ConflictsOut, RuleAuditOut, RuleHistoryOut, RuleOut, RulesOut, RuleTableOut
 from .auth import ReadCaller, WriteCaller
 from .memory_routes import Labels, provenance
 from .routes import Name, QuotedId, Service, json_response, known_params_only
-from .schemas import ReasonBody, RuleBody, RuleUseBody, Time, problem_responses
+from .schemas import JudgeBody, ReasonBody, RuleBody, RuleTableBody, RuleUseBody, Time, problem_responses
 
 RuleStatus = Literal["hot", "ltm", "held", "archived", "any"]
 Verdict = Literal["right", "wrong", "unknown"]
@@ -50,6 +50,28 @@ def rule_routes(service: Service,  # memories, metrics and spans
             return json_response({"conflicts": [d.as_dict() for d in found[:limit]],
                                   "offenders": [o.as_dict() for o in repeat_offenders(found)]})
 
+    @routes.post("/rules:judge", responses=problem_responses(404, 409, 507), response_model=ConflictOut)
+    def judge_conflict(body: JudgeBody, caller: WriteCaller) -> Response:
+        "Say whether the decision of a recorded conflict was right. It counts once, for the rules that were followed."
+        from rlm.rules import ConflictLog
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(ConflictLog(memory.rules).judge(body.conflict, body.verdict).as_dict())
+
+    @routes.get("/rules:audit", responses=problem_responses(), response_model=RuleAuditOut)
+    def audit_rules(caller: ReadCaller) -> Response:
+        "Rules that can contradict each other (with a situation that shows it), never fire, say nothing, or are superfluous."
+        from rlm.rules import audit
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(audit(memory.rules).as_dict())
+
+    @routes.post("/rules:table", responses=problem_responses(507), response_model=RuleTableOut)
+    def import_rule_table(body: RuleTableBody, caller: WriteCaller) -> Response:
+        "Import the rules of a decision table, all or none. What can't be read is answered 422 with row and column."
+        from rlm.rules.decision_tables import import_table
+        with service.pool.use(caller.namespace) as memory:
+            found = import_table(memory.rules, body.table)
+            return json_response({"added": found.added, "unchanged": found.unchanged, "refused": dict(found.refused)})
+
     @routes.post("/rules", status_code=201, responses=problem_responses(409, 507), response_model=RuleOut)
     def add_rule(body: RuleBody, caller: WriteCaller) -> Response:
         "Store a rule. It starts as hot. A formal side that can't be parsed is answered 422 with the position."
@@ -69,6 +91,12 @@ def one_rule_routes(service: Service,  # memories, metrics and spans
         "One rule by its id."
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory.rules.get(id).as_dict())
+
+    @routes.get("/history", responses=problem_responses(404), response_model=RuleHistoryOut)
+    def rule_history(id: QuotedId, caller: ReadCaller) -> Response:
+        "What happened to it, with the evidence for each change; also after it was deleted."
+        with service.pool.use(caller.namespace) as memory:
+            return json_response(memory.rules.history(id).as_dict())
 
     @routes.post("/used", responses=problem_responses(404, 409, 507), response_model=RuleOut)
     def use_rule(id: QuotedId, body: RuleUseBody, caller: WriteCaller) -> Response:

@@ -338,6 +338,20 @@ class RuleUseBody(RequestModel):
     failed: int = about("How often it misled", 0, default=0, ge=0, le=1_000_000)
 
 
+class JudgeBody(RequestModel):
+    "Whether the decision of a recorded conflict was right."
+
+    conflict: str = about("Id of a conflict of the log, or last", "last", min_length=1, max_length=200)
+    verdict: Literal["right", "wrong", "unknown"] = about("Right and wrong count as a use of the rules that were followed", "right")
+
+
+class RuleTableBody(RequestModel):
+    "A decision table, whose rows become rules."
+
+    table: str = about("The table as CSV; its first cell names the hit policy", 'unique,when hour,then drink\n1,< 11,"""tea"""\n',
+                       max_length=1_000_000)
+
+
 class ReasonBody(RequestModel):
     "Why a person decides so."
 

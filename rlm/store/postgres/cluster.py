@@ -116,7 +116,7 @@ def address_of(instance: ClusterInstance,  # an instance
     return _joined(f"{who}@{mine.netloc}" if who else mine.netloc, mine.path, list(given.items()))
 
 
-def read_catalogue(connection: "Connection[Any]",  # of a database with rlm's tables
+def read_catalogue(connection: "Connection[Any]",  # connection to a database with rlm's tables
                    schema: str = SCHEMA,           # schema of the database that holds the tables
                    ) -> Catalogue | None:          # None: the store is no part of a cluster
     "Return the catalogue that an instance has."
@@ -135,7 +135,7 @@ class ClusterPlace:
     went: bool = False  # whether the namespace was there and went away
 
 
-def located(connection: "Connection[Any]",  # of the database that an address names
+def located(connection: "Connection[Any]",  # connection to the database that an address names
             url: str,                       # the address
             namespace: str | None,          # a partition; None: the instance of the address itself
             schema: str = SCHEMA,           # schema of the database that holds the tables
