@@ -66,6 +66,9 @@ class _AnchorCounts:
     hops: float = 0.0  # links to the hits that were found near: the mean of each search, summed
     moves: int = 0  # moves of anchors to another memory
     switches: int = 0  # switches from one anchor to another
+    selections: int = 0  # choices of an anchor, by searches and writes
+    novelty: float = 0.0  # sum over the choices: 1 − the cosine of the question's topic with the anchor's
+    last_novelty: float | None = None  # novelty of the last choice; None: there was none
     unstored: int = 0  # attempts to store what searches have moved that failed: the store was busy, or full
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #7c74f4bd
@@ -433,9 +436,12 @@ class AnchorManager:
                slot: str = "auto",     # A, B or C is honoured
                rows: Mapping[str, AnchorRow] | None = None,  # anchors that were just read; None: read them
                ) -> AnchorChoice:
-        "Choose the anchor to use. Raises `InvalidInput` for an unknown slot."
+        "Choose the anchor to use, and count how new the topic is to it. Raises `InvalidInput` for an unknown slot."
         stamp = self.topics.stamp()
-        return _choose_slot(rows or self.rows(), topic, None if stamp is None else self.topics.gate(stamp), slot)
+        choice = _choose_slot(rows or self.rows(), topic, None if stamp is None else self.topics.gate(stamp), slot)
+        self.counts.selections, self.counts.novelty = self.counts.selections + 1, self.counts.novelty + choice.novelty
+        self.counts.last_novelty = choice.novelty
+        return choice
 
     def profile(self,
                 slot: str,  # A, B or C

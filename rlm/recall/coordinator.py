@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -23,7 +24,7 @@ from .acceptance_bound import RELEVANCE, LocalAnswer
 from .checkpoints import CheckpointManager
 from .local_search import LEAST_HITS, LocalizedSearchEngine
 from .neighbourhood import Ints
-from .slot_search import SlotSearch
+from .slot_search import SlotSearch, final_score
 from ..search.query_vector import MeasuredQuery, check_query_vector
 from ..store.filters import Filters
 from ..search.namespace_search import NamespaceSearch
@@ -78,11 +79,20 @@ class RecalledMemory(NamedTuple):
     layer: str  # working_memory, cache, checkpoint or ltm_fallback
     source_slot: str  # slot that led to it; empty: none did
     fetch: Callable[[int], MemoryRecord | None]  # reads a record
+    compare: Callable[[int, str], tuple[float, float]]  # returns the cosines of the question with a memory, and with a slot
 
     @property
     def record(self) -> MemoryRecord | None:
         "Return the memory; None when it was deleted since."
         return self.fetch(self.seq)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the memory for JSON, with the keys of the design: `block_index`, `content`, `keywords`, `similarity_score` and
+        `checkpoint_relevance` (cosines, 0 where there is nothing to compare), `final_score`, `source_slot`; and `score`, which ranks it."""
+        memory, (alike, relevance) = self.record, self.compare(self.seq, self.source_slot)
+        return {"block_index": self.seq, "content": "" if memory is None else memory.text,
+                "keywords": [] if memory is None else list(memory.tags), "similarity_score": alike, "checkpoint_relevance": relevance,
+                "final_score": final_score(alike, relevance), "source_slot": self.source_slot, "score": self.score}
 
     def __repr__(self) -> str:
         return f"<memory {self.seq} {self.score:.3g} from {self.layer}>"
@@ -96,8 +106,9 @@ class _LazyResults(Sequence[RecalledMemory]):
                  layer: str,                # layer that answered
                  slot: str,                 # slot that led to it; empty: none did
                  fetch: Callable[[int], MemoryRecord | None],  # reads a record
+                 compare: Callable[[int, str], tuple[float, float]],  # returns the cosines of the question with a memory, and with a slot
                  ) -> None:
-        self._ranked, self._from = ranked, (layer, slot, fetch)
+        self._ranked, self._from = ranked, (layer, slot, fetch, compare)
 
     @overload
     def __getitem__(self, i: int) -> RecalledMemory: ...
@@ -208,8 +219,20 @@ class SearchCoordinator:
             vector, embedded_for = self.question(user_input, stored), model
             began += time.perf_counter() - waits
         self.keeper.flush_if_due()
-        return {"results": _LazyResults(ranked, source, slot, self.record), "source": source, "search_time_ms": int(1e7 * took) / 1e4,
-                "result_count": len(ranked)}
+        return {"results": _LazyResults(ranked, source, slot, self.record, partial(self._compare, vector, found)), "source": source,
+                "search_time_ms": int(1e7 * took) / 1e4, "result_count": len(ranked)}
+
+    def _compare(self, vector: Vectors | None, cached: CachedAnswer | None, seq: int, slot_id: str) -> tuple[float, float]:
+        "Return the cosines of a question with a memory and with a slot, 0 where there is nothing to compare."
+        with self.lock:
+            unit = self.local.unit_of(self._checked(vector)) if vector is not None else None if cached is None else cached.unit
+            slot = self.state.working_memory.slots.get(slot_id)
+            if unit is None:
+                return 0.0, 0.0
+            there = self.local.neighbourhoods.vectors()
+            rows = np.zeros((0, len(unit)), np.float32) if there is None else there.stacked(np.array([seq], np.int64))[0]
+            near = 0.0 if slot is None or slot.embedding is None else float(slot.embedding @ unit)
+            return float((rows @ unit).max()) if len(rows) else 0.0, near
 
     def _checked(self, vector: Vectors | None) -> Vectors | None:
         "Return the vector of a question in the form the store's are. Raises `InvalidInput`."

@@ -242,6 +242,21 @@ def test_the_envelope_tells_who_answered(full: Memory) -> None:
     assert full.recall("boat at sea word3")[0].layer == "cache"
 
 
+@pytest.mark.seed("001 keys")
+def test_a_hit_of_each_layer_tells_what_the_design_asks_for(full: Memory) -> None:
+    full.attention.local.margin = -9.0
+    seen = set[str]()
+    for question in ("boat at sea word3", "boat at sea word3", "sea at boat word3", "the boat word5", "the boat at sea, word4"):
+        vector = Toy().embed([question], "query")[0]
+        said = full.attention.intelligent_search(question, vector)
+        hit = said["results"][0].as_dict()
+        seen.add(said["source"])
+        assert hit["content"] == full.attention.record(hit["block_index"]).text and hit["keywords"] == []
+        assert -1 <= hit["checkpoint_relevance"] <= 1 and 0.2 < hit["similarity_score"] <= 1.001
+        assert hit["final_score"] == pytest.approx(0.7 * hit["similarity_score"] + 0.3 * hit["checkpoint_relevance"])
+    assert len(seen) > 1
+
+
 @pytest.mark.parametrize("bad", [np.ones(7), np.ones(500), np.ones((1, 16)), np.full(16, np.nan), [1.0, 2.0]],
                          ids=["short", "long", "deep", "not a number", "list"])
 def test_a_vector_that_cannot_be_compared_is_refused(full: Memory, bad: Any) -> None:

@@ -557,6 +557,34 @@ def test_novelty_knows_slots_as_everything_does(memory: Memory) -> None:
         memory.anchors.novelty(None, "D")
 
 
+@pytest.mark.seed("004 novelty")
+def test_novelty_is_counted_at_each_choice_of_an_anchor(memory: Memory) -> None:
+    harbour(memory)
+    memory.anchors.set("A", "boat0")
+    counts = memory.anchors.counts
+    assert (counts.selections, counts.last_novelty) == (0, None)
+    memory.search("boat number 1", slot="A")
+    old = counts.last_novelty
+    memory.search("bread number 1", slot="A")
+    assert old is not None and counts.last_novelty is not None and counts.selections == 2
+    assert counts.last_novelty > old and counts.novelty == pytest.approx(old + counts.last_novelty)
+
+
+@pytest.mark.seed("004 latency")
+def test_without_anchors_and_links_the_layer_costs_next_to_nothing() -> None:
+    with opened() as m:
+        m.write_many([{"text": f"{word} number {n}", "session": word} for n in range(40) for word in ("boat", "cat", "bread")])
+        arms = (lambda: m.search("boat number 7"), lambda: m.searcher.search(m.searcher.parse("boat number 7", {}), 10))
+        assert [h.id for h in arms[0]()] == [h.id for h in arms[1]()]
+        spent: tuple[list[float], list[float]] = ([], [])
+        for turn in range(200):
+            for which in (0, 1) if turn % 2 else (1, 0):
+                began = time.process_time()
+                arms[which]()
+                spent[which].append(time.process_time() - began)
+        assert np.median(spent[0]) < 2 * np.median(spent[1]), "a tenth is the aim, which the benchmark measures; this has slack"
+
+
 def test_a_pinned_anchor_outlives_failures_and_a_radius_is_walked_whatever_failed(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
@@ -630,6 +658,7 @@ def test_moves_of_searches_are_stored_together_and_before_what_follows(tmp_path:
         assert [d["from"] for d in moves] == ["boat0", "boat3", "boat4"]
 
 
+@pytest.mark.seed("004 copies")
 @pytest.mark.parametrize("how", ["backup", "export"])
 def test_a_copy_holds_the_moves_that_were_not_stored_yet(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anchors_module, "DELAY_S", 1e3)
