@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -338,6 +339,23 @@ def test_a_fact_that_a_question_names_by_its_relation_comes_first(memory: Memory
     assert memory.context(asked).used[0][0] == "fact"
     memory.companion.reject("fact")
     assert "fact" not in dict(memory.context(asked).used)
+
+
+def test_a_rejection_outlives_the_expiry_of_what_it_rejects(memory: Memory, clock: ManualClock) -> None:
+    until = clock.now() + timedelta(days=1)
+    memory.write("I live in Oslo.", id="oslo", valid_to=until)
+    memory.write("나는 오슬로에서 일해.", id="work", valid_to=until)
+    assert "oslo" in dict(memory.context("Where do I live?").used), "the control: it was served"
+    clock.advance(days=2)
+    assert memory.context("Where do I live?").used == (), "it has expired"
+    memory.companion.reject("oslo")
+    memory.companion.reject("work")
+    clock.advance(days=4_000)
+    memory.companion.sleep()
+    for text in ("I live in OSLO", "We moved to Oslo.", "오슬로에서 일하고 있어요"):
+        with pytest.raises(RejectedValue):
+            memory.write(text, valid_to=clock.now() + timedelta(days=1))
+    assert memory.write("I live in Bergen."), "the control: its neighbour"
 
 
 def test_the_user_and_a_relation_may_be_named_in_several_ways() -> None:
