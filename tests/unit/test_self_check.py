@@ -73,6 +73,12 @@ def test_what_was_learned_answers_no_other_question(prov: OntologyContext) -> No
 
 def test_without_a_second_route_nothing_is_tried(prov: OntologyContext) -> None:
     assert explore("Which agents never sleep?", named_in("Which agents never sleep?", prov), prov) is None
+    asked = "What stands right above prov:Plan?"  # no second route reads this; the answer of the task confirms a program
+    assert explore(asked, named_in(asked, prov), prov) is None
+    done = explore(asked, named_in(asked, prov), prov, None, Expectation("terms", ["prov:Entity"]))
+    assert done is not None and done.value == ["prov:Entity"] and "hierarchy('prov:Plan'" in done.steps[0].code
+    for common in (Expectation("truth", True), Expectation("number", 1), Expectation("refuses", True)):
+        assert explore(asked, named_in(asked, prov), prov, None, common) is None, "many programs give this"
 
 
 def test_a_person_overrules_the_second_route_once(prov: OntologyContext) -> None:

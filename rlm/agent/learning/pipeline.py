@@ -65,7 +65,8 @@ class Task:
 
 
 Check = Callable[[str, Sequence[LinkedTerm], OntologyContext, Trajectory], Judgment | None]  # None: it can't tell
-Explorer = Callable[[str, Sequence[LinkedTerm], OntologyContext, Mapping[str, Any]], Trajectory | None]  # None: nothing was confirmed
+Explorer = Callable[[str, Sequence[LinkedTerm], OntologyContext, Mapping[str, Any], Expectation | None],
+                    Trajectory | None]  # None: nothing was confirmed
 
 
 class Advisor(Protocol):
@@ -217,8 +218,8 @@ def rlm_run_with_memory(task: Task,                              # question or t
     budget.charge(trajectory.usage)
     critic = BudgetedModel(setting.critic, budget) if setting.critic else None
     checked, confirmed = _checked(task, setting, ontology, named, trajectory), None
-    if ontology and setting.explore and setting.extract and task.expect is None and is_abstention(trajectory.answer):
-        confirmed = setting.explore(task.query, named, ontology, setting.options)
+    if ontology and setting.explore and setting.extract and is_abstention(trajectory.answer):
+        confirmed = setting.explore(task.query, named, ontology, setting.options, task.expect)
     judgment = checked or judge_trajectory(trajectory, task.expect, critic)
     followed = _followed_rules(trajectory, rules)
     experience, learned = _experience(task, setting, ontology, trajectory, judgment, followed), list[Strategy]()
@@ -227,7 +228,8 @@ def rlm_run_with_memory(task: Task,                              # question or t
         if confirmed is None:
             experience, learned = _taught(backend, task, named, experience, trajectory, critic, known)
         else:  # what was refused is refused; what was found out afterwards is for the next time
-            sure = replace(experience, judgment=Judgment(True, "Found by trying, and confirmed by a second route.", "medium"))
+            route = "a second route" if task.expect is None else "the expected answer"
+            sure = replace(experience, judgment=Judgment(True, f"Found by trying, and confirmed by {route}.", "medium"))
             learned = _taught(backend, task, named, sure, confirmed, None, known)[1]
     if backend:
         backend.save_artifacts(experience, learned, page.shown, _credited_strategies(trajectory, page.shown))
