@@ -200,6 +200,7 @@ def test_no_write_is_lost_while_a_namespace_moves(joined: dict[str, str], bare: 
         assert memory.backend.check() == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("step", ["_copy", "_finish"])
 def test_a_move_that_is_cut_off_is_repeated(joined: dict[str, str], bare: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, b = f"cut-{step.strip('_')}", joined["b"]
