@@ -292,10 +292,13 @@ class RecentMemorySearch:
               passing: Any) -> LocalAnswer:
         "Do in numpy what the compiled call does."
         first, sure = self.ranker.rank(around, terms, features, measured, k, passing), min(self.least, k)
+        bound, unscored = self.margin + cue_bound(features), self.index.lexical.documents - first.size
+        least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
+        if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
+            return LocalAnswer(first.ranked)
         second = self.ranker.rank_with_matches(first, features, measured, k)
-        left = self.index.lexical.documents - first.size
-        bound = self.margin + cue_bound(features) + tail_bound(sure, left) + DEFAULT_WEIGHTS.words * second.left
-        good = self.index.semantic.is_valid and bool(second.ranked) and (left <= 0 or is_conclusive(second.ranked, k, bound, sure))
+        least = bound + tail_bound(sure, unscored) + DEFAULT_WEIGHTS.words * second.left
+        good = self.index.semantic.is_valid and is_conclusive(second.ranked, k, least, sure)
         return LocalAnswer(second.ranked) if good else LocalAnswer(declined="too weak")
 
 # %% ../../nbs/40_recall/17_local_search.ipynb #ba6c8f3a
