@@ -12,7 +12,7 @@ from types import FrameType
 
 # The parts whose calls are steps: classes, whose public methods all are, and functions. What they work on is no step.
 PARTS = {
-    "a write": {"Memory", "MemoryWriter", "guarded", "EmbeddingService", "facts_of", "SQLStorage.transaction", "refuse_rejected",
+    "a write": {"Memory", "MemoryWriter", "guarded", "EmbeddingService", "facts_of", "SQLiteStorage.transaction", "refuse_rejected",
                 "SQLiteWriter", "FactKeeper"},
     "a search": {"Memory", "MemorySearcher", "EmbeddingService", "IndexBuilder", "Explainer", "Searcher", "FilterResolver",
                  "CandidateGenerator", "Scorer", "RecordCache"},

@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from rlm.store.protocols import Storage, Weights
     from rlm.store.records import Edge, Event, MemoryRecord
     from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.sqlite.storage import SQLiteStorage, SQLStorage
+    from rlm.store.sqlite.storage import SQLiteStorage
 
-__all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLStorage", "SQLiteStorage", "Storage", "Weights"]
+__all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLiteStorage", "Storage", "Weights"]
 
 _HOMES = {"Edge": "records", "Event": "records", "Filters": "filters", "MemoryRecord": "records", "SQLiteDatabase": "sqlite.database",
-          "SQLStorage": "sqlite.storage", "SQLiteStorage": "sqlite.storage",
+          "SQLiteStorage": "sqlite.storage",
           "Storage": "protocols", "Weights": "protocols"}  # name → module
 
 
