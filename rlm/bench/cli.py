@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['out_option', 'bench_options', 'bench', 'deliver', 'durability', 'recall', 'embedding', 'ontology', 'rules',
-           'learning', 'korean', 'mixed', 'postgres', 'companion', 'year', 'serve', 'federation', 'local', 'speed',
-           'graph', 'all_']
+           'learning', 'korean', 'mixed', 'soak', 'postgres', 'companion', 'year', 'serve', 'federation', 'local',
+           'speed', 'graph', 'all_']
 
 # %% ../../nbs/95_bench/33_cli.ipynb #14c51aa2
 import tempfile
@@ -28,6 +28,7 @@ from . import recall as recalled
 from . import reproduction as reproductions
 from . import rules as ruled
 from . import serve as served
+from . import soak as soaked
 from . import speed as speeds
 from . import year as years
 from .report import Report, ready, write_report
@@ -149,6 +150,16 @@ def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: boo
 def mixed(lives: Path, split: str, embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
     "How often the memory that answers comes first, in stores as people have them. About two minutes."
     deliver(lived.run(lives, embedder, split, seed, quick), out, as_json, strict=False)
+
+
+@bench.command(epilog=example("rlm bench soak --minutes 0.05 --out soak.json"))
+@click.option("--minutes", type=click.FloatRange(min=0.01), default=30, show_default=True, help="How long it lasts.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of texts and calls.")
+@out_option
+@json_option
+def soak(minutes: float, seed: int, out: Path | None, as_json: bool) -> None:
+    "Writes, changes, erasures and searches without a pause: whether memory stays flat and files bounded. Half an hour."
+    deliver(soaked.run(minutes, seed), out, as_json, strict=minutes >= 5)
 
 
 @bench.command(epilog=example("rlm bench postgres --lives lives.jsonl --quick --out postgres.json"))

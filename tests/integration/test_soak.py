@@ -1,0 +1,12 @@
+"Half an hour of writes, changes, erasures and searches: memory flat, files bounded, nothing lost."
+import os
+
+import pytest
+
+from rlm.bench import soak
+
+
+@pytest.mark.heavy
+def test_a_soak_leaves_memory_flat_and_files_bounded() -> None:
+    report = soak.run(float(os.environ.get("RLM_SOAK_MINUTES", "30")))
+    assert not report.missed, report
