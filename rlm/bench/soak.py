@@ -27,7 +27,7 @@ from ..service.memory import Memory
 
 # %% ../../nbs/95_bench/31_soak.ipynb #76bb74a3
 KEPT = 3000  # memories in the store, at which the oldest go
-NAMES = {"write": "write, and a search for it", "notes": "fifty notes", "conversation": "conversation of ten turns", "search": "search, all",
+NAMES = {"write": "write, and a search for it", "notes": "fifty notes", "conversation": "ten turns", "search": "search, all",
          "context": "block for a prompt", "delete": "twenty deleted", "erase": "twenty erased"}  # kind of call → name of its row
 CALLS = {"write": 30, "conversation": 3, "notes": 2, "update": 10, "search": 45, "context": 10}  # kind of call → how often of a hundred
 
