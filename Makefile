@@ -11,7 +11,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: they need not compile the package each time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly heavy docs lab check prepare clean
+.PHONY: help demo test nightly heavy adapters crewai docs lab check prepare clean
 
 help:  ## what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,16 @@ $(ADAPTERS)/.installed: settings.ini
 	@$(PYTHON) -m venv $(ADAPTERS)
 	@$(ADAPTERS)/bin/pip install -q . langgraph langgraph-checkpoint-conformance openai-agents claude-agent-sdk anthropic llama-index-core google-adk agent-framework-core \
 	  pydantic-ai-harness pytest hypothesis
+	@touch $@
+
+CREWAI := $(VENV)-crewai
+crewai: $(CREWAI)/.installed  ## the adapter of CrewAI, whose pins want an environment of their own (about 1 GB)
+	@CREWAI_DISABLE_TELEMETRY=true OTEL_SDK_DISABLED=true PYTHONPATH=. $(CREWAI)/bin/python -m pytest -q tests/adapters/test_crewai.py \
+	  tests/adapters/test_page.py -p no:cacheprovider $(PYTEST_ARGS)
+
+$(CREWAI)/.installed: settings.ini
+	@$(PYTHON) -m venv $(CREWAI)
+	@$(CREWAI)/bin/pip install -q . crewai pytest hypothesis
 	@touch $@
 
 heavy: $(VENV)/.installed-dev  ## what takes hours or other projects' packages; not part of CI

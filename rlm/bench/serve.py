@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CLIENTS', 'SECONDS', 'MEMORIES', 'MIX', 'ALONE', 'server', 'asked', 'exchange', 'client', 'load', 'loaded',
-           'searching', 'rows', 'run']
+           'searching', 'rows']
 
 # %% ../../nbs/95_bench/14_serve.ipynb #0abfe6ef
 import asyncio
@@ -20,9 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .report import Report, Row, digits, machine, timing
+from .report import Row, digits, timing
 from .workload import Workload
-from ..core.clock import SystemClock
 from ..core.errors import RlmError
 from ..service.memory import Memory
 from ..service.http.tokens import TokenFile
@@ -55,14 +54,15 @@ def asked(rng: random.Random,  # source of chance
           texts: list[str],    # texts of memories that are there
           name: str,           # the client's name, for what it writes
           count: int,          # its requests so far
+          only: str | None = None,  # the only kind; None: all kinds, by their shares
           ) -> tuple[str, str, str, dict[str, Any] | None]:  # kind, method, path, body
     "Draw the next request of a client: kind, method, path and body."
-    kind, about = rng.choices(list(MIX), list(MIX.values()))[0], rng.choice(texts)
+    kind, about = only or rng.choices(list(MIX), list(MIX.values()))[0], rng.choice(texts)
     if kind == "search":
         words = about.rstrip(".").split()
-        return kind, "POST", "/v1/search", {"q": " ".join(rng.sample(words, min(len(words), rng.randint(2, 4)))), "k": 10}
+        return kind, "POST", "/v1/memories:search", {"query": " ".join(rng.sample(words, min(len(words), rng.randint(2, 4)))), "k": 10}
     if kind == "write":
-        return kind, "POST", "/v1/write", {"text": f"{about} ({name}, {count})", "id": f"{name}-{count}"}
+        return kind, "POST", "/v1/memories", {"text": f"{about} ({name}, {count})", "id": f"{name}-{count}"}
     return kind, "GET", f"/v1/memories/m{rng.randrange(len(texts))}", None
 
 # %% ../../nbs/95_bench/14_serve.ipynb #84c8a266
@@ -88,6 +88,7 @@ async def client(port: int,         # the server's port
                  texts: list[str],  # texts of memories that are there
                  seconds: float,    # seconds of load
                  seed: int,         # seed of its requests
+                 only: str | None = None,  # the only kind of request; None: all
                  ) -> dict[str, Any]:  # seconds of each request by kind, errors, ids written
     "Ask, and ask again, until the time is over."
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -95,7 +96,7 @@ async def client(port: int,         # the server's port
     took, errors, written = {kind: list[float]() for kind in MIX}, list[str](), list[str]()
     end, count = time.perf_counter() + seconds, 0
     while time.perf_counter() < end:
-        kind, method, path, body = asked(rng, texts, name, count)
+        kind, method, path, body = asked(rng, texts, name, count, only)
         begun, count = time.perf_counter(), count + 1
         status = await exchange(reader, writer, head, method, path, body)
         took[kind].append(time.perf_counter() - begun)
@@ -113,12 +114,13 @@ def load(port: int,       # the server's port
          clients: int,    # at once
          seconds: float,  # seconds of load
          seed: int,       # seed of everything random
+         only: str | None = None,  # the only kind of request; None: all
          ) -> dict[str, Any]:
     "All clients at once; what they saw, together. It runs in a process of its own."
     texts = Workload(seed).texts(memories)
 
     async def all_of_them() -> list[dict[str, Any]]:
-        return await asyncio.gather(*(client(port, token, f"c{seed + n}", texts, seconds, seed + n) for n in range(clients)))
+        return await asyncio.gather(*(client(port, token, f"c{seed + n}", texts, seconds, seed + n, only) for n in range(clients)))
     seen = asyncio.run(all_of_them())
     return {"took": {kind: [s for one in seen for s in one["took"][kind]] for kind in MIX},
             "errors": [e for one in seen for e in one["errors"]], "written": [i for one in seen for i in one["written"]]}
@@ -146,7 +148,7 @@ def searching(memory: Memory,    # open
         kind, _, _, body = asked(rng, texts, "", 0)
         if kind == "search" and body is not None:
             begun = time.perf_counter()
-            memory.search(body["q"], 10)
+            memory.search(body["query"], 10)
             seconds.append(time.perf_counter() - begun)
     return seconds
 
@@ -168,28 +170,21 @@ def rows(clients: int,    # at once
             loaded(port, token, memories, clients, min(3.0, seconds), seed + 10_000)  # what is slow only once
             found = loaded(port, token, memories, clients, seconds, seed + 20_000)
             single = loaded(port, token, memories, 1, min(10.0, seconds), seed + 30_000)
+            searches = loaded(port, token, memories, clients, seconds / 2, seed + 40_000, "search")
         took = found["took"]
         yield from (timing(f"{kind}, {clients} clients", took[kind]) for kind in MIX)
         yield timing("search, one client on a kept connection", single["took"]["search"])
         yield timing("search without a server, one after another", alone, role="baseline")
         every = sum(map(len, took.values()))
         yield Row("requests answered", "/s", digits(every / seconds), n=every, better="higher")
-        errors = found["errors"] + single["errors"]
+        alike = searches["took"]["search"]
+        yield timing(f"search, {clients} clients, searches alone", alike)
+        yield Row(f"searches answered, {clients} clients", "/s", digits(2 * len(alike) / seconds), n=len(alike), better="higher",
+                  target=500)
+        errors = found["errors"] + single["errors"] + searches["errors"]
         yield Row("errors", "", len(errors), n=every, target=0, note=", ".join(sorted(set(errors))[:5]))
         with Memory(folder / "memory.db", embedder="none") as memory:
             written = set(found["written"]) | set(single["written"])
             there = {r.id for r in memory.backend.get(sorted(written), "default")}
             yield Row("writes answered and not there", "", len(written - there), n=len(written), target=0)
             yield Row("complaints of rlm db check", "", len(memory.check()), target=0)
-
-# %% ../../nbs/95_bench/14_serve.ipynb #edfa19cf
-def run(quick: bool = False,       # a look: two seconds
-        seed: int = 0,             # seed of everything random
-        clients: int = CLIENTS,    # at once
-        ) -> Report:
-    "Measure the REST server with many clients at once. Returns the report."
-    from rlm import __version__
-    seconds, memories = (2.0, 500) if quick else (SECONDS, MEMORIES)
-    parameters = {"clients": clients, "seconds": seconds, "memories before": memories, "mix": dict(MIX), "embedder": "none"}
-    return Report("serve", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path(tempfile.gettempdir())), seed, memories, parameters,
-                  tuple(rows(clients, seconds, memories, seed)))

@@ -30,7 +30,8 @@ def installed(name: str) -> bool:
 @pytest.mark.parametrize("example", EXAMPLES, ids=[e.stem for e in EXAMPLES])
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     text = example.read_text(encoding="utf-8")
-    for name in re.findall(r"^from (langgraph|agents|anthropic|llama_index|google\.adk|agent_framework|pydantic_ai_harness)", text, re.M):
+    names = r"^from (langgraph|agents|anthropic|crewai|llama_index|google\.adk|agent_framework|pydantic_ai_harness)"
+    for name in re.findall(names, text, re.M):
         if not installed(name):
             pytest.skip(f"needs {name}: make adapters")
     env = os.environ | {"RLM_EMBEDDER": "none", "PYTHONPATH": str(ROOT)}

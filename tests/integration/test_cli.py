@@ -121,6 +121,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"question": "Who has the key?", "type": "single", "gold": ["m1"]}, {"question": "Which car?", "type": "unanswerable", "gold": []}],
         "items": [{"id": "m1", "kind": "fact", "when": "2025-01-02", "text": "The spare key is with Mrs. Okafor."}]}
     (home / "lives.jsonl").write_text(json.dumps(life) + "\n", encoding="utf-8")
+    situation = {"split": "dev", "language": "en", "tools": ["memory_stats"], "says": "How many things do you remember?"}
+    (home / "situations.jsonl").write_text(json.dumps(situation) + "\n", encoding="utf-8")
     (home / "data").mkdir()
     shutil.copytree(ROOT / "nbs" / "95_bench" / "results", home / "results")
     for name in ("turns", "nonconflicts", "merges"):
