@@ -60,7 +60,7 @@ class StandIn:
 FRAMEWORKS = (  # modules that adapters import when they are imported
     "langgraph.store.base", "langgraph.checkpoint.base", "anthropic.lib.tools", "llama_index.core.base.llms.types",
     "llama_index.core.memory", "google.adk.memory.base_memory_service", "google.adk.memory.memory_entry", "google.genai.types",
-    "agent_framework", "pydantic_ai_harness.memory", "crewai.memory.types")
+    "agent_framework", "pydantic_ai_harness.memory", "crewai.memory.storage.backend", "crewai.memory.types")
 
 
 def stand_in_frameworks() -> None:
