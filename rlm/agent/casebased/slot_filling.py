@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..memory.linking import TermCandidate, Link, Mention, link, mentions_in, misspelt, unlinked
+from ..memory.linking import TermCandidate, Link, Mention, begins_asking, link, mentions_in, misspelt, unlinked
 from ..memory.questions import FILLERS, match_intents, normalize_question
 from ..memory.retrieval import TAKES
 from ..memory.strategy import procedure_of, slots_in
@@ -97,7 +97,8 @@ def _read_found(observation: str,          # after the step of looking
     iris = {m.text for m in mentions if m.form == "iri"}
     rows = read_value(observation)
     whole = [row for row in rows if isinstance(row, tuple) and len(row) == 4] if isinstance(rows, list) else []
-    kept = [row for row in whole if not isinstance(row[3], str) or misspelt(str(row[0]), row[3])]
+    kept = [row for row in whole if row[3] is True or (
+        misspelt(str(row[0]), row[3]) if isinstance(row[3], str) else not begins_asking(str(row[0])))]
     return [TermCandidate(str(row[0]), str(row[1]), str(row[2]), row[3] is True) for row in kept if row[0] not in iris or row[3] is True]
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #c7a8a0b0
