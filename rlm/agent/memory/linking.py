@@ -138,7 +138,7 @@ def asks(word: str,  # in small letters
     return word in SPELT or word in FILLERS or word in FUNCTION_WORDS or bool(match_intents(word))
 
 
-def begins_asking(text: str,  # of a mention
+def begins_asking(text: str,  # words of a mention
                   ) -> bool:
     "Tell whether words begin with one that asks, as *어떤 타입* does: what they sound like is chance."
     first, *rest = text.lower().split()
