@@ -54,7 +54,7 @@ def started(words: Sequence[str],  # arguments of `rlm`
 
 
 def _first_line(process: subprocess.Popen[bytes],  # a server
-               ) -> str:
+                ) -> str:
     "Return what a server says when it is ready. Raises `RlmError` when it ends instead."
     assert process.stdout is not None
     if not (said := process.stdout.readline().decode()):
@@ -252,9 +252,9 @@ def rest_rows(memory: Memory,            # the store, open in this process
 
 
 def _mcp_rows(memory: Memory,            # the store, open in this process
-             folder: Path,              # its folder
-             questions: Sequence[str],  # what is asked
-             ) -> Iterator[Row]:
+              folder: Path,              # its folder
+              questions: Sequence[str],  # what is asked
+              ) -> Iterator[Row]:
     "Yield what a tool call adds to a search."
     with started(["mcp", "--db", str(folder / "memory.db")], folder) as server:
         client = StdioClient(server)
@@ -265,10 +265,10 @@ def _mcp_rows(memory: Memory,            # the store, open in this process
 
 
 def _proxy_rows(memory: Memory,            # the store, open in this process
-               folder: Path,              # its folder
-               questions: Sequence[str],  # what is asked
-               token: str = "",           # token that opens it; empty: none is needed
-               ) -> Iterator[Row]:
+                folder: Path,              # its folder
+                questions: Sequence[str],  # what is asked
+                token: str = "",           # token that opens it; empty: none is needed
+                ) -> Iterator[Row]:
     "Yield what the proxy adds before the first token."
     with upstream() as away, started(["proxy", "--upstream", f"http://127.0.0.1:{away}/v1", "--port", "0", "--no-capture", "--db",
                                       str(folder / "memory.db"), "--token-file", str(folder / "tokens")], folder) as server:
@@ -284,10 +284,10 @@ def _proxy_rows(memory: Memory,            # the store, open in this process
 
 # %% ../../nbs/95_bench/34_doors.ipynb #0f82f3c0
 def _process_times(command: Sequence[str],  # program and arguments
-                  folder: Path,            # working folder
-                  given: str,              # standard input
-                  n: int,                  # runs that count
-                  ) -> list[float]:        # seconds of each
+                   folder: Path,            # working folder
+                   given: str,              # standard input
+                   n: int,                  # runs that count
+                   ) -> list[float]:        # seconds of each
     "Time whole processes, one after another. Raises `RlmError` when one fails."
     env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))} | ALONE | {"HOME": str(folder)}
     took = list[float]()
@@ -301,9 +301,9 @@ def _process_times(command: Sequence[str],  # program and arguments
 
 
 def _process_rows(folder: Path,              # folder of the store
-                 questions: Sequence[str],  # what is asked
-                 n: int,                    # runs of each
-                 ) -> Iterator[Row]:
+                  questions: Sequence[str],  # what is asked
+                  n: int,                    # runs of each
+                  ) -> Iterator[Row]:
     "Yield how long the hook takes, with a server and without, and the help of the command line."
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(folder), "prompt": questions[0]})
     hook = [sys.executable, "-P", "-m", "rlm.service.hook", "--db", str(folder / "memory.db"), "--namespace", "default", "--no-capture",
@@ -348,8 +348,8 @@ def paced(port: int,                 # port of the server
 
 
 def _slow_loris(port: int,       # port of the server
-               seconds: float,  # how long
-               ) -> None:
+                seconds: float,  # how long
+                ) -> None:
     "Hold a hundred connections, and send a byte on each every second."
     held = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
     end = time.perf_counter() + seconds
@@ -362,8 +362,8 @@ def _slow_loris(port: int,       # port of the server
 
 
 def _wrong_tokens(port: int,       # port of the server
-                 seconds: float,  # how long
-                 ) -> None:
+                  seconds: float,  # how long
+                  ) -> None:
     "Ask with wrong tokens on four connections, each as fast as it is answered; one that is closed is opened again."
     def ask() -> None:
         end = time.perf_counter() + seconds
@@ -378,9 +378,9 @@ def _wrong_tokens(port: int,       # port of the server
 
 
 def _huge_bodies(port: int,       # port of the server
-                seconds: float,  # how long
-                ) -> None:
-    "Send bodies of sixteen million bytes on two connections, as far as they are taken, with a token and without one."
+                 seconds: float,  # how long
+                 ) -> None:
+    "Send bodies of sixteen million bytes on two connections, as far as they are taken, without a token."
     def send() -> None:
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
@@ -407,10 +407,10 @@ HARM = {"slow-loris": _slow_loris, "wrong tokens": _wrong_tokens, "huge bodies":
 
 
 def _harm_rows(folder: Path,              # folder of the store and its tokens
-              token: str,                # one that opens the store
-              questions: Sequence[str],  # what is asked
-              seconds: float,            # how long each
-              ) -> Iterator[Row]:
+               token: str,                # one that opens the store
+               questions: Sequence[str],  # what is asked
+               seconds: float,            # how long each
+               ) -> Iterator[Row]:
     "Yield how much those who do harm slow the others down: the 99th percentile beside that without harm."
     def p99(took: Sequence[float]) -> float:
         return sorted(took)[int(.99 * len(took))]
@@ -431,11 +431,11 @@ def _harm_rows(folder: Path,              # folder of the store and its tokens
 
 # %% ../../nbs/95_bench/34_doors.ipynb #0064391f
 def _door_rows(folder: Path,              # folder of a store `memory.db` and its tokens
-              token: str,                # token that opens the store
-              questions: Sequence[str],  # what is asked
-              seconds: float,            # how long each kind of harm lasts
-              runs: int,                 # processes of each kind
-              ) -> Iterator[Row]:
+               token: str,                # token that opens the store
+               questions: Sequence[str],  # what is asked
+               seconds: float,            # how long each kind of harm lasts
+               runs: int,                 # processes of each kind
+               ) -> Iterator[Row]:
     "Yield what each way in adds, and what callers do to one another."
     with Memory(folder / "memory.db", embedder="none") as memory:
         yield from rest_rows(memory, folder, questions, token)

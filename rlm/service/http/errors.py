@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from rlm.core.errors import (AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreClash, StoreFull, StoreReadOnly,
+from rlm.core.errors import (AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreClash, StoreFull, StoreMoved, StoreReadOnly,
                              VersionConflict)
 
 log = logging.getLogger("rlm.serve")
@@ -46,6 +46,7 @@ class HttpProblem(Exception):
 SPOKEN_PROBLEMS: dict[type[RlmError], int] = {  # error whose message is written for the caller → status
     AlreadyExists: 409, InvalidInput: 422, NotFound: 404, VersionConflict: 412}
 STORE_PROBLEMS: dict[type[RlmError], tuple[int, str]] = {  # error of the store → status, and a sentence that names no file
+    StoreMoved: (503, "The namespace went to another instance of the cluster; nothing was stored. The next request finds it there."),
     StoreBusy: (503, "Another process is writing to the store; nothing was stored."),
     StoreClash: (409, "An id is taken, or a memory that is named is not there; nothing was stored."),
     StoreReadOnly: (403, "The store can only be read."),
