@@ -193,7 +193,7 @@ class Explainer:
         "Return the best `k` memories that pass the filters; within a snapshot of the index, which `search` opens by itself."
         found, rows = self.searcher.retrieve_and_rank(query, max(k, 2), filters)  # the second tells how sure the first is
         ranked = list(rows)  # a `RankedList` makes its items anew whenever it is read
-        floor, known = relevance_floor(found), relevances(self.index, found, ranked)
+        floor, known = relevance_floor(self.index, found), relevances(self.index, found, ranked)
         return [hit._replace(floor=floor) for hit in self._hits(found, ranked, known)[:k]]
 
     def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory], known: Sequence[float | None]) -> list[ExplainedHit]:

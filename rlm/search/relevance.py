@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .candidates import CandidateSet
+from .fusion import NO_SCRIPT, foreign_script
 from .namespace_index import NamespaceIndex
 from .ranked_list import RankedMemory
 from .score_weights import ScoreWeights
@@ -82,7 +83,8 @@ def relevances(index: NamespaceIndex,          # index that was searched
 FLOOR = 0.16  # probability below which the best hit counts as no answer
 
 
-def relevance_floor(found: CandidateSet,  # candidates of the question
-                    ) -> float:           # 0: there is none, without a vector
+def relevance_floor(index: NamespaceIndex,  # index that was searched
+                    found: CandidateSet,    # candidates of the question
+                    ) -> float:             # 0: there is none
     "Return the relevance that the best hit must have."
-    return FLOOR if found.measured is not None else 0.0
+    return FLOOR if found.measured is not None and foreign_script(index.metadata, found.features) == NO_SCRIPT else 0.0
