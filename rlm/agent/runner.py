@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -60,6 +60,7 @@ class RunResult(Mapping[str, Any]):
                 "log_path": str(trajectory.log_path) if trajectory.log_path else None, "memories_used": used,
                 "rules_used": list(experience.artifact.get("rules", ())),
                 "memories_learned": [item.memory_id for item in self.learned.learned],
+                "usage": asdict(trajectory.usage),
                 "model": trajectory.model, "sandbox": trajectory.sandbox, "isolated": trajectory.isolated}
 
     @property

@@ -271,3 +271,14 @@ def test_a_budget_is_read_as_dollars_tokens_and_seconds() -> None:
 def test_a_budget_that_is_none_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidInput):
         read_budget((wrong,), None)
+
+
+def test_what_is_left_bounds_a_reply_and_a_prompt_that_is_too_dear_is_not_sent(serve: Callable[..., Server]) -> None:
+    server = serve(200, chat(block("1")))
+    model = OpenAIModel("tea", url=server.url, prices=Prices(10, 100))
+    rlm_run("?", model, limits=RunLimits(cost=0.05, iterations=1))
+    [asked] = server.asked
+    assert 100 < asked["max_tokens"] < 500, "0.05 dollars are 500 written tokens, less what the prompt costs"
+    rlm_run("?", model, limits=RunLimits(tokens=1_000_000, iterations=1))
+    assert server.asked[1]["max_tokens"] == 8_192, "servers refuse to be asked for more than a model can write"
+    assert rlm_run("?", model, limits=RunLimits(cost=0.001)).stopped == "cost" and len(server.asked) == 2

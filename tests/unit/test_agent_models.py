@@ -1,8 +1,10 @@
 "Clients of model servers, against a server on this machine: what they send, what they make of answers, what they say of refusals."
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
 from rlm.agent.models import Message, Model, ModelError, ScriptedModel, Usage, open_model
-from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy
+from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy, read_prices, retry_delay
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import load_settings
@@ -102,9 +104,9 @@ def test_anthropic_is_sent_the_system_by_itself(stand: Stand) -> None:
                             "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 1}}, {})]
     reply = anthropic(stand, key="k").complete(MESSAGES)
     path, headers, body = stand.asked[0]
-    assert (path, headers["x-api-key"], body["system"], body["max_tokens"]) == ("/v1/messages", "k", "Be brief.", 4096)
+    assert (path, headers["x-api-key"], body["system"][0]["text"], body["max_tokens"]) == ("/v1/messages", "k", "Be brief.", 8192)
     assert [m["role"] for m in body["messages"]] == ["user", "assistant", "user"] and "anthropic-version" in headers
-    assert reply.text == "ab" and reply.usage == Usage(1, 7, 1)
+    assert reply.text == "ab" and reply.usage == Usage(1, 7, 1, 0, 4)
 
 
 def test_a_schema_is_sent_where_it_is_known(stand: Stand) -> None:
@@ -143,6 +145,26 @@ def test_what_may_pass_is_tried_again(stand: Stand, status: int) -> None:
     stand.answers = [(status, {}, {"Retry-After": "7"}), (status, {}, {}), chat("at last")]
     assert openai(stand).complete(MESSAGES).text == "at last"
     assert WAITS[0] == 7 and 0.75 <= WAITS[1] <= 1.25
+
+
+def test_a_server_says_how_long_to_wait_in_seconds_or_by_a_date() -> None:
+    date = formatdate(time.time() + 100, usegmt=True)
+    assert (retry_delay(0, "2.5"), retry_delay(0, "9999"), retry_delay(3, "-1")) == (2.5, 300, 0) and 60 < retry_delay(0, date) <= 100
+    assert all(0.3 < retry_delay(0, odd) < 0.7 for odd in (None, "", "soon", "nan"))
+
+
+def test_tokens_from_the_cache_cost_what_they_cost(stand: Stand) -> None:
+    used = {"prompt_tokens": 1_000_000, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 900_000}}
+    stand.answers = [(200, {"choices": [{"message": {"content": "x"}}], "usage": used}, {})]
+    prices = read_prices("tea=1/8/0.1;*=5/5", "tea")
+    reply = OpenAIModel("tea", url=stand.url, prices=prices).complete(MESSAGES)
+    assert reply.usage == Usage(1, 1_000_000, 0, pytest.approx(0.19), 900_000) and read_prices("tea=1/8", "coffee") is None
+    used = {"input_tokens": 100_000, "cache_read_input_tokens": 900_000, "cache_creation_input_tokens": 400_000, "output_tokens": 0}
+    stand.answers = [(200, {"content": [{"type": "text", "text": "x"}], "usage": used}, {})]
+    reply = AnthropicModel("tea", url=stand.url, key="k", prices=prices).complete(MESSAGES)
+    assert reply.usage == Usage(1, 1_400_000, 0, pytest.approx(0.1 + 0.09 + 0.5), 900_000)
+    body = stand.asked[-1][2]
+    assert body["messages"][-1]["content"][0]["cache_control"] == body["system"][0]["cache_control"] == {"type": "ephemeral"}
 
 
 @pytest.mark.parametrize(("answer", "said"), [

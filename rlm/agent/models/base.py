@@ -26,6 +26,7 @@ class Usage:
     prompt_tokens: int = 0  # read by the model, as its server counts them
     completion_tokens: int = 0  # written by the model, as its server counts them
     cost: float = 0.0  # US dollars, by the prices the client was given; 0 where none were
+    cached_tokens: int = 0  # of those read, tokens that the server had in its cache
 
     @property
     def tokens(self) -> int:
@@ -34,10 +35,10 @@ class Usage:
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(self.calls + other.calls, self.prompt_tokens + other.prompt_tokens,
-                     self.completion_tokens + other.completion_tokens, self.cost + other.cost)
+                     self.completion_tokens + other.completion_tokens, self.cost + other.cost, self.cached_tokens + other.cached_tokens)
 
     def __sub__(self, other: "Usage") -> "Usage":
-        return self + Usage(-other.calls, -other.prompt_tokens, -other.completion_tokens, -other.cost)
+        return self + Usage(-other.calls, -other.prompt_tokens, -other.completion_tokens, -other.cost, -other.cached_tokens)
 
 
 Role = Literal["system", "user", "assistant"]
