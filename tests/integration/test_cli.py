@@ -1,5 +1,6 @@
-"""The command line as a person meets it: the installed `rlm`, run in a folder and a home of its own. Every example in the
-help is run, and every mistake ends in one sentence."""
+"""The command line as a person meets it, in a folder and a home of its own. Every example in the help is run, and every mistake ends
+in one sentence. Commands run in this process; what only a process shows runs the installed `rlm`, as test_documents does."""
+import contextlib
 import json
 import os
 import re
@@ -8,8 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import traceback
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,11 +157,25 @@ def home(prepared: Path, tmp_path: Path) -> Path:
 Done = subprocess.CompletedProcess[bytes]
 
 
-def run(home: Path, *words: str | bytes, stdin: bytes = b"", **variables: str) -> Done:
-    "Run the installed `rlm` with the prepared home as both home and working folder."
-    env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))}
+def settings_of(home: Path, words: Sequence[str | bytes], variables: Mapping[str, str]) -> dict[str, str]:
+    "The environment of a command: the prepared home, none of our variables but those given."
     model = {} if "reembed" in words else {"RLM_EMBEDDER": "none"}  # what needs no model is not slowed down by one
-    env |= {"HOME": str(home), "LC_ALL": "C.UTF-8", **model, **variables}
+    return {"HOME": str(home), "LC_ALL": "C.UTF-8", **model, **variables}
+
+
+def run(home: Path, *words: str | bytes, stdin: bytes = b"", **variables: str) -> Done:
+    "Run `rlm` in this process with the prepared home as both home and working folder."
+    env: dict[str, str | None] = {n: None for n in os.environ if n.startswith(("RLM_", "AIMEMORY_"))} | settings_of(home, words, variables)
+    with contextlib.chdir(home):
+        done = CliRunner().invoke(main, [os.fsdecode(w) for w in words], stdin, env, prog_name="rlm", terminal_width=78)
+    failed = done.exception is not None and not isinstance(done.exception, SystemExit)
+    trace = "".join(traceback.format_exception(done.exception)).encode() if failed else b""
+    return Done(words, done.exit_code, done.stdout_bytes, done.stderr_bytes + trace)
+
+
+def process(home: Path, *words: str | bytes, stdin: bytes = b"", **variables: str) -> Done:
+    "Run the installed `rlm` in the same way."
+    env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))} | settings_of(home, words, variables)
     return subprocess.run([RLM, *words], cwd=home, env=env, input=stdin, capture_output=True, check=False)
 
 
@@ -212,6 +228,16 @@ def test_every_command_has_help_and_examples(ctx: click.Context, prepared: Path)
     assert (ctx.command.help or "").split("\n")[0].split(":")[0] in re.sub(r"\s+", " ", text)
     if ctx.parent is None or ctx in LEAVES:
         assert all(f"  {line}\n" in text for line in examples(ctx)), "an example is broken over lines"
+
+
+@pytest.mark.parametrize(("line", "stdin"), [
+    ("", b""), ("--version", b""), ("memory search --help", b""), ("memory search 녹차 --json", b""), ("memory show nobody", b""),
+    ("memory serch tea", b""), ("memory write -", b"\xff\xfe"), ("db export -", b""), ("rules list", b""),
+    ("memory list --db typo.db --json", b"")])
+def test_the_installed_program_says_the_same(line: str, stdin: bytes, home: Path) -> None:
+    here, there = (program(home, *shlex.split(line), stdin=stdin) for program in (run, process))
+    now = rb'"exported_at": ?[^,}]+'
+    assert (here.returncode, re.sub(now, b"", here.stdout), here.stderr) == (there.returncode, re.sub(now, b"", there.stdout), there.stderr)
 
 
 def test_the_short_option_does_the_same(prepared: Path) -> None:
@@ -685,14 +711,14 @@ def test_an_ontology_with_an_over_long_name_is_not_there(home: Path) -> None:
 
 def test_letters_that_the_terminal_lacks_are_written_as_numbers(home: Path) -> None:
     told = {"PYTHONIOENCODING": "cp949", "RLM_EMBEDDER": "none"}
-    done = run(home, "memory", "write", "좋아요 😀", "--id", "smile", **told)
+    done = process(home, "memory", "write", "좋아요 😀", "--id", "smile", **told)
     assert done.returncode == 0 and done.stdout.decode("cp949").strip() == "smile  좋아요 \\U0001f600"
     for line in ("memory list", "memory search 좋아요", "graph show smile", "memory show smile"):
-        assert run(home, *line.split(), **told).returncode == 0
+        assert process(home, *line.split(), **told).returncode == 0
     for line in ("memory list --json", "memory show smile --json"):
-        found = json.loads(run(home, *line.split(), **told).stdout)
+        found = json.loads(process(home, *line.split(), **told).stdout)
         assert (found[0] if isinstance(found, list) else found)["text"] == "좋아요 😀"
-    assert run(home, "db", "export", "-", **told).stdout.decode().count("좋아요 😀")  # an export is UTF-8 wherever it goes
+    assert process(home, "db", "export", "-", **told).stdout.decode().count("좋아요 😀")  # an export is UTF-8 wherever it goes
 
 
 def test_many_near_a_slot_are_stored_all_or_none(near: Path) -> None:
