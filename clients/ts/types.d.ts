@@ -66,6 +66,8 @@ export interface Memory {
   provenance?: Record<string, unknown>;
   /** What else the caller keeps with it. */
   extra?: Record<string, unknown>;
+  /** Of one memory by its id, where it has links: those linked with it, strongest first. */
+  links?: Record<string, unknown>;
   /** Of the answer to a write: true, these words were known already, and nothing was stored. */
   duplicate?: boolean;
 }
@@ -168,6 +170,8 @@ export interface MemoryFields {
   slot?: "A" | "B" | "C" | "auto" | null;
   /** With a slot: how it is linked. */
   policy?: Record<string, unknown> | null;
+  /** With a slot: a conversation that has anchors of its own; without it, those of the namespace. */
+  context?: string | null;
   /** An id of your own; without it, a fresh one is made. */
   id?: string | null;
   /** Tags, for filters. */

@@ -208,9 +208,9 @@ def import_anchors(anchors: AnchorManager,  # a namespace's anchors
             topic = slot.get("topic_vec")
             if topic is not None and stamp is not None and slot.get("model") == stamp.model and len(topic) == stamp.dim:
                 row = replace(anchors.rows()[name], topic=unit(np.array([_topic_number(x) for x in topic], np.float32)))
-                anchors.backend.slots.put_anchors(anchors.namespace, [row], anchors.clock.now())
+                anchors.backend.slots.put_anchors(anchors.namespace, [row], anchors.clock.now(), anchors.context)
             if (used := _moment(slot.get("last_used_ts"))) is not None:
                 row = replace(anchors.rows()[name], last_used_at=used)
-                anchors.backend.slots.put_anchors(anchors.namespace, [row], anchors.clock.now())
+                anchors.backend.slots.put_anchors(anchors.namespace, [row], anchors.clock.now(), anchors.context)
             anchors.pin(name) if slot.get("pinned") else anchors.unpin(name)
     return count

@@ -244,13 +244,14 @@ class Memory:
               *,
               slot: str | None = None,  # A, B or C; 'auto': the anchor nearest to the text; None: without anchors
               policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy, such as link_k=8,min_w=.35
+              context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
               **fields: Any,            # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
               ) -> MemoryRecord:
         "Store one memory, and return it. Raises `InvalidInput`, `StoreError`; then nothing was stored."
-        if slot is None and policy is None:
+        if slot is None and policy is None and context is None:
             return self.writer.insert([self.writer.prepare({"text": text, **fields}, self.clock.now())], 1)[0]
         name, chosen = read_placement("auto" if slot is None else slot, policy)
-        return self.writer.insert_near([self.writer.prepare({"text": text, **fields}, self.clock.now())], name, chosen)[0]
+        return self.writer.insert_near([self.writer.prepare({"text": text, **fields}, self.clock.now())], name, chosen, context)[0]
 
     def write_many(self,
                    items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
@@ -258,12 +259,13 @@ class Memory:
                    *,
                    slot: str | None = None,  # A, B or C; 'auto': for each the anchor nearest to it; None: without anchors
                    policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
+                   context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                    ) -> builtins.list[MemoryRecord]:
         "Store many in order, and return them. All are checked before the first is stored. Raises `InvalidInput`, naming the item."
-        if slot is None and policy is None:
+        if slot is None and policy is None and context is None:
             return self.writer.insert(self.writer.prepare_many(items), read_count(batch, "batch", 1))
         name, chosen = read_placement("auto" if slot is None else slot, policy)
-        return self.writer.insert_near(self.writer.prepare_many(items), name, chosen)
+        return self.writer.insert_near(self.writer.prepare_many(items), name, chosen, context)
 
     def add_conversation(self, /,
                          turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
@@ -300,27 +302,31 @@ class Memory:
                radius: int | None = None,  # links to walk from the anchor; 0: the anchor alone; None: by its use
                fallback: bool = True,      # the whole index answers, and near hits are marked; False: only what is near the anchor
                min_score: float | None = None,  # relevance that each hit must have, 0 to 1; None: nothing if the best is below the floor
+               context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> SearchResults:
         "Return the memories that fit the query best, best first. Raises `InvalidInput`, `ModelMismatch`."
         least = read_share(min_score, "min_score")
-        if slot is None and (radius is not None or not fallback):
-            raise InvalidInput("A radius, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")
+        if slot is None and (radius is not None or not fallback or context is not None):
+            raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")
         count, request = read_k(k, top_k, self.settings.search_k), self.searcher.parse(query, filters)
         if slot is None:
             return self.searcher.search(request, count, least)
         refuse_least(least, "a search with a slot")
-        return self.searcher.search_near(request, count, slot, radius, fallback)
+        return self.searcher.search_near(request, count, slot, radius, fallback, context)
 
     def recall(self, /,
                query: str,                # words in any language
                k: int | None = None,      # largest number returned; None: the setting search_k
                *,
                top_k: int | None = None,  # another name for k
+               query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
+               keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
                **filters: Any,            # filters of `search`
                ) -> SearchResults:
         "Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them."
-        found: SearchResults = self.intelligent_search(query, k, top_k=top_k, **filters)["results"]
+        found: SearchResults = self.intelligent_search(query, k, top_k=top_k, query_embedding=query_embedding, keywords=keywords,
+                                                       **filters)["results"]
         return found
 
     def intelligent_search(self, /,
@@ -542,10 +548,11 @@ class Memory:
                      *,
                      slot: str | None = None,  # A, B or C; 'auto': the anchor nearest to the text; None: without anchors
                      policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy, such as link_k=8,min_w=.35
+                     context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                      **fields: Any,            # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
                      ) -> MemoryRecord:
         "Do what `write` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.write, text, slot=slot, policy=policy, **fields)
+        return await run_in_thread(self.write, text, slot=slot, policy=policy, context=context, **fields)
 
     async def awrite_many(self,
                           items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
@@ -553,9 +560,10 @@ class Memory:
                           *,
                           slot: str | None = None,  # A, B or C; 'auto': for each the anchor nearest to it; None: without anchors
                           policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
+                          context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                           ) -> builtins.list[MemoryRecord]:
         "Do what `write_many` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.write_many, items, batch, slot=slot, policy=policy)
+        return await run_in_thread(self.write_many, items, batch, slot=slot, policy=policy, context=context)
 
     async def aadd_conversation(self, /,
                                 turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
@@ -591,21 +599,24 @@ class Memory:
                       radius: int | None = None,  # links to walk from the anchor; 0: the anchor alone; None: by its use
                       fallback: bool = True,      # the whole index answers, and near hits are marked; False: only what is near the anchor
                       min_score: float | None = None,  # relevance that each hit must have, 0 to 1; None: as for `search`
+                      context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                       **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                       ) -> SearchResults:
         "Do what `search` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.search, query, k, top_k=top_k, slot=slot, radius=radius, fallback=fallback, min_score=min_score,
-                                   **filters)
+                                   context=context, **filters)
 
     async def arecall(self, /,
                       query: str,                # words in any language
                       k: int | None = None,      # largest number returned; None: the setting search_k
                       *,
                       top_k: int | None = None,  # another name for k
+                      query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
+                      keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
                       **filters: Any,            # filters of `search`
                       ) -> SearchResults:
         "Do what `recall` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.recall, query, k, top_k=top_k, **filters)
+        return await run_in_thread(self.recall, query, k, top_k=top_k, query_embedding=query_embedding, keywords=keywords, **filters)
 
     async def aintelligent_search(self, /,
                                   query: str,                # words in any language

@@ -115,7 +115,7 @@ class RemoteMemory:
 
     def write(self, /,
               text: str,      # words, kept exactly
-              **fields: Any,  # slot, policy, id, tags, category, title, session, speaker, role, valid_from, extra …
+              **fields: Any,  # slot, policy, context, id, tags, category, title, session, speaker, role, valid_from, extra …
               ) -> MemoryRecord:
         "Store one memory, and return it. Raises `InvalidInput`."
         return record_of(self._ask("POST", "/v1/memories", {"text": text, **fields}))
@@ -165,11 +165,13 @@ class RemoteMemory:
                radius: int | None = None,  # links to walk from the anchor
                fallback: bool = True,      # the whole index answers; False: only what is near the anchor
                min_score: float | None = None,  # relevance that each hit must have, 0 to 1
+               context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                **filters: Any,             # tags, category, kind, status, session, since, until …
                ) -> SearchResults:
         "Return the memories that fit the query best, best first, as `Memory.search` does. Raises `InvalidInput`."
         wanted = Filters.read(**filters)
-        body = {"query": query, "k": k, "slot": slot, "radius": radius, "min_score": min_score, "filters": _given(filters)}
+        body = {"query": query, "k": k, "slot": slot, "radius": radius, "min_score": min_score, "context": context,
+                "filters": _given(filters)}
         answer = self._ask("POST", "/v1/memories:search", _given(body) | ({} if fallback else {"fallback": False}))
         return SearchResults(answer["query"], wanted, tuple(hit_of(h, answer["source"]) for h in answer["hits"]), answer["source"],
                              answer["ranked_by"])

@@ -20,7 +20,7 @@ from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.score_weights import NOW, PARTS
-from ..store.records import Event, MemoryRecord
+from ..store.records import Edge, Event, MemoryRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,11 +84,19 @@ from ..store.records import FIELDS
 
 
 def memory_dict(m: MemoryRecord,       # one version of a memory
+                links: Sequence[Edge] = (),  # its links, as `Memory.links` gives them
                 ) -> dict[str, Any]:   # field → value
-    "Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store."
+    """Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store;
+    `links.neighbors` are the memories that it is linked with, strongest first."""
     values = ((name, getattr(m, name)) for name in FIELDS if name != "seq")
-    return {name: to_iso(v) if isinstance(v, datetime) else list(v) if isinstance(v, tuple) else v
+    told = {name: to_iso(v) if isinstance(v, datetime) else list(v) if isinstance(v, tuple) else v
             for name, v in values if v or not (v is None or isinstance(v, tuple | Mapping))}
+    near = dict[str, float]()
+    for edge in links:
+        other = edge.dst if edge.src == m.id else edge.src
+        near[other] = max(edge.weight, near.get(other, 0.0))
+    best = sorted(near.items(), key=lambda n: (-n[1], n[0]))
+    return told | ({"links": {"neighbors": [{"id": id, "w": round(w, 4)} for id, w in best]}} if best else {})
 
 # %% ../../nbs/90_service/01_results.ipynb #a9f0c0ab
 Source = Literal["index", "full text", "history", "building", "working_memory", "cache", "checkpoint"]

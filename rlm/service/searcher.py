@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidInput, ModelMismatch
-from ..core.settings import cosines
+from ..core.settings import cosines, reaches
 from ..core.text import tokens, valid_text
 from ..recall.anchored_search import AnchoredSearcher
-from ..recall.anchors import AnchorManager
+from ..recall.anchors import AnchorManager, SearchReach
 from ..recall.checkpoints import CheckpointManager, Ints
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
@@ -180,6 +180,7 @@ class MemorySearcher:
                     slot: str,               # A, B, C; 'auto': the anchor nearest to the question
                     radius: int | None,      # links to walk from the anchor; None: by its use
                     fallback: bool,          # True: the whole index answers; False: only what is near is found
+                    context: str | None = None,  # conversation whose own anchors are used; None: those of the namespace
                     ) -> SearchResults:
         "Return the best hits, those near an anchor marked, and move it. Raises `InvalidInput`."
         if request.filters.as_of is None and not self.builder.ready():
@@ -187,7 +188,7 @@ class MemorySearcher:
             anchors.radius(anchors.choose(None, slot), radius)  # refuses what there is not
             return self.search(request, k) if fallback else SearchResults(request.text, request.filters, (), source="building")
         asked = self.embed(request, self.index.semantic.stamp)
-        found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback)
+        found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback, context)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)
                      for n, f in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
@@ -253,7 +254,8 @@ LAYERS: Mapping[str, str] = {"working_memory": "working memory", "cache": "cache
 def anchor_manager(ctx: MemoryContext,  # the open store
                    ) -> AnchorManager:
     "Return the anchors of a namespace, as the settings want them. Raises `InvalidInput`."
-    return AnchorManager(ctx.storage, ctx.namespace, ctx.clock, ctx.settings.anchor_mode, cosines(ctx.settings.anchor_gates))
+    return AnchorManager(ctx.storage, ctx.namespace, ctx.clock, ctx.settings.anchor_mode, cosines(ctx.settings.anchor_gates),
+                         {name: SearchReach(**one) for name, one in reaches(ctx.settings.anchor_profiles).items()})
 
 
 def search_coordinator(ctx: MemoryContext,  # the open store

@@ -166,9 +166,10 @@ class MemoryWriter:
                     records: Sequence[MemoryRecord],  # prepared memories
                     slot: str,                        # A, B, C; 'auto': for each the anchor nearest to it
                     policy: LinkPolicy,               # link policy
+                    context: str | None = None,       # conversation whose own anchors are used; None: those of the namespace
                     ) -> list[MemoryRecord]:
         "Store memories one after the other, each linked near an anchor before the next, in one transaction."
-        embedded, near = self.embeddings.embed_records(records, at_once=True), AnchoredWriter(self.graph, self.anchors, policy)
+        embedded, near = self.embeddings.embed_records(records, at_once=True), AnchoredWriter(self.graph, self.anchors.of(context), policy)
         stored, added, found = list[MemoryRecord](), 0, self._read_facts(records)
         with self.storage.transaction() as tx:
             refuse_rejected(records, self.storage.rejections)

@@ -26,6 +26,7 @@ from rlm.store.postgres.dialect import translated
 from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants
 from rlm.store.protocols import Storage, Write
 from rlm.store.records import new_record
+from rlm.store.sqlite import slots
 from rlm.store.sqlite.storage import open_database
 from rlm.store.transfer import store_copy
 
@@ -52,7 +53,8 @@ def test_addresses_survive_being_a_path_and_hide_their_password() -> None:
     assert "hunter2" not in hidden_password("postgresql://ana:hunter2@db/m") + hidden_password("postgresql:///m?password=hunter2&host=db")
 
 
-def test_the_ordinary_case_in_english_and_korean(store: Memory, postgres: str) -> None:
+def test_the_ordinary_case_in_english_and_korean(store: Memory, postgres: str, clock: ManualClock,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(store.backend, Storage)
     written = [store.write(text) for text in NOTES]
     assert [store.search(q)[0].memory.text for q in ("Where does Yuna live?", "유나는 어디에 살아?", "when may we deploy", "peanut")] == [
@@ -61,6 +63,11 @@ def test_the_ordinary_case_in_english_and_korean(store: Memory, postgres: str) -
     store.update(written[0].id, text="My sister Yuna lives in Seoul.")
     assert store.search("Where does Yuna live?")[0].memory.text.endswith("Seoul.")
     assert "Seoul" in str(store.context("Where does Yuna live?"))
+    monkeypatch.setattr(slots, "CONTEXTS", 1)
+    for talk in ("a", "b"):
+        store.anchors.of(talk).move_anchor("A", written[0].id)
+        clock.advance(minutes=1)
+    assert [store.anchors.of(talk).state()[0].id for talk in ("a", "b")] == [None, written[0].id], "the conversation used last is kept"
     store.delete(written[4].id, erase=True)
     assert not store.search("peanuts") and store.backend.check() == []
     with pytest.raises(NotFound):

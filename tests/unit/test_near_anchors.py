@@ -13,6 +13,8 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreBusy
 from rlm.recall.anchored_write import AnchoredWriter
 from rlm.recall.snapshots import import_anchors, import_graph
+from rlm.service.results import memory_dict
+from rlm.store.sqlite import slots
 
 
 @pytest.fixture
@@ -232,6 +234,7 @@ def test_recall_takes_words_and_a_vector_of_the_caller(path: Path) -> None:
         m.write("The oven works again.", id="oven")
         said = m.intelligent_search("what about it?", query_embedding=None, keywords=["oven"])
         assert [h.id for h in said["results"]] == ["oven"] and said["result_count"] == 1
+        assert [h.id for h in m.recall("what about it?", query_embedding=None, keywords=["boat"])] == ["boat"]
 
 
 # ---------------------------------------------------------------- the neighbourhood first
@@ -268,6 +271,52 @@ def test_a_larger_radius_finds_more_of_what_is_near(path: Path) -> None:
     with crowd(path) as m:
         found = [{h.id for h in m.search("boat", 30, slot="A", radius=r, fallback=False)} for r in (0, 1)]
         assert found == [{"b0"}, {f"b{n}" for n in range(20)}]
+
+
+@pytest.mark.seed("004 contexts")
+def test_each_conversation_has_anchors_of_its_own_and_the_latest_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "CONTEXTS", 2)
+    with Memory(path, embedder="none", clock=ManualClock("2026-11-21T09:00:00Z")) as m:
+        m.write("The boat came in late.", id="boat", slot="A")
+        m.write("The oven works again.", id="oven", slot="A", context="부엌 chat")
+        m.anchors.of("부엌 chat").pin("A")
+        assert m.search("boat", slot="A", context="부엌 chat")[0].id == "boat"
+        assert [m.anchors.of(c).state()[0].id for c in (None, "부엌 chat", "other")] == ["boat", "oven", None]
+        with pytest.raises(InvalidInput, match="context"):
+            m.search("boat", context="부엌 chat")
+    with Memory(path, embedder="none") as m:
+        assert (kept := m.anchors.of("부엌 chat").state()[0]).id == "oven" and kept.pinned and m.anchors.state()[0].id == "boat"
+        for name in ("second", "third"):
+            m.anchors.of(name).set("B", "boat")
+            m.anchors.of(name).record("B")
+        assert [m.anchors.of(c).state()[1].id for c in ("second", "third")] == ["boat", "boat"]
+        assert m.anchors.of("부엌 chat").state()[0].id is None and m.anchors.state()[0].id == "boat"
+        m.delete("boat", erase=True)
+        assert m.anchors.of("third").state()[1].id is None
+
+
+@pytest.mark.seed("004 profiles")
+def test_a_profile_says_how_far_searches_look(path: Path) -> None:
+    with Memory(path, embedder="none", anchor_profiles="{near: {hops: 0}, far: {hops: 3, beam: 2}}", anchor_mode="near") as m:
+        m.write_many([{"text": f"boat {id}", "id": id} for id in "abcd"])
+        m.link("a", "b", "next")
+        m.link("b", "c", "next")
+        m.anchors.pin("A", "a")
+        assert [h.id for h in m.search("boat", slot="A", fallback=False)] == ["a"]
+    with Memory(path, embedder="none", anchor_profiles="{far: {hops: 3, beam: 2}}", anchor_mode="far") as m:
+        assert {h.id: h.hops for h in m.search("boat", slot="A", fallback=False)} == {"a": 0, "b": 1, "c": 2}
+    with pytest.raises(InvalidInput, match="'further' is unknown"):
+        Memory(path, embedder="none", anchor_mode="further")
+
+
+@pytest.mark.seed("004 neighbors")
+def test_the_json_of_a_memory_tells_what_it_is_linked_with(memory: Memory) -> None:
+    memory.write_many([{"text": f"boat {id}", "id": id} for id in "abc"])
+    memory.link("a", "b", "next", weight=.25)
+    memory.link("c", "a", "near", weight=.75)
+    told = memory_dict(memory.get("a"), memory.links("a"))
+    assert told["links"] == {"neighbors": [{"id": "c", "w": .75}, {"id": "b", "w": .25}]}
+    assert "links" not in memory_dict(memory.get("b"))
 
 
 @pytest.mark.seed("004 initialise")

@@ -18,6 +18,7 @@ from rlm.core.settings import FILES, KNOWN, Settings, load_settings
 
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
+         "anchor_profiles": '{"thesis": {"hops": 3, "new": 3, "beam": 64}}',
          "checkpoints": "full", "checkpoints_per_slot": 3, "checkpoint_radius": 4, "checkpoint_relevance": 2.5, "local_limit": 300,
          "secrets": "refuse", "supersede": "off", "graph_rag": "on", "recall_log": 50,
          "language": "ko", "policy_save": .8, "policy_skip": .2, "policy_epsilon": .2, "enhanced_policy": "on",
@@ -56,7 +57,8 @@ def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: s
     words |= dict.fromkeys(("serve_host", "serve_names", "token_file", "access_log"), ("f", "e", "a"))
     words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url", "rule_webhook"), ("http://f", "http://e", "http://a"))
     words |= {"checkpoints": ("create", "parallel", "full")}
-    words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3")}
+    words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3"),
+              "anchor_profiles": tuple(f'{{"thesis": {{"hops": {n}, "new": 3}}}}' for n in (1, 2, 3))}
     nearer = words | {"max_fail_rate": (.1, .2, .3), "synchronous": ("full", "normal", "full"), "secrets": ("allow", "refuse", "allow"),
                       "metrics_prefix": ("greeum", "rlm", "greeum"), "embedding": ("now", "later", "now"),
                       "supersede": ("off", "on", "off"), "graph_rag": ("on", "off", "on"),

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import click
 
+from rlm.recall.anchors import AnchorManager
 from rlm.recall.snapshots import anchors_dict, anchors_line, import_anchors
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, report_export, write_export, with_memory
+from rlm.service.cli.common import (Group, context_option, example, json_option, print_json, print_table, report_export, write_export,
+                                    with_memory)
 from rlm.service.memory import Memory
 from rlm.store.records import read_count
 from rlm.store.sqlite.slots import SLOTS
@@ -16,74 +18,85 @@ def anchors_group() -> None:
     "Look at the anchors A, B and C, and set, pin and carry them."
 
 
-def _show(memory: Memory, as_json: bool) -> None:
+def _show(anchors: AnchorManager, as_json: bool) -> None:
     if as_json:
-        print_json(anchors_dict(memory.anchors))
+        print_json(anchors_dict(anchors))
     else:
-        headers, rows = memory.anchors.table()
+        headers, rows = anchors.table()
         print_table(rows, headers)
 
 
-@anchors_group.command(epilog=example("rlm anchors status", "rlm anchors status --json"))
+@anchors_group.command(epilog=example("rlm anchors status", "rlm anchors status --context chat-7 --json"))
+@context_option
 @with_memory()
 @json_option
-def status(memory: Memory, as_json: bool) -> None:
+def status(memory: Memory, context: str | None, as_json: bool) -> None:
     "Show where each anchor is, how far it looks, and how often it was used."
-    _show(memory, as_json)
+    _show(memory.anchors.of(context), as_json)
 
 
 @anchors_group.command("set", epilog=example("rlm anchors set A tea", "rlm anchors set A tea --hops 3"))
 @click.argument("slot")
 @click.argument("id")
 @click.option("--hops", type=int, help="Links a search walks from it, 1 to 3. Default: by use.")
+@context_option
 @with_memory()
 @json_option
-def set_(memory: Memory, slot: str, id: str, hops: int | None, as_json: bool) -> None:
+def set_(memory: Memory, slot: str, id: str, hops: int | None, context: str | None, as_json: bool) -> None:
     "Put the anchor SLOT at the memory ID, pinned or not."
-    memory.anchors.set(slot, id, hop_budget=hops)
-    _show(memory, as_json)
+    anchors = memory.anchors.of(context)
+    anchors.set(slot, id, hop_budget=hops)
+    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors hops A 3", "rlm anchors hops A auto"))
 @click.argument("slot")
 @click.argument("links")
+@context_option
 @with_memory()
 @json_option
-def hops(memory: Memory, slot: str, links: str, as_json: bool) -> None:
+def hops(memory: Memory, slot: str, links: str, context: str | None, as_json: bool) -> None:
     "Let searches from the anchor SLOT walk LINKS links, 1 to 3; auto: by use. Nothing else of it changes."
-    memory.anchors.budget(slot, None if links == "auto" else read_count(int(links) if links.isdecimal() else links, "links"))
-    _show(memory, as_json)
+    anchors = memory.anchors.of(context)
+    anchors.budget(slot, None if links == "auto" else read_count(int(links) if links.isdecimal() else links, "links"))
+    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors clear C"))
 @click.argument("slot")
+@context_option
 @with_memory()
 @json_option
-def clear(memory: Memory, slot: str, as_json: bool) -> None:
+def clear(memory: Memory, slot: str, context: str | None, as_json: bool) -> None:
     "Empty the anchor SLOT."
-    memory.anchors.set(slot, None)
-    _show(memory, as_json)
+    anchors = memory.anchors.of(context)
+    anchors.set(slot, None)
+    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors pin A tea"))
 @click.argument("slot")
 @click.argument("id", required=False)
+@context_option
 @with_memory()
 @json_option
-def pin(memory: Memory, slot: str, id: str | None, as_json: bool) -> None:
+def pin(memory: Memory, slot: str, id: str | None, context: str | None, as_json: bool) -> None:
     "Keep the anchor SLOT where it is, or at the memory ID: searches and writes do not move it."
-    memory.anchors.pin(slot, id)
-    _show(memory, as_json)
+    anchors = memory.anchors.of(context)
+    anchors.pin(slot, id)
+    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors unpin A"))
 @click.argument("slot")
+@context_option
 @with_memory()
 @json_option
-def unpin(memory: Memory, slot: str, as_json: bool) -> None:
+def unpin(memory: Memory, slot: str, context: str | None, as_json: bool) -> None:
     "Let the anchor SLOT move again."
-    memory.anchors.unpin(slot)
-    _show(memory, as_json)
+    anchors = memory.anchors.of(context)
+    anchors.unpin(slot)
+    _show(anchors, as_json)
 
 
 @anchors_group.command("export", epilog=example("rlm anchors export anchors.json"))
@@ -103,4 +116,4 @@ def export_(memory: Memory, path: Path, as_json: bool) -> None:
 def import_(memory: Memory, path: Path, as_json: bool) -> None:
     "Set the anchors as the file PATH has them."
     import_anchors(memory.anchors, path)
-    _show(memory, as_json)
+    _show(memory.anchors, as_json)

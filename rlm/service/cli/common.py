@@ -199,6 +199,7 @@ store_options = options(
     click.option("--db", type=click.Path(path_type=Path), help="The store, a file or postgresql://… Default: the setting db_path."),
     click.option("-n", "--namespace", help="The partition. Default: the setting namespace."),
     click.option("--config", type=click.Path(path_type=Path), help="A settings file instead of the usual ones."))
+context_option = click.option("--context", help="A conversation that has anchors of its own. Default: those of the namespace.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -10,7 +10,8 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
-from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, terminal_width, with_memory
+from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, terminal_width,
+                                    with_memory)
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import KINDS, STATUSES, read_count
@@ -81,11 +82,12 @@ def spoken_texts(given: tuple[str, ...],  # arguments of `write`
 @click.option("--reply-to", help="The id of the memory it answers.")
 @click.option("--slot", help="Write near this anchor: A, B, C, or auto.")
 @click.option("--policy", help="How it is linked there, such as link_k=8,min_w=.35.")
+@context_option
 @description_options
 @with_memory(makes=True)
 @json_option
 def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, slot: str | None, policy: str | None,
-          as_json: bool, **fields: Any) -> None:
+          context: str | None, as_json: bool, **fields: Any) -> None:
     """Store each TEXT as a memory; - reads one from standard input.
 
     Words without quotes are one memory: `rlm memory write I am allergic`."""
@@ -94,7 +96,7 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
     items = [{**common, "text": t} for t in texts] + [{**common, **item} for item in (read_jsonl(jsonl) if jsonl else ())]
     if not items:
         raise InvalidInput("There is nothing to write.", "Give a text, - for standard input, or --jsonl FILE.")
-    stored = memory.write_many(items) if slot is None and policy is None else memory.write_near(items, slot or "auto", policy)
+    stored = memory.write_many(items, slot=slot, policy=policy, context=context)
     if as_json:
         print_json([memory_dict(r) for r in stored])
     elif len(stored) <= 20:
@@ -185,15 +187,17 @@ def filter_arguments(status: tuple[str, ...] = (),  # each --status, 'any' perha
 @click.option("--slot", help="Say which hits lie near this anchor, and move it: A, B, C, or auto.")
 @click.option("--radius", type=int, help="Links to walk from the anchor; 0: the anchor alone. Default: by its use.")
 @click.option("--no-fallback", is_flag=True, help="Only what is near the anchor.")
+@context_option
 @click.option("--min-score", type=float, help="Least relevance, 0 to 1. Default: nothing if the best is below the floor.")
 @click.option("--trace", is_flag=True, help="Show which layer gave each, and by which way.")
 @filter_options
 @with_memory()
 @json_option
-def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: int | None, no_fallback: bool, min_score: float | None,
-           trace: bool, as_json: bool, **filters: Any) -> None:
+def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: int | None, no_fallback: bool, context: str | None,
+           min_score: float | None, trace: bool, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best."
-    hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, min_score=min_score, **filter_arguments(**filters))
+    hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, min_score=min_score, context=context,
+                         **filter_arguments(**filters))
     memory.searcher.record(hits, "cli")
     print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace()) if trace else hits.text(terminal_width()))
     if hits.source != "index" and hits.filters.as_of is None:
@@ -223,7 +227,7 @@ def list_(memory: Memory, k: int, as_json: bool, **filters: Any) -> None:
 @json_option
 def show(memory: Memory, id: str, as_of: str | None, as_json: bool) -> None:
     "Show the memory ID, whole."
-    found = memory_dict(memory.get(id, as_of))
+    found = memory_dict(memory.get(id, as_of), memory.links(id) if as_of is None else ())
     if as_json:
         print_json(found)
     else:

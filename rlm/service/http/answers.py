@@ -55,6 +55,8 @@ class MemoryOut(BaseModel):
     provenance: dict[str, Any] = optional("Where it came from: the door, the token's public name, what the guard marked",
                                        {"source": "rest", "caller": "guest"})
     extra: dict[str, Any] = optional("What else the caller keeps with it", {"page": 3})
+    links: dict[str, Any] = optional("Of one memory by its id, where it has links: those linked with it, strongest first",
+                                     {"neighbors": [{"id": "street", "w": 0.8}]})
     duplicate: bool = optional("Of the answer to a write: true, these words were known already, and nothing was stored", True)
 
 

@@ -7,6 +7,7 @@ same version one is answered 412.
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -39,7 +40,7 @@ Labels = Annotated[list[Name], Query(max_length=100)]
 KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "It says what a memory says already: that one, used once more",
                                                 "model": MemoryOut}}
 BULK = {"requestBody": {"required": True, "content": {"application/x-ndjson": {
-    "schema": {"type": "string", "description": "A memory a line, as `POST /v1/memories` takes it, without slot and policy"},
+    "schema": {"type": "string", "description": "A memory a line, as `POST /v1/memories` takes it, without slot, policy and context"},
     "example": '{"text": "I am allergic to peanuts."}\n{"text": "다음 주 화요일에 치과 예약이 있어", "tags": ["health"]}\n'}}}}
 
 
@@ -51,10 +52,11 @@ def entity_tag(record: MemoryRecord,  # a memory
 
 def memory_response(record: MemoryRecord,  # a memory
                     status: int = 200,     # status code of HTTP
+                    links: Sequence[Edge] = (),  # its links
                     ) -> Response:
     "Return a memory with its entity tag; one that was made just now with its address, too."
     place = {"Location": f"/v1/memories/{quote(record.id, safe='')}"} if status == 201 else {}
-    return json_response(memory_dict(record), status, entity_tag(record) | place)
+    return json_response(memory_dict(record, links), status, entity_tag(record) | place)
 
 
 def matched_version(header: str | None,  # value of If-Match
@@ -130,7 +132,8 @@ def store_one(service: Service,  # memories, metrics and spans
     with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.write", slot=body.slot or ""):
         if body.slot is None and (known := same_again(memory, body.text, fields)) is not None:
             return json_response(memory_dict(known) | {"duplicate": True}, 200, entity_tag(known))
-        return memory_response(memory.write(body.text, slot=body.slot, policy=policy, **fields, provenance=provenance(caller)), 201)
+        stored = memory.write(body.text, slot=body.slot, policy=policy, context=body.context, **fields, provenance=provenance(caller))
+        return memory_response(stored, 201)
 
 
 def store_many(service: Service,         # memories, metrics and spans
@@ -187,7 +190,8 @@ def memory_routes(service: Service,  # memories, metrics and spans
                    ) -> Response:
         "One memory, whole. Slashes and other letters of its id are quoted: `a/b` is `a%2Fb`."
         with service.pool.use(caller.namespace) as memory:
-            return memory_response(memory.get(id, as_of))
+            found = memory.get(id, as_of)
+            return memory_response(found, links=memory.links(id) if as_of is None else ())
 
     @routes.patch("", responses=problem_responses(404, 412, 507), response_model=MemoryOut)
     def update_memory(id: QuotedId, body: PatchBody, caller: WriteCaller, if_match: IfMatch = None) -> Response:

@@ -20,6 +20,7 @@ from rlm.core.clock import to_iso
 from rlm.core.errors import RlmError
 from rlm.core.settings import Settings
 from rlm.core.text import clip
+from rlm.recall.anchors import AnchorManager
 from rlm.service.memory import Memory
 from rlm.service.results import SearchResults
 
@@ -32,7 +33,7 @@ from .errors import HttpProblem, is_out_of_files
 from .explorer import content_security_policy, read_page
 from .metrics import Metrics
 from .pool import MemoryPool
-from .schemas import WITHOUT_TOKEN, AnchorBody, RecallBody, SearchBody, Slot, Time, problem_responses
+from .schemas import WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, problem_responses
 from .tokens import Token
 from .tracing import SpanTracer
 
@@ -129,7 +130,7 @@ def search_routes(service: Service,  # memories, metrics and spans
                               "Leave out slot.")
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.search", slot=body.slot or "") as span:
             begun = time.perf_counter()
-            hits = memory.search(body.query, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback,
+            hits = memory.search(body.query, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback, context=body.context,
                                  min_score=body.min_score, **body.filters.given())
             seconds = time.perf_counter() - begun
             memory.searcher.record(hits, "rest", caller.id)
@@ -236,20 +237,23 @@ def reading_routes(service: Service,  # memories, metrics and spans
     return routes
 
 
-def anchors_response(memory: Memory,  # open namespace
+ContextName = Annotated[Label | None, Query(description="The conversation that has anchors of its own; without it, those of the namespace",
+                                            examples=["chat-7"])]
+
+
+def anchors_response(anchors: AnchorManager,  # anchors of a namespace, or of a conversation
                      ) -> AnchorsOut:
-    "Return the anchors of a namespace."
+    "Return anchors."
     return AnchorsOut(slots=[AnchorOut.model_validate({"anchor_block_id": a.id, **{n: getattr(a, n) for n in ANCHOR_FIELDS}})
-                             for a in memory.anchors.state()])
+                             for a in anchors.state()])
 
 
-def change_anchor(memory: Memory,    # open namespace
-                  slot: Slot,        # name of the anchor
-                  body: AnchorBody,  # changes to make
+def change_anchor(anchors: AnchorManager,  # anchors of a namespace, or of a conversation
+                  slot: Slot,              # name of the anchor
+                  body: AnchorBody,        # changes to make
                   ) -> None:
     "Move, pin or release an anchor, or set its hop budget, in one transaction; the rest stays. Raises `NotFound`, `InvalidInput`."
-    anchors = memory.anchors
-    with memory.backend.transaction():
+    with anchors.backend.transaction():
         if body.anchor_block_id is not None:
             anchors.put(slot, body.anchor_block_id)
         if body.hop_budget is not None:
@@ -264,17 +268,17 @@ def anchor_routes(service: Service,  # memories, metrics and spans
     routes = APIRouter(prefix="/v1", tags=["anchors"])
 
     @routes.get("/anchors", responses=problem_responses())
-    def anchors(caller: ReadCaller) -> AnchorsOut:
+    def anchors(caller: ReadCaller, context: ContextName = None) -> AnchorsOut:
         "The three anchors: where they stand, and whether they are pinned."
         with service.pool.use(caller.namespace) as memory:
-            return anchors_response(memory)
+            return anchors_response(memory.anchors.of(context))
 
     @routes.patch("/anchors/{slot}", responses=problem_responses(404))
-    def change(slot: Slot, body: AnchorBody, caller: WriteCaller) -> AnchorsOut:
+    def change(slot: Slot, body: AnchorBody, caller: WriteCaller, context: ContextName = None) -> AnchorsOut:
         "Put an anchor at a memory, pin or release it, or set how far its searches walk."
         with service.pool.use(caller.namespace) as memory:
-            change_anchor(memory, slot, body)
-            return anchors_response(memory)
+            change_anchor(anchors := memory.anchors.of(context), slot, body)
+            return anchors_response(anchors)
     return routes
 
 

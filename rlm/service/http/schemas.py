@@ -124,6 +124,9 @@ class RecallBody(RequestModel):
         return one_count(self.k, self.top_k)
 
 
+CONTEXT: Any = about("With a slot: a conversation that has anchors of its own; without it, those of the namespace", "chat-7", default=None)
+
+
 class SearchBody(RequestModel):
     "A question, asked of everything or near an anchor."
 
@@ -135,12 +138,13 @@ class SearchBody(RequestModel):
     radius: int | None = about("How many links from the anchor; 0: the anchor itself", 2, default=None, ge=0, le=3)
     fallback: bool = about("Answer from the whole store, and say what of it is near; false: only what is near", True, default=True)
     min_score: float | None = about("Least relevance; without it, nothing if the best is below the floor", 0.2, default=None, ge=0, le=1)
+    context: Label | None = CONTEXT
 
     @model_validator(mode="after")
     def _consistent(self) -> "SearchBody":
         one_count(self.k, self.top_k)
-        if self.slot is None and (self.radius is not None or not self.fallback):
-            raise ValueError("radius and fallback are about a slot, and there is none")
+        if self.slot is None and (self.radius is not None or not self.fallback or self.context is not None):
+            raise ValueError("radius, context and fallback are about a slot, and there is none")
         return self
 
     def count(self) -> int | None:
@@ -180,6 +184,7 @@ class WriteBody(RequestModel):
     text: Text = TEXT
     slot: AnySlot | None = about("Link it near this anchor, which moves to it", "auto", default=None)
     policy: Policy | None = about("With a slot: how it is linked", {"link_k": 8, "min_w": 0.35}, default=None)
+    context: Label | None = CONTEXT
     id: Label | None = about("An id of your own; without it, a fresh one is made", "dentist", default=None)
     tags: Tags = TAGS
     category: Label | None = about("A word of your own: fact, preference, experience …", "fact", default=None)
@@ -196,13 +201,13 @@ class WriteBody(RequestModel):
 
     @model_validator(mode="after")
     def _policy_has_slot(self) -> "WriteBody":
-        if self.policy is not None and self.slot is None:
-            raise ValueError("policy is about a slot, and there is none")
+        if self.slot is None and (self.policy is not None or self.context is not None):
+            raise ValueError("policy and context are about a slot, and there is none")
         return self
 
     def fields(self) -> dict[str, Any]:
-        "Return the fields as `Memory.write` takes them, without slot and policy."
-        return field_values(self, "text", "slot", "policy")
+        "Return the fields as `Memory.write` takes them, without slot, policy and context."
+        return field_values(self, "text", "slot", "policy", "context")
 
 
 class PatchBody(RequestModel):
