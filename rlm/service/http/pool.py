@@ -14,7 +14,7 @@ from typing import Any
 
 from rlm.core.errors import StoreMoved
 from rlm.core.settings import Settings
-from rlm.recall.anchored_search import BEAM
+from rlm.recall.anchors import BEAM
 from rlm.service.memory import Memory
 from rlm.search.embedding.base import Embedder, choose_embedder
 from rlm.search.embedding.worker import EmbeddingWorker
