@@ -19,12 +19,10 @@ from tqdm import tqdm
 from ..core.errors import EmbeddingError
 from ..core.settings import Settings
 from ..core.text import FUNCTION_WORDS, normalise
-from ..store.sqlite.database import SQLiteDatabase
+from ..search.embedding.base import Embedder, Kind, calibrate, choose_embedder
 from ..search.embedding.e5_onnx import import_onnxruntime
-from ..search.embedding.base import Embedder, Kind, choose_embedder
-from ..search.embedding.calibration import calibrate
 from ..store.embedding_model import Vectors
-
+from ..store.sqlite.database import SQLiteDatabase
 WordSearch = Callable[[str, int], list[int]]  # a question and how many → numbers of texts, best first
 VectorSearch = Callable[[Vectors, int], list[int]]  # a vector and how many → numbers of vectors, nearest first
 

@@ -20,7 +20,7 @@ import numpy as np
 from .baselines import WORDS, CachingEmbedder, caching_embedder
 from .mixed import Life, read_lives, store_life
 from .report import Report, Row, bootstrap, digits, machine, timing
-from .stocked import LookupEmbedder, Stock, fill, stock
+from .workload import LookupEmbedder, Stock, fill, stock
 from ..companion.composer import estimate_tokens
 from ..companion.consolidation import SAME, cosine, same_things
 from ..companion.enhanced_policy import EnhancedBandit
@@ -31,7 +31,6 @@ from ..search.embedding.base import Embedder, Kind
 from ..service.memory import Memory
 from ..store.embedding_model import Vectors
 from ..store.records import new_record
-
 LANGUAGES = ("en", "ko")
 Split = Literal["dev", "held"]
 

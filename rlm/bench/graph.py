@@ -23,16 +23,16 @@ from .baselines import CachingEmbedder
 from .public_sets import Conversation, RecallQuestion, read_locomo, read_realmem
 from .recall import mean
 from .report import Report, Row, bootstrap, digits, machine, timed, timing
-from .stocked import fill, stock
 from .stream import Stream, begun, model_of, stream
+from .workload import fill, stock
 from ..core.clock import SystemClock
 from ..core.compiled import prepare
-from ..recall.graph_builder import build_graph
 from ..recall.anchored_search import AnchoredSearcher
+from ..recall.graph_builder import build_graph
+from ..search.embedding.base import choose_embedder
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
-from ..search.embedding.base import choose_embedder
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041

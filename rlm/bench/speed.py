@@ -24,17 +24,17 @@ from tqdm import tqdm
 
 from .baselines import VECTORS, WORDS, unusable
 from .report import Report, Row, digits, machine, read_row, timing
-from .stocked import DIM, SPEAKERS, LookupEmbedder, Stock, fill, query_of, recall_of, stock
+from .workload import DIM, SPEAKERS, LookupEmbedder, Stock, fill, query_of, recall_of, stock
 from ..core.clock import SystemClock
 from ..core.compiled import interpreted, prepare
 from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
-from ..service.memory import Memory
-from ..store.filters import Filters
-from ..search.embedding.base import Kind, choose_embedder
-from ..store.embedding_model import Vectors
 from ..search.candidates import EVERYTHING, POOL, Query
+from ..search.embedding.base import Kind, choose_embedder
 from ..search.searcher import Searcher
+from ..service.memory import Memory
+from ..store.embedding_model import Vectors
+from ..store.filters import Filters
 
 # %% ../../nbs/95_bench/09_speed.ipynb #0ed69156
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -17,12 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .stocked import DIM, NEAR, SPEAKERS, LookupEmbedder
-from .workload import WordVocabulary, Workload
+from .workload import DIM, NEAR, SPEAKERS, LookupEmbedder, WordVocabulary, Workload
+from ..search.embedding.passages import passages
 from ..service.memory import Memory
 from ..store.embedding_model import Vectors, unit
-from ..search.embedding.passages import passages
-
 VISIT = 12  # memories of a visit, on average
 SUBJECT = 60  # memories after which a subject is done with
 BACK = 0.6  # share of visits to a recent subject

@@ -11,9 +11,8 @@ import logging
 import os
 from pathlib import Path
 
-from .files import read_path
+from .files import discard, read_path, written
 from .settings import Settings
-from .whole_file import discard, written
 
 # %% ../../nbs/10_core/18_cached_files.ipynb #9bf59ba3
 def cache_folder(settings: Settings,  # all settings; `cache` is asked for

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.whole_file import written
+from ..core.files import written
 from ..store.sqlite.erasure import DerivedFiles, file_tag
 
 # %% ../../nbs/28_index/02_index_file.ipynb #87d8f17d

@@ -17,12 +17,10 @@ from urllib.parse import quote
 from ..core.errors import AlreadyExists, InvalidInput, NotFound, StoreCorrupt
 from ..core.files import read_path, replace_file
 from ..core.ids import canonical_json
-from ..federation.gossip import GossipConfig, GossipNode, RoundReport, read_config
-from ..federation.peers import PeerCard, PeerKey, read_card
+from ..federation.gossip import GossipConfig, GossipNode, PeerCard, PeerKey, RoundReport, read_card, read_config
 from ..federation.privacy import epsilon
 from ..federation.update import Array, FeedbackExample
 from .companion import Companion
-
 if TYPE_CHECKING:
     from rlm.service.memory import Memory
 

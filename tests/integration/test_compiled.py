@@ -13,8 +13,8 @@ import pytest
 from toy import Toy
 
 from rlm import Memory
-from rlm.bench.stocked import LookupEmbedder, Stock, fill, stock
 from rlm.bench.stream import begun, model_of, stream
+from rlm.bench.workload import LookupEmbedder, Stock, fill, stock
 from rlm.core import compiled
 from rlm.core.clock import ManualClock
 from rlm.search import semantic_index

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.federation.gossip import GossipConfig
-from rlm.federation.peers import PeerCard
+from rlm.federation.gossip import GossipConfig, PeerCard
 from rlm.service.federation import FederationFolder
 
 PEOPLE = 8

@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from rlm.bench.exam import examine, names_by
-from rlm.bench.examinee import ExamFixture
 from rlm.bench.gold import read_gold
-from rlm.bench.learning import run
+from rlm.bench.learning import ExamFixture, run
 from rlm.bench.questions import generate, part_of
 from rlm.bench.report import Report, read_report, write_report
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlm import Memory
-from rlm.bench.stocked import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
+from rlm.bench.workload import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
 from rlm.search import semantic_index
 from rlm.search.candidates import POOL, Query
 from rlm.search.fusion import EXACT, HEAD_CODES

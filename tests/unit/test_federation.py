@@ -13,8 +13,8 @@ from rlm.core.errors import InvalidInput
 from rlm.core.ids import canonical_json
 from rlm.federation.aggregation import Reputation, aggregate, krum, krum_scores
 from rlm.federation.federated_bandit import FederatedBandit
+from rlm.federation.gossip import check_rules, rule_hash, rule_table
 from rlm.federation.privacy import PrivacyBudget, epsilon, gaussian_noise
-from rlm.federation.rule_hash import check_rules, rule_hash, rule_table
 from rlm.federation.update import (
     SHAPES,
     FeedbackExample,

@@ -13,9 +13,18 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreError
 from rlm.core.ids import canonical_json
 from rlm.federation.federated_bandit import FederatedBandit
-from rlm.federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, read_config
-from rlm.federation.peers import PeerCard, PeerKey, read_card, verify
-from rlm.federation.rule_hash import rule_hash, rule_table
+from rlm.federation.gossip import (
+    MOST_MESSAGE,
+    GossipConfig,
+    GossipNode,
+    PeerCard,
+    PeerKey,
+    read_card,
+    read_config,
+    rule_hash,
+    rule_table,
+    verify,
+)
 from rlm.federation.update import Array, FeedbackExample, PolicyUpdate, encode_update
 
 KEYS = [PeerKey(bytes([n + 1] * 32)) for n in range(6)]

@@ -18,9 +18,8 @@ from rlm.agent.models import open_model
 from rlm.agent.tracing.logger import RLMLogger
 from rlm.core.clock import SystemClock
 from rlm.core.errors import InvalidInput, RlmError, SettingsError, StoreBusy, StoreError
-from rlm.core.files import read_path, replace_file
+from rlm.core.files import machine, read_path, replace_file, written
 from rlm.core.settings import load_settings
-from rlm.core.whole_file import machine, written
 from rlm.recall.snapshots import import_graph
 from rlm.rules import RuleStore
 from rlm.service.http.tokens import TokenFile
@@ -114,7 +113,7 @@ def test_the_error_of_a_disk_that_is_full_is_ours(memory: Memory, tmp_path: Path
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
-    monkeypatch.setattr("rlm.store.sqlite.files.copy_pages", full)
+    monkeypatch.setattr("rlm.store.sqlite.database.copy_pages", full)
     for act in (lambda: memory.backend.backup(tmp_path / "copy.db"), lambda: backup(memory.backend.db, tmp_path / "copy.db")):
         with pytest.raises(RlmError, match="no room"):
             act()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rlm.bench.rule_sets import KINDS, rule_set, scores, shuffled
+from rlm.bench.rules import KINDS, rule_set, scores, shuffled
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.rules import AntinomicLoop, BaseGeneration, ConflictResolver, RuleStore, audit, parse

@@ -30,8 +30,7 @@ from rlm.store.sqlite.integrity import check
 from rlm.store.sqlite.recall_log import RecallLog
 from rlm.store.sqlite.threads import THREAD_TABLES, make_thread_tables
 from rlm.store.transfer.export import TABLES, export_file, export_lines
-from rlm.store.transfer.importer import import_lines
-from rlm.store.transfer.row_validation import columns_of, read_row
+from rlm.store.transfer.importer import columns_of, import_lines, read_row
 
 pytestmark = pytest.mark.usefixtures("bare")
 EVERY = Filters.read(status="any")

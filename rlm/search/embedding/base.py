@@ -4,17 +4,22 @@
 
 # %% auto #0
 __all__ = ['Kind', 'Factory', 'ENTRY_POINT_GROUP', 'Embedder', 'register_embedder', 'embedder_families', 'make_embedder',
-           'choose_embedder', 'require_package']
+           'choose_embedder', 'require_package', 'calibration_texts', 'calibration_questions', 'calibrate',
+           'model_info']
 
 # %% ../../../nbs/25_embedding/01_base.ipynb #e09e4f84
 import importlib.util
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.resources import files
 from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
 
 from ...core.errors import EmbeddingError, InvalidInput, suggest
 from ...core.settings import Settings
-from ...store.embedding_model import Calibration, Vectors
+from ...store.embedding_model import Calibration, EmbeddingModelInfo, Vectors, unit
 
 # %% ../../../nbs/25_embedding/01_base.ipynb #dc5ec52b
 Kind = Literal["query", "passage"]
@@ -111,3 +116,39 @@ def require_package(package: str,  # name of a module that must be importable
 
 
 
+
+# %% ../../../nbs/25_embedding/01_base.ipynb #ed77b3fc
+def calibration_texts() -> list[tuple[str, ...]]:
+    "Return 96 lines of sentences that mean the same: English, a paraphrase, Korean."
+    text = files("rlm").joinpath("data", "calibration.tsv").read_text("utf-8")
+    return [tuple(line.split("\t")) for line in text.splitlines()]
+
+
+def calibration_questions() -> list[tuple[str, ...]]:
+    "Return 48 questions about anything, each in English and in Korean."
+    text = files("rlm").joinpath("data", "calibration_questions.tsv").read_text("utf-8")
+    return [tuple(line.split("\t")) for line in text.splitlines()]
+
+# %% ../../../nbs/25_embedding/01_base.ipynb #36991f95
+def calibrate(embedder: Embedder,  # the model to measure
+              ) -> Calibration:
+    "Measure where a model's vectors lie: what they share, and which cosine is near. Embeds 288 short sentences and 96 questions."
+    lines = calibration_texts()
+    vectors = embedder.embed([text for line in lines for text in line], "passage")
+    found = Calibration(vectors.mean(axis=0), unit(vectors[2::3].mean(axis=0) - vectors[0::3].mean(axis=0)), 0, 0)
+    near = found.centre(vectors)
+    line = np.repeat(np.arange(len(lines)), 3)
+    first, second = np.triu_indices(len(near), 1)
+    cosines = np.einsum("ij,ij->i", near[first], near[second])
+    together = line[first] == line[second]
+    related, same = np.quantile(cosines[~together], 0.999), np.median(cosines[together])
+    asked = embedder.embed([text for line in calibration_questions() for text in line], "query")
+    return replace(found, related=round(float(related), 3), same=round(float(same), 3),
+                   questions=np.array([asked[n::2].mean(axis=0) for n in range(2)], np.float32))
+
+
+def model_info(embedder: Embedder,  # a model
+               ) -> EmbeddingModelInfo:
+    "Return what a store keeps of a model. Measures its calibration if that is not known, which embeds 384 texts: keep the answer."
+    calibration = embedder.calibration or calibrate(embedder)
+    return EmbeddingModelInfo(embedder.name, len(calibration.mean), calibration)

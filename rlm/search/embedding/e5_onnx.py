@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from ...core.whole_file import machine
+from ...core.files import machine
 from .base import Kind
 from .e5_file import E5File, Floats, unpack_blocks
 from .e5_tokenizer import E5Tokenizer

@@ -15,8 +15,7 @@ from tqdm import tqdm
 
 from ...core.clock import Clock, SystemClock
 from ...core.settings import Settings
-from .base import Embedder, choose_embedder
-from .calibration import model_info
+from .base import Embedder, choose_embedder, model_info
 from .passages import record_passages
 from .query_cache import QueryVectorCache
 from .reembed import embed_missing

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..growable_array import GrowableArray
-from .postings import Floats
-from .segment_builder import SegmentBuilder
+from .postings import Floats, SegmentBuilder
 
 # %% ../../../nbs/28_index/07_doc_table.ipynb #16e72bb6
 class DocTable:

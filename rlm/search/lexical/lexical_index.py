@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from ..growable_array import GrowableArray
 from ..index_file import Arrays, pack_texts, unpack_texts
-from .doc_table import DocTable, best_passages
 from .bm25 import idf
-from .postings import Floats, Segment, merge_segments, renumber_segment
+from .doc_table import DocTable, best_passages
+from .postings import Floats, Segment, SegmentBuilder, merge_segments, renumber_segment
 from .query_plan import QueryPlan, QueryTerm
-from .segment_builder import SegmentBuilder
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #95f01208
 SMALL_MERGE = 1_000_000  # postings that are merged while a search waits: some tens of milliseconds

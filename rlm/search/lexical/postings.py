@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Floats', 'Ints', 'T', 'PASSAGE_LENGTH', 'LONG_TEXT', 'FieldImpacts', 'split_passages', 'Segment', 'build_segment',
-           'merge_segments', 'renumber_segment', 'field_impacts', 'segment_of_fields']
+           'merge_segments', 'renumber_segment', 'field_impacts', 'segment_of_fields', 'SegmentBuilder']
 
 # %% ../../../nbs/28_index/03_postings.ipynb #c71fad43
 from collections.abc import Mapping, Sequence
@@ -99,3 +99,55 @@ def segment_of_fields(fields: Mapping[str, FieldImpacts],  # at least one field 
     context = np.bincount(place, np.concatenate([i * (name in CONTEXT_FIELDS) for name, (_, i) in fields.items()]))
     share = np.rint(255 * context / total).astype(np.uint8)
     return build_segment((keys & 0xFFFFFFFF).astype(np.int32), (keys >> 32).astype(np.int32), total.astype(np.float32), share)
+
+# %% ../../../nbs/28_index/03_postings.ipynb #6d8014db
+class SegmentBuilder:
+    "Memories that were added to an index and are not yet in a segment. Numbers of memories and passages go on from those of the index."
+
+    def __init__(self,
+                 first_passage: int,  # number of its first passage
+                 first_doc: int,      # number of its first memory
+                 ) -> None:
+        self.first_passage, self.first_doc = first_passage, first_doc
+        self.first_passages: list[int] = []  # by memory: its first passage
+        self.passage_doc: list[int] = []  # by passage: its memory
+        self.own_terms: list[int] = []  # term ids of the memories' own texts, each once per memory
+        self.own_starts: list[int] = []  # by memory: first of its own terms
+        self._fields: dict[str, tuple[list[int], list[int]]] = {}  # field → term ids, and the passage of each
+
+    def __len__(self) -> int:
+        return len(self.first_passages)
+
+    def add(self,
+            text: Sequence[int],                  # term ids of the text
+            fields: Mapping[str, Sequence[int]],  # term ids of the other fields, those that are not empty
+            ) -> int:                             # number of the memory
+        "Add a memory. Its context goes with a text of one passage only."
+        doc, passages = self.first_doc + len(self), split_passages(text)
+        self.first_passages.append(self.first_passage + len(self.passage_doc))
+        for words in passages:
+            passage = self.first_passage + len(self.passage_doc)
+            self.passage_doc.append(doc)
+            self._add_field("text", words, passage)
+            for field, others in fields.items():
+                if len(passages) == 1 or field not in CONTEXT_FIELDS:
+                    self._add_field(field, others, passage)
+        self.own_starts.append(len(self.own_terms))
+        self.own_terms += set(text)
+        return doc
+
+    def build(self) -> Segment | None:
+        "Count the terms of all memories and return their segment; None if no memory has a word."
+        if not self._fields:
+            return None
+        return segment_of_fields({field: field_impacts(field, terms, passages, self.first_passage)
+                                  for field, (terms, passages) in self._fields.items()})
+
+    def _add_field(self, field: str, words: Sequence[int], passage: int) -> None:
+        if words:
+            terms, passages = self._fields.setdefault(field, ([], []))
+            terms += words
+            passages += [passage] * len(words)
+
+    def __repr__(self) -> str:
+        return f"<builder of {len(self)} memories, {len(self.passage_doc)} passages>"

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.whole_file import discard, written
+from ...core.files import discard, written
 from .quantizer import CODE_FIELDS, Floats, Ints, VectorCodes, encode
 from .vector_index import VectorIndex
 from .vector_segments import DEFAULT_CONFIG, BaseSegment, Batch, IndexState, VectorIndexConfig

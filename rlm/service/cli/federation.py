@@ -68,7 +68,7 @@ def invite(memory: Memory, as_json: bool) -> None:
 def join(memory: Memory, card: str, host: str | None, port: int | None, url: str | None, allow_rules: str | None, as_json: bool) -> None:
     "Add the peer of CARD, and print one's own card for it. Without a federation here, its federation is joined."
     from rlm.federation.gossip import read_config
-    from rlm.federation.peers import read_card
+    from rlm.federation.gossip import read_card
     from rlm.service.federation import FederationFolder
     folder, theirs = FederationFolder.of(memory), read_card(card)
     if not folder.exists:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from ...core.clock import from_iso, to_iso
 from ...core.errors import StoreBusy, StoreError
-from ...core.whole_file import discard
-from ..records import Event, MemoryRecord
+from ...core.files import discard
 from ..protocols import Database
+from ..records import Event, MemoryRecord
 from .events import EventLog, Generation
 from .fulltext import affected_seqs, drop_documents, forget_tokens, merge_index, updating_index
 from .memories import MemoryTable
