@@ -9,7 +9,7 @@ __all__ = ['POOL', 'POOL_SHARE', 'EVERYTHING', 'Query', 'AllowedDocs', 'Candidat
 # %% ../../nbs/30_search/09_candidates.ipynb #3be7e92c
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,7 @@ class CandidateGenerator:
                  index: NamespaceIndex,  # index of the namespace; methods are called within its `snapshot`
                  ) -> None:
         self.index = index
+        self._placed: tuple[tuple[Any, Any], dict[Any, tuple[Any, NDArray[np.int32]]]] = (None, None), {}
 
     @property
     def scores_all(self) -> bool:
@@ -111,12 +112,26 @@ class CandidateGenerator:
                  measured: MeasuredQuery | None,  # question, measured; None: it has no vector
                  ) -> Values:  # by document id: standard deviations, from 0
         "Return the z-score of every memory\'s nearest vector, in a namespace small enough to compare all."
-        c, (seqs, cosines) = self.index.metadata, self.index.semantic.score_all(measured)
-        if measured is None or (best := BEST_VECTORS.run) is None:
-            return c.max_per_doc(seqs, cosines if measured is None else measured.z_scores(cosines))
-        found = np.zeros(c["seq"].size, np.float32)
-        best(found, c.seq_to_doc.get(seqs), cosines, measured.mean, measured.spread)
+        found, best = np.zeros(self.index.metadata["seq"].size, np.float32), BEST_VECTORS.run
+        if measured is None:
+            return found
+        for seqs, cosines in self.index.semantic.score_all(measured):
+            place = self._places(seqs)
+            if best is not None:
+                best(found, place, cosines, measured.mean, measured.spread)
+            else:
+                np.maximum.at(found, place[place > 0] - 1, measured.z_scores(cosines[place > 0]))
         return found
+
+    def _places(self, seqs: NDArray[np.int64]) -> NDArray[np.int32]:
+        "Return 1 + the document of each vector, 0 for none; kept until the index changes."
+        of = self.index.position, self.index.metadata
+        if self._placed[0][0] is not of[0] or self._placed[0][1] is not of[1]:
+            self._placed = of, {}
+        key = seqs.__array_interface__["data"][0], len(seqs)
+        if (known := self._placed[1].get(key)) is None:
+            known = self._placed[1][key] = seqs, of[1].seq_to_doc.get(seqs)  # with the array itself, so that its address is its own
+        return known[1]
 
     def all_candidates(self,
                        plan: QueryPlan,  # postings of the question's words

@@ -194,13 +194,14 @@ class Explainer:
         found, rows = self.searcher.retrieve_and_rank(query, max(k, 2), filters)  # the second tells how sure the first is
         ranked = list(rows)  # a `RankedList` makes its items anew whenever it is read
         floor, known = relevance_floor(self.index, found), relevances(self.index, found, ranked)
-        return [hit._replace(floor=floor) for hit in self._hits(found, ranked, known)[:k]]
+        return self._hits(found, ranked, known, floor)[:k]
 
-    def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory], known: Sequence[float | None]) -> list[ExplainedHit]:
+    def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory], known: Sequence[float | None],
+              floor: float = 0.0) -> list[ExplainedHit]:
         seqs = [r.seq for r in ranked]
         records, plan = self.records.records(seqs), found.plan
         passages = self.index.lexical.docs.spans(self.index.metadata.docs(seqs).tolist())
-        hits = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, plan, span), relevance)
+        hits = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, plan, span), relevance, floor)
                 for r, span, relevance in zip(ranked, passages, known, strict=True)]
         return sorted(hits, key=lambda h: (-round(h.score / SCORE_EPSILON), h.record.id))
 

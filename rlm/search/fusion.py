@@ -275,47 +275,48 @@ def dated_mask(c: MetadataTable,         # metadata of the index
 # %% ../../nbs/30_search/05_fusion.ipynb #d91b74ce
 @loop("f4+ f4+ i8* f4* f4* i4* f8 f8 f8")
 def SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation, enough):  # type: ignore[no-untyped-def]
-    "Write for each candidate what `session_share` returns."
+    "Write for each candidate with words or meaning what `session_share` returns."
     w, d, least, most = np.float32(word), np.float32(deviation), np.float32(enough), np.float32(0)
     for i in range(len(numbers)):
-        worth, s = w * words[i] + d * meaning[i], session[numbers[i]]
-        most = max(most, worth)
-        if s >= 0 and worth > best[s]:
-            best[s] = worth
+        if words[i] > 0 or meaning[i] > 0:
+            worth, s = w * words[i] + d * meaning[i], session[numbers[i]]
+            most = max(most, worth)
+            if s >= 0 and worth > best[s]:
+                best[s] = worth
     for i in range(len(numbers)):
-        s = session[numbers[i]]
-        own = best[s] if s >= 0 else w * words[i] + d * meaning[i]
-        shares[i] = own / most * min(np.float32(1), own / least) if most > 0 else np.float32(0)
+        if words[i] > 0 or meaning[i] > 0:
+            s = session[numbers[i]]
+            own = best[s] if s >= 0 else w * words[i] + d * meaning[i]
+            shares[i] = own / most * min(np.float32(1), own / least) if most > 0 else np.float32(0)
     for i in range(len(numbers)):
-        if session[numbers[i]] >= 0:
+        if (words[i] > 0 or meaning[i] > 0) and session[numbers[i]] >= 0:
             best[session[numbers[i]]] = 0
 
 # %% ../../nbs/30_search/05_fusion.ipynb #6d290662
 @loop("f8+ f8++ i8* i8* f4* f4* f4* i1* i8 f8 ?* f4* i4* i4* ?* ?* f8* f8")
 def SCORE(total, parts, which, numbers, words, meaning, shares, script, foreign, chance, user, length,  # type: ignore[no-untyped-def]
           spoken, named, dated, telling, weights, enough):
-    "Write the score of each candidate and its parts; minus infinity for one with neither words nor meaning."
+    "Write the score of each candidate; minus infinity without words and meaning; and the parts of as many as `parts` has rows."
     for j in range(len(which)):
         i = which[j]
-        n, row = numbers[i], parts[min(j, len(parts) - 1)]
-        said, meant, other = np.float32(weights[0]) * words[i], np.float32(weights[1]) * meaning[i], np.float32(0)
+        if not (words[i] > 0 or meaning[i] > 0):
+            total[j] = -np.inf
+            continue
+        n, said, meant, other = numbers[i], np.float32(weights[0]) * words[i], np.float32(weights[1]) * meaning[i], np.float32(0)
         if script[n] == foreign:
             other = np.float32(weights[2]) * max(meaning[i] - np.float32(chance), np.float32(0))
         scale = max(np.float32(0), min(np.float32(1), (said + meant + other) / np.float32(enough)))
-        row[0], row[1], row[2] = said, meant, other
-        row[3] = np.float32(weights[3]) * shares[i]
-        row[4] = 0.0
+        session, by, day = np.float64(np.float32(weights[3]) * shares[i]), 0.0, weights[6] if len(dated) and dated[i] else 0.0
         for speaker in named:
             if spoken[n] == speaker:
-                row[4] = weights[4]
-        row[5] = np.float32(weights[5]) * scale if user[n] else 0.0
-        row[6] = weights[6] if len(dated) and dated[i] else 0.0
-        row[7] = np.float32(weights[7]) * scale if len(telling) and telling[n] else 0.0
-        row[8] = np.float32(weights[8]) * length[n]
-        worth = row[0]
-        for part in range(1, len(row)):
-            worth += row[part]
-        total[j] = worth if words[i] > 0 or meaning[i] > 0 else -np.inf
+                by = weights[4]
+        own = np.float64(np.float32(weights[5]) * scale) if user[n] else 0.0
+        when = np.float64(np.float32(weights[7]) * scale) if len(telling) and telling[n] else 0.0
+        long = np.float64(np.float32(weights[8]) * length[n])
+        total[j] = np.float64(said) + np.float64(meant) + np.float64(other) + session + by + own + day + when + long
+        if j < len(parts):
+            row = parts[j]
+            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8] = said, meant, other, session, by, own, day, when, long
 
 # %% ../../nbs/30_search/05_fusion.ipynb #4ab9f0e2
 @loop("i8+ i8 f8 f8*")
@@ -347,7 +348,7 @@ def RANK(where, total, parts, shares, best, k, equal, which, numbers, words, mea
          enough, script, foreign, chance, user, length, spoken, named, dated, telling, weights):
     "Score the candidates `which`; write the best `k`, all that are equal to the last, and their parts. Return how many."
     SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation, enough)
-    SCORE(total, parts[:1], which, numbers, words, meaning, shares, script, foreign, chance, user, length, spoken, named, dated, telling,
+    SCORE(total, parts[:0], which, numbers, words, meaning, shares, script, foreign, chance, user, length, spoken, named, dated, telling,
           weights, enough)
     n = PICK(where, k, equal, total)
     if n:

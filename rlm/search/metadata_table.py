@@ -177,14 +177,6 @@ class MetadataTable:
                 found &= self.label_mask(what, [name])
         return found
 
-    def max_per_doc(self,
-                    seqs: NDArray[np.int64],  # numbers of memories in the store; repeated and unknown ones are allowed
-                    values: Values,           # a value ≥ 0 for each
-                    ) -> Values:              # by document id
-        "Return the highest value of each memory; 0 for a memory without one."
-        found = np.zeros(self["seq"].size + 1, np.float32)
-        np.maximum.at(found, self.seq_to_doc.get(seqs), values)
-        return found[1:]
 
 # %% ../../nbs/30_search/02_metadata_table.ipynb #0419e5d8
 def metadata_arrays(c: MetadataTable,  # table of an index

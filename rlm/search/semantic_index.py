@@ -236,13 +236,13 @@ class SemanticIndex:
         return self.stamp is None or self._dense.seqs.size <= EXACT_LIMIT
 
     def score_all(self,
-                  query: MeasuredQuery | None,  # a question, measured, while the index `is_dense`
-                  ) -> tuple[Ints, Floats]:  # memories, some several times, 0 for one that is gone; and their cosines
-        "Compare every vector with a question; approximately, if not `is_exact`."
-        if query is None or self.index is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+                  query: MeasuredQuery,  # a question, measured, while the index `is_dense`
+                  ) -> list[tuple[Ints, Floats]]:  # memories, some several times, 0 for one that is gone; and their cosines
+        "Compare every vector with a question, part by part of the index; approximately, if not `is_exact`."
+        if self.index is None:
+            return []
         if self.is_exact:
-            return self._dense.seqs.values, self._dense.rows(len(query.unit)) @ query.unit
+            return [(self._dense.seqs.values, self._dense.rows(len(query.unit)) @ query.unit)]
         return self.index.approximate_scores(query.vector)
 
     def nearest(self,

@@ -42,10 +42,9 @@ class Filters:
              **given: Any,                 # the other fields, as a caller wrote them
              ) -> "Filters":
         "From what a caller wrote; unknown names and wrong values raise `InvalidInput`. `None` means not given."
-        known = [f.name for f in fields(cls) if f.name != "now"]
         for name in given:
-            if name not in known:
-                raise InvalidInput(f"There is no filter {name!r}.", suggest(name, known))
+            if name not in _FILTER_READERS:
+                raise InvalidInput(f"There is no filter {name!r}.", suggest(name, _FILTER_READERS))
         found = {name: _FILTER_READERS[name](value, name) for name, value in given.items() if value is not None}
         if "since" in found and "until" in found and found["until"] <= found["since"]:
             raise InvalidInput(f"until {to_iso(found['until'])} is not after since {to_iso(found['since'])}.", "Swap them?")

@@ -81,10 +81,9 @@ class MemoryRecord:
 
     def copy(self) -> "MemoryRecord":
         "The same, with dictionaries of its own."
-        values = self.__dict__.copy()
-        for name in JSON_FIELDS:
-            values[name] = _copied(given) if (given := values[name]) else {}
-        return make_record(values)
+        if self.scope or self.provenance or self.extra:
+            return make_record(self.__dict__ | {name: _copied(getattr(self, name)) for name in JSON_FIELDS})
+        return make_record({**self.__dict__, "scope": {}, "provenance": {}, "extra": {}})
 
 
 def _copied(value: Any) -> Any:

@@ -228,12 +228,11 @@ class VectorIndex:
 
     def approximate_scores(self,
                            query: NDArray[Any],    # (dim,) query as the model gave it
-                           ) -> tuple[Ints, Floats]:  # memory of each row, and about its cosine; -inf for deleted rows
-        "Score every row by its coarse code."
+                           ) -> list[tuple[Ints, Floats]]:  # memory of each row, and about its cosine; -inf for deleted rows
+        "Score every row by its coarse code, part by part."
         state = self.state
         rotated = self._transform.apply(query, state.base)[1]
-        return (np.concatenate([part.seq for part in state.parts]),
-                np.concatenate([coarse_scores(state, part, rotated, None, len(part), self.config)[1] for part in state.parts]))
+        return [(part.seq, coarse_scores(state, part, rotated, None, len(part), self.config)[1]) for part in state.parts if len(part)]
 
     def score(self,
               query: NDArray[Any],           # (dim,) query as the model gave it
