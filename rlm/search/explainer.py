@@ -108,7 +108,7 @@ def explain_score(record: MemoryRecord,        # memory that was found
     worth = _term_scores(plan, np.arange(passages.start, passages.stop), own_only)
     total = sum(w.own + w.around for w in worth.values())
     scale = parts.get("words", 0.0) / total if total else 0.0
-    columns = _own_columns(record)
+    columns = _own_columns(record) if record.title or record.summary or record.tags else {}  # else all of it is the text's
     found = {t: _split_by_column(_TermScore(w.own * scale, w.around * scale), t, columns) for t, w in worth.items()} if scale else {}
     return found | {f"({name})": {name: value} for name, value in parts.items() if name != "words"}
 

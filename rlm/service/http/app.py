@@ -14,6 +14,7 @@ from rlm.core.errors import RlmError
 
 from .agent_routes import agent_routes
 from .companion_routes import prompt_routes, review_routes, scope_routes, sleep_routes
+from .direct_route import DirectRequests, direct_calls
 from .docs_page import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
@@ -119,10 +120,13 @@ def application(service: Service,  # memories, metrics and spans
                   lifespan=life, telemetry={"tracing": False, "metrics": False, "logs": False}, redirect_slashes=False,
                   generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
-    for routes in (collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes,
-                   review_routes, sleep_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes,
-                   agent_routes, upkeep_routes, page_routes):
-        app.include_router(routes(service))
+    routers = [routes(service) for routes in (
+        collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes, review_routes,
+        sleep_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, agent_routes, upkeep_routes,
+        page_routes)]
+    for router in routers:
+        app.include_router(router)
+    app.state.direct = dict(direct_calls(routers))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())
     headers = {"Content-Security-Policy": docs_policy(page)}
@@ -142,10 +146,12 @@ def guarded_application(service: Service,                 # memories, metrics an
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     guest = Token("guest", settings.namespace, ("admin",))
     config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
-    app: App = IdempotentRequests(application(service))
+    routes = application(service)
+    app: App = IdempotentRequests(routes)
     if find_spec("mcp") is not None:  # an extra of its own
         from rlm.service.mcp.http import with_mcp
         app = with_mcp(app, service.pool, settings.serve_max_body)
+    app = DirectRequests(app, routes.state.direct)
     observers: list[Observer] = [service.metrics.count_request]
     if service.access_log is not None:
         observers.append(service.access_log)

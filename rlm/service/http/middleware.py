@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -36,12 +37,17 @@ SINGLE_HEADERS = (b"authorization", b"content-length", b"content-type", b"host",
                   b"rlm-namespace", b"transfer-encoding")
 OPEN_PATHS = ("/", "/docs", "/health", "/health/live", "/openapi.json")  # need no token: they tell nothing about a memory
 MAX_TARGET = 8192  # bytes of path and query together: room for the longest id, twelve bytes to a letter
+SMALL_BODY = 65_536  # bytes of a body that is read, and thrown away, when its request is refused
 BURST_S = 10.0  # seconds' worth of requests that may come at once
+WRONG_RATE = 5.0  # requests a second of one address without a good token that are refused at once; others wait
+WRONG_DELAY_S = 1.0  # seconds that they wait
+WRONG_WAITING = 100  # requests that wait so at a time; beyond it, connections are closed at once
 MAX_CALLERS = 10_000  # buckets that are kept; beyond it, those that are full again are dropped
 SECURITY_HEADERS = {  # keep a browser from doing anything with an answer but show it
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
     "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+_SECURITY = tuple((name.lower().encode(), name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items())
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,33 @@ class RateLimiter:
         return 0.0 if left >= 1 else (1 - left) / self.rate
 
 
+class WrongTokens:
+    """Slows down who guesses tokens, or floods the server without one: beyond a few a second of one address, an answer waits.
+
+    A caller that waits for its answers is so held to one request a second and connection, at the cost of a timer."""
+
+    def __init__(self,
+                 now: Callable[[], float] = time.monotonic,  # clock, in seconds
+                 ) -> None:
+        self._limiter, self._waiting = RateLimiter(WRONG_RATE, now), 0
+
+    async def refused(self,
+                      address: str,          # address of the caller
+                      problem: HttpProblem,  # answer that the caller will get
+                      ) -> None:
+        "Wait, if the address was refused too often; where too many wait, have the connection closed instead."
+        if not self._limiter.wait(address):
+            return
+        if self._waiting >= WRONG_WAITING:
+            problem.headers["Connection"] = "close"
+            return
+        self._waiting += 1
+        try:
+            await asyncio.sleep(WRONG_DELAY_S)
+        finally:
+            self._waiting -= 1
+
+
 def header(scope: Scope,  # connection scope of ASGI
            name: bytes,   # name of a header, in small letters
            ) -> str:
@@ -87,6 +120,7 @@ def header(scope: Scope,  # connection scope of ASGI
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
 
 
+@lru_cache(1000)
 def is_loopback(host: str,  # a name or an address
                 ) -> bool:
     "Whether only this machine reaches a host."
@@ -95,6 +129,7 @@ def is_loopback(host: str,  # a name or an address
     return host.lower() == "localhost"
 
 
+@lru_cache(1000)
 def hostname(address: str,  # value of the header Host: a name, perhaps with a port
              ) -> str:
     "Return the name in an address, in small letters; empty if there is none."
@@ -142,8 +177,10 @@ def check_framing(scope: Scope,  # connection scope of ASGI
                   ) -> None:
     "Refuse a request that two readers could understand in two ways. Raises `HttpProblem`."
     names = [key for key, _ in scope["headers"]]
-    if twice := next((n for n in SINGLE_HEADERS if names.count(n) > 1), None):
+    if len(set(names)) < len(names) and (twice := next((n for n in SINGLE_HEADERS if names.count(n) > 1), None)):
         raise HttpProblem(400, f"The header {twice.decode()} is there more than once.", "Send it once.", {"Connection": "close"})
+    if b"host" not in names and scope.get("http_version") == "1.1":
+        raise HttpProblem(400, "There is no header Host.", "Send it.", {"Connection": "close"})
     if b"transfer-encoding" in names and b"content-length" in names:
         raise HttpProblem(400, "The length of the body is given in two ways.", "Send Content-Length or Transfer-Encoding, not both.",
                           {"Connection": "close"})
@@ -235,7 +272,7 @@ class RequestContext:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             own = {key.lower() for key, _ in message["headers"]}
-            more = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items() if k.lower().encode() not in own]
+            more = [(name, value) for small, name, value in _SECURITY if small not in own]
             message = {**message, "headers": [*message["headers"], *more]}
         await self.send(message)
 
@@ -245,6 +282,8 @@ class RequestContext:
         "Answer with an error, unless an answer has begun."
         if not self.status:
             body = problem.body()
+            if int(header(self.scope, b"content-length") or 0) > SMALL_BODY or header(self.scope, b"transfer-encoding"):
+                problem.headers.setdefault("Connection", "close")  # else the server would read a body that it has refused
             headers = {"Content-Type": "application/problem+json", "Content-Length": str(len(body)), **problem.headers}
             await self.answer({"type": "http.response.start", "status": problem.status,
                                "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()]})
@@ -255,6 +294,7 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
                                 receive: Receive,       # source of the body
                                 config: GatewayConfig,  # rules that the request is held to
                                 limiter: RateLimiter,   # rate of each caller
+                                wrong: WrongTokens,     # callers without a good token
                                 ) -> bytes | None:
     """Check a request and return its body; None: the caller went away. Raises `HttpProblem`.
 
@@ -271,6 +311,7 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
             caller = authenticate(scope, config)
         except HttpProblem as problem:
             if problem.status == 401:
+                await wrong.refused(address_of(scope), problem)
                 limit_rate(limiter, f"unknown {address_of(scope)}")
             raise
         limit_rate(limiter, caller.digest)
@@ -308,6 +349,7 @@ class Gateway:
                  now: Callable[[], float] = time.monotonic,  # clock, in seconds
                  ) -> None:
         self.app, self.config, self.observers, self.limiter = app, config, tuple(observers), RateLimiter(config.rate, now)
+        self.wrong = WrongTokens(now)
         self.uses = None if config.tokens is None else TokenUses(config.tokens.path, config.tokens.clock)
 
     async def __call__(self,
@@ -325,7 +367,7 @@ class Gateway:
             raise RuntimeError(f"a {scope['type']} is not served here")
         context = RequestContext(scope, send)
         try:
-            body = await authenticate_and_read(scope, receive, self.config, self.limiter)
+            body = await authenticate_and_read(scope, receive, self.config, self.limiter, self.wrong)
             if self.uses is not None and (caller := scope.get("rlm.caller")) not in (None, self.config.guest):
                 self.uses.note(caller)
             if body is not None:

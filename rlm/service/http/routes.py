@@ -5,7 +5,6 @@ What stands behind the question mark is checked as strictly as a body is: with `
 be shown every conversation and take it for one.
 """
 
-import json
 import math
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from urllib.parse import unquote
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator
+from pydantic_core import to_json
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import RlmError
@@ -28,7 +28,6 @@ from .access_log import AccessLog
 from .answers import (ANCHOR_FIELDS, AnchorOut, AnchorsOut, HealthOut, LinkOut, LiveOut, NeighboursOut, NodeOut, RecallOut, SearchOut,
                       TimelineItem, TimelineOut)
 from .auth import MetricsCaller, ReadCaller, WriteCaller
-from .direct_route import DirectRoute
 from .errors import HttpProblem, is_out_of_files
 from .explorer import content_security_policy, read_page
 from .metrics import Metrics
@@ -86,7 +85,7 @@ def json_response(value: Mapping[str, Any],  # contents, as the contract has the
                   headers: Mapping[str, str] | None = None,  # headers beside its type and length
                   ) -> Response:
     "Return an answer as JSON. It is not validated: the tests hold it to the contract."
-    return Response(json.dumps(value, ensure_ascii=False), status, headers, media_type="application/json")
+    return Response(to_json(value), status, headers, media_type="application/json")
 
 
 def hit_dicts(hits: SearchResults,  # result of a search
@@ -122,7 +121,7 @@ def layer_of(hits: SearchResults,  # result of a search
 def search_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the routes that search."
-    routes = APIRouter(prefix="/v1", tags=["search"], route_class=DirectRoute)
+    routes = APIRouter(prefix="/v1", tags=["search"])
 
     def search(body: SearchBody, caller: Token) -> Response:
         if body.slot is not None and not caller.may("write"):
@@ -154,7 +153,7 @@ def search_routes(service: Service,  # memories, metrics and spans
 def recall_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the route that searches with attention. A recall moves attention, and what is in mind is kept: it takes the right to write."
-    routes = APIRouter(prefix="/v1", tags=["search"], route_class=DirectRoute)
+    routes = APIRouter(prefix="/v1", tags=["search"])
 
     @routes.post("/recall", responses=problem_responses(), response_model=RecallOut)
     def recall(body: RecallBody, caller: WriteCaller) -> Response:

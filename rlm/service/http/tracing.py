@@ -54,6 +54,12 @@ class SpanTracer:
         self.provider = None if target == "off" else tracer_provider(target, out)
         self.tracer = None if trace is None else trace.get_tracer("rlm", tracer_provider=self.provider)
 
+    @property
+    def active(self) -> bool:
+        "Whether spans go anywhere: to the setting's target, or to a provider that the process has set up by itself."
+        return self.tracer is not None and (self.provider is not None or not isinstance(trace.get_tracer_provider(),
+                                                                                       trace.ProxyTracerProvider))
+
     @contextmanager
     def span(self,
              name: str,               # name of what is done, for example memory.search
@@ -61,8 +67,8 @@ class SpanTracer:
              parent: Any = None,      # context that came with the request; None: the present one
              **attributes: Any,       # names, numbers and ids
              ) -> Iterator[Any]:
-        "Put a span around what is done inside; gives the span, or None without OpenTelemetry."
-        if self.tracer is None:
+        "Put a span around what is done inside; gives the span, or None where spans go nowhere."
+        if self.tracer is None or not self.active:
             yield None
             return
         with self.tracer.start_as_current_span(name, parent, trace.SpanKind[kind], attributes, record_exception=False) as made:
@@ -97,7 +103,7 @@ class TracingMiddleware:
                        send: Send,        # sink of the answer
                        ) -> None:
         "Serve one request."
-        if scope["type"] != "http" or self.tracer.tracer is None:
+        if scope["type"] != "http" or not self.tracer.active:
             return await self.app(scope, receive, send)
         carried = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
         context = RequestContext(scope, send)
