@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from rlm.agent.loop.loop import rlm_run
     from rlm.agent.models import Model, ScriptedModel, open_model
     from rlm.agent.ontology import setup_ontology_context
-    from rlm.agent.runner import RunResult, arun, run, stream
+    from rlm.agent.runner import RunResult, arun, resume, run, stream
     from rlm.agent.runner import RunResult as Outcome
     from rlm.agent.tracing.logger import RLMLogger, load_trajectory
     from rlm.agent.tracing.trajectory import Trajectory
 
 _HOMES = {"CaseBasedModel": "casebased.policy", "Model": "models", "RLMLogger": "tracing", "RunLimits": "loop", "RunResult": "runner",
           "ScriptedModel": "models", "Trajectory": "tracing", "load_trajectory": "tracing", "open_model": "models",
-          "rlm_run": "loop", "arun": "runner", "run": "runner",
+          "rlm_run": "loop", "arun": "runner", "resume": "runner", "run": "runner",
           "stream": "runner", "setup_ontology_context": "ontology"}
 _ALIASES = {"HabitModel": "CaseBasedModel", "Outcome": "RunResult"}  # earlier names
 
 __all__ = ["CaseBasedModel", "arun", "stream", "HabitModel", "Model", "Outcome", "RLMLogger", "RunLimits", "RunResult", "ScriptedModel",
-           "Trajectory", "load_trajectory", "open_model", "rlm_run", "run", "setup_ontology_context"]
+           "Trajectory", "load_trajectory", "open_model", "resume", "rlm_run", "run", "setup_ontology_context"]
 
 
 def __getattr__(name: str) -> Any:

@@ -60,6 +60,14 @@ def _path(value: Any) -> Path:
         raise ValueError(f"it must be a path ({e.message})" if isinstance(e, InvalidInput) else "it must be a path") from None
 
 
+def _json_object(value: Any) -> str:
+    "A JSON object, as text."
+    found = value if isinstance(value, dict) else json.loads(str(value))
+    if not isinstance(found, dict):
+        raise ValueError("it must be a JSON object")
+    return json.dumps(found, ensure_ascii=False, sort_keys=True)
+
+
 def _url(value: Any) -> str:
     "An address of a web service, without the slash at its end."
     if not (address := _word(value).rstrip("/")).startswith(("http://", "https://")):
@@ -224,6 +232,14 @@ class Settings:
     model_prices: str = setting(
         "unknown", "Dollars for a million tokens that the model reads, and writes, such as 0.15/0.60. Unknown: no limit of cost is taken.",
         _word)
+    model_sub: str = setting("same", "Whom the agent's code asks with llm_query, named as model is; 'same': the model itself.", _word)
+    model_judge: str = setting("same", "Who judges a run whose answer nothing else can check; 'same': the model itself.", _word)
+    model_extract: str = setting("same", "Who reads a judged run for strategies; 'same': whoever judges.", _word)
+    model_calls: str = setting(
+        "fenced", "How 'openai:' and 'anthropic:' models give their code: 'fenced' in the text, or by 'native' calls of tools.",
+        lambda v: _word(v, ("fenced", "native")))
+    model_options: str = setting(
+        "{}", "Further parameters of each request to a model, as a JSON object, such as {\"temperature\": 0}.", _json_object)
     model_timeout_s: float = setting(
         120.0, "How long one request to a model may take, in seconds.", lambda v: _number(v, 0.1, 3600, False))
     embedder: str = setting(

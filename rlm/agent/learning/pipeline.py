@@ -8,8 +8,8 @@ __all__ = ['Check', 'Explorer', 'WEAK', 'RunRecord', 'Task', 'Advisor', 'AgentCo
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #c49442bd
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,12 +23,14 @@ from ..memory.injection import StrategyPage, render_strategies, recipes_for
 from ..memory.linking import LinkedTerm, links_of, named_in
 from ..memory.questions import without_name
 from ..memory.store import StoredRun, Judgment, StrategyStore
-from ..memory.strategy import Strategy
+from ..memory.strategy import Strategy, safe_value
 from ..models.base import Model
 from ..ontology import OntologyContext
+from ..tracing.journal import GIVEN, CallJournal, JournaledModel
 from ..tracing.logger import RLMLogger
 from ..tracing.trajectory import Trajectory, bounded
 from ...core.clock import Clock
+from ...core.guard import screen
 from ...core.ids import new_id
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #8db99bdd
@@ -91,13 +93,15 @@ class AgentConfig:
     model: Model  # who answers
     memory_k: int = 1  # experiences that a run is given; 0 for none
     extract: bool = True  # whether it learns
-    critic: Model | None = None  # who judges and extracts; None: verifiers and code alone
+    critic: Model | None = None  # who judges; None: verifiers and checks alone
+    extractor: Model | None = None  # who reads a judged run for strategies; None: the critic, or else the code teaches
     log_dir: Path | None = None  # where logs go; None: none is written
     run_id: str = field(default_factory=lambda: f"r-{new_id()}")  # id shared by all runs that are made with this
     options: Mapping[str, Any] = field(default_factory=dict)  # for `rlm_run`: limits, sandbox, submodel, clock …
     advisor: Advisor | None = None  # gives rules and memories; None: none are given
     check: Check | None = None  # judges an answer without a model; None: nothing does
     explore: Explorer | None = None  # tries a question that was refused once more; None: nothing does
+    journal: CallJournal | None = None  # keeps replies until the run has its answer; None: nothing does
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #65f5404f
 def context_for(context: OntologyContext | None,  # an ontology
@@ -112,18 +116,20 @@ def context_for(context: OntologyContext | None,  # an ontology
 
 
 def _run(task: Task, setting: AgentConfig, ontology: OntologyContext | None, memories: str, advice: str,
-         rules: Sequence[str]) -> Trajectory:
+         rules: Sequence[str], logger: RLMLogger | None) -> Trajectory:
     "Interact."
     text = context_for(ontology, memories, advice)
-    name = ontology.meta.name if ontology else ""
-    meta: dict[str, object] = {"ontology": name, "memory_k": setting.memory_k, "context_characters": len(text)}
+    meta: dict[str, object] = {"ontology": ontology.meta.name if ontology else "", "memory_k": setting.memory_k,
+                               "context_characters": len(text), "run_id": setting.run_id}
     meta |= {"rules": [*rules]} if rules else {}
-    tools = dict(ontology.tools) if ontology else {}
-    if setting.log_dir is None:
-        return rlm_run(task.query, setting.model, tools=tools, context=text, meta=meta, **setting.options)
-    clock: Clock | None = setting.options.get("clock")
-    with closing(RLMLogger(setting.log_dir, clock=clock)) as logger:
-        return rlm_run(task.query, setting.model, tools=tools, context=text, meta=meta, logger=logger, **setting.options)
+    meta |= {"ontology_path": str(ontology.meta.path)} if ontology else {}
+    meta |= {"task_id": task.task_id, "curriculum_id": task.curriculum_id} if task.task_id else {}
+    model, options, journal = setting.model, dict(setting.options), setting.journal
+    if journal:
+        model, sub = JournaledModel(model, "act", journal), options.get("submodel")
+        options["submodel"] = JournaledModel(sub, "sub", journal) if sub else None
+    tools = {**(dict(ontology.tools) if ontology else {}), **options.pop("tools", {})}
+    return rlm_run(task.query, model, tools=tools, context=text, meta=meta, logger=logger, **options)
 
 
 def _followed_rules(trajectory: Trajectory,  # a run
@@ -168,17 +174,18 @@ def _known(backend: StrategyStore, task: Task, page: StrategyPage, trajectory: T
 
 
 def _taught(backend: StrategyStore, task: Task, named: Sequence[LinkedTerm], experience: StoredRun, trajectory: Trajectory,
-            critic: Model | None, known: Sequence[Strategy]) -> tuple[StoredRun, list[Strategy]]:
+            extractor: Model | None, known: Sequence[Strategy]) -> tuple[StoredRun, list[Strategy]]:
     "What a run taught, and the run as it is kept."
     links, kinds = links_of(named)
     judgment = experience.judgment or Judgment(None, "It was not judged.")
     try:
-        taught = extract_memories(trajectory, judgment, model=critic, links=links, kinds=kinds, known=known,
+        taught = extract_memories(trajectory, judgment, model=extractor, links=links, kinds=kinds, known=known,
                                   ontology=experience.ontology_name)
     except Exception as e:  # the answer was found and paid for, whatever is wrong with what reads it: that is in the log
         logging.getLogger("rlm").exception("Nothing was learned from the run %s.", experience.run_id)
         return replace(experience, notes=f"Nothing was learned from it ({type(e).__name__}): {bounded(str(e), 300)}"), []
-    came = {"run_id": experience.run_id, "trajectory_id": experience.trajectory_id, "curriculum_id": task.curriculum_id}
+    came = {"run_id": experience.run_id, "trajectory_id": experience.trajectory_id, "curriculum_id": task.curriculum_id,
+            "task_id": task.task_id, "ontology_name": experience.ontology_name}
     return experience, [replace(i, provenance={**i.provenance, **{k: v for k, v in came.items() if v}}) for i in taught]
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #18e8759a
@@ -192,6 +199,27 @@ def _page(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontol
     masked, kinds = [*dict.fromkeys([*spans, *(n.mention.text for n in named)])], [n.kinds for n in named]
     found = backend.retrieve(without_name(task.query, name or ""), setting.memory_k, ontology=name, mentions=masked, kinds=kinds)
     return render_strategies(found)
+
+
+def _given(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,
+           named: Sequence[LinkedTerm], logger: RLMLogger | None) -> tuple[StrategyPage, str, tuple[str, ...]]:
+    "What a run is given to read: strategies, rules and memories; a resumed run is given what it was given before."
+    kept = setting.journal.given if setting.journal else None
+    if kept is None:
+        page = _page(task, backend, setting, ontology, named)
+        advice, rules = setting.advisor.advise(task.query) if setting.advisor else ("", ())
+    else:
+        known = {i.memory_id: i for i in backend.items()} if backend else {}
+        page = StrategyPage(kept["page"], tuple((known[i], score) for i, score in kept["shown"] if i in known))
+        advice, rules = kept["advice"], tuple(kept["rules"])
+    if setting.journal and kept is None:
+        shown = [[i.memory_id, score] for i, score in page.shown]
+        setting.journal.keep(GIVEN, {"page": page.text, "shown": shown, "advice": advice, "rules": [*rules]})
+    if logger:
+        strategies = [{"memory_id": i.memory_id, "score": round(score, 6), "title": i.title, "pack": i.provenance.get("pack")}
+                      for i, score in page.shown]
+        logger.write("retrieval", {"strategies": strategies, "rules": [*rules], "characters": len(page.text) + len(advice)})
+    return page, advice, rules
 
 
 def _checked(task: Task, setting: AgentConfig, ontology: OntologyContext | None, named: Sequence[LinkedTerm],
@@ -210,13 +238,26 @@ def rlm_run_with_memory(task: Task,                              # question or t
                         ) -> RunRecord:
     "Retrieve, inject, interact, judge, extract, store. Raises `InvalidInput`, and `ModelError` if the model never replied."
     named = named_in(task.query, ontology) if ontology else []
-    page = _page(task, backend, setting, ontology, named)
-    require_prices(setting.options.get("limits"), setting.critic)
+    require_prices(setting.options.get("limits"), setting.critic, setting.extractor)
     budget = Budget(setting.options.get("limits"), setting.options.get("clock"))
-    advice, rules = setting.advisor.advise(task.query) if setting.advisor else ("", ())
-    trajectory = _run(task, setting, ontology, page.text, advice, rules)
-    budget.charge(trajectory.usage)
-    critic = BudgetedModel(setting.critic, budget) if setting.critic else None
+    with ExitStack() as stack:
+        clock: Clock | None = setting.options.get("clock")
+        logger = None if setting.log_dir is None else stack.enter_context(closing(RLMLogger(setting.log_dir, clock=clock)))
+        page, advice, rules = _given(task, backend, setting, ontology, named, logger)
+        trajectory = _run(task, setting, ontology, page.text, advice, rules, logger)
+        budget.charge(trajectory.usage)
+        done = _remember(task, backend, setting, ontology, named, page, trajectory, rules, budget, logger)
+    if setting.journal:
+        setting.journal.close(trajectory.converged)
+    return done
+
+
+def _remember(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,
+              named: Sequence[LinkedTerm], page: StrategyPage, trajectory: Trajectory, rules: Sequence[str], budget: Budget,
+              logger: RLMLogger | None) -> RunRecord:
+    "Judge, extract, store."
+    critic, extractor = (BudgetedModel(JournaledModel(model, role, setting.journal, logger), budget) if model else None
+                         for model, role in ((setting.critic, "judge"), (setting.extractor or setting.critic, "extract")))
     checked, confirmed = _checked(task, setting, ontology, named, trajectory), None
     if ontology and setting.explore and setting.extract and is_abstention(trajectory.answer):
         confirmed = setting.explore(task.query, named, ontology, setting.options, task.expect)
@@ -226,13 +267,17 @@ def rlm_run_with_memory(task: Task,                              # question or t
     if setting.extract and backend:
         known = _known(backend, task, page, trajectory)
         if confirmed is None:
-            experience, learned = _taught(backend, task, named, experience, trajectory, critic, known)
+            experience, learned = _taught(backend, task, named, experience, trajectory, extractor, known)
         else:  # what was refused is refused; what was found out afterwards is for the next time
             route = "a second route" if task.expect is None else "the expected answer"
             sure = replace(experience, judgment=Judgment(True, f"Found by trying, and confirmed by {route}.", "medium"))
             learned = _taught(backend, task, named, sure, confirmed, None, known)[1]
+    if logger:
+        logger.write("judgment", safe_value({**asdict(judgment), "learned": [i.memory_id for i in learned], "notes": experience.notes or "",
+                                             "trajectory_id": experience.trajectory_id}, lambda text: screen(text).text))
     if backend:
         backend.save_artifacts(experience, learned, page.shown, _credited_strategies(trajectory, page.shown))
     if setting.advisor and followed and judgment.success is not None:
         setting.advisor.record(followed, judgment.success)
-    return RunRecord(replace(trajectory, usage=budget.usage), judgment, page.shown, tuple(learned), experience, len(page.text), rules)
+    return RunRecord(replace(trajectory, usage=budget.usage), judgment, page.shown, tuple(learned), experience, len(page.text),
+                     tuple(rules))

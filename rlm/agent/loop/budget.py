@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ..models.base import Message, Model, ModelError, Completion, Usage, rough_tokens
@@ -127,6 +128,7 @@ class Budget:
             messages: Sequence[Message],  # messages of the conversation
             max_tokens: int | None = None,  # the longest reply wanted; the rest of the budget if that is less
             schema: Mapping[str, Any] | None = None,  # schema that the reply should fit
+            tools: Sequence[Mapping[str, Any]] = (),  # tools that a model may call natively
             ) -> Completion:
         "A model's reply, paid for. Raises `BudgetExceeded` before anything is sent and when the time is over meanwhile, and `ModelError`."
         tokens, paid = sum(rough_tokens(m.content) for m in messages), Usage()
@@ -137,7 +139,8 @@ class Budget:
             self._promised += prompt
             longest = self._room(max_tokens, price(0, 1).cost if price else 0.0)
         try:
-            reply = call_within(self.seconds_left(), model.complete, messages, schema=schema, max_tokens=longest)
+            offered: dict[str, Any] = {"tools": tools} if tools else {}  # only a model that is native takes them
+            reply = call_within(self.seconds_left(), partial(model.complete, messages, schema=schema, max_tokens=longest, **offered))
             paid = reply.usage
             return reply
         except (DeadlineExceeded, ModelError) as e:

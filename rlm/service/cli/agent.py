@@ -13,7 +13,7 @@ import click
 
 from rlm.agent import RunLimits, load_trajectory, run
 from rlm.agent.loop.context_files import read_context_file
-from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run
+from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run, resume
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.core.settings import load_settings
@@ -54,7 +54,9 @@ def main() -> None:
                                     'rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db memory.db',
                                     'rlm-agent run --ontology time --query "What is the domain of before?" --db memory.db --memory-k 0'))
 @click.option("--ontology", help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org, rlm.")
-@click.option("--query", required=True, help="The question, in any language.")
+@click.option("--query", help="The question, in any language.")
+@click.option("--resume", "broken", metavar="RUN",
+              help="Go on with a run that broke off: its run_id, or last. What was paid is not asked again.")
 @click.option("--context", "texts", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
               help="A text, a table (CSV, TSV), JSON: a variable that the model reads by code. May be repeated; needs a language model.")
 @click.option("--schema", type=click.Path(path_type=Path), help="A file with a JSON schema that the answer must fit.")
@@ -70,26 +72,30 @@ def main() -> None:
 @store_options
 @json_option
 @click.pass_context
-def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...], schema: Path | None, query: str,
-                model: str | None, ontology_name: str | None, log_dir: Path | None,
+def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...], schema: Path | None, query: str | None,
+                broken: str | None, model: str | None, ontology_name: str | None, log_dir: Path | None,
                 memory_k: int | None, no_extract: bool, max_iterations: int | None, facts: tuple[str, ...], budget: tuple[str, ...],
                 db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     """Answer one question about an ontology, or about texts and tables.
 
     The exit code is 0 for an answer, 3 when it does not know or a limit ended the run, 1 or 2 for a mistake."""
-    if ontology is None and not texts:
-        raise click.UsageError("Missing option '--ontology', or '--context'.")
+    if broken is None and (query is None or (ontology is None and not texts)):
+        raise click.UsageError("Missing option '--query'." if query is None else "Missing option '--ontology', or '--context'.")
     limits, settings = read_budget(budget, max_iterations), load_settings(config, db_path=db, namespace=namespace)
     with ExitStack() as stack:
         advisor = None
-        if (model or settings.model) != "habit" and str(settings.db_path) != ":memory:":  # habit reads no rules
+        if (broken or (model or settings.model) != "habit") and str(settings.db_path) != ":memory:":  # habit reads no rules
             from rlm.service.cli.rules import read_fact  # here, as it loads the language of rules
             from rlm.service.memory import Memory
             memory = stack.enter_context(Memory(db, namespace=namespace, config=config))
             advisor = MemoryAdvisor(memory, dict(map(read_fact, facts)))
-        found = run(query, ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
-                    ontology_name=ontology_name, limits=limits, namespace=namespace, config=config, advisor=advisor,
-                    context=list(texts) or None, answer_type=None if schema is None else read_context_file(schema))
+        if broken is not None:
+            found = resume(broken, db, log_dir=log_dir, limits=limits if budget or max_iterations else None, namespace=namespace,
+                           config=config, advisor=advisor, **({"model": model} if model else {}))
+        else:
+            found = run(str(query), ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
+                        ontology_name=ontology_name, limits=limits, namespace=namespace, config=config, advisor=advisor,
+                        context=list(texts) or None, answer_type=None if schema is None else read_context_file(schema))
     if as_json:
         print_json(found.as_dict())
     else:
