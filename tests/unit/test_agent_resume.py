@@ -22,6 +22,7 @@ from rlm.agent.tracing.journal import SUFFIX, CallJournal, find_journal
 from rlm.agent.tracing.logger import read_log
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli.agent import main
+from rlm.store.sqlite.erasure import remove_logs
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("httpx")
@@ -112,11 +113,17 @@ def test_a_run_that_met_a_limit_goes_on_with_a_larger_one(tmp_path: Path) -> Non
     done = resume(short["run_id"], tmp_path / "m.db", model=more, context={"text": "tea"}, limits=RunLimits(iterations=5))
     assert (done.answer, done.converged, done["run_id"]) == ("1 yes", True, short["run_id"])
     kinds = [entry["kind"] for entry in read_log(done["log_path"])]
-    assert kinds == ["retrieval", "start", "step", "step", "step", "end", "call", "judgment"]
+    assert kinds == ["start", "step", "step", "step", "end", "call", "judgment"]
     start = next(entry for entry in read_log(done["log_path"]) if entry["kind"] == "start")
     assert start["meta"]["limits"]["iterations"] == 5 and start["meta"]["run_id"] == done["run_id"]
     with pytest.raises(NotFound):
         resume("last", tmp_path / "m.db", model=more)
+
+
+def test_what_is_erased_is_not_in_a_journal_either(tmp_path: Path) -> None:
+    model, limits = ScriptedModel([LOOK]), RunLimits(iterations=1)
+    made = run("How often?", model=model, limits=limits, db_path=tmp_path / "m.db", context={"text": "tea"})
+    assert len(os.listdir(tmp_path / "logs")) == 2 and remove_logs([made["log_path"]]) == [] and os.listdir(tmp_path / "logs") == []
 
 
 def test_a_journal_keeps_no_credentials_and_survives_a_torn_line(tmp_path: Path) -> None:

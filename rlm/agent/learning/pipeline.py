@@ -115,12 +115,14 @@ def context_for(context: OntologyContext | None,  # an ontology
                             "advice": advice, "summary": context.summary()})
 
 
-def _run(task: Task, setting: AgentConfig, ontology: OntologyContext | None, memories: str, advice: str,
+def _run(task: Task, setting: AgentConfig, ontology: OntologyContext | None, page: StrategyPage, advice: str,
          rules: Sequence[str], logger: RLMLogger | None) -> Trajectory:
     "Interact."
-    text = context_for(ontology, memories, advice)
+    text = context_for(ontology, page.text, advice)
     meta: dict[str, object] = {"ontology": ontology.meta.name if ontology else "", "memory_k": setting.memory_k,
                                "context_characters": len(text), "run_id": setting.run_id}
+    meta |= {"retrieved": [{"memory_id": i.memory_id, "score": round(score, 6), "title": i.title, "pack": i.provenance.get("pack")}
+                           for i, score in page.shown]}
     meta |= {"rules": [*rules]} if rules else {}
     meta |= {"ontology_path": str(ontology.meta.path)} if ontology else {}
     meta |= {"task_id": task.task_id, "curriculum_id": task.curriculum_id} if task.task_id else {}
@@ -202,7 +204,7 @@ def _page(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontol
 
 
 def _given(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,
-           named: Sequence[LinkedTerm], logger: RLMLogger | None) -> tuple[StrategyPage, str, tuple[str, ...]]:
+           named: Sequence[LinkedTerm]) -> tuple[StrategyPage, str, tuple[str, ...]]:
     "What a run is given to read: strategies, rules and memories; a resumed run is given what it was given before."
     kept = setting.journal.given if setting.journal else None
     if kept is None:
@@ -215,10 +217,6 @@ def _given(task: Task, backend: StrategyStore | None, setting: AgentConfig, onto
     if setting.journal and kept is None:
         shown = [[i.memory_id, score] for i, score in page.shown]
         setting.journal.keep(GIVEN, {"page": page.text, "shown": shown, "advice": advice, "rules": [*rules]})
-    if logger:
-        strategies = [{"memory_id": i.memory_id, "score": round(score, 6), "title": i.title, "pack": i.provenance.get("pack")}
-                      for i, score in page.shown]
-        logger.write("retrieval", {"strategies": strategies, "rules": [*rules], "characters": len(page.text) + len(advice)})
     return page, advice, rules
 
 
@@ -243,8 +241,8 @@ def rlm_run_with_memory(task: Task,                              # question or t
     with ExitStack() as stack:
         clock: Clock | None = setting.options.get("clock")
         logger = None if setting.log_dir is None else stack.enter_context(closing(RLMLogger(setting.log_dir, clock=clock)))
-        page, advice, rules = _given(task, backend, setting, ontology, named, logger)
-        trajectory = _run(task, setting, ontology, page.text, advice, rules, logger)
+        page, advice, rules = _given(task, backend, setting, ontology, named)
+        trajectory = _run(task, setting, ontology, page, advice, rules, logger)
         budget.charge(trajectory.usage)
         done = _remember(task, backend, setting, ontology, named, page, trajectory, rules, budget, logger)
     if setting.journal:

@@ -308,7 +308,9 @@ class OpenAIModel(HTTPModel):
         self._refused = set[str]()  # schemas that the server did not take
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
-                 max_tokens: int | None = None, tools: Sequence[Mapping[str, Any]] = ()) -> Completion:
+                 max_tokens: int | None = None,
+                 tools: Sequence[Mapping[str, Any]] = (),  # tools that it may call natively, as `tool_schema` describes them
+                 ) -> Completion:
         "The model's next message; calls of the tools that are offered come as a block of code. Raises `ModelError`."
         body: dict[str, Any] = {"model": self.model, "messages": [{"role": m.role, "content": m.content} for m in messages]}
         body |= {self._limit: max_tokens} if max_tokens else {}
@@ -374,7 +376,9 @@ class AnthropicModel(HTTPModel):
         super().__init__(f"anthropic:{model}", endpoint, prices, options, native)
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
-                 max_tokens: int | None = None, tools: Sequence[Mapping[str, Any]] = ()) -> Completion:
+                 max_tokens: int | None = None,
+                 tools: Sequence[Mapping[str, Any]] = (),  # tools that it may call natively, as `tool_schema` describes them
+                 ) -> Completion:
         "The model's next message; JSON text where a schema is given, a block of code for calls of tools. Raises `ModelError`."
         system = "\n\n".join(m.content for m in messages if m.role == "system")
         said: list[dict[str, Any]] = [{"role": m.role, "content": m.content} for m in messages if m.role != "system"]

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -98,17 +99,20 @@ def _forget_runs(db: Database,                           # inside a transaction
     return [path for (path,) in logs]
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #8f4756f0
-def _is_run_log(path: Path,  # path of a file
-                ) -> bool:
-    "Whether a file is the log of a run, by its name and its first line."
+def _files_of_run(path: Path,  # path of a file
+                  ) -> list[Path]:  # empty for a file that is no log of a run
+    "The log of a run, known by its name and its first line, and the journal of replies beside it, which a run without an answer leaves."
     try:
         if not (path.name.startswith("rlm_") and path.suffix == ".jsonl" and path.is_file() and not path.is_symlink()):
-            return False
+            return []
         with path.open(encoding="utf-8") as lines:
             first = json.loads(lines.readline(1_000_000))
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(first, dict) and first.get("kind") == "start"
+        return []
+    if not isinstance(first, dict) or first.get("kind") != "start":
+        return []
+    run = str((first.get("meta") or {}).get("run_id") or "")
+    return [path, *([path.with_name(f"{run}.calls.jsonl")] if re.fullmatch(r"r-\w+", run) else [])]
 
 
 def remove_logs(paths: Iterable[str],  # paths of logs
@@ -117,8 +121,8 @@ def remove_logs(paths: Iterable[str],  # paths of logs
     left = []
     for path in map(Path, paths):
         try:
-            if _is_run_log(path):
-                path.unlink()
+            for file in _files_of_run(path):
+                file.unlink(missing_ok=True)
         except OSError:
             left.append(str(path))
     return left
