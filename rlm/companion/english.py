@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['word_starts', 'Phrases', 'Words', 'read_words', 'Grammar', 'grammar', 'clauses', 'split_clause', 'named_subject',
-           'Predicate', 'read_predicate', 'english_statements']
+           'Predicate', 'read_predicate', 'english_statements', 'may_end_facts']
 
 # %% ../../nbs/85_companion/02_english.ipynb #cda14c30
 import re
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from .statement import Statement, alternatives, english_wording, language_data, normal_value, relation_of
+from .statement import Statement, alternatives, english_openings, english_wording, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/02_english.ipynb #fq000007
 _WORD = re.compile(r"[\w'-]+")
@@ -419,3 +419,31 @@ def english_statements(sentence: str,          # one sentence
                 found = replace(found, relation="name", single=True)  # *I'm Hannah*; not *I'm Korean*
             out.append(found)
     return out
+
+# %% ../../nbs/85_companion/02_english.ipynb #sp000002
+_LETTERS = re.compile(r"\w+")
+
+
+@cache
+def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
+    "Beginnings of words, words, and first four letters, of which one is in every text with a statement that can end or be ended."
+    data, g = language_data("en"), grammar()
+    relations = (name for name in language_data("relations") if name.isascii())
+    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", *_CHANGE_VERBS)
+    past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]
+    whole = [opening for opening in english_openings() if " " in opening]  # their first word is all of a word
+    words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole))
+    return tuple(set(english_openings()) - set(whole)), words, g.ended.cues | _NO_LONGER.cues | _NOT_THAT.cues
+
+
+@lru_cache(1 << 15)
+def _is_cue(word: str) -> bool:
+    "Whether a word, small, may be part of a statement that can end another or be ended."
+    beginnings, words, fours = _cue_lists()
+    return word in words or word[:4] in fours or word.startswith(beginnings)
+
+
+def may_end_facts(text: str,  # words of a memory
+                  ) -> bool:
+    "Return False only if no sentence of a text states a fact that ends or denies another, has one value at a time or a known relation."
+    return not text.isascii() or "'" in text or any(map(_is_cue, _LETTERS.findall(text.lower())))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['DATA', 'Statement', 'normal_value', 'RelationPattern', 'language_data', 'relation_patterns', 'alternatives',
-           'english_wording', 'SyllablePattern', 'korean_wordings', 'relation_of']
+           'english_openings', 'english_wording', 'SyllablePattern', 'korean_wordings', 'relation_of']
 
 # %% ../../nbs/85_companion/01_statement.ipynb #2d51ba9d
 import re
@@ -173,20 +173,24 @@ def _english_wordings() -> re.Pattern[str]:
 
 
 @cache
-def _english_openings() -> dict[str, tuple[str, ...]]:
-    "By first letter, what the English patterns can begin with."
-    found: dict[str, list[str]] = {}
-    for opening in sorted({o.lower() for w in relation_patterns("en") for o in _openings(w.pattern.pattern)}):
-        found.setdefault(opening[:1], []).append(opening)
-    if "" in found:
+def english_openings() -> tuple[str, ...]:
+    "Return what the English patterns can begin with, small, in alphabetical order."
+    found = {o.lower() for w in relation_patterns("en") for o in _openings(w.pattern.pattern)}
+    if not all(map(str.strip, found)):
         raise ValueError("An English wording of a relation begins with no word.")
-    return {first: tuple(openings) for first, openings in found.items()}
+    return tuple(sorted(found))
+
+
+@cache
+def _openings_by_letter() -> dict[str, tuple[str, ...]]:
+    "By first letter, what the English patterns can begin with."
+    return {first: tuple(o for o in english_openings() if o[0] == first) for first in {o[0] for o in english_openings()}}
 
 
 def english_wording(predicate: str,  # verb and value, the first letter small
                     ) -> tuple[RelationPattern, str] | None:
     "Return the first English pattern that begins a predicate and leaves a value, and the value."
-    if not predicate.lower().startswith(_english_openings().get(predicate[:1], ())):
+    if not predicate.lower().startswith(_openings_by_letter().get(predicate[:1], ())):
         return None
     m = _english_wordings().match(predicate)
     return (relation_patterns("en")[int(m.lastgroup[1:])], predicate[m.end():].strip()) if m and m.lastgroup else None

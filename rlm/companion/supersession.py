@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from .statement import Statement, language_data, normal_value, relation_of
+from .english import may_end_facts
 from .statements import text_facts
 from ..core.trust import may_overrule
 from ..store.protocols import Write
@@ -53,7 +54,7 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
              ) -> MemoryFacts:
     """Return the facts of a block that can end others or be ended: those with one value at a time, those that deny or end something, those
     of a known relation, and those that a model read. Rules and strategies state none; an assistant's or tool's turn is nobody's fact."""
-    if record.kind != "block" or record.role not in (None, "user"):
+    if record.kind != "block" or record.role not in (None, "user") or not (record.provenance.get("facts") or may_end_facts(record.text)):
         return MemoryFacts((), ())
     found = text_facts(record.text, speaker_of(record))
     kept = [s for s in found.statements if s.single or s.negated or s.ended or s.instead_of or s.relation in language_data("relations")]

@@ -223,12 +223,14 @@ def _any_of(words: Iterable[bytes]) -> bytes:
 
 
 _NEEDED = tuple(re.compile(_any_of({need for rule in (*SECRETS, *INSTRUCTIONS) if rule.view == view for need in rule.needs}))
-                for view in range(4))
+                for view in (0, 3))  # in the other two it is a run of one sign
 
 
 def _is_plain(views: tuple[bytes, ...]) -> bool:
     "Whether no rule finds what it needs: so it is with most texts."
-    return not any(needed.search(view) for view, needed in zip(views, _NEEDED, strict=True))
+    lower, runs, digits, korean = views
+    words, hangul = _NEEDED
+    return not (words.search(lower) or b"x" * 20 in runs or b"0" * 13 in digits or (korean and hangul.search(korean)))
 
 
 def _found(read: tuple[bytes, tuple[bytes, ...]], rules: tuple[_Rule, ...]) -> list[_Rule]:
@@ -391,8 +393,13 @@ def _flags(found: Iterable[ScreenedText]) -> list[str]:
     return sorted(flags | orders)
 
 
+_WORDS_ALONE = frozenset(SCREENED)
+
+
 def _speaks_beside(fields: Mapping[str, Any]) -> bool:
     "Whether anything is found in what stands beside the words, all of it read at once."
+    if fields.keys() <= _WORDS_ALONE:
+        return False
     others = [fields.get(name) for name in (*LABELS, *BESIDE, *IDENTIFIERS)]
     beside = "\n".join(text for value in others if value for text in _strings(value))
     read = screen(beside, redact=False) if beside else ScreenedText("")

@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['RESERVED', 'LinkWeights', 'calibrated_similarity', 'passes_threshold', 'admit_links', 'LinkReport', 'add_links',
-           'over_degree_limit', 'prune']
+           'over_degree_limit', 'superfluous_links']
 
 # %% ../../nbs/40_recall/02_links.ipynb #78ab5ed7
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -151,15 +150,12 @@ def over_degree_limit(found: Links,  # every link of a namespace that no person 
     return np.asarray(over[:len(found)] | over[len(found):], bool)
 
 
-def prune(store: SQLiteStorage,    # the store, inside a transaction
-          namespace: str,        # the partition
-          weights: LinkWeights,  # thresholds and the limit
-          seqs: Collection[int] | None = None,  # only links of these memories; None: all
-          ) -> int:
-    "Drop the links that weigh too little or are beyond the limit; returns how many."
-    found = store.edge_table.links(namespace, seqs)
+def superfluous_links(store: SQLiteStorage,    # the store
+                      namespace: str,        # the partition
+                      weights: LinkWeights,  # thresholds and the limit
+                      ) -> Links:
+    "Return the links that weigh too little or are beyond the limit; those of people are kept."
+    found = store.edge_table.links(namespace)
     found = found.only(found.bits != USER)
     weak = ~passes_threshold(found, weights) & (found.bits & WRITE == 0)
-    gone = found.only(over_degree_limit(found, weights.kmax) | weak)
-    store.edge_table.drop(gone)
-    return len(gone)
+    return found.only(over_degree_limit(found, weights.kmax) | weak)

@@ -21,7 +21,7 @@ from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, replace_file
 from .anchors import AnchorManager, read_slot
 from .graph import GraphIndex
-from .links import prune
+from .links import superfluous_links
 from ..store.sqlite.database import identity_of
 from ..store.embedding_model import unit
 from ..store.sqlite.edges import USER, Ints, Links, bits_of, links, origin_of
@@ -96,7 +96,7 @@ def import_graph(graph: GraphIndex,   # a namespace's links
                 if (a := known[row["u"]]) is not None and (b := known[row["v"]]) is not None]
         now, before, new = graph.clock.now(), _stored_pairs(graph), links(here)
         graph.backend.edge_table.put(new, now)
-        prune(graph.backend, graph.namespace, graph.weights)
+        graph.backend.edge_table.drop(superfluous_links(graph.backend, graph.namespace, graph.weights))
         stored = np.intersect1d(_pair_keys(new), _stored_pairs(graph))
         tx.log([Event(now, "graph", "import", graph.namespace, {"edges": len(stored)})])
     graph.count_added(added := len(np.setdiff1d(stored, before)))

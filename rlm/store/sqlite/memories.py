@@ -281,9 +281,11 @@ class MemoryTable:
 
     def seqs(self,
              namespace: str,  # the partition
+             among: Sequence[int] | None = None,  # numbers to look for; None: all
              ) -> list[int]:
-        "Return the numbers of all memories of a namespace, ascending."
-        return [row[0] for row in self.db.query("SELECT seq FROM memories WHERE namespace = ? ORDER BY seq", (namespace,))]
+        "Return the numbers of the memories of a namespace, ascending."
+        which, values = ("", ()) if among is None else (" AND seq IN (SELECT value FROM json_each(?))", (json.dumps(among),))
+        return [row[0] for row in self.db.query(f"SELECT seq FROM memories WHERE namespace = ?{which} ORDER BY seq", (namespace, *values))]
 
     def matching(self,
                  namespace: str,    # the partition
