@@ -272,7 +272,12 @@ def _rest() -> None:
 
 
 def _load_at_rest() -> None:
-    if importlib.util.find_spec("numba") is None:
+    try:
+        found = importlib.util.find_spec("numba")
+    except OSError as e:  # no more files can be opened: searches go on without machine code
+        logging.getLogger("rlm").info("Loops are not compiled: %s", e)
+        return
+    if found is None:
         _waiting.clear()
         return
     _rest()

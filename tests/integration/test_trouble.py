@@ -456,6 +456,26 @@ def test_an_erasure_without_room_for_the_new_file_says_what_is_left(small_disk: 
         assert not [f for f in small_disk.iterdir() if b"zwiebelkuchen" in f.read_bytes()]
 
 
+def test_a_process_that_may_open_no_more_files(path: Path) -> None:
+    said, found = run("""
+        import resource
+        m = Memory(sys.argv[1])
+        m.search("otter")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        kept, said = [], []
+        while not said:
+            try:
+                kept.append(Memory(f"{sys.argv[1]}.{len(kept)}", embedder="none"))
+                kept[-1].write("another store")
+            except RlmError as e:
+                said.append(str(e))
+        m.write("otters still get in")
+        print(json.dumps([said[0], len(m.search("otters"))]), flush=True)
+        os._exit(0)
+    """, path)
+    assert "as many files open as it may" in said and "ulimit" in said and found
+
+
 # ---- others
 
 def test_a_lock_that_is_held_too_long(path: Path) -> None:

@@ -320,6 +320,23 @@ def test_a_killed_bootstrap_goes_on_where_it_stopped(tmp_path: Path) -> None:
         assert m.backend.db.query(sql) == whole.backend.db.query(sql)
 
 
+def test_a_bootstrap_looks_again_for_superfluous_links_when_others_write(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    harbour(memory)
+    memory.write("boat number 9")
+    real, looks = module.superfluous_links, list[bool]()
+
+    def watched(store: Any, *rest: Any) -> Any:
+        looks.append(store.in_transaction)
+        if len(looks) in (1, 2):
+            memory.write(f"somebody writes meanwhile {len(looks)}")
+        return real(store, *rest)
+    monkeypatch.setattr(module, "superfluous_links", watched)
+    monkeypatch.setattr(module, "AT_ONCE", 3)
+    memory.bootstrap(progress=False)
+    assert looks == [False, False, False], "twice in vain, and never while others wait"
+    assert memory.graph.edge_count > 3 and memory.check() == []
+
+
 def linked_like_anew(m: Memory) -> bool:
     "Whether the links are those that a bootstrap of a copy makes."
     sql = "SELECT src, dst, relation, weight, origin FROM edges ORDER BY 1, 2, 3"

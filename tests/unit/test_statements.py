@@ -1,8 +1,17 @@
 """What the companion reads as a fact, and what it must not."""
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 
+from rlm.companion import supersession
+from rlm.companion.english import may_end_facts
 from rlm.companion.statement import normal_value
 from rlm.companion.statements import text_facts
+from rlm.store.records import new_record
+
+DATA = Path(__file__).parents[1] / "data"
 
 SAME = [  # pairs that are about the same thing, with another value
     ("I live in Seoul.", "We've moved to Busan."), ("I work at Acme.", "I just joined Globex."), ("나는 서울에 살아.",
@@ -72,3 +81,15 @@ def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
     ("우리 고양이는 열네 살 페르시안이고 처방식을 먹어", ["user's 고양이 | is | 열네 살 페르시안", "user's 고양이 | eat | 처방식"])])
 def test_each_clause_is_read_by_itself(text: str, read: list[str]) -> None:
     assert [str(s) for s in text_facts(text).statements] == read
+
+
+def test_what_the_words_rule_out_states_no_fact_that_could_end_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    "The filter by words leaves the facts of every sentence of the test data as they are, and spares some of the sentences."
+    names = ("turns", "updates", "sentences", "nonconflicts")
+    lines = [line for name in names
+             for line in (DATA / f"companion_{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = sorted({text for line in lines for text in re.findall(r'"((?:[^"\\]|\\.){9,300})"', line)})
+    spared = [text for text in texts if not may_end_facts(text)]
+    monkeypatch.setattr(supersession, "may_end_facts", lambda text: True)
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    assert len(spared) > 20 and not [text for text in spared if supersession.facts_of(new_record(text, now)).facts]

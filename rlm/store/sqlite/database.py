@@ -21,6 +21,7 @@ from ...core.files import read_path, written
 from ..protocols import Question
 from rlm.store.sqlite.connection import (
     MEMORY_PATH,
+    NO_MORE_FILES,
     ConnectionPool,
     PooledConnection,
     begin_reading,
@@ -29,6 +30,7 @@ from rlm.store.sqlite.connection import (
     explained,
     half_done_error,
     savepoint,
+    too_many_files,
 )
 from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, Migration, migrate
 
@@ -138,8 +140,8 @@ def access_mode(path: str,        # path of the store, links followed
             file.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as e:
-            raise StoreError(f"The store {path!r} can't be made ({e.strerror}).",
-                             "Give a path in a folder that you may write to.") from e
+            raise too_many_files(path) if e.errno in NO_MORE_FILES else StoreError(
+                f"The store {path!r} can't be made ({e.strerror}).", "Give a path in a folder that you may write to.") from e
     try:
         inspect_file(path)
     except PermissionError as e:
