@@ -63,16 +63,14 @@ def coordinate_median(vectors: Array,  # n × d
     return median
 
 
-def centred_clipping(vectors: Array,               # n × d
-                     f: int = 0,                   # attackers allowed for; it only decides how many vectors there must be
-                     radius: float = 1.0,          # largest pull of one vector, in L2
-                     steps: int = 3,               # repetitions
-                     start: Array | None = None,   # where it begins; None: at zero
-                     ) -> Array:                   # d numbers
-    "Return a centre that each vector moves by at most radius/n in a step."
+def centred_clipping(vectors: Array,       # n × d
+                     f: int = 0,           # attackers allowed for; it only decides how many vectors there must be
+                     radius: float = 1.0,  # largest pull of one vector, in L2
+                     ) -> Array:           # d numbers
+    "Return a centre, three steps from zero, that each vector moves by at most radius/n in a step."
     found = _checked(vectors, f)
-    centre = np.zeros(found.shape[1]) if start is None else np.array(start, dtype=np.float64)
-    for _ in range(steps):
+    centre = np.zeros(found.shape[1])
+    for _ in range(3):
         away = found - centre
         norms = np.linalg.norm(away, axis=1, keepdims=True)
         centre = centre + (away * np.minimum(1, radius / np.maximum(norms, 1e-300))).mean(axis=0)

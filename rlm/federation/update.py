@@ -38,7 +38,6 @@ class FeedbackExample:
 
 
 def linear_model(examples: Sequence[FeedbackExample],  # a person's own feedback
-                 ridge: float = RIDGE,                 # examples that a weight of 0 counts for
                  ) -> Array:                           # 33 numbers: for each action ten weights and a constant
     "Fit the unexpected part of rewards by ridge regression, one regression for each action; an action without examples has zeros."
     weights = np.zeros((len(ACTIONS), len(FEATURES) + 1))
@@ -46,7 +45,7 @@ def linear_model(examples: Sequence[FeedbackExample],  # a person's own feedback
         if chosen := [e for e in examples if e.action == action]:
             x = np.array([(*e.state, 1.0) for e in chosen])
             y = np.array([e.reward - e.prior for e in chosen])
-            row[:] = np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T @ y)
+            row[:] = np.linalg.solve(x.T @ x + RIDGE * np.eye(x.shape[1]), x.T @ y)
     return weights.ravel()
 
 

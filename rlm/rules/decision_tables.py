@@ -405,11 +405,9 @@ def import_table(rules: RuleStore,  # the store
 
 # %% ../../nbs/50_rules/19_decision_tables.ipynb #94271b12
 def export_table(rules: RuleStore,  # the store
-                 status: "str | Iterable[str]" = STATUSES,  # which rules
-                 filter_tags: Iterable[str] = (),  # only rules with these tags
                  ) -> Iterator[str]:
     "Yield the lines of a table with the rules that have a formal side, by id."
-    yield from write_table([r for r in rules.get_rules(status, filter_tags) if r.formal is not None])
+    yield from write_table([r for r in rules.get_rules(STATUSES) if r.formal is not None])
 
 
 def write_table(rules: Iterable[Rule],  # rules with a formal side

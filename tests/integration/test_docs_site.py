@@ -1,11 +1,12 @@
 """The documentation site, built from a copy of the project: every page is there, everything it links to too, and it asks
 no other host for anything."""
+import html
 import json
 import posixpath
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -24,20 +25,12 @@ A formula: $a^2 + b^2$.
 """
 
 
-class Links(HTMLParser):
-    "Collects what a page links to, and the places in it that can be linked to."
+@dataclass
+class Links:
+    "What a page links to, and the places in it that can be linked to."
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-        self.places: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in ("href", "src") and value:
-                self.targets.append(value)
-            if name == "id" and value:
-                self.places.add(value)
+    targets: list[str]
+    places: set[str]
 
 
 def build(tree: Path, out: Path, cache: Path) -> subprocess.CompletedProcess[str]:
@@ -67,10 +60,15 @@ def site(tree: Path) -> Path:
     return tree.parent / "site"
 
 
+ATTRIBUTE = re.compile(r'\s(href|src|id)=(?:"([^"]+)"|\'([^\']+)\'|([^\s"\'>]+))')
+
+
 def read(page: Path) -> Links:
-    found = Links()
-    found.feed(page.read_text(encoding="utf-8"))
-    return found
+    "Attributes of tags; what code shows has its `<` escaped, so that no tag begins there."
+    text = re.sub(r"(?s)<!--.*?-->|(<(?:script|style)\b[^>]*>).*?</(?:script|style)>", r"\1", page.read_text(encoding="utf-8"))
+    tags = re.findall(r"<[a-zA-Z][^<>]*>", text)
+    found = [(name, html.unescape(a or b or c)) for tag in tags for name, a, b, c in ATTRIBUTE.findall(tag)]
+    return Links([value for name, value in found if name != "id"], {value for name, value in found if name == "id"})
 
 
 def test_every_notebook_has_a_page_with_its_title(site: Path, tree: Path) -> None:
@@ -108,7 +106,7 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
     pages = {p.relative_to(site).as_posix(): read(p) for p in site.rglob("*.html")}
     broken = []
     for name, page in pages.items():
-        for target in page.targets:
+        for target in set(page.targets):
             if re.match(r"[a-z]+:|//", target):
                 continue
             path, _, place = unquote(target).partition("#")
