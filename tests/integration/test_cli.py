@@ -194,7 +194,8 @@ def shell(home: Path, line: str) -> Done:
             done = Done([], 0, (" ".join(rest) + "\n").encode(), b"")
         else:
             assert program == "rlm", f"an example runs {program}"
-            done = run(home, *rest, stdin=done.stdout)
+            running = process if rest[0] == "bench" else run  # a benchmark forks, sets limits and starts servers
+            done = running(home, *rest, stdin=done.stdout)
         assert done.returncode == 0, f"{line}\n{done.stderr.decode()}"
     if target:
         (home / target).write_bytes(done.stdout)
