@@ -26,9 +26,9 @@ def answered(ontology: str, texts: list[str]) -> list[RunResult]:
         return [RunResult(rlm_run_with_memory(Task(text), backend, setting, context)) for text in texts]
 
 
-@pytest.mark.parametrize("ontology", ["bakery", "seedling", "market", "harbour", "nerve"])
+@pytest.mark.parametrize("ontology", ["bakery", "seedling", "market", "harbour", "nerve", "soil", "pottery", "plant", "travel"])
 def test_most_are_answered_and_hardly_one_wrongly(ontology: str) -> None:
-    asked = [a for name in ("asked_naturally_dev", "asked_anew_dev") for a in questions(name) if a.ontology == ontology]
+    asked = [a for name in ("naturally", "anew", "freshly") for a in questions(f"asked_{name}_dev") if a.ontology == ontology]
     found, marks = answered(ontology, [a.text for a in asked]), Counter[str]()
     with setup_ontology_context(ontology_path(ontology) or ontology) as context:
         for a, r in zip(asked, found, strict=True):
@@ -37,16 +37,19 @@ def test_most_are_answered_and_hardly_one_wrongly(ontology: str) -> None:
     assert marks["right"] >= 0.75 * len(asked) and marks["wrong"] <= 0.05 * len(asked), marks
 
 
-@pytest.mark.parametrize("text", [
+REFUSED = [
     "Which breads are sold by more than two shops?", "Who never worked at a bakery?", "Which breads are not eaten at night?",
     "Why is sourdough sour?",
     "Who made this ontology and when was it last changed?", "How many subclasses does Bread have, and what are they?",
     "What are the top five classes?", "Which properties of Bread are optional?", "Is sourdough always made with yeast?",
     "Which subclasses of Bread have no own properties?", "Bread의 상위 클래스와 하위 클래스는?",
-    "어느 빵이 가장 맛있어?", "빵집이 아닌 곳에서 파는 빵은?"])
-def test_what_nothing_accounts_for_is_refused_with_what_is_near(text: str) -> None:
-    result = answered("bakery", [text])[0]
-    assert result.abstained and result["abstained"] is True and result.answer.startswith("I do not know")
+    "어느 빵이 가장 맛있어?", "빵집이 아닌 곳에서 파는 빵은?"]
+
+
+def test_what_nothing_accounts_for_is_refused_in_its_language() -> None:
+    for text, result in zip(REFUSED, answered("bakery", REFUSED), strict=True):
+        begins = "I do not know: " if text.isascii() else "모르겠습니다: "
+        assert result.abstained and result["abstained"] is True and result.answer.startswith(begins), text
 
 
 @pytest.mark.parametrize(("ontology", "said"), [
@@ -74,5 +77,7 @@ def test_the_sets_are_two_halves() -> None:
     dev, held = questions("asked_naturally_dev"), questions("asked_naturally_held")
     anew, aside = questions("asked_anew_dev"), questions("asked_anew_held")
     assert not {a.ontology for a in anew} & {a.ontology for a in aside} and len(anew) + len(aside) >= 200
+    fresh, apart = questions("asked_freshly_dev"), questions("asked_freshly_held")
+    assert len(fresh) == len(apart) == 60 and not {a.text for a in fresh} & {a.text for a in apart}
     assert len(dev) >= 100 <= len(held) and not {a.text for a in dev} & {a.text for a in held}
     assert all(ontology_path(a.ontology) is None or Path(ontology_path(a.ontology) or "").name for a in (*dev, *held))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rlm.agent.learning.answer_parsing import is_abstention
 from rlm.agent.learning.judge import Expectation
 from rlm.agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
 from rlm.agent.learning.self_check import check_by_second_route, explore, second_route
@@ -69,6 +70,24 @@ def test_what_was_learned_answers_no_other_question(prov: OntologyContext) -> No
     for other in ("How many subclasses of Agent have no definition?", "How many direct superclasses does Person have?",
                   "Why does Agent have subclasses?"):
         assert asked(backend, other, prov).answer.startswith("I do not know"), other
+
+
+def test_what_two_ontologies_confirm_is_tried_in_a_third(prov: OntologyContext) -> None:
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    with setup_ontology_context("org") as org, setup_ontology_context("time") as time:
+        for question, context in (("How many subclasses does Activity have?", prov), ("How many subclasses does Agent have?", org)):
+            assert is_abstention(asked(backend, question, context).answer), "what one ontology taught is for it alone"
+        answered = asked(backend, "How many subclasses does TemporalEntity have?", time)
+    assert answered.answer == "4" and answered.judgment.verdict == "success"
+    [wide] = [i for i in backend.items() if i.ontology is None]
+    assert wide.provenance["confirmed_on"] == ["org", "prov"] and wide.scope["transferable"] is True
+
+
+def test_what_was_refused_is_refused_at_once_the_second_time(prov: OntologyContext) -> None:
+    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    first, again = (asked(backend, "What is Agent supposed to eat?", prov) for _ in range(2))
+    assert is_abstention(first.answer) and is_abstention(again.answer) and "asked before" in again.answer
+    assert again.trajectory.iterations == 2 < first.trajectory.iterations
 
 
 def test_without_a_second_route_nothing_is_tried(prov: OntologyContext) -> None:

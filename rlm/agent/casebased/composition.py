@@ -106,7 +106,7 @@ class _TermSet:
 # %% ../../../nbs/80_learning/18_composition.ipynb #13f849a3
 _ENGLISH = """which what list show all every the are is there do we have that those these of in on my me give find any some a an to
 for be with can could you i it its their own they this here defined exist exists use used get tell only just please one ones among who by
-or and does has declared stated ontology vocabulary listed out of them too"""
+or and does has declared stated ontology vocabulary listed out of them too thesaurus taxonomy glossary vocabularies"""
 _KOREAN = """있는 있어 있나 있지 있는지 어떤 것들 것
 뭐 뭐가 뭐야 뭐지 뭐죠 뭔가 무엇 다 모두 전부 목록 리스트 종류 중 중에서 중에 좀 들
 알려줘 보여줘 찾아줘 나열해줘 말해줘 줘 해줘 인가 인가요 인지 온톨로지 여기 여기서
@@ -206,7 +206,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_required, _connected, _is_a, _listed):
+    for plain in (_required, _counted, _connected, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -226,6 +226,18 @@ _REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*
                        r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d\}) ?\?"
                        r"|(\{c\d\}) ?(?:에는|에|은|는)? ?(\{c\d\}) ?(?:이|가|을|를)? ?"
                        r"(?:들어가나요|들어가|들어 ?있나요|필요한가요|필요해)\??")
+_AMOUNT = re.compile(r"how many (\{[cp]\d\}) (?:does|do|must|can|should|may|has|have)(?: (?:an?|every|each|the|one|any))? (\{c\d\})"
+                     r"(?: (?:have|has|need|needs|contain|contains|carry|use|uses|include))? ?\?"
+                     r"|(\{c\d\}) ?(?:에는|에|은|는|의)? ?(\{[cp]\d\}) ?(?:은|는|이|가)? ?몇 ?(?:개|명|대|가지)\S*(?: \S+)?\??")
+_AMOUNT_CODE = """for fact in describe_entity({whole!r}, fact="restriction")["items"]:
+    words = fact["value"].split()
+    at = [i for i, w in enumerate(words) if w in ("exactly", "min", "max")]
+    if at and len(words) > at[0] + 1 and words[at[0] + 1].isdigit():
+        fillers = words[at[0] + 2:at[0] + 3] or [f["value"] for f in describe_entity(words[0], fact="range")["items"]]
+        if {part!r} == words[0] or {part!r} in fillers:
+            said = {{"exactly": "", "min": "at least ", "max": "at most "}}[words[at[0]]]
+            FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
+"""
 _MODELLED = re.compile(r"how (?:(?:do|can|could|would|should|must) (?:i|you|we|one)|to) (?:model|express|say|record|represent|state"
                        r"|encode)\b(?: (?:the fact|that))* (.+)"
                        r"|(.+?)(?:다는|는|라는) ?(?:것|걸|사실)?(?:을|를)? ?어떻게 (?:표현|모델링|나타내|기록|적)\S*(?: \S+)?\??")
@@ -261,6 +273,14 @@ def _required(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> 
     a, b = (m[1], m[2]) if m[1] else (m[3], m[4])
     return _CODE.format(arguments=f"kind='class', uses={_iri(marks, b)!r}") + \
         f"if {_iri(marks, a)!r} in [i[\"iri\"] for i in items]:\n    FINAL(True)\n"
+
+
+def _counted(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for how many things of a kind each thing of a class has, by the cardinalities of its restrictions."
+    if not (m := _AMOUNT.fullmatch(text)):
+        return ""
+    part, whole = (m[1], m[2]) if m[1] else (m[4], m[3])
+    return _AMOUNT_CODE.format(part=_iri(marks, part), whole=_iri(marks, whole))
 
 
 def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:

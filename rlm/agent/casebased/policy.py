@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .composition import compose
-from .slot_filling import EMPTY, QuestionEntities, fill, lookup_code, link_entities, read_value, strategies_in
+from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, lookup_code, link_entities, read_value, strategies_in
 from ..loop.prompt import read_layer, read_task
+from ..memory.injection import ASKED_BEFORE
 from ..memory.linking import mentions_in
 from ..memory.questions import own_name
 from ..memory.retrieval import guards_in
@@ -110,10 +111,28 @@ def _block(said: str, code: str) -> str:
     return f"{said}\n```repl\n{code}\n```"
 
 
-def unknown(why: str,  # a sentence
+_KOREAN = re.compile("[가-힣]")
+_WHY = {  # reason → in English, in Korean
+    "no ontology": ("there is no ontology to look into.", "살펴볼 온톨로지가 없습니다."),
+    "no name": ("the question names no term of this ontology.", "질문에 이 온톨로지의 용어가 없습니다."),
+    "absent": ("no term of this ontology is called {0!r}.", "이 온톨로지에는 {0!r}(이)라는 용어가 없습니다."),
+    "two": ("the question may mean two things.", "질문을 두 가지로 읽을 수 있습니다."),
+    "empty set": ("no term fulfils what the question says, or it means something else.", "조건에 맞는 용어를 찾지 못했습니다."),
+    "nothing": ("what fits the question best finds nothing here.", "질문에 가장 가까운 방법으로는 아무것도 찾지 못했습니다."),
+    "no way": ("I have no way to answer this about {0!r}.", "{0!r}에 대해 이 질문에 답할 방법을 모릅니다."),
+    "again": ("this was asked before, and I still have no way to answer it about {0!r}.",
+              "전에도 받은 질문이고, {0!r}에 대해 답할 방법을 아직 모릅니다.")}
+
+
+def unknown(why: str,            # key of the reason
+            question: str = "",  # words of the question: the reply is in its language
+            *told: str,          # what the reason names
+            near: str = "",      # sentence that names what is known and comes nearest
             ) -> str:
     "The reply of someone who does not know."
-    return _block("There is nothing to go by.", f"FINAL({'I do not know: ' + why!r})")
+    korean = bool(_KOREAN.search(question))
+    said = ("I do not know: ", "모르겠습니다: ")[korean] + _WHY[why][korean].format(*told) + near
+    return _block("There is nothing to go by.", f"FINAL({said!r})")
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #b1947456
 SURE = 0.75  # lowest score of a strategy that is believed when it finds nothing
@@ -155,21 +174,50 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
     return found
 
 
+def _agreement(names: QuestionEntities,  # terms that the question names
+               some: Sequence[PromptedStrategy],  # two strategies
+               ) -> str:                 # code; empty when one can't be filled
+    "Follow two strategies, and give an answer that both come to."
+    known = frozenset(w for shown in some for w in shown.words)
+    filled = [(shown.code, fill(shown, names, known)) for shown in some]
+    codes = [re.sub(r"\bFINAL\(", "answers.append(", fill_slots(code, values)) for code, values in filled if values is not None]
+    if len(codes) < 2:
+        return ""
+    same = "if len(answers) == 2 and answers[0] == answers[1] and answers[0] not in ([], '', 0):"
+    return "\n".join(["answers = []", *codes, same, "    FINAL(answers[0])\n"])
+
+
 def _rival_strategies(memories: str,  # the strategies of the prompt
-         ) -> tuple[str, ...]:  # the titles of two; empty when there is a best one
+         ) -> list[PromptedStrategy]:  # two; empty when there is a best one
     "Two strategies that fit about equally badly."
     some = [shown for shown in strategies_in(memories) if shown.code]
     other = next((shown for shown in some[1:] if shown.code != some[0].code), None)
     if other is None or some[0].score >= CLEAR or other.score < TORN * some[0].score:
-        return ()
-    return some[0].title, other.title
+        return []
+    return [some[0], other]
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #87ae6e98
-def _nearest_known(memories: str,  # the strategies of the prompt
+def _as_question(shown: PromptedStrategy,  # a strategy
+                 names: QuestionEntities,  # terms that the question names
+                 ) -> str:
+    "A way of asking for a strategy, in the language of the question and about its terms; the title where there is none."
+    korean = bool(_KOREAN.search(names.question))
+    said = [k.mention.text for k in names.named]
+    slots = sorted(s for s in shown.slots if s.startswith("entity"))
+    fitting = [a for a in shown.asked if bool(_KOREAN.search(a)) == korean and set(re.findall(r"\{(\w+)\}", a)) <= set(slots)]
+    said = [*said[:len(slots)], *(["…"] * (len(slots) - len(said)))]
+    return re.sub(r"\{(\w+)\}", lambda m: said[slots.index(m[1])], fitting[0]) if fitting else shown.title
+
+
+def _nearest_known(some: Sequence[PromptedStrategy],  # strategies, the best first
+                   names: QuestionEntities,  # terms that the question names
                    ) -> str:
     "A sentence that names what is known and comes nearest; empty when nothing does."
-    titles = [shown.title for shown in strategies_in(memories) if shown.code][:2]
-    return f" The nearest that I know how to do: {'; '.join(titles)}." if titles else ""
+    korean = bool(_KOREAN.search(names.question))
+    known = list(dict.fromkeys(_as_question(shown, names) for shown in some if shown.code))
+    if not known and names.named:  # what a term is, the tools tell without a strategy
+        known = [("What is {}?", "{}란 무엇인가요?")[korean].format(names.named[0].mention.text)]
+    return f" {('What I could answer:', '답할 수 있는 비슷한 질문:')[korean]} {'; '.join(known)}" if known else ""
 
 
 def _explore_fallback(names: QuestionEntities,         # terms that the question names
@@ -179,23 +227,27 @@ def _explore_fallback(names: QuestionEntities,         # terms that the question
     "The next look around, or the answer if the last one showed it."
     words, links = _open_words(names), names.named or names.links
     if not links:
-        return unknown(f"the question names no term of this ontology, and no strategy fits it.{_nearest_known(memories)}")
+        return unknown("no name", names.question, near=_nearest_known(strategies_in(memories)[:2], names))
     term = links[0].terms[0].iri
     defines = not re.search(r"\b(?:which|who|there|can|could)\b|어떤|누구", _without_names(names), re.I)
     looked = VIEWS[len(turns) - 1] if 0 < len(turns) <= len(VIEWS) and len(names.named) < 2 else None
     unmet = guards_in(_without_names(names)) & {"why", "example"}  # no tool shows a reason, or an example of use
     if looked and not unmet and (code := seen_answer(looked, term, read_value(turns[-1].observation), words, defines)):
         return _block("That is what was asked for.", code)
+    if ASKED_BEFORE in memories:
+        return unknown("again", names.question, links[0].mention.text)
     if len(turns) < len(VIEWS):
         return _block(f"No strategy fits. I look around {term}.", VIEWS[len(turns)].call.format(term=term))
-    return unknown(f"no strategy fits, and the tools show nothing around {term} that is just what was asked for.{_nearest_known(memories)}")
+    near = _nearest_known(strategies_in(memories)[:2], names)
+    return unknown("no way", names.question, links[0].mention.text, near=near)
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #48f4d49a
 def _own_names(context: str,  # context of a run
                ) -> frozenset[str]:
     "QuestionEntities that a question may use without naming a term: the ontology's own, and those of its languages."
     card = read_layer(context, "card")
-    return own_name(re.split(r"[:.]", card, maxsplit=1)[0].strip()) | {"owl", "rdf", "rdfs", "sparql"}
+    name, _, title = card.split(". ")[0].partition(":")
+    return own_name(name.strip()) | {title.strip().lower()} | {"owl", "rdf", "rdfs", "sparql"} - {""}
 
 
 def next_move(messages: Sequence[Message],  # messages of a run
@@ -205,7 +257,7 @@ def next_move(messages: Sequence[Message],  # messages of a run
     if not task:
         raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
     if "\n- search_entity(" not in messages[0].content:
-        return unknown("there is no ontology to look into.")
+        return unknown("no ontology", task)
     turns = _turns_in(messages)
     if not turns:
         return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
@@ -214,17 +266,23 @@ def next_move(messages: Sequence[Message],  # messages of a run
     if "\n- find_terms(" in messages[0].content and (code := compose(names, _own_names(context))):
         if len(turns) == 1:
             return _block("The question describes a set of terms.", _reject_empty_result(code))
-        return unknown("no term fulfils what the question says, and it may mean something else.")
+        if "related_terms(" in code and names.named:
+            return unknown("no way", task, names.named[-1].mention.text, near=_nearest_known(strategies_in(memories)[:2], names))
+        return unknown("empty set", task)
     if (two := _rival_strategies(memories)) and not names.unknown:
-        return unknown(f"the question may mean two things: {two[0]!r}, or {two[1]!r}.")
+        if len(turns) == 1 and (both := _agreement(names, two)):
+            return _block("Two readings fit about equally well. I follow both, and answer if they agree.", both)
+        return unknown("two", task, near=_nearest_known(two, names))
     found = candidate_programs(names, memories)
     if len(turns) <= len(found):
         return found[len(turns) - 1]
     if len(turns) > 1 and read_value(turns[-1].observation) == _NOTHING:
-        why = "what fits the question best finds nothing, and the question may mean something else."
-        return unknown(why + _nearest_known(memories))
-    if absent := [m.text for m in names.unknown] or list(names.strays):
-        return unknown(f"no term of this ontology is called {absent[0]!r}.")
+        return unknown("nothing", task, near=_nearest_known(strategies_in(memories)[:2], names))
+    if names.unknown:
+        return unknown("absent", task, names.unknown[0].text)
+    if names.strays:
+        term = next(iter(names.strays.values()))[0].mention.text
+        return unknown("no way", task, term, near=_nearest_known(strategies_in(memories)[:2], names))
     return _explore_fallback(names, turns[1 + len(found):], memories)
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #ad34ccac

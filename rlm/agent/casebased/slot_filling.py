@@ -179,6 +179,8 @@ def link_entities(question: str,    # words of the question
     mentions = mentions_in(question)
     asking = [span for spans in match_intents(question).values() for span in spans]
     links = link(mentions, _read_found(observation, mentions), asking, question)
+    named = [k for k in links if not (k.terms[0].kind == "ontology" and {k.mention.text.lower(), k.terms[0].text.lower()} & own)]
+    links = named or links  # *in SSN* names where, not what
     missing = [m for m in unlinked(mentions, links, asking) if m.form == "quoted" or re.sub("['’]s$", "", m.text.lower()) not in own]
     lost = [m for m in missing if m.form != "capital" or not set(tokens(m.text)) <= EMPTY]
     return QuestionEntities(question, tuple(links), tuple(lost), _unlinked_modifiers(question, links, asking))

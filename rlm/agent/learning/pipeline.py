@@ -19,11 +19,11 @@ from .judge import Expectation, extract_trajectory_artifact, judge_trajectory
 from ..loop.budget import Budget, BudgetedModel, require_prices
 from ..loop.loop import rlm_run
 from ..loop.prompt import compose_context
-from ..memory.injection import StrategyPage, render_strategies, recipes_for
+from ..memory.injection import ASKED_BEFORE, StrategyPage, render_strategies, recipes_for
 from ..memory.linking import LinkedTerm, links_of, named_in
 from ..memory.questions import without_name
 from ..memory.store import StoredRun, Judgment, StrategyStore
-from ..memory.strategy import Strategy, safe_value
+from ..memory.strategy import MOST_EXAMPLES, Strategy, make_item, safe_value
 from ..models.base import Model
 from ..ontology import OntologyContext
 from ..tracing.journal import GIVEN, CallJournal, JournaledModel
@@ -188,7 +188,26 @@ def _taught(backend: StrategyStore, task: Task, named: Sequence[LinkedTerm], exp
         return replace(experience, notes=f"Nothing was learned from it ({type(e).__name__}): {bounded(str(e), 300)}"), []
     came = {"run_id": experience.run_id, "trajectory_id": experience.trajectory_id, "curriculum_id": task.curriculum_id,
             "task_id": task.task_id, "ontology_name": experience.ontology_name}
-    return experience, [replace(i, provenance={**i.provenance, **{k: v for k, v in came.items() if v}}) for i in taught]
+    taught = [replace(i, provenance={**i.provenance, **{k: v for k, v in came.items() if v}}) for i in taught]
+    return experience, [*taught, *_widened(backend, taught)]
+
+
+def _widened(backend: StrategyStore,      # what is known
+             taught: Sequence[Strategy],  # strategies of one run
+             ) -> list[Strategy]:         # for every ontology
+    "Strategies that another ontology confirmed, too: the same procedure, never wrong there, is worth trying in a third."
+    found, every = list[Strategy](), backend.items() if taught else []
+    for item in (t for t in taught if t.source_type == "success" and t.procedure):
+        there = [i for i in every if i.content == item.content and i.source_type == "success" and not i.failure_count and not i.flagged
+                 and i.provenance.get("source") == "extracted" and i.ontology not in (None, item.ontology)]
+        if there:
+            evidence = sorted({str(i.ontology) for i in (item, *there)})
+            examples = [*dict.fromkeys(e for i in (item, *there) for e in i.examples)][:MOST_EXAMPLES]
+            found.append(make_item(title=item.title, content=item.content, description=item.description, source_type="success",
+                                   examples=examples, tags=list(item.tags),
+                                   scope={**item.scope, "ontology": None, "transferable": True},
+                                   provenance={**item.provenance, "confirmed_on": evidence}))
+    return found
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #18e8759a
 def _page(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,
@@ -229,6 +248,15 @@ def _checked(task: Task, setting: AgentConfig, ontology: OntologyContext | None,
     return found if found is not None and found.success is not None else None
 
 
+def _refused_before(task: Task, backend: StrategyStore, ontology: OntologyContext | None) -> bool:
+    "Tell whether just this question was asked before, and refused after a look around, and the file has not changed since."
+    last = backend.last_answer(task.query, ontology.meta.name) if ontology else None
+    if last is None or ontology is None or not is_abstention(last[0]):
+        return False
+    path = Path(ontology.meta.path)
+    return path.is_file() and path.stat().st_mtime <= last[1].timestamp()
+
+
 def rlm_run_with_memory(task: Task,                              # question or task
                         backend: StrategyStore | None,           # the memory; None: none is read or kept
                         setting: AgentConfig,                        # configuration of the run
@@ -242,6 +270,8 @@ def rlm_run_with_memory(task: Task,                              # question or t
         clock: Clock | None = setting.options.get("clock")
         logger = None if setting.log_dir is None else stack.enter_context(closing(RLMLogger(setting.log_dir, clock=clock)))
         page, advice, rules = _given(task, backend, setting, ontology, named)
+        if backend and setting.explore and _refused_before(task, backend, ontology):
+            page = page._replace(text=f"{page.text}\n{ASKED_BEFORE}".strip())
         trajectory = _run(task, setting, ontology, page, advice, rules, logger)
         budget.charge(trajectory.usage)
         done = _remember(task, backend, setting, ontology, named, page, trajectory, rules, budget, logger)
@@ -257,7 +287,7 @@ def _remember(task: Task, backend: StrategyStore | None, setting: AgentConfig, o
     critic, extractor = (BudgetedModel(JournaledModel(model, role, setting.journal, logger), budget) if model else None
                          for model, role in ((setting.critic, "judge"), (setting.extractor or setting.critic, "extract")))
     checked, confirmed = _checked(task, setting, ontology, named, trajectory), None
-    if ontology and setting.explore and setting.extract and is_abstention(trajectory.answer):
+    if ontology and setting.explore and setting.extract and ASKED_BEFORE not in page.text and is_abstention(trajectory.answer):
         confirmed = setting.explore(task.query, named, ontology, setting.options, task.expect)
     judgment = checked or judge_trajectory(trajectory, task.expect, critic)
     followed = _followed_rules(trajectory, rules)

@@ -51,7 +51,10 @@ _ROUTES: Mapping[str, Route] = {
     "range": lambda g, t, _: [x for x in g.resources(t, RDFS + "range") if is_iri(x)],
     "inverse": lambda g, t, _: _both_ways(g, t, OWL + "inverseOf"),
     "disjoint": lambda g, t, _: _both_ways(g, t, OWL + "disjointWith"),
-    "equivalent": lambda g, t, _: _both_ways(g, t, OWL + "equivalentClass")}
+    "equivalent": lambda g, t, _: _both_ways(g, t, OWL + "equivalentClass"),
+    "inherited": lambda g, t, _: sorted({p for c in (t, *_closure(lambda x: g.resources(x, *_BELOW), t, False))
+                                         for p in g.subjects(c, RDFS + "domain")}),
+    "restricted": lambda g, t, _: sorted({p for r in g.resources(t, RDFS + "subClassOf") for p in g.resources(r, OWL + "onProperty")})}
 
 
 def _one_term(named: LinkedTerm) -> str | None:
@@ -68,6 +71,8 @@ def second_route(question: str,                 # words of the question
     asked = analyze_question(question, [n.mention.text for n in named])
     intents = {f[2:] for f in asked.features if f.startswith("k ")} - {"truth", "number", "open"}
     relations = {_SAME.get(i, i) for i in intents.difference(_NAMELESS)}
+    relations = {"inherited"} if relations == {"domain", "super"} and "property" in intents else relations
+    relations = relations - {"restrict"} or {"restricted"} if "property" in intents else relations
     left = [word for word in asked.words if not set(word) <= _ASKING]
     unclear = left or {"direct", "deep"} <= intents or guards_in(asked.masked) or asked.form == "truth"
     if len(named) != 1 or (iri := _one_term(named[0])) is None or len(relations) != 1 or unclear:
@@ -103,17 +108,23 @@ _FACTS = ("domain", "range", "inverse", "disjoint with", "equivalent class", "eq
 
 
 def _exploratory_programs(term: str,  # a term's short name
+                          form: str,  # form of the expected answer
+                          direct: bool,  # whether one level is asked for
                           facts: Sequence[str] = _FACTS,  # facts that are tried
                           ) -> Iterator[str]:
-    "Yield programs that look at a term, the simplest first."
-    for call in (c.format(t=term) for c in _LISTED):
-        yield f'items, more = [], True\nwhile more:\n    view = {call[:-1]}, offset=len(items))\n    items += view["items"]\n' \
-              f'    more = view["truncated"] and len(view["items"]) > 0\nFINAL([i["iri"] for i in items])'
-        yield f'FINAL({call}["total"])'
+    "Yield programs that look at a term: those that look as far as the question says first, for near a leaf all of them come to the same."
+    if form == "text":
+        yield f'FINAL(describe_entity({term!r}, fact="definition")["items"][0]["value"])'
+    for call in (c.format(t=term) for c in sorted(_LISTED, key=lambda c: ("depth=1" in c) is not direct)):
+        yield f'FINAL({call}["total"])' if form == "number" else (
+            f'items, more = [], True\nwhile more:\n    view = {call[:-1]}, offset=len(items))\n    items += view["items"]\n'
+            f'    more = view["truncated"] and len(view["items"]) > 0\nFINAL([i["iri"] for i in items])')
     for fact in facts:
-        yield f'FINAL([i["value"] for i in describe_entity({term!r}, fact={fact!r})["items"]])'
-        yield f'FINAL(describe_entity({term!r}, fact={fact!r})["total"])'
-    yield f'FINAL(describe_entity({term!r}, fact="definition")["items"][0]["value"])'
+        call = f"describe_entity({term!r}, fact={fact!r})"
+        yield f'FINAL({call}["total"])' if form == "number" else f'FINAL([i["value"] for i in {call}["items"]])'
+    if form == "terms":
+        yield f'FINAL([i["iri"] for i in class_properties({term!r})["items"]])'
+        yield f'FINAL(sorted({{i["value"].split()[0] for i in describe_entity({term!r}, fact="restriction")["items"]}}))'
 
 
 LEAST_TELLING = 4  # least number that confirms a program
@@ -136,8 +147,10 @@ def explore(question: str,                 # words of the question
     if expected is None or iri is None or (expect is not None and _is_common(expect)):
         return None
     known = {f.fact for f in context.index.facts.of(iri)}
+    direct = "k direct" in analyze_question(question, [n.mention.text for n in named]).features
+    facts = [f for f in _FACTS if f in known]
     given = {k: v for k, v in (options or {}).items() if k in ("limits", "sandbox", "clock")}
-    for code in _exploratory_programs(context.ontology.curie(iri), [f for f in _FACTS if f in known]):
+    for code in _exploratory_programs(context.ontology.curie(iri), expected.form, direct, facts):
         model = ScriptedModel([f"I try what shows it.\n```repl\n{code}\n```"], "explorer")
         done = rlm_run(question, model, tools=dict(context.tools), meta={"ontology": context.meta.name}, **given)
         if done.converged and verify(done, expected).success:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,10 @@ class JSONStrategyStore:
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."
         return list(self._runs)
+
+    def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
+        "The last answer to a question about an ontology, and when it was given; None: the file keeps no times."
+        return None
 
     def usage(self) -> dict[str, list[tuple[str, int, float]]]:
         "For each trajectory: what it was given, with rank and score."

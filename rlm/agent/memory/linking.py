@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from .questions import FILLERS, SPELT, match_intents
+from .questions import FILLERS, SPELT, correct_spelling, match_intents
 from ..ontology import OntologyContext
 from ...core.text import FUNCTION_WORDS, normalise
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #fa734494
 META = ("owl:", "rdf:", "rdfs:", "xsd:")  # prefixes of the languages that ontologies are written in
+_STRUCTURAL = frozenset(("inverseOf", "supersededBy", "isReplacedBy", "domainIncludes", "rangeIncludes"))  # shown as facts
 FORMS: Mapping[str, float] = {"iri": 5.0, "quoted": 4.0, "coded": 4.0, "capital": 3.0, "words": 1.0}
 LONGEST = 8  # words of a mention
 
@@ -138,11 +139,14 @@ def asks(word: str,  # in small letters
     return word in SPELT or word in FILLERS or word in FUNCTION_WORDS or bool(match_intents(word))
 
 
+_INTERROGATIVE = re.compile(r"무엇|무슨|뭐|뭘|뭔|어떤|어느|어디|언제|누구|누가|왜|얼마|몇")
+
+
 def begins_asking(text: str,  # words of a mention
                   ) -> bool:
     "Tell whether words begin with one that asks, as *어떤 타입* does: what they sound like is chance."
     first, *rest = text.lower().split()
-    return bool(rest) and asks(first)
+    return asks(first) if rest else _korean(first) and any(_INTERROGATIVE.match(form) for form in bare(first))
 
 
 def misspelt(text: str,  # as it was typed
@@ -154,7 +158,7 @@ def misspelt(text: str,  # as it was typed
     if len(said) != len(known) or len(wrong) != 1 or wrong[0][0][0] != wrong[0][1][0]:
         return False
     a, b = wrong[0]
-    return not asks(a) and len(b) >= (4 if len(known) > 1 else 6) and a.isascii() and _one_edit(a, b)
+    return not asks(correct_spelling(a)) and len(b) >= (4 if len(known) > 1 else 6) and a.isascii() and _one_edit(a, b)
 
 
 def _one_edit(a: str, b: str) -> bool:
@@ -199,6 +203,11 @@ vocabulary restriction inverse"""
 _GENERIC = frozenset(_ASKED.split())
 
 
+def _is_wording(name: str) -> bool:
+    "Whether words that name a term of the languages themselves, such as *inverse of*, rather ask than name."
+    return name.startswith(META) or re.split(r"[:/#]", name)[-1] in _STRUCTURAL
+
+
 def _used_as_name(mention: Mention,  # a word that people ask with, such as root
                   question: str,     # where it stands
                   ) -> bool:
@@ -221,7 +230,7 @@ def link(mentions: Sequence[Mention],           # mentions of a question
     links = []
     for m in mentions:
         plain = m.form in ("words", "capital")  # the words of OWL and RDFS are also words of asking
-        some = [f for f in found if f.text == m.text and not (plain and f.iri.startswith(META))]
+        some = [f for f in found if f.text == m.text and not (plain and _is_wording(f.iri))]
         terms = tuple(sorted(some, key=lambda f: (not f.exact, f.iri.rpartition(":")[2] != m.text)))
         if terms:
             generic = singular(m.text.lower()) in _GENERIC  # *no definition*, in a file that has a property of this name
@@ -278,7 +287,7 @@ def named_in(task: str,                # a question
         iris = (iri,) if iri is not None and iri in ontology.graph else tuple(ontology.resolver.by_name.get(normalise(m.text), ()))
         iris = iris or (() if begins_asking(m.text) else tuple(context.index.search.by_sound(m.text))) or _misspelt_terms(m, context)
         if m.form in ("words", "capital"):  # the words of OWL and RDFS are also words of asking
-            iris = tuple(i for i in iris if not ontology.curie(i).startswith(META))
+            iris = tuple(i for i in iris if not _is_wording(ontology.curie(i)))
         if iris:
             spellings = [s for i in iris for s in (i, ontology.curie(i))]
             kinds = frozenset(kind for i in iris for kind in ontology.kinds.of(i))

@@ -26,11 +26,14 @@ _SHORT = {"pls": "please", "plz": "please", "thx": "thanks", "incl": "including"
 _S = re.compile(rf"\b({'|'.join(_CONTRACTED)})['’](?:s|re)\b|\b(what|who|where|how)s\b", re.I | re.A)
 _NOT = re.compile(r"\b(ca|do|does|did|is|are|was|were|could|would|should|have|has|must)n['’]t\b", re.I | re.A)
 _ME = re.compile(r"\b(i|you|we|they)['’](d|m|ve|ll|re)\b", re.I | re.A)
+_ABBREVIATED = re.compile(r"\bi\.\s?e\.", re.I)
+_BOTH_PARTICLES = re.compile(r"(?<=[은는이가을를와과])\((?:은|는|이|가|을|를|와|과)\)")  # 은(는): either, by the sound before it
 _ME_IS = {"d": "would", "m": "am", "ve": "have", "ll": "will", "re": "are"}
 
 
 def _written_out(text: str) -> str:
     "Without contractions and short forms."
+    text = _BOTH_PARTICLES.sub("", _ABBREVIATED.sub("that is", text))
     text = _S.sub(lambda m: f"{m[1] or m[2]} is", text)
     text = _NOT.sub(lambda m: {"ca": "can"}.get(m[1].lower(), m[1]) + " not", text)
     text = _ME.sub(lambda m: f"{m[1]} {_ME_IS[m[2].lower()]}", text)
@@ -118,6 +121,7 @@ _ASKS_IF = re.compile(r"^[^\w{]*(?:is|are|was|were|does|do|did|can|could|would|w
                       r"|있어요?|있니|있음|없어요?|돼요?|되니|되나"
                       r"|이야|거야|니|냐|임|함|됨|가|해|예요|에요|이에요)\s*\?+\s*$|인지|는지|은지|한지|여부|아니야\?|맞(?:음"
                       r"|나|지|죠)", re.I | re.A)
+_RELATIVE = re.compile(r"\b(?:by|from|than|of|in|about|with) what (?:it|they|he|she|we|i|you)\b", re.I)  # *by what they inherit*
 _SAID = re.compile(r"^[^\w{]*(?:can|could|would|will|may|might) (?:you|i|we|one) (?:say|agree|claim|conclude)\b", re.I | re.A)
 _THERE = re.compile(r"^[^\w{]*(?:is|are) there\b|^[^\w{]*(?:does|do|did) .* have\b|있(?:나요?|어요?|습니까|니|음|을까요?|는지"
                     r"|지요?|죠)", re.I | re.A)
@@ -127,7 +131,7 @@ _IF = re.compile(r"인지|는지|은지|한지|여부|\bwhether\b|\btrue or fals
 def _form(sentence: str) -> Form | None:
     "The form of one sentence."
     led = _LEAD.sub("", sentence)
-    bare = _REQUEST.sub("", led)
+    bare = _RELATIVE.sub(" ", _REQUEST.sub("", led))
     if _NUMBER.search(_NO_NUMBER.sub(" ", led)):
         return "number"
     wh, asks = _WH.search(bare), _ASKS_IF.search(bare)
@@ -137,7 +141,7 @@ def _form(sentence: str) -> Form | None:
         return "truth"
     if wh and asks and not re.search("[가-힣]", re.sub(r"\{\w*\}", "", bare)):
         return None  # "does it have one, and which?"
-    if wh or bare != led or _TELL.search(bare):
+    if wh or _REQUEST.sub("", led) != led or _TELL.search(bare):
         return "open"
     return "truth" if asks and len(re.findall(r"인가요?", bare)) < 2 else None
 
@@ -263,9 +267,13 @@ b c x y z i'm pretty much bit lot at no yes not cannot per each own word words
 알려줘 알려줘요 알려주세요 알려줄래 알려줄래요 알려주라 보여줘 보여주세요 말해줘 말해주세요 주세요 줘 줘요 부탁 부탁해
 부탁해요 부탁드려요 부탁드립니다 궁금해 궁금해요 궁금합니다
 찾고 찾아줘 찾아주세요 싶어 싶어요 싶습니다 아시나요 아나요 아세요 알아 볼래 볼까 봐 주실래요 그거 이거 저거 그게 이게
-진짜로 정말로 결국 아니야 아니에요 맞죠 그렇죠"""
+진짜로 정말로 결국 아니야 아니에요 맞죠 그렇죠 또는 혹은 및 중 중에 중에서 제일 둘 이들 여기서 여기 거기 말인지 대상 대상은 대상이
+고려해서 고려하면 따져서 따지면 포함해서 포함해"""
 FILLERS = FUNCTION_WORDS | frozenset(_FILLERS.split())  # words that change nothing about what is asked
 _ADVERB = re.compile(r"[a-z]{3,}ly")  # those that matter, such as directly, are notions
+_ASKING_VERB = re.compile(  # a Korean request, or *there is*, *it is*, *comes* with the ending of a question, whatever the stem's ending
+    r"[가-힣]{1,4}(?:줘|줘요|줄래|줄래요|주세요|주라|주십시오|봐|봐요|보세요|바랍니다)"
+    r"|(?:있|되|돼|하|오|나오|생기|보이)(?:나|나요|니|는지|는가|는가요|습니까|어요|어|을까|을까요|죠|지)")
 _WORDS = re.compile(r"⟨|[^\W_]+")
 _AFTER = re.compile(r"(?<=\}) ?[가-힣]{1,4}(?=[\s?.,!]|$)")
 
@@ -308,11 +316,16 @@ def analyze_question(text: str,                     # a question, or an example 
     return QuestionFeatures(masked, features, asked, tuple(_open_words(masked)), form)
 
 
+def _without_particle(word: str) -> str:
+    "A Korean word of two syllables or more without a particle of one behind it."
+    return word[:-1] if len(word) > 1 and word[-1] in "은는이가을를의에도로만" else word
+
+
 def _open_words(masked: str) -> Iterable[tuple[str, ...]]:
     "Tokens of words outside of names and notions; Korean particles behind a name are part of it."
     spans = [s for some in match_intents(masked).values() for s in some] + [m.span() for p in (_MASK, _AFTER) for m in p.finditer(masked)]
     for word in re.finditer(r"[^\s{}]+", masked):
         bare = word[0].strip("?!.,;:'\"()").lower()
-        idle = bare in FILLERS or _ADVERB.fullmatch(bare)
+        idle = bare in FILLERS or _ADVERB.fullmatch(bare) or _ASKING_VERB.fullmatch(bare) or _without_particle(bare) in FILLERS
         if any(c.isalnum() for c in bare) and not idle and not any(a < word.end() and word.start() < b for a, b in spans):
             yield tuple(tokens(bare))

@@ -112,21 +112,24 @@ _GUARDS = {
     "not": r"\b(?:no|not|never|neither|nor|without|lack(?:s|ing)?|missing|none)\b|없는|아닌|않는|않은|아니라|없이|못하는",
     "except": r"\b(?:except|excluding|other than|apart from|aside from|besides|rather than)\b|빼고|말고|제외|이외|외에",
     "change": r"\b(?:added|removed|changed|introduced|renamed|new) (?:in|since|by|with)\b|새로 (?:추가|생긴)|추가된",
-    "amount": r"\b(?:(?:more|less|fewer|better|worse|bigger|smaller|faster|older|younger|cheaper) than|at least|exactly|only one|most"
-              r"|least)\b|이상|이하|초과|미만|가장 (?:많|적)",
+    "amount": r"\b(?:(?:more|less|fewer|better|worse|bigger|smaller|faster|older|younger|cheaper) than|at least|exactly"
+              r"|only one(?! value)|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)",
     "few": r"\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
            r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
            r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
+    "measure": r"\bhow (?:deep|tall|heavy|long|old|fast|wide|hot|strong|thick|expensive|accurate)\b"
+               r"(?!.*(?:hierarch|tree|root|level|taxonom|below))",
     "why": r"\bwhy\b(?! not)|\bhow come\b|(?<!\S)왜(?!\S*(?:냐하면))",
     "example": r"\bexamples?\b(?! of an? (?:class|property))|\be\.g\.|예시|예제|사용 ?예",
     "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
-    "second": r"\b(?:and|or) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
+    "second": r"(?<!\bwho )\b(?:and|or) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
               r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
               r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
               r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
               r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
               r"(?:와|과|이랑|랑| 및| 그리고) ?"
-              r"(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)|그리고 "}
+              r"(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
+              r"|(?<!\} )그리고 |그리고 (?!\{)"}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
                        r"|\bdo not (?:know|see|get|understand)\b"

@@ -11,12 +11,13 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from typing import cast
 
 from .retrieval import ExampleCache, StrategyRetriever
 from .store import Confidence, StoredRun, Judgment, Retrieved, redact_run
 from .strategy import MOST_EXAMPLES, Strategy, from_record, redact_strategy, to_record
-from ...core.clock import Clock, SystemClock, to_iso
+from ...core.clock import Clock, SystemClock, from_iso, to_iso
 from ...core.errors import InvalidInput, NotFound
 from ...store.filters import Filters
 from ...store.protocols import TermStatistics, Weights
@@ -210,6 +211,11 @@ class SQLiteStrategyStore:
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."
         return [_experience(*rows) for rows in self.store.runs.read(self.namespace)]
+
+    def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
+        "The last answer to a question about an ontology, and when it was given; None: it was not asked."
+        found = self.store.runs.last_answer(self.namespace, task, ontology)
+        return None if found is None else (found[0] or "", from_iso(found[1]))
 
     def usage(self) -> dict[str, list[tuple[str, int, float | None]]]:
         "For each trajectory: what it was given, with rank and score."

@@ -9,6 +9,7 @@ __all__ = ['Confidence', 'Retrieved', 'Judgment', 'StoredRun', 'redact_run', 'St
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from .strategy import Strategy, safe_value
@@ -131,6 +132,12 @@ class StrategyStore(Protocol):
 
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."
+
+    def last_answer(self,
+                    task: str,      # a question, word by word
+                    ontology: str,  # name of the ontology that it is about
+                    ) -> tuple[str, datetime] | None:  # None: it was not asked
+        "The last answer to a question, and when it was given."
 
     def usage(self) -> Mapping[str, Sequence[tuple[str, int, float | None]]]:
         "For each trajectory: what it was given, with rank and score."

@@ -34,6 +34,9 @@ def check_choice(choice: str | None,     # argument that the model passed
     raise InvalidInput(f"There is no {what} {choice!r}.", suggest(wanted, known))
 
 # %% ../../../nbs/60_ontology/10_entity_tools.ipynb #44c26138
+_STAND_FOR = {"class": "concept", "concept": "class"}  # a thesaurus has no classes, most ontologies have no concepts
+
+
 class EntityTools:
     "Tools that find terms, list them, and tell what is said of one."
 
@@ -70,8 +73,8 @@ class EntityTools:
         "All terms of a kind, in alphabetical order; total is exact. characteristic: Transitive, Functional, Symmetric …"
         chosen = check_choice(kind, [*KINDS, "root class"], "kind") or "class"
         kinds, tail = self.ontology.kinds, ""
-        found = (kinds.properties if chosen == "property" else self.index.hierarchies.classes.roots if chosen == "root class"
-                 else kinds.by_kind[chosen])
+        found = (kinds.properties if chosen == "property" else self.index.hierarchies.roots if chosen == "root class"
+                 else kinds.by_kind[chosen] or kinds.by_kind[_STAND_FOR.get(chosen, chosen)])
         if characteristic is not None:
             wanted = check_choice(characteristic, [c.lower() for c in CHARACTERISTICS.values()], "characteristic")
             found = [t for t in found if any(CHARACTERISTICS.get(x, "").lower() == wanted for x in kinds.types.get(t, ()))]

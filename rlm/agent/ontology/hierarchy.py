@@ -222,6 +222,11 @@ class Hierarchies:
         narrower = pairs(SKOS + "narrower") + pairs(SKOS + "narrowerTransitive") + pairs(SKOS + "narrowMatch")
         self.concepts = Hierarchy(broader + [(b, a) for a, b in narrower], kinds.by_kind["concept"])
 
+    @property
+    def roots(self) -> tuple[str, ...]:
+        "The classes without a class above them; in a thesaurus, which has no classes, the concepts without a broader one."
+        return tuple(self.classes.roots) or tuple(self.concepts.roots)
+
     def by_definition(self,
                       iri: str,    # a class
                       other: str,  # a class above it

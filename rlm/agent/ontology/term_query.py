@@ -116,7 +116,10 @@ class TermQueryTools:
         chosen = check_choice(kind, KINDS, "kind") or "class"
         if chosen == "term":
             return [t for t in kinds.terms if not t.startswith((OWL, RDF, RDFS)) and kinds.of(t) != ("ontology",)]
-        own = kinds.properties if chosen == "property" else kinds.by_kind[chosen]
+        if chosen == "property":
+            own = kinds.properties
+        else:  # a thesaurus has no classes, most ontologies have no concepts
+            own = kinds.by_kind[chosen] or kinds.by_kind[{"class": "concept", "concept": "class"}.get(chosen, chosen)]
         return [t for t in own if not t.startswith((OWL, RDF, RDFS))]
 
     def _with_below(self, name: str) -> list[str]:

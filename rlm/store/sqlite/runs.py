@@ -132,6 +132,17 @@ class RunTable:
                              (trajectory_id, namespace))
         return [success for (success,) in rows]
 
+    def last_answer(self,
+                    namespace: str,  # the partition
+                    task: str,       # a question, word by word
+                    ontology: str,   # name of the ontology that it is about
+                    ) -> tuple[str | None, str] | None:
+        "Return the last answer to a question, and when it was given; None if it was not asked."
+        rows = self.db.query("SELECT t.final_answer, t.created_at FROM trajectories t JOIN runs r ON r.run_id = t.run_id "
+                             "WHERE r.namespace = ? AND t.task_query = ? AND r.ontology_name = ? ORDER BY t.rowid DESC LIMIT 1",
+                             (namespace, task, ontology))
+        return (rows[0][0], rows[0][1]) if rows else None
+
     def has_usage(self,
                   trajectory_id: str,  # id of a trajectory
                   ) -> bool:
