@@ -234,6 +234,8 @@ class AnchoredSearcher:
         place = None if start is None else self.places.get(start, hops, radius is not None or bool(self.boost))
         walk = None if place is None else place.walk
         local = self._search_locally(query, place, 4 * k if self.boost else k, filters) if fallback and place is not None else None
+        if local is not None and query.features is not None:
+            local = local[0], self.searcher.with_updates(query.features, local[1])
         plan, ranked = local or self._ask_index(query, k, filters, fallback)
         if walk is not None:
             ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk), filters)

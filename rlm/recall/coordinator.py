@@ -317,7 +317,8 @@ class SearchCoordinator:
             self.state.note_local_answers()
         if cached is not None:
             return cached.ranked
-        ranked = local.ranked if len(local.ranked) <= q.key.k else self.cut(local.ranked, q.key.k)
+        best = self.searcher.with_updates(q.features, local.ranked)
+        ranked = best if len(best) <= q.key.k else self.cut(best, q.key.k)
         self._cache(q, ranked, local.slot)
         return ranked
 

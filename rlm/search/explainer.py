@@ -23,7 +23,7 @@ from .lexical.bm25 import impact
 from .lexical.postings import LONG_TEXT, PASSAGE_LENGTH
 from .ranked_list import SCORE_EPSILON, RankedMemory
 from .relevance import relevance_floor, relevances
-from .score_weights import NOW, PARTS, ScoreWeights
+from .score_weights import NOW, PARTS, UPDATE, ScoreWeights
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/30_search/12_explainer.ipynb #148405a5
@@ -227,7 +227,7 @@ class Explainer:
         ranker = self.index.scorer.ranker
         if not isinstance(ranker, ScoreWeights):
             return 1.0
-        others = {f"({part})" for part in (*PARTS, NOW)} - {"(meaning)", "(language)"}
+        others = {f"({part})" for part in (*PARTS, UPDATE, NOW)} - {"(meaning)", "(language)"}
         evidence = sum(sum(columns.values()) for name, columns in shares.items() if name not in others)
         return max(0.0, min(1.0, evidence / ranker.evidence))
 

@@ -64,7 +64,7 @@ def _lexical_fingerprints(lexical: LexicalIndex,  # an index of words
     return found
 
 # %% ../../nbs/30_search/16_index_check.ipynb #08248e84
-_PLAIN = ("recalled", "end", "user", "said", "length", "time", "asks", "script", "recorded")  # columns of values
+_PLAIN = ("recalled", "end", "user", "said", "length", "time", "changes", "asks", "script", "recorded")  # columns of values
 
 
 def _as_bits(column: NDArray[Any]) -> Hashes:

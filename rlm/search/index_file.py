@@ -24,7 +24,7 @@ from ..core.files import written
 from ..store.sqlite.erasure import DerivedFiles, file_tag
 
 # %% ../../nbs/28_index/02_index_file.ipynb #87d8f17d
-FORMAT = 10  # number of the layout of index files; raised when what they hold changes
+FORMAT = 11  # number of the layout of index files; raised when what they hold changes
 Arrays = dict[str, NDArray[Any]]
 
 

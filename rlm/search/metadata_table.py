@@ -21,7 +21,7 @@ from ..core.text import compose_hangul
 from .growable_array import GrowableArray, SeqTable
 from .index_file import Arrays, pack_texts, unpack_texts
 from ..store.filters import Filters
-from .query_features import dominant_script, name_parts, question_form, tells_time
+from .query_features import dominant_script, name_parts, question_form, tells_change, tells_time
 from ..store.protocols import EPOCH, IndexDocument
 
 Values = NDArray[Any]  # a value for each memory
@@ -29,8 +29,8 @@ LENGTH_CAP = math.log(25)  # logarithm of the number of words beyond which lengt
 
 # %% ../../nbs/30_search/02_metadata_table.ipynb #b270ad43
 _COLUMNS = {"seq": "i8", "recalled": "?", "end": "f8", "session": "i4", "speaker": "i4", "user": "?", "said": "i8",
-            "length": "f4", "time": "?", "asks": "i1", "script": "i1", "status": "i1", "kind": "i1", "category": "i4", "role": "i4",
-            "said_by": "i4", "recorded": "i8"}
+            "length": "f4", "time": "?", "changes": "?", "asks": "i1", "script": "i1", "status": "i1", "kind": "i1", "category": "i4",
+            "role": "i4", "said_by": "i4", "recorded": "i8"}
 LABELS = ("status", "kind", "category", "role", "said_by")  # columns that hold ids of names, compared letter by letter
 
 # %% ../../nbs/30_search/02_metadata_table.ipynb #102f358e
@@ -131,7 +131,8 @@ class MetadataTable:
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker_id(e.speaker),
                 (e.role or "user").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LENGTH_CAP),
-                tells_time(text), question_form(text), dominant_script(text), *self._names(e), microseconds(e.updated_at))
+                tells_time(text), tells_change(text), question_form(text), dominant_script(text), *self._names(e),
+                microseconds(e.updated_at))
 
     def _names(self, e: IndexDocument) -> list[int]:
         named = zip(self.labels.values(), (e.status, e.kind, e.category, e.role, e.speaker), strict=True)

@@ -15,6 +15,9 @@ from .namespace_index import NamespaceIndex
 from ..store.filters import Filters
 from .ranked_list import RankedList
 from .fusion import EXACT, Candidates
+from .query_features import QueryFeatures
+from .score_weights import ScoreWeights
+from .scorer import UPDATES_OF, promote_updates, without_surplus
 
 # %% ../../nbs/30_search/10_searcher.ipynb #975d4b33
 class Searcher:
@@ -57,8 +60,25 @@ class Searcher:
              ) -> RankedList:      # best first
         "Return the best `k` candidates, and all that are equal to the last of them."
         semantic = self.index.semantic
-        return self.index.scorer.rank(found.features, found.candidates, k,
-                                      lambda seqs: semantic.z_scores(found.measured, seqs, exact=True))
+        ranked = self.index.scorer.rank(found.features, found.candidates, max(k, UPDATES_OF),
+                                        lambda seqs: semantic.z_scores(found.measured, seqs, exact=True))
+        return without_surplus(self.with_updates(found.features, ranked), k)
+
+    def with_updates(self,
+                     features: QueryFeatures,  # features of the question
+                     ranked: RankedList,       # memories, best first
+                     ) -> RankedList:          # best first
+        """Return a ranking in which a memory that was written singly and tells a change stands above the earlier one that it changes;
+        unless the question asks about what was. Nothing is moved without vectors, or by a learned ranker."""
+        weights, c, seqs = self.index.scorer.ranker, self.index.metadata, ranked.seqs[:UPDATES_OF]
+        if len(seqs) < 2 or features.before or self.index.semantic.model is None or not isinstance(weights, ScoreWeights):
+            return ranked
+        docs = c.docs(seqs)
+        changes = c["changes"][docs] & (c["session"][docs] < 0)
+        if not weights.update or not changes.any():
+            return ranked
+        order = np.argsort(np.lexsort((seqs, c["said"][docs])))
+        return promote_updates(ranked, changes, order, self.index.semantic.kinship(seqs), weights.update)
 
     def search_within(self,
                       query: Query,                   # question with its tokens and vector
@@ -74,4 +94,5 @@ class Searcher:
         words = self.index.lexical.score(plan, docs) / np.float32(plan.idf_sum or 1.0)
         meaning = self.index.semantic.z_scores(measured, self.index.metadata["seq"][docs], exact=self.index.semantic.is_dense)
         found = np.flatnonzero((words > 0) | (meaning > 0))
-        return self.index.scorer.rank(features, Candidates(docs[found], words[found], meaning[found], EXACT), k)
+        ranked = self.index.scorer.rank(features, Candidates(docs[found], words[found], meaning[found], EXACT), max(k, UPDATES_OF))
+        return without_surplus(self.with_updates(features, ranked), k)

@@ -19,7 +19,7 @@ from ..search.passage import Passage, best_passage
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
-from ..search.score_weights import NOW, PARTS
+from ..search.score_weights import NOW, PARTS, UPDATE
 from ..store.records import Edge, Event, MemoryRecord
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # %% ../../nbs/90_service/01_results.ipynb #e6fc9f29
 Parts = Mapping[str, Mapping[str, float]]  # term, or cue in brackets → column or cue → share of the score
-SHOWN = (*(c for c in TEXT_COLUMNS if c not in CONTEXT_FIELDS), NEARBY, *PARTS[1:], NOW, "way")  # columns and parts, as shown
+SHOWN = (*(c for c in TEXT_COLUMNS if c not in CONTEXT_FIELDS), NEARBY, *PARTS[1:], UPDATE, NOW, "way")  # columns and parts, as shown
 
 
 def by_column(parts: Parts,             # parts of one hit's score
