@@ -254,6 +254,7 @@ class NamespaceIndex:
         changed = self._begin() if changes is None else changes.affected
         self._read_again(changed)
         self.semantic.refresh(-1 if changes is None else after, changes, position)
+        self.scorer.has_vectors = self.semantic.model is not None
         if changes is None or changes.ranker:
             self._take_ranker()
         self.position, self._complete, self._unsaved = position, True, self._unsaved + len(changed)

@@ -15,7 +15,7 @@ from .candidates import CandidateSet
 from .fusion import NO_SCRIPT, foreign_script
 from .namespace_index import NamespaceIndex
 from .ranked_list import RankedMemory
-from .score_weights import ScoreWeights
+from .score_weights import UPDATE, ScoreWeights
 
 # %% ../../nbs/30_search/11_relevance.ipynb #7c7957ee
 FEWEST = 30  # memories of the smallest store that the models were fitted to; a smaller one counts as that
@@ -67,6 +67,7 @@ def relevances(index: NamespaceIndex,          # index that was searched
                ) -> list[float | None]:        # probability for each; None: not known, for a learned ranker or an unfitted model
     "Return how likely each memory that was found answers the question."
     weights, measured = index.scorer.ranker, found.measured
+    words = index.scorer.linear_weights.words
     model = relevance_model(None if measured is None else index.semantic.model)
     if model is None or not isinstance(weights, ScoreWeights) or not (weights.words and weights.meaning):
         return [None] * len(ranked)
@@ -74,10 +75,14 @@ def relevances(index: NamespaceIndex,          # index that was searched
     added, size = [dict(r.parts.items()) for r in ranked], index.lexical.documents
     if not ranked:
         return []
-    lead = ranked[0].score - ranked[1].score if len(ranked) > 1 else min(1.0, ranked[0].score)
-    leads = [lead] + [0.0] * (len(ranked) - 1)
-    return [model.probability(parts.get("words", 0.0) / weights.words, mean + spread * parts.get("meaning", 0.0) / weights.meaning,
-                              ranked[0].score - r.score, size, ahead) for r, parts, ahead in zip(ranked, added, leads, strict=True)]
+    scores = [r.score - parts.get(UPDATE, 0.0) for r, parts in zip(ranked, added, strict=True)]
+    best, *others = sorted(scores)[::-1]
+    lead, first = best - others[0] if others else min(1.0, best), scores.index(best)
+    shown = [model.probability(parts.get("words", 0.0) / words, mean + spread * parts.get("meaning", 0.0) / weights.meaning,
+                               best - scores[n], size, lead if n == first else 0.0) for n, parts in enumerate(added)]
+    for n in range(len(shown) - 2, -1, -1):  # what stands for an earlier memory is as relevant as that is
+        shown[n] = max(shown[n:n + 2]) if UPDATE in added[n] else shown[n]
+    return list(shown)
 
 # %% ../../nbs/30_search/11_relevance.ipynb #56027737
 FLOOR = 0.16  # probability below which the best hit counts as no answer

@@ -20,7 +20,7 @@ from .metadata_table import MetadataTable, Values
 from .query_features import QueryFeatures, extract_query_features
 from .ranked_list import EMPTY_RANKING, SCORE_EPSILON, RankedList
 from .ranker import LearnedRanker, candidate_facts
-from .score_weights import DEFAULT_WEIGHTS, NOW, PARTS, UPDATE, Ranker, ScoreWeights, weight_vector
+from .score_weights import DEFAULT_WEIGHTS, NOW, PARTS, UPDATE, Ranker, ScoreWeights, small_store_weights, weight_vector
 from .lexical.lexical_index import LexicalIndex
 
 # %% ../../nbs/30_search/07_scorer.ipynb #b2e1d3c8
@@ -87,6 +87,7 @@ class Scorer:
                  ) -> None:
         self.ranker, self.metadata, self.lexical = ranker, metadata or MetadataTable(), lexical or LexicalIndex()
         self._session_buffer = np.zeros(0, np.float32)
+        self.has_vectors = False  # whether memories have vectors; `NamespaceIndex` says so
 
     def replace_index(self,
                       metadata: MetadataTable,  # metadata of the memories
@@ -102,8 +103,14 @@ class Scorer:
 
     @property
     def linear_weights(self) -> ScoreWeights:
-        "Return the weights of the parts; the default ones where a learned ranker scores."
-        return self.ranker if isinstance(self.ranker, ScoreWeights) else DEFAULT_WEIGHTS
+        "Return the weights of the parts, for a store of this size; the default ones where a learned ranker scores."
+        if not isinstance(self.ranker, ScoreWeights):
+            return DEFAULT_WEIGHTS
+        return small_store_weights(self.ranker, self.lexical.documents) if self.has_vectors else self.ranker
+
+    @property
+    def _model(self) -> Ranker:
+        return self.linear_weights if isinstance(self.ranker, ScoreWeights) else self.ranker
 
     def query_features(self,
                        query: str,  # question as it was asked
@@ -140,7 +147,7 @@ class Scorer:
         if RANK.run is not None and isinstance(self.ranker, ScoreWeights) and min(k, n) <= KERNEL_TOP_K:
             return self._rank_compiled(features, candidates, k, refine)
         some, amounts = self._scored_parts(features, candidates, k, refine)
-        weighed = self.ranker.weigh(amounts)
+        weighed = self._model.weigh(amounts)
         total = total_scores(some, weighed)
         chosen = top_positions(total, k)
         parts = np.array([w[chosen] for w in weighed.values()], np.float64).T
@@ -170,7 +177,7 @@ class Scorer:
             amounts |= candidate_facts(self.metadata, self.lexical, some.docs)
         if refine is None or some.precision is EXACT or not some.meaning.any():
             return some, amounts
-        total, worth = total_scores(some, self.ranker.weigh(amounts)), base_score(some.words, some.meaning)
+        total, worth = total_scores(some, self._model.weigh(amounts)), base_score(some.words, some.meaning)
         return self._rescored(features, some, rescore_positions(total, worth, k, some.precision, self._slope(features)), amounts, refine)
 
     def _rescored(self, features: QueryFeatures, some: Candidates, close: NDArray[np.int64], amounts: Mapping[str, Values],

@@ -291,7 +291,7 @@ class SemanticIndex:
             at = np.argsort(seqs)
             rows, owner = center(vectors, self._source.mean), at[np.searchsorted(seqs, read, sorter=at)].astype(np.int32)
         np.maximum.at(found, (owner[:, None], owner[None, :]), rows @ rows.T)
-        return np.clip((found / np.float32(self.stamp.calibration.related) - np.float32(FAR_SHARE)) / np.float32(KIN_SPAN), 0, 1)
+        return np.asarray(np.clip((found / np.float32(self.stamp.calibration.related) - FAR_SHARE) / KIN_SPAN, 0, 1), np.float32)
 
     def dense_vectors(self,
                       seqs: Ints,  # memories, each once
