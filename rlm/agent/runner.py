@@ -27,7 +27,8 @@ from .loop.budget import RunLimits
 from .loop.context_files import context_variables
 from .memory.packs import ensure_packs, is_shipped
 from .memory.retrieval import ExampleCache
-from .memory.store import Judgment
+from .memory.json_file import JSONStrategyStore
+from .memory.store import Judgment, StrategyStore
 from .memory.sqlite import SQLiteStrategyStore
 from .models import Model, open_model
 from .ontology import setup_ontology_context
@@ -217,9 +218,13 @@ def run(query: str,                             # the question, in any language
                 stack.callback(close)  # opened here, so closed here
         ontology = None if ontology_path is None else stack.enter_context(
             setup_ontology_context(ontology_path, name=ontology_name, cache=kept / "ontologies"))
-        database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s)
-        store = stack.enter_context(closing(SQLiteStorage(database))).for_namespace(settings.namespace)
-        backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
+        backend: StrategyStore
+        if str(settings.db_path).endswith(".json"):  # strategies and runs alone, in a file that people can read
+            backend = JSONStrategyStore(settings.db_path, clock, settings.secrets)
+        else:
+            database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s)
+            store = stack.enter_context(closing(SQLiteStorage(database))).for_namespace(settings.namespace)
+            backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
         if ontology:
             ensure_packs(backend, ontology.meta.name)
         found = RunResult(rlm_run_with_memory(Task(query), backend, setting, ontology), wanted)

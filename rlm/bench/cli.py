@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['out_option', 'bench_options', 'bench', 'deliver', 'durability', 'recall', 'embedding', 'ontology', 'rules',
-           'learning', 'korean', 'mixed', 'soak', 'postgres', 'companion', 'year', 'serve', 'tools', 'federation',
-           'local', 'speed', 'graph', 'all_']
+           'learning', 'korean', 'mixed', 'soak', 'postgres', 'companion', 'year', 'serve', 'tools', 'long_context',
+           'federation', 'local', 'speed', 'graph', 'all_']
 
 # %% ../../nbs/95_bench/36_cli.ipynb #14c51aa2
 import tempfile
@@ -220,6 +220,16 @@ def tools(situations: Path, split: choosing.Split, model: str | None, seed: int,
     "Which tool of the MCP server a language model calls in short situations. A few minutes with a model."
     from rlm.agent import open_model
     deliver(choosing.run(situations, None if model is None else open_model(model), split, seed), out, as_json, strict=False)
+
+
+@bench.command("long-context", epilog=example("rlm bench long-context --quick --out long_context.json"))
+@bench_options
+@click.option("--model", help="A language model, like openai:NAME; without one, a model with a script, which measures the loop.")
+def long_context(quick: bool, seed: int, out: Path | None, as_json: bool, model: str | None) -> None:
+    "Questions about texts of up to two million characters: by code, in a window; the loop's own time. About a minute."
+    from rlm.agent import open_model
+    from rlm.bench import long_context as long_texts  # needs the package of the sandbox
+    deliver(long_texts.run(None if model is None else open_model(model), seed, quick), out, as_json, strict=not quick)
 
 
 @bench.command(epilog=example("rlm bench federation --data data --quick --out federation.json"))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ABANDONED_S', 'discard', 'machine', 'written', 'read_path', 'numbered_lines', 'server_path', 'server_url',
-           'hidden_password', 'writable', 'replacing', 'replace_file']
+           'hidden_password', 'writable', 'replacing', 'replace_file', 'file_lock']
 
 # %% ../../nbs/10_core/10_files.ipynb #0c978f9c
 import contextlib
@@ -210,3 +210,23 @@ def replace_file(path: "str | Path",      # a file; one that is there is replace
     "Write a text file, whole or not at all. Raises `StoreError`."
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         return sum(1 for line in lines if file.write(line + "\n"))
+
+# %% ../../nbs/10_core/10_files.ipynb #f11e10c1
+@contextmanager
+def file_lock(path: Path,  # a file that is about to be read and replaced
+              ) -> Iterator[None]:
+    "Hold a lock on the file `.lock` beside a file, so that one process at a time changes it. Raises `StoreError`."
+    try:
+        read_path(path).parent.mkdir(parents=True, exist_ok=True)
+        target = writable(path)
+        handle = os.open(target.with_name(f"{target.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as e:
+        raise StoreError(f"The file {str(path)!r} can't be written ({e.strerror}).", "Check its folder.") from e
+    with os.fdopen(handle, "r+b") as file:
+        if os.name == "nt":
+            import msvcrt
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            import fcntl
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield  # closing the file gives the lock back

@@ -51,6 +51,25 @@ def test_files_are_read_by_what_they_are(tmp_path: Path) -> None:
             context_variables(wrong)  # type: ignore[arg-type]
 
 
+def test_a_folder_is_a_mapping_of_its_texts(tmp_path: Path) -> None:
+    (tmp_path / "notes" / "sub").mkdir(parents=True)
+    for name, data in (("a.txt", "차".encode()), ("sub/b.csv", b"x\n1\n"), ("photo.png", b"\xff\xd8"), (".hidden", b"no")):
+        (tmp_path / "notes" / name).write_bytes(data)
+    assert context_variables([tmp_path / "notes"]) == {"notes": {"a.txt": "차", "sub/b.csv": [{"x": "1"}]}}
+    found = about(tmp_path / "notes", says("FINAL(len(notes) + int(notes['sub/b.csv'][0]['x']))"))
+    assert found["value"] == 3
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotFound, match="no texts"):
+        context_variables(tmp_path / "empty")
+
+
+def test_a_long_conversation_is_shortened_and_the_variables_stay() -> None:
+    model = says("x = 7\nprint('y' * 3000)", *[f"print({n}, 'y' * 3000)" for n in range(9)], "FINAL(x)")
+    made = rlm_run("?", model, data={"text": "z"}, tools={"look": len}, limits=RunLimits(history=18_000))
+    assert made.value == 7 and max(sum(len(m.content) for m in shown) for shown in model.seen) < 18_000 + 3_500
+    assert model.seen[-1][:2] == model.seen[0] and "left out" in model.seen[-1][3].content and "y" * 2000 in model.seen[-1][-1].content
+
+
 def test_the_command_takes_texts_and_a_schema(tmp_path: Path) -> None:
     (tmp_path / "sales.csv").write_text("city,sum\nSeoul,3\nBusan,4\n")
     (tmp_path / "schema.json").write_text('{"type": "integer", "minimum": 1}')

@@ -2,6 +2,8 @@
 import ast
 import json
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -273,6 +275,25 @@ def test_a_line_separator_within_a_strategy_does_not_end_its_line(backend: SQLit
 
 def test_the_whole_pack_stays_within_the_budget() -> None:
     assert len(format_memories_for_injection([(i, 1.0) for i in shipped_pack(CORE)])) <= BUDGET
+
+
+ADDER = """import sys
+from rlm.agent.memory.json_file import JSONStrategyStore
+from rlm.agent.memory.strategy import make_item
+memory = JSONStrategyStore(sys.argv[1])
+for n in range(60):
+    memory.add(make_item(title=f"Way {n} of {sys.argv[2]}", content="Look.", source_type="success"))
+"""
+
+
+def test_two_processes_write_one_json_file_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    reader = JSONStrategyStore(path)
+    writers = [subprocess.Popen([sys.executable, "-c", ADDER, str(path), name]) for name in ("one", "other")]
+    assert [w.wait() for w in writers] == [0, 0]
+    assert len(reader.items()) == len(JSONStrategyStore(path).items()) == 120, "also seen by who had the file open"
+    seen = path.stat().st_mtime_ns
+    assert not reader.add(reader.items()[0]) and path.stat().st_mtime_ns == seen, "nothing new, nothing written"
 
 
 @pytest.mark.seed("003 json-store")

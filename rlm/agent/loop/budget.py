@@ -31,10 +31,11 @@ class RunLimits:
     depth: int = 1  # levels of runs that a run may start
     output: int = 4_000  # characters of a step's output that the model is shown; at least 200
     step_seconds: float = 20.0  # seconds of wall time for the code of one step
+    history: int = 100_000  # characters of conversation beyond which earlier steps are shortened for the model; at least 5,000
 
     def __post_init__(self) -> None:
         for name, least in (("iterations", 1), ("seconds", 0), ("tokens", 1), ("cost", 0), ("errors", 1), ("depth", 0),
-                            ("output", 200), ("step_seconds", 0)):
+                            ("output", 200), ("step_seconds", 0), ("history", 5_000)):
             value = getattr(self, name)
             if value is not None and not value >= least:
                 raise InvalidInput(f"The limit {name} is {value}.", f"Give at least {least}.")

@@ -8,8 +8,9 @@ __all__ = ['okapi', 'JSONStrategyStore', 'open_memory']
 # %% ../../../nbs/80_learning/07_json_file.ipynb #a67dfd7b
 import json
 import os
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from .store import StoredRun, Judgment, StrategyStore, Retrieved, redact_run
 from .strategy import MOST_EXAMPLES, SOURCES, Strategy, redact_strategy
 from ...core.clock import Clock, SystemClock, from_iso, to_iso
 from ...core.errors import InvalidInput, NotFound, StoreError
-from ...core.files import read_path, replace_file
+from ...core.files import file_lock, read_path, replace_file
 from ...core.settings import Settings
 from ...core.text import tokens
 from ...store.records import STATUSES, Reader, read_choice, read_count, read_mapping
@@ -82,7 +83,7 @@ _FINDING, _LAYOUT = ("description", "tags", "examples", "status", "provenance"),
 
 
 class JSONStrategyStore:
-    "Strategies and runs in one JSON file, held in memory."
+    "Strategies and runs in one JSON file, held in memory and read again when another process has changed it. Threads may share it."
 
     def __init__(self,
                  path: "str | Path",            # the file; made with the first write
@@ -94,9 +95,19 @@ class JSONStrategyStore:
         self._runs: list[StoredRun] = []
         self._used: dict[str, list[tuple[str, int, float]]] = {}
         self._gone: set[str] = set()
-        self._depth, self._retriever = 0, StrategyRetriever()
-        if os.path.exists(self.path):  # which does not raise where nobody may look
-            self._load()
+        self._depth, self._retriever, self._mutex = 0, StrategyRetriever(), threading.RLock()
+        self._seen: tuple[int, int, int] | None = None  # the file as it was last read or written
+        self._refresh()
+
+    def _refresh(self) -> None:
+        "Read the file if it is another than the one that was read last."
+        with self._mutex:
+            if not self._depth and os.path.exists(self.path):  # which does not raise where nobody may look
+                found = os.stat(self.path)
+                now = found.st_ino, found.st_mtime_ns, found.st_size
+                if now != self._seen:
+                    self._load()
+                    self._seen = now
 
     def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
                  mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[Strategy, float]]:
@@ -114,18 +125,20 @@ class JSONStrategyStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        "What is written inside is stored together, or not at all."
-        before = (dict(self._items), list(self._runs), dict(self._used), set(self._gone))
-        self._depth += 1
-        try:
-            yield
-            if self._depth == 1:
-                self._save()
-        except BaseException:
-            self._items, self._runs, self._used, self._gone = before
-            raise
-        finally:
-            self._depth -= 1
+        "What is written inside is stored together, or not at all; other processes and threads wait."
+        with self._mutex, nullcontext() if self._depth else file_lock(self.path):
+            self._refresh()
+            before = (dict(self._items), list(self._runs), dict(self._used), set(self._gone))
+            self._depth += 1
+            try:
+                yield
+                if self._depth == 1 and (self._items, self._runs, self._used, self._gone) != before:
+                    self._save()
+            except BaseException:
+                self._items, self._runs, self._used, self._gone = before
+                raise
+            finally:
+                self._depth -= 1
 
     def _load(self) -> None:
         try:
@@ -146,6 +159,8 @@ class JSONStrategyStore:
         except OSError as e:
             raise StoreError(f"The folder {str(self.path.parent)!r} can't be made ({e.strerror}).", "Give another path.") from None
         replace_file(self.path, [json.dumps(whole, ensure_ascii=False, indent=1)])
+        found = os.stat(self.path)
+        self._seen = found.st_ino, found.st_mtime_ns, found.st_size
 
     def sanitize(self, item: Strategy) -> Strategy:
         "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
@@ -153,23 +168,22 @@ class JSONStrategyStore:
 
     def add(self, item: Strategy) -> bool:
         "Keep a strategy; tells whether it is new here."
-        if (item := self.sanitize(item)).memory_id in self._items or item.memory_id in self._gone:
-            return False
+        item = self.sanitize(item)
         with self.transaction():
+            if item.memory_id in self._items or item.memory_id in self._gone:
+                return False
             self._items[item.memory_id] = replace(item, created_at=self.clock.now())
         return True
 
     def update(self, item: Strategy) -> bool:
         "Bring everything but the counters of a known strategy up to date. Raises `NotFound`."
-        if (old := self._items.get(item.memory_id)) is None:
-            raise NotFound(f"There is no strategy {item.memory_id!r} in {str(self.path)!r}.", "Add it first.")
         told = self.sanitize(item)
         names = (*_FINDING, *(_LAYOUT if told.memory_id == item.memory_id else ()))  # what the guard made another of stays as it is
-        new = replace(old, **{n: getattr(told, n) for n in names})
-        if new != old:
-            with self.transaction():
-                self._items[item.memory_id] = new
-        return new != old
+        with self.transaction():
+            if (old := self._items.get(item.memory_id)) is None:
+                raise NotFound(f"There is no strategy {item.memory_id!r} in {str(self.path)!r}.", "Add it first.")
+            self._items[item.memory_id] = replace(old, **{n: getattr(told, n) for n in names})
+            return self._items[item.memory_id] != old
 
     def remove(self,
                memory_id: str,  # id of a strategy
@@ -181,14 +195,17 @@ class JSONStrategyStore:
 
     def is_deleted(self, memory_id: str) -> bool:
         "Whether somebody deleted it here."
+        self._refresh()
         return memory_id in self._gone
 
     def items(self) -> list[Strategy]:
         "Every strategy, archived ones too, by id."
+        self._refresh()
         return [self._items[i] for i in sorted(self._items)]
 
     def runs(self) -> list[StoredRun]:
         "Every run, in the order it was stored."
+        self._refresh()
         return list(self._runs)
 
     def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
@@ -197,17 +214,18 @@ class JSONStrategyStore:
 
     def usage(self) -> dict[str, list[tuple[str, int, float]]]:
         "For each trajectory: what it was given, with rank and score."
+        self._refresh()
         return {t: list(rows) for t, rows in self._used.items()}
 
     def record_usage(self, trajectory_id: str, retrieved: Retrieved, credited: Collection[str] | None = None) -> None:
         "Say which strategies a stored run was given; by its judgment those that it followed helped or failed. Raises `NotFound`."
-        run = next((e for e in self._runs if e.trajectory_id == trajectory_id), None)
-        if run is None:
-            raise NotFound(f"There is no trajectory {trajectory_id!r} in {str(self.path)!r}.", "Save the run first.")
-        if trajectory_id in self._used:
-            raise InvalidInput(f"The usage of {trajectory_id!r} has been recorded already.", "Record it once, whole.")
-        verdict = run.judgment.success if run.judgment else None
         with self.transaction():
+            run = next((e for e in self._runs if e.trajectory_id == trajectory_id), None)
+            if run is None:
+                raise NotFound(f"There is no trajectory {trajectory_id!r} in {str(self.path)!r}.", "Save the run first.")
+            if trajectory_id in self._used:
+                raise InvalidInput(f"The usage of {trajectory_id!r} has been recorded already.", "Record it once, whole.")
+            verdict = run.judgment.success if run.judgment else None
             self._used[trajectory_id] = [(i.memory_id, n, score) for n, (i, score) in enumerate(retrieved, start=1)]
             for old in [self._items[i.memory_id] for i, _ in retrieved if i.memory_id in self._items]:
                 told = verdict if credited is None or old.memory_id in credited else None
@@ -217,9 +235,9 @@ class JSONStrategyStore:
     def save_artifacts(self, experience: StoredRun, learned: Sequence[Strategy] = (), retrieved: Retrieved = (),
                        credited: Collection[str] | None = None) -> None:
         "Keep a run, its judgment, what it taught and what it used: one write."
-        if any(e.trajectory_id == experience.trajectory_id for e in self._runs):
-            raise InvalidInput(f"The trajectory {experience.trajectory_id!r} is stored already.", "Give it a fresh id.")
         with self.transaction():
+            if any(e.trajectory_id == experience.trajectory_id for e in self._runs):
+                raise InvalidInput(f"The trajectory {experience.trajectory_id!r} is stored already.", "Give it a fresh id.")
             self._runs.append(redact_run(experience, self.secrets))
             for item in map(self.sanitize, learned):
                 old = self._items.get(item.memory_id)

@@ -84,7 +84,8 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
     limits, settings = read_budget(budget, max_iterations), load_settings(config, db_path=db, namespace=namespace)
     with ExitStack() as stack:
         advisor = None
-        if (broken or (model or settings.model) != "habit") and str(settings.db_path) != ":memory:":  # habit reads no rules
+        reads = broken or (model or settings.model) != "habit"  # habit reads no rules, and a JSON file has none
+        if reads and not str(settings.db_path).endswith((":memory:", ".json")):
             from rlm.service.cli.rules import read_fact  # here, as it loads the language of rules
             from rlm.service.memory import Memory
             memory = stack.enter_context(Memory(db, namespace=namespace, config=config))

@@ -20,15 +20,14 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from rlm.core.clock import Clock, SystemClock, from_iso, parse_time, to_iso
-from rlm.core.errors import InvalidInput, NotFound, RlmError, SettingsError, StoreError
-from rlm.core.files import read_path, replacing, writable
+from rlm.core.errors import InvalidInput, NotFound, RlmError, SettingsError
+from rlm.core.files import file_lock, read_path, replacing
 from rlm.core.text import valid_label
 
 RIGHTS = ("read", "write", "metrics", "admin")  # write lets read as well, admin lets everything
@@ -155,26 +154,6 @@ def hash_secret(secret: str,  # a token, as its owner has it
                 ) -> str:
     "Return the SHA-256 of a token, in hexadecimal."
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@contextmanager
-def file_lock(path: Path,  # a file that is about to be read and replaced
-              ) -> Iterator[None]:
-    "Hold a lock on the file `.lock` beside a file, so that one process at a time changes it. Raises `StoreError`."
-    try:
-        read_path(path).parent.mkdir(parents=True, exist_ok=True)
-        target = writable(path)
-        handle = os.open(target.with_name(f"{target.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as e:
-        raise StoreError(f"The file {str(path)!r} can't be written ({e.strerror}).", "Check its folder.") from e
-    with os.fdopen(handle, "r+b") as file:
-        if os.name == "nt":
-            import msvcrt
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined, unused-ignore]
-        else:
-            import fcntl
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield  # closing the file gives the lock back
 
 
 class TokenFile:
