@@ -150,7 +150,7 @@ def _arm(name: str, kind: Kind, marks: Sequence[bool], size: int, seed: int, rol
 def run(model: Model | None = None,  # a language model; None: the one with a script
         seed: int = 0,               # seed of texts and intervals
         quick: bool = False,         # small texts, few questions
-        limits: RunLimits | None = None,  # of one question; the defaults if None
+        limits: RunLimits | None = None,  # limits of one question; the defaults if None
         ) -> Report:
     "Ask about long texts. Returns the report: right answers by kind and size, tokens, and the loop's own time."
     from rlm import __version__
