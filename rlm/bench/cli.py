@@ -247,14 +247,18 @@ def federation(data: Path, quick: bool, seed: int, out: Path | None, as_json: bo
 @bench.command(epilog=example("rlm bench local --sizes 400 --out local.json"))
 @click.option("--sizes", default=",".join(map(str, attended.SIZES)), show_default=True, help="Memories, with commas.")
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
+@click.option("--realmem", type=click.Path(path_type=Path, exists=True, file_okay=False), help="RealMem: a folder of NAME.json.")
+@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False), help="BEAM: a folder of chat-*.json.")
+@click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), help="Lives; in the repository: tests/data/lives.jsonl.")
 @click.option("--embedder", default="e5", show_default=True, help="The model for the conversations.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
 @out_option
 @json_option
-def local(sizes: str, locomo: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
+def local(sizes: str, locomo: Path | None, realmem: Path | None, beam: Path | None, lives: Path | None, embedder: str, seed: int,
+          out: Path | None, as_json: bool) -> None:
     "What attention is worth: how often, how quickly and how rightly the layers before a full search answer. A few minutes."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
-    deliver(attended.run(wanted, seed, locomo, embedder), out, as_json, strict=set(wanted) == set(attended.SIZES))
+    deliver(attended.run(wanted, seed, locomo, embedder, realmem, beam, lives), out, as_json, strict=set(wanted) == set(attended.SIZES))
 
 
 @bench.command(epilog=example("rlm bench speed --sizes 200 --out speed.json"))

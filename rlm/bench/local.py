@@ -23,6 +23,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .baselines import CachingEmbedder
+from .mixed import Life, read_lives
 from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo, read_realmem
 from .recall import ConversationVectors, Score, interval, mean, score
 from .report import Report, Row, digits, machine, timing
@@ -73,8 +74,8 @@ class Costs:
 
 
 def _timed(do: Callable[[], Any]) -> tuple[Any, float]:
-    began = time.perf_counter()
-    return do(), time.perf_counter() - began
+    began = time.process_time()  # of the processor: other programs are at work on most machines
+    return do(), time.process_time() - began
 
 # %% ../../nbs/95_bench/13_local.ipynb #fe0065dd
 ALONE, LOCAL, BOTH = (("full",),), (("local",),), (("local", "full"), ("full", "local"))  # which searches questions go to, in turn
@@ -347,6 +348,17 @@ def _difference(label: str, which: str, arm: str, before: Sequence[Score], after
     return Row(f"LoCoMo {label}, less that of search: {arm}", "", value, min=digits(low), max=digits(high), n=len(gains), better="higher")
 
 # %% ../../nbs/95_bench/13_local.ipynb #ff782485
+def _spoken_life(life: Life,  # single memories, notes and conversations
+                 ) -> Conversation:
+    "Return a life as one conversation."
+    named = {"user": "role", "assistant": "role"}
+    turns = tuple({"id": i["id"], "text": i["text"], "valid_from": i["when"],
+                   **({"session": i["conversation"], named.get(i.get("speaker"), "speaker"): i.get("speaker") or "user"}
+                      if i.get("conversation") else {})} for i in life.items)
+    asked = tuple(RecallQuestion(q["question"], frozenset(q["gold"]), q["type"]) for q in life.questions)
+    return Conversation(life.name, turns, asked)
+
+
 def spoken_rows(name: str,                      # name of the set
                 talks: Sequence[Conversation],  # its conversations
                 model: Any,                     # an embedder
@@ -354,16 +366,16 @@ def spoken_rows(name: str,                      # name of the set
     "Yield how answers agree with those of a full search where each question is asked as soon as its evidence was said."
     found = list[tuple[float, float, float, float, float]]()
     for talk in tqdm(talks, name, disable=None, leave=False):
-        turns, asked = talk.turns[:TALK_TURNS], dict[str, list[RecallQuestion]]()
-        places = {t["id"]: n for n, t in enumerate(turns)}
+        turns, asked = talk.turns[:TALK_TURNS], dict[int, list[RecallQuestion]]()
+        places, ends = {t["id"]: n for n, t in enumerate(turns)}, {t.get("session"): n for n, t in enumerate(turns)}
         for q in talk.questions:
             if q.evidence and q.evidence <= places.keys():
-                asked.setdefault(turns[max(places[e] for e in q.evidence)]["session"], []).append(q)
+                last = max(places[e] for e in q.evidence)
+                asked.setdefault(ends[turns[last]["session"]] if turns[last].get("session") else last, []).append(q)
         with Memory(":memory:", embedder=model, checkpoints="full") as memory:
-            for session in dict.fromkeys(t["session"] for t in turns):
-                for turn in (t for t in turns if t["session"] == session):
-                    memory.write(**turn)
-                for q in asked.get(session, []):
+            for n, turn in enumerate(turns):
+                memory.write(**turn)
+                for q in asked.get(n, []):
                     full, said = [h.id for h in memory.search(q.text, 10)], memory.intelligent_search(q.text, 10)
                     got = [h.id for h in said["results"]]
                     found.append((said["source"] != "ltm_fallback", said["source"] == "working_memory",
@@ -382,6 +394,7 @@ def run(sizes: Sequence[int] = SIZES,  # memories
         model: str = "e5",             # for the conversations
         realmem: Path | None = None,   # folder of NAME.json; None: without RealMem
         beam: Path | None = None,      # folder of chat-*.json; None: without BEAM
+        lives: Path | None = None,     # lives, as `read_lives` takes them; None: without them
         ) -> Report:
     "Measure how often, how quickly and how rightly attention answers before a full search. Returns the report."
     from rlm import __version__
@@ -389,11 +402,12 @@ def run(sizes: Sequence[int] = SIZES,  # memories
     rows += list(conversations(locomo, seed, model)) if locomo else []
     spoken = {name: list(read(path)) for name, read, path in (("LoCoMo", read_locomo, locomo), ("RealMem", read_realmem, realmem),
                                                               ("BEAM", read_beam, beam)) if path is not None}
+    spoken |= {} if lives is None else {"The mixed lives": [_spoken_life(life) for life in read_lives(lives)]}
     if spoken and (found := choose_embedder(model)) is not None:
         rows += [row for name, talks in spoken.items() for row in spoken_rows(name, talks, CachingEmbedder(found))]
     parameters = {"sizes": list(sizes), "limits": list(LIMITS), "questions": 400,
                   "held-out seeds of the margins": {"1000": [100, 101, 102], "10000": [100, 101, 102], "100000": [100, 101]},
-                  "questions by kind": dict(KINDS), "model": model if locomo else None,
+                  "questions by kind": dict(KINDS), "model": model if spoken else None, "times": "of the processor, all threads",
                   "min and max": "middle 95 % over 1,000 draws of conversations",
                   "compiled loops": prepare()}
     return Report("local", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, max(sizes), parameters, tuple(rows))

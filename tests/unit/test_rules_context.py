@@ -1,4 +1,5 @@
 """The rules that apply are handed over with the context of a prompt."""
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,17 @@ def test_a_prompt_is_given_the_rules_that_apply(memory: Memory, question: str, f
     block = memory.context(question, facts=facts)
     assert block.rules == expected and block.tokens <= block.budget
     assert all(f"[{i}]" in block.text for i in expected) and ("<rules" in block.text) == bool(expected)
+
+
+def test_rules_are_handed_to_questions_about_them_and_to_no_unrelated_one() -> None:
+    lines = Path("tests/data/rule_questions.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [(one["rule"], q) for one in map(json.loads, lines) for q in one["questions"]]
+    with Memory(":memory:", embedder="none") as memory:
+        memory.rules.add_rules([{"rule_id": rule, "expr": rule} for rule in dict.fromkeys(rule for rule, _ in asked) if rule])
+        policy = StoredRulePolicy(memory.rules)
+        found = [(rule, [a.rule.rule_id for a in policy.applicable(q)]) for rule, q in asked]
+    assert not [ids for rule, ids in found if rule is None and ids]
+    assert sum(rule in ids for rule, ids in found) >= 30 and sum(len(set(ids) - {rule}) for rule, ids in found) <= 10
 
 
 def test_rules_and_memories_share_the_budget_and_are_logged(memory: Memory) -> None:
