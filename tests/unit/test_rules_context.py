@@ -40,7 +40,7 @@ def test_a_prompt_is_given_the_rules_that_apply(memory: Memory, question: str, f
 
 
 def test_rules_are_handed_to_questions_about_them_and_to_no_unrelated_one() -> None:
-    lines = Path("tests/data/rule_questions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (Path(__file__).parents[1] / "data" / "rule_questions.jsonl").read_text(encoding="utf-8").splitlines()
     asked = [(one["rule"], q) for one in map(json.loads, lines) for q in one["questions"]]
     with Memory(":memory:", embedder="none") as memory:
         memory.rules.add_rules([{"rule_id": rule, "expr": rule} for rule in dict.fromkeys(rule for rule, _ in asked) if rule])
