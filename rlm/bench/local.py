@@ -353,7 +353,7 @@ def _spoken_life(life: Life,  # single memories, notes and conversations
     "Return a life as one conversation."
     named = {"user": "role", "assistant": "role"}
     turns = tuple({"id": i["id"], "text": i["text"], "valid_from": i["when"],
-                   **({"session": i["conversation"], named.get(i.get("speaker"), "speaker"): i.get("speaker") or "user"}
+                   **({"session": i["conversation"], named.get(str(i.get("speaker")), "speaker"): i.get("speaker") or "user"}
                       if i.get("conversation") else {})} for i in life.items)
     asked = tuple(RecallQuestion(q["question"], frozenset(q["gold"]), q["type"]) for q in life.questions)
     return Conversation(life.name, turns, asked)
