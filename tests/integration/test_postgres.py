@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreForeign, StoreNewer, StoreReadOnly
+from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
 from rlm.core.files import hidden_password, server_path, server_url
 from rlm.service.cli import main
 from rlm.store import Event, Filters, Weights
@@ -231,6 +231,21 @@ def test_a_connection_lost_in_a_transaction_stores_nothing_and_the_next_call_con
     assert [e.kind for e in store.backend.events("default")] == ["write"]
     store.write("after")
     assert len(store.list()) == 2
+
+
+def test_a_full_disk_is_said_in_a_sentence_and_nothing_is_half_done(store: Memory, postgres: str) -> None:
+    store.write("before")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
+                           "'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$")
+        connection.execute("CREATE TRIGGER full_disk BEFORE INSERT ON rlm.memory_tags EXECUTE FUNCTION full_disk()")
+        with pytest.raises(StoreFull, match="room") as caught:
+            store.write("much", tags=["large"])
+        assert caught.value.hint
+        connection.execute("DROP TRIGGER full_disk ON rlm.memory_tags")
+    assert [m.text for m in store.list()] == ["before"] and store.check() == []
+    store.write("after", tags=["large"])
+    assert len(store.search("after")) == 1
 
 
 def test_writers_of_different_namespaces_do_not_wait_for_each_other(store: Memory, postgres: str) -> None:
