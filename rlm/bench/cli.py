@@ -32,6 +32,7 @@ from . import soak as soaked
 from . import speed as speeds
 from . import tool_choice as choosing
 from . import year as years
+from .public_sets import Conversation, RecallQuestion
 from .report import Report, ready, write_report
 from .serve import CLIENTS
 from ..core.errors import InvalidInput
@@ -244,6 +245,17 @@ def federation(data: Path, quick: bool, seed: int, out: Path | None, as_json: bo
     deliver(federated.run(data, seed, quick), out, as_json, strict=False)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #a23eb5e9
+def _spoken_life(life: lived.Life,  # single memories, notes and conversations
+                 ) -> Conversation:
+    "Return a life as one conversation."
+    named = {"user": "role", "assistant": "role"}
+    turns = tuple({"id": i["id"], "text": i["text"], "valid_from": i["when"],
+                   **({"session": i["conversation"], named.get(str(i.get("speaker")), "speaker"): i.get("speaker") or "user"}
+                      if i.get("conversation") else {})} for i in life.items)
+    asked = tuple(RecallQuestion(q["question"], frozenset(q["gold"]), q["type"]) for q in life.questions)
+    return Conversation(life.name, turns, asked)
+
+
 @bench.command(epilog=example("rlm bench local --sizes 400 --out local.json"))
 @click.option("--sizes", default=",".join(map(str, attended.SIZES)), show_default=True, help="Memories, with commas.")
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
@@ -258,7 +270,8 @@ def local(sizes: str, locomo: Path | None, realmem: Path | None, beam: Path | No
           out: Path | None, as_json: bool) -> None:
     "What attention is worth: how often, how quickly and how rightly the layers before a full search answer. A few minutes."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
-    deliver(attended.run(wanted, seed, locomo, embedder, realmem, beam, lives), out, as_json, strict=set(wanted) == set(attended.SIZES))
+    spoken = [_spoken_life(life) for life in lived.read_lives(lives)] if lives else []
+    deliver(attended.run(wanted, seed, locomo, embedder, realmem, beam, spoken), out, as_json, strict=set(wanted) == set(attended.SIZES))
 
 
 @bench.command(epilog=example("rlm bench speed --sizes 200 --out speed.json"))

@@ -23,7 +23,6 @@ import numpy as np
 from tqdm import tqdm
 
 from .baselines import CachingEmbedder
-from .mixed import Life, read_lives
 from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo, read_realmem
 from .recall import ConversationVectors, Score, interval, mean, score
 from .report import Report, Row, digits, machine, timing
@@ -348,17 +347,6 @@ def _difference(label: str, which: str, arm: str, before: Sequence[Score], after
     return Row(f"LoCoMo {label}, less that of search: {arm}", "", value, min=digits(low), max=digits(high), n=len(gains), better="higher")
 
 # %% ../../nbs/95_bench/13_local.ipynb #ff782485
-def _spoken_life(life: Life,  # single memories, notes and conversations
-                 ) -> Conversation:
-    "Return a life as one conversation."
-    named = {"user": "role", "assistant": "role"}
-    turns = tuple({"id": i["id"], "text": i["text"], "valid_from": i["when"],
-                   **({"session": i["conversation"], named.get(str(i.get("speaker")), "speaker"): i.get("speaker") or "user"}
-                      if i.get("conversation") else {})} for i in life.items)
-    asked = tuple(RecallQuestion(q["question"], frozenset(q["gold"]), q["type"]) for q in life.questions)
-    return Conversation(life.name, turns, asked)
-
-
 def spoken_rows(name: str,                      # name of the set
                 talks: Sequence[Conversation],  # its conversations
                 model: Any,                     # an embedder
@@ -394,7 +382,7 @@ def run(sizes: Sequence[int] = SIZES,  # memories
         model: str = "e5",             # for the conversations
         realmem: Path | None = None,   # folder of NAME.json; None: without RealMem
         beam: Path | None = None,      # folder of chat-*.json; None: without BEAM
-        lives: Path | None = None,     # lives, as `read_lives` takes them; None: without them
+        lives: Sequence[Conversation] = (),  # lives, each as one conversation
         ) -> Report:
     "Measure how often, how quickly and how rightly attention answers before a full search. Returns the report."
     from rlm import __version__
@@ -402,7 +390,7 @@ def run(sizes: Sequence[int] = SIZES,  # memories
     rows += list(conversations(locomo, seed, model)) if locomo else []
     spoken = {name: list(read(path)) for name, read, path in (("LoCoMo", read_locomo, locomo), ("RealMem", read_realmem, realmem),
                                                               ("BEAM", read_beam, beam)) if path is not None}
-    spoken |= {} if lives is None else {"The mixed lives": [_spoken_life(life) for life in read_lives(lives)]}
+    spoken |= {"The mixed lives": list(lives)} if lives else {}
     if spoken and (found := choose_embedder(model)) is not None:
         rows += [row for name, talks in spoken.items() for row in spoken_rows(name, talks, CachingEmbedder(found))]
     parameters = {"sizes": list(sizes), "limits": list(LIMITS), "questions": 400,
