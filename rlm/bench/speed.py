@@ -31,6 +31,7 @@ from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
 from ..search.candidates import EVERYTHING, POOL, Query
 from ..search.embedding.base import Kind, choose_embedder
+from ..search.embedding.worker import WORKER_BATCH
 from ..search.searcher import Searcher
 from ..service.memory import Memory
 from ..store.embedding_model import Vectors
@@ -345,6 +346,43 @@ def _with_model(folder: str,  # `filled`
         seconds = asking(memory, some.questions)
     return [timing(f"search with embedding, {n:,} memories", seconds, target=8.0 if n == 100_000 else None)]
 
+# %% ../../nbs/95_bench/09_speed.ipynb #sp000011
+def _ingested(folder: str,        # an empty one
+              texts: int = 200,   # sentences
+              ) -> list[Row]:
+    "Write sentences whose vectors e5 makes now, and later; then let worker and model make them in turns. Nothing where there is no e5."
+    try:
+        model = choose_embedder("e5", Settings())
+    except EmbeddingError:
+        return []
+    assert model is not None
+    said, rows, shares, speeds = [f"{SAID[i % len(SAID)]} {i}" for i in range(texts)], list[Row](), list[float](), list[float]()
+    model.embed(["ready", "준비"], "passage")
+    for when, target in (("now", None), ("later", 0.6)):
+        with Memory(Path(folder, f"{when}.db"), embedder=model, embedding=when) as memory:
+            seconds = list[float]()
+            for text in said:
+                begun = time.perf_counter()
+                memory.write(text)
+                seconds.append(time.perf_counter() - begun)
+            rows.append(timing(f"write with e5, its vector made {when}", seconds, target=target))
+    for turn in range(3):
+        with Memory(Path(folder, f"{turn}.db"), embedder="none") as memory:
+            memory.write_many(said)
+        begun = time.perf_counter()
+        for start in range(0, texts, WORKER_BATCH):
+            model.embed(said[start:start + WORKER_BATCH], "passage")
+        alone = time.perf_counter() - begun
+        with Memory(Path(folder, f"{turn}.db"), embedder=model, embedding="later") as memory:
+            begun = time.perf_counter()
+            memory.embeddings.worker.look_through()
+            memory.embeddings.worker.wait()
+            speeds.append(texts / (time.perf_counter() - begun))
+        shares.append(alone * speeds[-1] / texts)
+    share = Row("speed of the worker over that of the model alone", "", digits(float(np.median(shares))), target=0.9, better="higher")
+    worker = Row("sentences embedded by the worker", "/s", digits(float(np.median(speeds))), better="higher")
+    return [*rows, replace(worker, runs=tuple(map(digits, speeds))), replace(share, runs=tuple(map(digits, shares)))]
+
 # %% ../../nbs/95_bench/09_speed.ipynb #568b311e
 def measured(n: int,                  # memories
              seed: int,               # seed of everything random
@@ -366,6 +404,8 @@ def run(sizes: Iterable[int] = SIZES,  # memories
     from rlm import __version__
     sizes, skipped = sorted(set(sizes)), unusable()
     rows = [row for n in tqdm(sizes, "sizes", disable=None, leave=False) for row in measured(n, seed, list(skipped))]
+    with tempfile.TemporaryDirectory(prefix="rlm-speed-") as folder:
+        rows += child(_ingested, folder, 200 if max(sizes) >= min(SIZES) else 8)
     parameters = {"sizes": sizes, "questions": QUESTIONS, "dimensions": DIM, "skipped": skipped, "threads": 1, "compiled loops": prepare(),
                   "chromadb, usearch and sqlite-vec up to": GRAPHS_UP_TO, "rank-bm25 up to": LISTS_UP_TO}
     return Report("speed", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path(tempfile.gettempdir())), seed, max(sizes),

@@ -339,7 +339,7 @@ class Database(Protocol):
         "Run one statement and yield its rows as they are read. Raises `StoreError`."
 
     def ahead(self,
-              questions: Sequence[Question],  # statements with their values
+              questions: Iterable[Question],  # statements with their values
               ) -> AbstractContextManager[None]:
         "Ask questions in one round trip, where there are round trips; each is answered from that once, when it is asked inside the block."
 

@@ -530,12 +530,12 @@ class PostgresDatabase:
 
     @contextmanager
     def ahead(self,
-              questions: Sequence[Question],  # statements with their values
+              questions: Iterable[Question],  # statements with their values
               ) -> Iterator[None]:
         "Ask questions in one round trip; each is answered from that once, when it is asked inside the block. Raises `StoreError`."
         state = self.current()
         before = state.answered
-        if questions:
+        if questions := list(questions):
             with self._pipeline.cursor(state) as cursor:
                 every = "; ".join(cursor.mogrify(translated(sql), values) for sql, values in questions)
                 self._pipeline.send(state, self.namespace, cursor, every)

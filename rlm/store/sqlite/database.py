@@ -283,7 +283,7 @@ class SQLiteDatabase:
             raise self._failed(e) from e
 
     def ahead(self,
-              questions: Sequence[Question],  # statements with their values
+              questions: Iterable[Question],  # statements with their values
               ) -> AbstractContextManager[None]:
         "Do nothing: a file is asked without a round trip."
         return nullcontext()

@@ -227,6 +227,8 @@ def updating_index(db: Database,                   # inside a transaction
     except BaseException:
         db.mark_failed()
         raise
+    if not docids and not added:  # as for texts that stand alone
+        return
     after = _owned_documents(db, {*docids, *added})
     if drop := {docid: old for docid, old in before.items() if after.get(docid) != old}:
         db.executemany(_DROP, [(docid, *old) for docid, (_, old) in drop.items()])

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -105,7 +106,7 @@ class SQLiteStorage:
                       records: Sequence[MemoryRecord],  # about to be stored, of one namespace
                       ) -> AbstractContextManager[None]:
         "Ask a server ahead, in one round trip, what a write of these memories asks before it stores them."
-        return self.db.ahead([salts_question(records[0].namespace), *insert_questions(records)])
+        return self.db.ahead(chain((salts_question(records[0].namespace),), insert_questions(records)))
 
     def before_context(self,
                        namespace: str,  # the partition

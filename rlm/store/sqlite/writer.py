@@ -7,7 +7,7 @@ __all__ = ['numbers_question', 'insert_questions', 'place', 'SQLiteWriter']
 
 # %% ../../../nbs/20_store/14_writer.ipynb #4209f5a2
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -36,10 +36,11 @@ def numbers_question(count: int,  # how many memories are about to be stored
 
 
 def insert_questions(records: Sequence[MemoryRecord],  # about to be stored
-                     ) -> list[Question]:
-    "Return what `SQLiteWriter.insert` asks first."
-    seen: list[Question] = [(_SEEN_ONE, (r.namespace, r.id)) for r in records] if len(records) == 1 else []
-    return [*seen, numbers_question(len(records))]
+                     ) -> Iterator[Question]:
+    "Yield what `SQLiteWriter.insert` asks first."
+    if len(records) == 1:
+        yield _SEEN_ONE, (records[0].namespace, records[0].id)
+    yield numbers_question(len(records))
 
 
 def _seen_before(db: Database,                           # inside a transaction
