@@ -32,6 +32,7 @@ QUICK_RUNS: Mapping[str, tuple[str, ...]] = {  # benchmark → arguments of its 
     "graph": ("--sizes", "1000"),
     "speed": ("--sizes", "1000,10000"),
     "serve": ("--quick",),
+    "tools": ("--situations", "{data}/tool_situations.jsonl", "--split", "held"),  # by words, as no model is at hand
     "year": ("--quick",),
     "learning": ("--quick",),
     "durability": ("--quick",)}

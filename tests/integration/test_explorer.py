@@ -9,6 +9,7 @@ import pytest
 from browser import Tab, browsing
 from serving import Running, serving
 
+from rlm.rules import ConflictResolver
 from rlm.service.http.tokens import TokenFile
 
 NASTY = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> a web form"
@@ -158,7 +159,7 @@ def test_a_token_is_asked_for_and_kept_in_the_page_alone(tab: Tab, path: Path, t
         visit(tab, running.url)
         tab.until("!document.getElementById('token-box').classList.contains('hidden')")
         assert tab.js("document.querySelectorAll('.hit').length") == 0
-        assert "token" in tab.js("document.getElementById('status').textContent")
+        assert tab.js("document.getElementById('status').textContent") == "Sign in: the token is missing, unknown, or has expired."
         tab.js(f"document.getElementById('token').value = {token!r}; document.getElementById('token-use').click()")
         tab.until("document.querySelector('.hit')?.dataset.id === 'door'")
         stored = tab.js("JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, location.href])")
@@ -225,3 +226,19 @@ def test_what_waits_is_decided_and_filters_and_korean_hold(tab: Tab, running: Ru
     assert tab.js("document.documentElement.lang") == "ko" and tab.js("document.querySelector('.go').textContent") == "찾기"
     tab.until("document.getElementById('edit-it')?.textContent === '고치기'")
     assert tab.said() == []
+
+
+def test_rules_are_shown_with_how_they_did_and_decided(tab: Tab, running: Running) -> None:
+    rules = running.service.pool.store().rules
+    rules.add_rule({"rule_id": "tea", "expr": "아침에는 차를 마신다", "formal": "when hour < 11 then drink = 'tea'"})
+    rules.add_rule({"rule_id": "cola", "expr": "Drink cola", "formal": "when hour < 10 then drink = 'cola'"})
+    rules.update_usage("tea", 4, 1)
+    ConflictResolver(rules).decide({"hour": 9})
+    visit(tab, running.url)
+    tab.js("document.getElementById('rules').open = true")
+    tab.until("document.querySelectorAll('#rule-list .card').length === 2")
+    tea = tab.js("document.querySelector('#rule-list .card').textContent")
+    assert "helped 4 · misled 1" in tea and "conflicts 1" in tea
+    tab.js("document.querySelector('#rule-list .small').click()")  # promote
+    tab.until("document.querySelector('#rule-list .card .tag').textContent === 'ltm'")
+    assert rules.get("tea").status == "ltm" and tab.said() == []

@@ -4,10 +4,17 @@ Standard output belongs to the protocol, so every log goes to standard error. Th
 is wrong with it is said at once, in a sentence. The model that turns text into vectors is loaded meanwhile, in a thread.
 """
 
+import asyncio
 import logging
+import os
 import signal
+import stat
+import sys
 import threading
 from pathlib import Path
+from typing import Any
+
+from mcp.server.stdio import stdio_server
 
 from rlm.core.errors import RlmError
 from rlm.core.settings import Settings
@@ -15,10 +22,11 @@ from rlm.rules.scheduler import zone
 
 from ..memory import Memory
 from ..nights import NightThread, sleep_everywhere
-from .mcp_server import memory_server
+from .mcp_server import MemoryServer, memory_server
 from .sources import LocalMemory
 
 log = logging.getLogger("rlm.mcp")
+LONGEST_LINE = 2**30  # bytes of a message; the client is the one who started this process
 
 
 def warm_up(memory: Memory,  # open store
@@ -28,6 +36,50 @@ def warm_up(memory: Memory,  # open store
         memory.search("ready", 1)
     except RlmError as e:
         log.warning("%s", e)
+
+
+class PipeOutput:
+    "The end of a pipe as the SDK's transport writes to it: without a thread for each write."
+
+    def __init__(self,
+                 writer: asyncio.StreamWriter,  # pipe
+                 ) -> None:
+        self._writer = writer
+
+    async def write(self,
+                    text: str,  # message and its line end
+                    ) -> None:
+        "Put a message into the pipe's buffer."
+        self._writer.write(text.encode())
+
+    async def flush(self) -> None:
+        "Wait, while the client is behind."
+        await self._writer.drain()
+
+
+def are_pipes() -> bool:
+    "Whether standard input and output are pipes or sockets, as those of a server that a client has started."
+    return sys.platform != "win32" and all(stat.S_ISFIFO(m) or stat.S_ISSOCK(m) for m in (os.fstat(n).st_mode for n in (0, 1)))
+
+
+async def serve_pipes(server: MemoryServer,  # server with its tools
+                      ) -> None:
+    """Serve over standard input and output, which the event loop reads and writes itself: the SDK's own way takes three threads' turns
+    a call. Meanwhile nothing else is read from standard input, and what is printed goes to the standard error."""
+    loop, kept = asyncio.get_running_loop(), (os.dup(0), os.dup(1))
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    lines = asyncio.StreamReader(LONGEST_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(kept[0], "rb", 0))
+    transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), os.fdopen(kept[1], "wb", 0))
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    given: Any = lines, PipeOutput(writer)
+    async with stdio_server(*given) as (requests, answers):
+        lowlevel = server._lowlevel_server
+        await lowlevel.run(requests, answers, lowlevel.create_initialization_options())
+    while transport.get_write_buffer_size() and not transport.is_closing():
+        await asyncio.sleep(.01)  # a client that reads slowly gets the last answer
 
 
 def serve_stdio(settings: Settings,          # where, and which namespace
@@ -47,7 +99,7 @@ def serve_stdio(settings: Settings,          # where, and which namespace
                              lambda: sleep_everywhere(memory, [memory.ctx.namespace]))
         nights.start()
         try:
-            server.run("stdio")
+            asyncio.run(serve_pipes(server)) if are_pipes() else server.run("stdio")
         finally:
             nights.stop()
             warming.join()
