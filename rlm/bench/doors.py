@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -350,12 +350,15 @@ def paced(port: int,                 # port of the server
 def _slow_loris(port: int,       # port of the server
                 seconds: float,  # how long
                 ) -> None:
-    "Hold a hundred connections, and send a byte on each every second."
+    "Hold a hundred connections with half a head each, and send a byte on each every second."
     held = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    for one in held:
+        one.send(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for one in held:
-            one.send(b"G")
+            with suppress(OSError):  # closed
+                one.send(b"x")
         time.sleep(1)
     for one in held:
         one.close()
@@ -406,6 +409,38 @@ def _at_once(act: Callable[[], None], count: int) -> None:
 HARM = {"slow-loris": _slow_loris, "wrong tokens": _wrong_tokens, "huge bodies": _huge_bodies}
 
 
+_REFUSAL = b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n"  # answer of the port that is attacked for comparison
+
+
+def _refuse_all() -> None:
+    "Serve on any port, say which, and refuse whatever comes: what harm costs a machine apart from the server that is measured."
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                writer.write(_REFUSAL)
+                if "content-length: " not in head:
+                    break
+                await reader.readexactly(int(head.split("content-length: ", 1)[1].split("\r\n", 1)[0]))
+        writer.close()
+
+    async def serve() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+        await server.serve_forever()
+    asyncio.run(serve())
+
+
+@contextmanager
+def _comparison_port(folder: Path) -> Iterator[int]:
+    code = "from rlm.bench.doors import _refuse_all; _refuse_all()"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE) as process:
+        try:
+            yield port_in(_first_line(process))
+        finally:
+            process.terminate()
+
+
 def _harm_rows(folder: Path,              # folder of the store and its tokens
                token: str,                # one that opens the store
                questions: Sequence[str],  # what is asked
@@ -414,20 +449,27 @@ def _harm_rows(folder: Path,              # folder of the store and its tokens
     "Yield how much those who do harm slow the others down: the 99th percentile beside that without harm."
     def p99(took: Sequence[float]) -> float:
         return sorted(took)[int(.99 * len(took))]
-    with started(["serve", "--port", "0", "--db", str(folder / "memory.db"), "--token-file", str(folder / "tokens")], folder) as server:
+    command = ["serve", "--port", "0", "--db", str(folder / "memory.db"), "--token-file", str(folder / "tokens")]
+    with started(command, folder) as server, _comparison_port(folder) as elsewhere:
         port = port_in(_first_line(server))
+
+        def beside(name: str, attacked: int) -> list[float]:
+            code = f"from rlm.bench.doors import HARM; HARM[{name!r}]({attacked}, {seconds + 1})"
+            with subprocess.Popen([sys.executable, "-c", code], cwd=folder) as harm:
+                time.sleep(.5)
+                took = paced(port, token, questions, seconds)
+                harm.wait()
+            return took
         paced(port, token, questions, min(seconds, 2.0))
         for name in HARM:
             before = paced(port, token, questions, seconds)
-            code = f"from rlm.bench.doors import HARM; HARM[{name!r}]({port}, {seconds + 1})"
-            with subprocess.Popen([sys.executable, "-c", code], cwd=folder) as harm:
-                time.sleep(.5)
-                beside = paced(port, token, questions, seconds)
-                harm.wait()
+            found, compared = beside(name, port), beside(name, elsewhere)
             quiet = [*before, *paced(port, token, questions, seconds)]
-            yield timing(f"search beside {name}", beside)
-            yield Row(f"p99 beside {name}, times that without", "", digits(p99(beside) / p99(quiet)), n=len(beside), target=2.0,
+            yield timing(f"search beside {name}", found)
+            yield Row(f"p99 beside {name}, times that without", "", digits(p99(found) / p99(quiet)), n=len(found), target=2.0,
                       note=f"without: {1000 * p99(quiet):.1f} ms")
+            yield Row(f"p99 beside {name} at another port, times that without", "", digits(p99(compared) / p99(quiet)), n=len(compared),
+                      role="baseline", note="the attacker's own share of the machine")
 
 # %% ../../nbs/95_bench/34_doors.ipynb #0064391f
 def _door_rows(folder: Path,              # folder of a store `memory.db` and its tokens

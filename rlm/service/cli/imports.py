@@ -78,7 +78,10 @@ def import_command(memory: Memory, given: tuple[str, ...], named_format: str | N
     report = import_export(memory, path, format, embed=False)
     if not later and memory.embeddings.model() is not None:
         click.echo(f"{report.added:,} memories are stored, and found by their words. Ctrl-C leaves what has no vector for later.", err=True)
-        memory.embeddings.embed_missing(memory.ctx.namespace, memory.clock)
+        try:
+            memory.embeddings.embed_missing(memory.ctx.namespace, memory.clock)
+        except KeyboardInterrupt:
+            click.echo("The rest gets its vectors by `rlm reembed --missing`, or beside the work of `rlm serve` and `rlm mcp`.", err=True)
     if as_json:
         print_json(report.as_dict())
         return
