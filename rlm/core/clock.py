@@ -19,11 +19,11 @@ class Clock(Protocol):
     "Anything that can tell the time in UTC."
 
     def now(self) -> datetime:
-        "The present moment, timezone-aware, in UTC."
+        "Return the present moment, timezone-aware, in UTC."
         ...
 
     def seconds(self) -> float:
-        "The same, in seconds since 1970: for who only compares moments."
+        "Return the same, in seconds since 1970: for who only compares moments."
         ...
 
 
@@ -31,11 +31,11 @@ class SystemClock:
     "The clock of the machine it runs on."
 
     def now(self) -> datetime:
-        "The present moment in UTC, to the microsecond."
+        "Return the present moment in UTC, to the microsecond."
         return datetime.now(UTC)
 
     def seconds(self) -> float:
-        "The same, in seconds since 1970."
+        "Return the same, in seconds since 1970."
         return time.time()
 
     def __repr__(self) -> str:
@@ -51,11 +51,11 @@ class ManualClock:
         self._now = parse_time(start)
 
     def now(self) -> datetime:
-        "Where the clock stands, in UTC."
+        "Return where the clock stands, in UTC."
         return self._now
 
     def seconds(self) -> float:
-        "The same, in seconds since 1970."
+        "Return the same, in seconds since 1970."
         return self._now.timestamp()
 
     def advance(self,
@@ -71,7 +71,7 @@ class ManualClock:
 # %% ../../nbs/10_core/01_clock.ipynb #d51f99be
 def to_iso(when: datetime,  # timezone-aware
            ) -> str:        # `2026-01-31T09:00:00.000000Z`: 27 characters
-    "The stored form of a moment: UTC, ISO 8601, microseconds, fixed width, so that text order is time order."
+    "Return the stored form of a moment: UTC, ISO 8601, microseconds, fixed width, so that text order is time order."
     if when.tzinfo is UTC:
         return when.isoformat(timespec="microseconds")[:26] + "Z"
     if when.utcoffset() is None:
@@ -81,7 +81,7 @@ def to_iso(when: datetime,  # timezone-aware
 
 def from_iso(stamp: str,  # time as `to_iso` wrote it
              ) -> datetime:
-    "The moment behind a stored stamp: the inverse of `to_iso`."
+    "Return the moment behind a stored stamp: the inverse of `to_iso`."
     return datetime.fromisoformat(stamp)
 
 # %% ../../nbs/10_core/01_clock.ipynb #14ebab30

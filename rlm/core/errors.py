@@ -109,7 +109,7 @@ from collections.abc import Iterable
 def suggest(name: str,            # name that was written
             known: Iterable[str], # names that could have been meant
             ) -> str:             # "Did you mean 'x'? Known: …", for use as a hint
-    "A hint that names the nearest known name, then all of them."
+    "Return a hint that names the nearest known name, then all of them."
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     guess = f"Did you mean {near[0]!r}? " if near else ""

@@ -61,7 +61,7 @@ def machine() -> str:
 @contextlib.contextmanager
 def written(path: Path,  # where a file goes
             ) -> Iterator[Path]:
-    "Where this thread writes it first; what is still there at the end is discarded, and so is what dead processes left."
+    "Yield where this thread writes it first; what is still there at the end is discarded, and so is what dead processes left."
     for old in path.parent.glob(f"{glob.escape(path.name)}.*.part*"):
         found = _PART.fullmatch(old.name.removeprefix(path.name))
         if found and Path(f"{path}{found[1]}") not in _parts and _is_abandoned(old, found[2], int(found[3])):
@@ -97,7 +97,7 @@ def _alive(pid: int) -> bool:
 # %% ../../nbs/10_core/10_files.ipynb #7abed065
 def read_path(path: "str | Path",  # path as a caller gave it
               ) -> Path:           # with ~ written out
-    "A path as the file system spells one. Raises `InvalidInput`."
+    "Return a path as the file system spells one. Raises `InvalidInput`."
     try:
         found = Path(path).expanduser()
         if b"\0" not in os.fsencode(found):
@@ -170,7 +170,7 @@ def _store_of(target: Path,  # links followed
 
 def writable(path: "str | Path",  # a file, there or not
              ) -> Path:           # the same, links followed
-    "Where a file will be written. Raises `StoreError` when it can't be, or may not, and `InvalidInput` for what is no path."
+    "Return where a file will be written. Raises `StoreError` when it can't be, or may not, and `InvalidInput` for what is no path."
     where = read_path(path)
     try:
         target = Path(os.path.realpath(where))

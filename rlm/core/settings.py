@@ -91,7 +91,7 @@ def _days(value: Any) -> float:
 # %% ../../nbs/10_core/11_settings.ipynb #d137ed4b
 def cosines(text: str,                # such as 'e5=.3,m2v:NAME=.4'
             ) -> dict[str, float]:    # name → cosine
-    "Names of models, each with a cosine. Raises `ValueError`."
+    "Return names of models, each with a cosine. Raises `ValueError`."
     pairs = [part.rpartition("=")[::2] for part in text.split(",") if part.strip()]
     return {_word(name).strip(): _number(cosine, -1, 1, False) for name, cosine in pairs}
 
@@ -106,7 +106,7 @@ def _cosines(value: Any) -> str:
 
 def reaches(text: str,  # setting anchor_profiles, as it was read
             ) -> dict[str, dict[str, int]]:  # name → hops, new and beam
-    "How far searches with a slot look, by the name of a profile."
+    "Return how far searches with a slot look, by the name of a profile."
     return dict(json.loads(text)) if text else {}
 
 
@@ -312,7 +312,7 @@ KNOWN = {f.name: f.metadata for f in fields(Settings) if f.metadata}
 def find_file(named: "str | Path | None",      # from an argument
               environment: Mapping[str, str],  # where RLM_CONFIG may name a file
               ) -> Path | None:
-    "The settings file to read. One that is named must be there, which reading it will tell."
+    "Return the settings file to read. One that is named must be there, which reading it will tell."
     if chosen := named or environment.get("RLM_CONFIG"):
         return read_path(chosen)
     return next((p for p in (Path(f).expanduser() for f in FILES) if os.path.isfile(p)), None)

@@ -143,7 +143,7 @@ class Reputation:
     def trusted(self,
                 sender: str,  # its key
                 ) -> bool:
-        "Whether a sender's updates are taken."
+        "Return whether a sender's updates are taken."
         return self.of(sender) >= TRUSTED_FROM
 
     def record(self,

@@ -470,7 +470,7 @@ class GossipNode:
         return result, self.source.adopt(result.values)
 
     def due(self) -> bool:
-        "Whether it is time for an update of one's own; a clock that was set back makes it due."
+        "Return whether it is time for an update of one's own; a clock that was set back makes it due."
         return not 0 <= self.clock.seconds() - self.published_at < self.config.round_s
 
     def step(self,

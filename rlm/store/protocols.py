@@ -87,7 +87,7 @@ MAX_TERMS = 64  # distinct terms of a query that are searched for
 def rarest(terms: Sequence[str],            # terms of a query
            frequencies: Mapping[str, int],  # documents that hold each
            ) -> list[str]:                  # distinct, in the order given
-    "The terms to search for: all, or of very many the `MAX_TERMS` rarest that occur at all."
+    "Return the terms to search for: all, or of very many the `MAX_TERMS` rarest that occur at all."
     distinct = list(dict.fromkeys(terms))
     if len(distinct) <= MAX_TERMS:
         return distinct
@@ -230,7 +230,7 @@ class Storage(Protocol):
 
     @property
     def read_only(self) -> bool:
-        "Whether every write will be refused."
+        "Return whether every write will be refused."
 
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment, whatever others write meanwhile."
@@ -267,7 +267,7 @@ class ThreadConnection(Protocol):
 
     @property
     def active(self) -> bool:
-        "Whether a transaction or snapshot is open."
+        "Return whether a transaction or snapshot is open."
 
     @property
     def total_changes(self) -> int:
@@ -283,19 +283,19 @@ class Database(Protocol):
 
     @property
     def path(self) -> str:
-        "The file or the server's address without a password, for messages."
+        "Return the file or the server's address without a password, for messages."
 
     @property
     def read_only(self) -> bool:
-        "Whether every write will be refused."
+        "Return whether every write will be refused."
 
     @property
     def in_memory(self) -> bool:
-        "Whether the store vanishes when it is closed; then all threads share one connection."
+        "Return whether the store vanishes when it is closed; then all threads share one connection."
 
     @property
     def has_files(self) -> bool:
-        "Whether derived files may lie beside the store."
+        "Return whether derived files may lie beside the store."
 
     @property
     def busy_timeout_s(self) -> float:
@@ -303,7 +303,7 @@ class Database(Protocol):
 
     @property
     def in_transaction(self) -> bool:
-        "Whether this thread is in a transaction or snapshot."
+        "Return whether this thread is in a transaction or snapshot."
 
     def current(self) -> ThreadConnection:
         "Return what this thread is doing. Raises `StoreError` after `close`."

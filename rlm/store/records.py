@@ -76,11 +76,11 @@ class MemoryRecord:
     def changed(self,
                 **values: Any,  # field → new value
                 ) -> "MemoryRecord":
-        "A copy with these attributes replaced; nothing is checked or stored."
+        "Return a copy with these attributes replaced; nothing is checked or stored."
         return make_record(self.__dict__ | values)
 
     def copy(self) -> "MemoryRecord":
-        "The same, with dictionaries of its own."
+        "Return the same, with dictionaries of its own."
         if self.scope or self.provenance or self.extra:
             return make_record(self.__dict__ | {name: _copied(getattr(self, name)) for name in JSON_FIELDS})
         return make_record({**self.__dict__, "scope": {}, "provenance": {}, "extra": {}})
@@ -95,7 +95,7 @@ def _copied(value: Any) -> Any:
 
 def make_record(values: dict[str, Any],  # every field; the record keeps this dictionary
                 ) -> MemoryRecord:
-    "A record straight from its values, set all at once: a frozen dataclass would set thirty fields with a call each."
+    "Return a record straight from its values, set all at once: a frozen dataclass would set thirty fields with a call each."
     record = object.__new__(MemoryRecord)
     object.__setattr__(record, "__dict__", values)
     return record
@@ -104,13 +104,13 @@ def make_record(values: dict[str, Any],  # every field; the record keeps this di
 def read_label(value: object,  # value from the caller
                what: str,      # its name in an error message
                ) -> str:
-    "A short name on one line: composed, no white space at its ends, at most `LABEL_LIMIT` characters."
+    "Return a short name on one line: composed, no white space at its ends, at most `LABEL_LIMIT` characters."
     return valid_label(value, what, LABEL_LIMIT)
 
 
 def stored_id(id: object,  # id as a caller gave it
               ) -> str:    # id as it is stored
-    "An id, composed and stripped. What could not be one is the id of nothing."
+    "Return an id, composed and stripped. What could not be one is the id of nothing."
     if not isinstance(id, str):
         raise InvalidInput(f"An id is given as {type(id).__name__}.", "Give the id of a memory, a text.")
     try:
@@ -134,14 +134,14 @@ JSON_DEPTH = 100  # lists in dictionaries in lists …: databases read a thousan
 
 def dump_json(value: Any,  # value that JSON can hold
               ) -> str:
-    "The stored spelling of a JSON value: keys in the given order, real characters, no spaces."
+    "Return the stored spelling of a JSON value: keys in the given order, real characters, no spaces."
     return "{}" if value == {} else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_mapping(value: object,  # value from the caller
                  what: str,      # its name in an error message
                  ) -> dict[str, Any]:
-    "A JSON object, and nothing JSON can't hold."
+    "Return a JSON object, and nothing JSON can't hold."
     if not isinstance(value, Mapping):
         raise InvalidInput(f"The {what} is a {type(value).__name__}.", "Give a dictionary.")
     try:
@@ -171,7 +171,7 @@ def read_choice(value: object,             # value from the caller
                 what: str,                 # its name in an error message
                 choices: tuple[str, ...],  # the words that are allowed
                 ) -> str:
-    "One of a few words."
+    "Return one of a few words."
     if not isinstance(value, str) or value not in choices:
         raise InvalidInput(f"The {what} {reprlib.repr(value)} is unknown.", suggest(str(value)[:40], choices))
     return value
@@ -181,7 +181,7 @@ def read_count(value: object,   # value from the caller
                what: str,       # its name in an error message
                least: int = 0,  # the smallest that is allowed
                ) -> int:
-    "A whole number from `least` to 2**53."
+    "Return a whole number from `least` to 2**53."
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 2**53:
         raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", f"Give a whole number from {least} up.")
     return value
@@ -199,7 +199,7 @@ def read_flag(value: object,  # value from the caller
 def read_confidence(value: object,  # value from the caller
                     what: str,      # its name in an error message
                     ) -> float:
-    "A probability in [0, 1]."
+    "Return a probability in [0, 1]."
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", "Give a number from 0 to 1.")
     return float(value)
@@ -244,7 +244,7 @@ def new_record(text: object,                # the words, kept exactly
                limit: int = 1_000_000,      # longest text, in characters
                **given: Any,                # fields, any of `READERS`
                ) -> MemoryRecord:           # with `seq` 0: it is not stored yet
-    "The first version of a memory, checked. Raises `InvalidInput`."
+    "Return the first version of a memory, checked. Raises `InvalidInput`."
     words = valid_text(text, "text", limit)
     ready = read_fields(given)
     ready.setdefault("kind", "block")
@@ -290,7 +290,7 @@ COLUMNS: tuple[str, ...] = tuple(f + "_json" if f in JSON_FIELDS else f for f in
 
 def to_row(r: MemoryRecord,        # a memory about to be stored; its tags go elsewhere
            ) -> tuple[Any, ...]:
-    "The record's values in `COLUMNS` order, as the database stores them (booleans as 0 and 1, times as text)."
+    "Return the record's values in `COLUMNS` order, as the database stores them (booleans as 0 and 1, times as text)."
     last, archived, end = r.last_used_at, r.archived_at, r.valid_to
     created = to_iso(r.created_at)
     updated, begin = (created if t is r.created_at else to_iso(t) for t in (r.updated_at, r.valid_from))
@@ -304,7 +304,7 @@ def to_row(r: MemoryRecord,        # a memory about to be stored; its tags go el
 def from_row(row: tuple[Any, ...],   # values in `COLUMNS` order; more may follow
              tags: tuple[str, ...],  # sorted
              ) -> MemoryRecord:
-    "The record behind a row: the inverse of `to_row`."
+    "Return the record behind a row: the inverse of `to_row`."
     (id, seq, namespace, kind, title, text, summary, formal, category, source_type, status, pinned, immutable, version,
      success, failure, access_count, confidence, created, updated, used, archived, begin, end, session, turn, speaker, role,
      reply_to, scope, provenance, extra) = row[:32]

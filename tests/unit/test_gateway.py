@@ -11,7 +11,7 @@ import pytest
 from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound, StoreBusy
 from rlm.service.http.errors import problem_of
-from rlm.service.http.limits import CONNECTIONS, connection_limit
+from rlm.service.http.file_limits import CONNECTIONS, connection_limit
 from rlm.service.http.middleware import (
     MAX_CALLERS,
     SECURITY_HEADERS,

@@ -20,7 +20,7 @@ from rlm.search.embedding.base import Embedder, choose_embedder
 from rlm.search.embedding.worker import EmbeddingWorker
 
 from .errors import HttpProblem
-from .limits import file_limit, namespace_limit
+from .file_limits import file_limit, namespace_limit
 from .metrics import AnchorCounters
 
 

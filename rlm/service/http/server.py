@@ -33,7 +33,7 @@ from ...core.settings import Settings
 from ...core.text import clip
 from .app import guarded_application
 from .errors import HttpProblem, log
-from .limits import CONNECTIONS, connection_limit, file_limit
+from .file_limits import CONNECTIONS, connection_limit, file_limit
 from .middleware import PATIENCE_S, App, Receive, RequestContext, Scope, Send, is_loopback
 from .routes import Service
 from .tokens import TokenFile

@@ -173,7 +173,7 @@ class StatementPipeline:
     def cursor(self,
                state: ThreadState,  # what the thread is doing
                ) -> Iterator[Any]:
-        "A cursor of the connection of this thread's transaction, or of one that is free."
+        "Yield a cursor of the connection of this thread's transaction, or of one that is free."
         import psycopg
         try:
             if state.connection is not None:
@@ -193,7 +193,7 @@ class StatementPipeline:
     def savepoint(self,
                   state: ThreadState,  # what the thread is doing
                   ) -> Iterator[None]:
-        "A part of a transaction that can fail by itself; outside of one nothing."
+        "Yield a part of a transaction that can fail by itself; outside of one nothing."
         if state.connection is None:
             yield
             return
@@ -224,7 +224,7 @@ class StatementPipeline:
              begin: str,             # statement that begins it
              then: str = "",         # statements that are sent along
              ) -> Iterator[None]:
-        "A transaction or snapshot. Leaves the thread outside of any."
+        "Yield a transaction or snapshot. Leaves the thread outside of any."
         import psycopg
         (connection, generation), scopes = self._begin(namespace, begin, then), self.server.scopes
         if generation is not None:
@@ -465,17 +465,17 @@ class PostgresDatabase:
 
     @property
     def closed(self) -> bool:
-        "Whether `close` was called, here or on another view of the store."
+        "Return whether `close` was called, here or on another view of the store."
         return self._server.closed
 
     @property
     def has_files(self) -> bool:
-        "Whether derived files may lie beside the store: not beside a server."
+        "Return whether derived files may lie beside the store: not beside a server."
         return False
 
     @property
     def in_transaction(self) -> bool:
-        "Whether this thread is in a transaction or snapshot."
+        "Return whether this thread is in a transaction or snapshot."
         return self.current().active
 
     def current(self) -> ThreadState:

@@ -26,7 +26,7 @@ from ...core.errors import StoreBusy, StoreClash, StoreCorrupt, StoreError, Stor
 # %% ../../../nbs/20_store/04_connection.ipynb #6d601100
 def unreadable(what: str,  # the beginning of the sentence: what is damaged
                ) -> StoreCorrupt:
-    "The error for bytes that no store of ours would hold."
+    "Return the error for bytes that no store of ours would hold."
     return StoreCorrupt(f"{what} {_DAMAGED[1]}.", _DAMAGED[2])
 
 
@@ -140,7 +140,7 @@ class PooledConnection(sqlite3.Connection):
 
     @property
     def uncommitted(self) -> bool:
-        "Whether something was written that may still be undone."
+        "Return whether something was written that may still be undone."
         return self.active and self.total_changes != self.changes_before
 
     def __del__(self) -> None:

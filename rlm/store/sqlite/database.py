@@ -88,7 +88,7 @@ def copy_database(source: sqlite3.Connection,  # connection to a live database
                   path: str,                   # path of the live one, for messages
                   patience_s: float,           # seconds to wait for a writer
                   ) -> Path:
-    "A consistent copy of a live database, complete or not there at all. Raises `StoreError` when it can't be written."
+    "Return a consistent copy of a live database, complete or not there at all. Raises `StoreError` when it can't be written."
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with written(target) as part:
@@ -210,12 +210,12 @@ class SQLiteDatabase:
 
     @property
     def in_memory(self) -> bool:
-        "Whether the store has no file."
+        "Return whether the store has no file."
         return self.path == MEMORY_PATH
 
     @property
     def has_files(self) -> bool:
-        "Whether derived files may lie beside the store."
+        "Return whether derived files may lie beside the store."
         return not self.in_memory
 
     def backup(self,
@@ -226,7 +226,7 @@ class SQLiteDatabase:
 
     @property
     def in_transaction(self) -> bool:
-        "Whether this thread is in a transaction or snapshot. In memory it waits for its turn: another thread may be in one."
+        "Return whether this thread is in a transaction or snapshot. In memory it waits for its turn: another thread may be in one."
         with (connection := self.current()).lock:
             return connection.active
 

@@ -64,7 +64,7 @@ def namespace_key(namespace: str,  # its name
 def key_terms(terms: Iterable[str],  # terms, made by `tokens`
               namespace: str,        # the partition to look in
               ) -> list[str]:
-    "The terms as the index spells them."
+    "Return the terms as the index spells them."
     key = namespace_key(namespace)
     return [key + term for term in terms]
 
@@ -110,7 +110,7 @@ def _read_tags_json(stored: str,  # a JSON list of texts
 def documents(db: Database,                    # the store
               docids: Collection[int],   # a memory's `seq`, or minus the `vid` of a superseded version
               ) -> dict[int, Document]:  # those that exist
-    "The documents that the rows call for."
+    "Return the documents that the rows call for."
     return {docid: document for docid, (_, document) in _owned_documents(db, docids).items()}
 
 
@@ -154,7 +154,7 @@ _REPLIES = "SELECT seq FROM memories WHERE namespace = ? AND reply_to IN (SELECT
 
 def ids_by_namespace(records: Iterable[MemoryRecord],  # memories of any namespaces
                      ) -> Iterable[tuple[str, str]]:
-    "Each namespace with the ids of these memories in it, as a JSON array."
+    "Return each namespace with the ids of these memories in it, as a JSON array."
     ids: dict[str, list[str]] = {}
     for r in records:
         ids.setdefault(r.namespace, []).append(r.id)
@@ -164,7 +164,7 @@ def ids_by_namespace(records: Iterable[MemoryRecord],  # memories of any namespa
 def adjacent(db: Database,                           # the store
              records: Iterable[MemoryRecord],  # turns, stored or about to be
              ) -> set[int]:
-    "The `seq` of stored turns beside or between these, in their sessions."
+    "Return the `seq` of stored turns beside or between these, in their sessions."
     return adjacent_turns(db, [(r.namespace, r.session, r.turn) for r in records])
 
 
@@ -183,14 +183,14 @@ def adjacent_turns(db: Database,                                            # th
 def replies(db: Database,                           # the store
             records: Iterable[MemoryRecord],  # memories, stored or about to be
             ) -> set[int]:
-    "The `seq` of stored memories that answer these."
+    "Return the `seq` of stored memories that answer these."
     return {row[0] for pair in ids_by_namespace(records) for row in db.query(_REPLIES, pair)}
 
 
 def affected_seqs(db: Database,                           # the store
               records: Sequence[MemoryRecord],  # stored ones
               ) -> set[int]:
-    "The `seq` of these memories and of all whose documents hold their text."
+    "Return the `seq` of these memories and of all whose documents hold their text."
     return adjacent(db, records) | replies(db, records) | {r.seq for r in records}
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #edc5ee65
@@ -250,7 +250,7 @@ def drop_documents(db: Database,        # inside a transaction that removes the 
 
 def has_no_context(r: MemoryRecord,  # about to be stored
                  ) -> bool:
-    "Whether nothing but its own words belongs into its document."
+    "Return whether nothing but its own words belongs into its document."
     return r.session is None and r.reply_to is None
 
 
@@ -265,7 +265,7 @@ def index_alone(db: Database,                           # inside a transaction
 # %% ../../../nbs/20_store/08_fulltext.ipynb #cc7da6ff
 def all_docids(db: Database,        # the store
                ) -> list[int]:
-    "Every document there should be."
+    "Return every document there should be."
     return [row[0] for row in db.query("SELECT seq FROM memories UNION ALL SELECT -vid FROM memory_versions ORDER BY 1")]
 
 
@@ -335,7 +335,7 @@ def rebuild(db: Database,             # the store
 
 def is_stale(db: Database,        # the store
              ) -> bool:
-    "Whether the index was made by another version of the tokeniser."
+    "Return whether the index was made by another version of the tokeniser."
     return db.query("SELECT value FROM meta WHERE key = 'tokeniser'") != [(str(TOKENISER_VERSION),)]
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #1dad4ba1
@@ -370,7 +370,7 @@ def bm25_parts(columns: Mapping[str, Sequence[str]],  # the document: column →
                stats: TermStatistics,                 # statistics of the same terms
                weights: Weights,                      # factors of the columns
                ) -> dict[str, dict[str, float]]:      # term → column → its share of the score
-    "The score of one document, taken apart: the sum of all parts is the score."
+    "Return the score of one document, taken apart: the sum of all parts is the score."
     length = sum(len(words) for words in columns.values())
     norm = K1 * (1 - B + B * length / (stats.mean_length or 1))
     parts: dict[str, dict[str, float]] = {}

@@ -108,7 +108,7 @@ def _reply_circles(db: Database,         # inside a snapshot or transaction
 
 def contradictions(db: Database,               # inside a snapshot or transaction
                    ) -> Iterator[str]:   # a sentence for each
-    "Where rows contradict one another."
+    "Yield where rows contradict one another."
     for table, row, parent, _ in db.query("PRAGMA foreign_key_check"):
         yield f"The table {table} refers to a row of {parent} that is not there (row {row})."
     for sentence, sql in _QUESTIONS.items():
@@ -120,7 +120,7 @@ def contradictions(db: Database,               # inside a snapshot or transactio
 # %% ../../../nbs/20_store/16_integrity.ipynb #6eb1c149
 def check(db: Database,         # a store, which others may be using
           ) -> list[str]:
-    "What is wrong with a store, a sentence each; empty when the file is sound and all derived data agrees with the rows."
+    "Return what is wrong with a store, a sentence each; empty when the file is sound and all derived data agrees with the rows."
     try:
         with db.snapshot():
             damage = [str(r[0]) for r in db.query("PRAGMA integrity_check(10)") if r[0] != "ok"]

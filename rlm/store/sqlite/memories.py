@@ -30,7 +30,7 @@ from ..protocols import Database, Question
 def conditions(f: Filters,      # which memories count
                namespace: str,  # the partition to look in
                ) -> tuple[str, dict[str, Any]]:
-    "The SQL condition on a memory row `m`, and its values."
+    "Return the SQL condition on a memory row `m`, and its values."
     terms, values = ["m.namespace = :namespace"], dict[str, Any](namespace=namespace, status=json.dumps(f.status))
     if f.status != STATUSES:
         terms.append("m.status IN (SELECT value FROM json_each(:status))")

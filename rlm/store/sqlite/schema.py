@@ -216,7 +216,7 @@ SCHEMA_VERSION = MIGRATIONS[-1].to
 
 def statements(script: str,  # SQL, each statement ended by a semicolon at the end of a line
                ) -> Iterator[str]:
-    "The single statements of a script (`executescript` would commit behind our back)."
+    "Yield the single statements of a script (`executescript` would commit behind our back)."
     part = ""
     for line in script.splitlines(keepends=True):
         part += line

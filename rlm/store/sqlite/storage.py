@@ -68,17 +68,17 @@ class SQLiteStorage:
 
     @property
     def read_only(self) -> bool:
-        "Whether every write will be refused."
+        "Return whether every write will be refused."
         return self.db.read_only
 
     @property
     def path(self) -> str:
-        "The file, links followed; `:memory:` for a store without one."
+        "Return the file, links followed; `:memory:` for a store without one."
         return self.db.path
 
     @property
     def in_memory(self) -> bool:
-        "Whether the store has no file."
+        "Return whether the store has no file."
         return self.db.in_memory
 
     @property

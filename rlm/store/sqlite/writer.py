@@ -65,7 +65,7 @@ def place(db: Database,                                                # inside 
           records: Sequence[MemoryRecord],                       # about to be stored
           past: Mapping[tuple[str, str], tuple[int, datetime]],  # result of `_past_versions`
           ) -> list[MemoryRecord]:
-    "The records with `seq`, `turn` and `version` assigned."
+    "Return the records with `seq`, `turn` and `version` assigned."
     numbers = sorted(int(n) for (n,) in db.query(*numbers_question(len(records))))
     turns, placed = dict[tuple[str, str], int](), list[MemoryRecord]()
     for n, r in zip(numbers, records, strict=True):

@@ -71,7 +71,7 @@ def read_value(name: str,   # name of the column
                kind: str,   # its type, as the table declares it
                value: Any,  # from JSON, not None
                ) -> Any:    # value that the database takes
-    "One value of a row. Raises `ValueError` or what comes from decoding it."
+    "Return one value of a row. Raises `ValueError` or what comes from decoding it."
     if not _FITS[kind](value) or (name in _NUMBERS and value < 1) or (name in _MOST and value > _MOST[name]):
         raise ValueError(f"the {name} is {str(value)[:40]!r}")
     if kind == "BLOB":
@@ -106,7 +106,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def read_memory(row: Mapping[str, Any],  # row of `memories` or `memory_versions`
                 ) -> MemoryRecord:
-    "A memory's row as a record. Raises an error when it holds what could not have been written."
+    "Return a memory's row as a record. Raises an error when it holds what could not have been written."
     tags = json.loads(row.get("tags_json", "[]"))
     record = from_row(tuple(row.get(c) for c in COLUMNS), tuple(tags) if isinstance(tags, list) else tags)
     _plain("namespace", record.namespace)
@@ -142,7 +142,7 @@ Columns = Mapping[str, tuple[str, bool]]  # name → type, and whether it must b
 def columns_of(db: Database,        # a live store
                table: str,    # one of its tables
                ) -> Columns:
-    "What a table's rows consist of."
+    "Return what a table's rows consist of."
     return {str(name): (str(kind), bool(needed or key)) for _, name, kind, needed, _, key in db.query(f"PRAGMA table_info({table})")}
 
 
@@ -150,7 +150,7 @@ def read_row(table: str,              # its table
              columns: Columns,        # columns of that table
              row: Mapping[str, Any],  # the line as JSON
              ) -> dict[str, Any]:     # values as the database takes them
-    "One row, checked. Raises `InvalidInput` without saying where."
+    "Return one row, checked. Raises `InvalidInput` without saying where."
     try:
         if odd := row.keys() - columns.keys() - {"table"}:
             raise ValueError(f"{table} has no column {min(odd)[:40]!r}")
@@ -200,7 +200,7 @@ class ImportReport:
 
 def read_lines(lines: Iterable[str],                             # lines of an export, line ends or none
                ) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # the first line; the rows between first and last
-    "The header and rows of an export. Raises `InvalidInput` naming the line when it is no export, too new, or cut off."
+    "Return the header and rows of an export. Raises `InvalidInput` naming the line when it is no export, too new, or cut off."
     rows: list[dict[str, Any]] = []
     hint = "Is this the right file? Nothing was imported."
     for number, line in enumerate(lines, start=1):
