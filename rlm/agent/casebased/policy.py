@@ -174,19 +174,6 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
     return found
 
 
-def _agreement(names: QuestionEntities,  # terms that the question names
-               some: Sequence[PromptedStrategy],  # two strategies
-               ) -> str:                 # code; empty when one can't be filled
-    "Follow two strategies, and give an answer that both come to."
-    known = frozenset(w for shown in some for w in shown.words)
-    filled = [(shown.code, fill(shown, names, known)) for shown in some]
-    codes = [re.sub(r"\bFINAL\(", "answers.append(", fill_slots(code, values)) for code, values in filled if values is not None]
-    if len(codes) < 2:
-        return ""
-    same = "if len(answers) == 2 and answers[0] == answers[1] and answers[0] not in ([], '', 0):"
-    return "\n".join(["answers = []", *codes, same, "    FINAL(answers[0])\n"])
-
-
 def _rival_strategies(memories: str,  # the strategies of the prompt
          ) -> list[PromptedStrategy]:  # two; empty when there is a best one
     "Two strategies that fit about equally badly."
@@ -270,8 +257,6 @@ def next_move(messages: Sequence[Message],  # messages of a run
             return unknown("no way", task, names.named[-1].mention.text, near=_nearest_known(strategies_in(memories)[:2], names))
         return unknown("empty set", task)
     if (two := _rival_strategies(memories)) and not names.unknown:
-        if len(turns) == 1 and (both := _agreement(names, two)):
-            return _block("Two readings fit about equally well. I follow both, and answer if they agree.", both)
         return unknown("two", task, near=_nearest_known(two, names))
     found = candidate_programs(names, memories)
     if len(turns) <= len(found):

@@ -355,7 +355,7 @@ class FusionWeights:
 
 
 FUSION_WEIGHTS = FusionWeights()
-STRANGE_FLOORS = 0.3, 0.5  # the same, for a question with a word, or with two, that no strategy ever met
+STRANGE_FLOORS = 0.3, 0.5  # the same, for a question with a word, or with two, that no strategy ever met; the second: no intent
 FLOOR = 0.25  # on the scale of the score, 0 to 1: below it a strategy is not relevant
 UNPROVEN_WEIGHT = 0.9  # what a strategy counts that is still hot
 PER_EXPERIENCE = 3  # strategies of one experience
@@ -443,5 +443,5 @@ class StrategyRetriever:
         if terms and (told := words(terms)) is not None:
             parts = {**parts, "words": dict(told)}
         scores = self._examples.answering(asked, fuse(parts, lambda i: self._examples.coverage(asked, i)))
-        floor = (FLOOR, *STRANGE_FLOORS)[min(2, self._examples.strange(asked))]
+        floor = (FLOOR, *STRANGE_FLOORS)[2 if not any(f[0] == "k" for f in asked.notions) else min(2, self._examples.strange(asked))]
         return select(self._known, scores, k, ontology, floor, kinds)
