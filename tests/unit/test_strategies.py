@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rlm.agent.casebased.slot_filling import strategies_in
 from rlm.agent.learning.extraction import parameterize, spelt
 from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
-from rlm.agent.memory.export_gates import candidates, export_pack, fixed_names, generalisation, refusal
+from rlm.agent.memory.export_gates import candidates, export_pack, fixed_names, generalisation, mark_exported, refusal
 from rlm.agent.memory.injection import BUDGET, format_memories_for_injection, render_strategies
 from rlm.agent.memory.json_file import JSONStrategyStore, okapi, open_memory
 from rlm.agent.memory.packs import (
@@ -234,6 +234,8 @@ def test_a_pack_goes_round(backend: SQLiteStrategyStore, tmp_path: Path) -> None
     first = export_pack(backend, "mine_v1")
     both = sorted([learned.memory_id, warning.memory_id])
     assert not first.refused and [json.loads(line)["memory_id"] for line in first.text.splitlines()] == both
+    assert mark_exported(backend, first) == 2 and {i.provenance["exported_in_pack"] for i in backend.items()} == {"mine_v1"}
+    assert export_pack(backend, "mine_v1").text == first.text
     other = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
     assert len(import_items(other, read_pack(first.text)).added) == 2 and len(import_items(other, read_pack(first.text)).unchanged) == 2
     assert {i.title: (i.source_type, i.provenance["source"], i.status) for i in other.items()} == {

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['STANDARD', 'GATE', 'GENERAL', 'carried', 'fixed_names', 'generalisation', 'proved', 'refusal', 'Export',
-           'export_pack', 'candidates']
+           'export_pack', 'mark_exported', 'candidates']
 
 # %% ../../../nbs/80_learning/10_export_gates.ipynb #91b51e20
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -128,6 +128,15 @@ def export_pack(backend: StrategyStore,        # where from
     why = {i.memory_id: refusal(i, ontology, gate, least) for i in backend.items()}
     passed = tuple(i for i in backend.items() if not why[i.memory_id])
     return Export(pack, passed, {i: reason for i, reason in why.items() if reason})
+
+
+def mark_exported(backend: StrategyStore,  # store that a pack was written from
+                  done: Export,            # pack that was written
+                  ) -> int:                # number of strategies that are marked anew
+    "Note in each strategy that was learned here the pack that it went into, as `exported_in_pack` of its provenance."
+    ours = [i for i in done.items if i.provenance.get("source") != "pack"]
+    with backend.transaction():
+        return sum(backend.update(replace(i, provenance={**i.provenance, "exported_in_pack": done.pack})) for i in ours)
 
 # %% ../../../nbs/80_learning/10_export_gates.ipynb #8749c5a5
 class _Text(str):

@@ -43,11 +43,13 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 @json_option
 def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
-    from rlm.agent.memory.export_gates import export_pack
+    from rlm.agent.memory.export_gates import export_pack, mark_exported
     from rlm.core.promotion import PromotionPolicy
     streamed = str(target) == "-"
     done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
     write_export(target, done.text.split("\n")[:-1])
+    if not streamed:
+        mark_exported(strategies_of(memory), done)
     if as_json:
         print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
         return
