@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['out_option', 'bench_options', 'bench', 'deliver', 'durability', 'recall', 'embedding', 'ontology', 'rules',
-           'learning', 'korean', 'mixed', 'soak', 'postgres', 'companion', 'year', 'serve', 'tools', 'long_context',
-           'federation', 'local', 'speed', 'graph', 'all_']
+           'learning', 'korean', 'mixed', 'soak', 'postgres', 'companion', 'supersession', 'year', 'serve', 'tools',
+           'long_context', 'federation', 'local', 'speed', 'graph', 'all_']
 
 # %% ../../nbs/95_bench/36_cli.ipynb #14c51aa2
 import tempfile
@@ -30,6 +30,7 @@ from . import reproduction as reproductions
 from . import rules as ruled
 from . import soak as soaked
 from . import speed as speeds
+from . import supersession as superseding
 from . import tool_choice as choosing
 from . import year as years
 from .public_sets import Conversation, RecallQuestion
@@ -191,6 +192,19 @@ def postgres(lives: Path, server: str | None, locomo: Path | None, beam: Path | 
 def companion(data: Path, split: companions.Split, embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
     "What a companion is worth: answers per token, decisions, false retirements and merges, time. About ten minutes."
     deliver(companions.run(data, embedder, split, seed, quick), out, as_json, strict=False)
+
+
+@bench.command(epilog=example("rlm bench supersession --data data --quick --embedder none --out supersession.json"))
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
+              help="The folder of supersession_pairs.jsonl; in the repository: tests/data.")
+@click.option("--split", type=click.Choice(["dev", "held"]), default="dev", show_default=True, help="Which domains of life.")
+@click.option("--embedder", default="e5", show_default=True, help="The model; none: patterns alone.")
+@click.option("--quick", is_flag=True, help="Some of the pairs, in stores of two memories.")
+@out_option
+@json_option
+def supersession(data: Path, split: companions.Split, embedder: str, quick: bool, out: Path | None, as_json: bool) -> None:
+    "Updates in free words: is what is true now first, and does what is still true stay? Three minutes."
+    deliver(superseding.run(data, embedder, split, quick), out, as_json, strict=False)
 
 
 @bench.command(epilog=example("rlm bench year --quick --out year.json"))

@@ -105,10 +105,10 @@ def _source_label(record: MemoryRecord,  # a memory
 
 def memory_line(record: MemoryRecord,  # a memory
                 text: str,             # its words, at some resolution
-                past: str = "",        # which of its statements have ended; empty: none
+                past: str = "",        # what is no longer true of it, or which later memory may have taken its place; empty: nothing
                 ) -> str:
     "Return one line of the block."
-    over = f" (no longer true: {past})" if past else ""
+    over = f" ({past})" if past else ""
     return f"- [{html.escape(_source_label(record), quote=False)}] {html.escape(text + over, quote=False)}"
 
 # %% ../../nbs/85_companion/10_composer.ipynb #933a4632
@@ -227,7 +227,7 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
             question: str,                           # question
             budget: int = 1024,                      # tokens that the block may cost, all of it
             count: TokenCounter = estimate_tokens,   # counts the tokens of a text
-            past: Mapping[str, str] | None = None,   # id → those of its statements that have ended
+            past: Mapping[str, str] | None = None,   # id → what is no longer true of it, or is later
             ) -> ContextBlock:
     "Return the block. It never costs more than its budget, and never holds half a fact. Raises `InvalidInput` for a budget below 1."
     if budget < 1:

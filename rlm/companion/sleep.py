@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .composer import SLEEP_MARK
 from .consolidation import SAME, Duplicate, duplicates, merge_keys, stated_by
 from .forgetting import SEED_CURVE, ForgettingCurve, fate, is_protected
+from .pair_judge import PairJudge, PairJudgement
 from .rejection import rejection_of
 from .supersession import FactKeeper, facts_of
 from ..core.clock import Clock, to_iso
@@ -34,7 +35,7 @@ from ..store.sqlite.learned_parameters import LearnedParameters
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/85_companion/13_sleep.ipynb #65ea098e
-STAGES = ("merge", "regenerate", "compress", "archive", "delete")
+STAGES = ("merge", "regenerate", "supersede", "compress", "archive", "delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +221,10 @@ class SleepCycle:
                  learners: Sequence[str] = (),  # names of learners whose parameters a night saves
                  curve: ForgettingCurve = SEED_CURVE,  # numbers of forgetting
                  limit: int = 500,        # memories that one night may change
+                 pairs: PairJudge | None = None,  # judges new memories beside older ones; None: patterns alone do
                  ) -> None:
         self.storage, self.namespace, self.clock, self.learners, self.curve, self.limit = storage, namespace, clock, learners, curve, limit
-        self.facts = FactKeeper(storage.facts, storage.memories)
+        self.pairs, self.facts = pairs, FactKeeper(storage.facts, storage.memories)
 
     def nights(self) -> dict[str, dict[str, Any]]:
         "Return what the log says of each night, the oldest first: `began`, `ended` (None: it was cut short), `counts`."
@@ -270,6 +272,10 @@ class SleepCycle:
         begun = None if dry_run else self.unfinished()
         night = begun or new_id()
         looked_at, planned = _plan_night(self.storage, self.namespace, now, self.curve, forget)
+        merged = {c.id for c in planned if c.kind == "merge"}
+        judged = [j for j in self._judged(begun) if not merged & {j.old.id, j.new.id}]
+        over = [SleepChange("supersede", j.old.id, j.reason, j.new.id, j.old.version) for j in judged if j.ends]
+        planned = over + [c for c in planned if c.id not in {o.id for o in over} | {o.into for o in over}]
         planned = [c for c in planned if delete or c.kind != "delete"]
         before = self._changed_in(begun) if begun else 0
         tonight = planned[:max(0, self.limit - before)]
@@ -280,9 +286,13 @@ class SleepCycle:
             self._log(night, {"stage": "begin", "pid": os.getpid(), "host": platform.node()})
         done = list[SleepChange]()
         for start in range(0, len(tonight), BATCH):
-            done += self._carry_out(night, tonight[start:start + BATCH])
+            done += self._carry_out(night, tonight[start:start + BATCH], {j.old.id: j for j in judged if j.ends})
             if progress is not None:
                 progress(min(len(tonight), start + BATCH), len(tonight))
+        if self.pairs is not None and (linked := [j for j in judged if not j.ends]):
+            with self.storage.transaction() as tx:
+                for judgement in linked:
+                    self.pairs.apply(tx, judgement, night)
         saved = self._checkpoint()
         report = SleepReport(night, now, False, looked_at, tuple(done), put_off, saved)
         self._log(night, {"stage": "end", "counts": report.counts, "put_off": put_off})
@@ -303,6 +313,16 @@ class SleepCycle:
                 kept |= {event.subject: why} if why else {}
         return UndoReport(night, tuple(restored), kept)
 
+    def _judged(self, begun: str | None) -> list[PairJudgement]:
+        "What memories since the night before replace, or may, without what people have taken back; those of writes are judged already."
+        if self.pairs is None:
+            return []
+        earlier = [n["began"] for night, n in self.nights().items() if night != begun][-1:]
+        found = self.storage.find(self.namespace, Filters.read(kind="block"), self.limit)
+        apart = Decisions.read(self.storage, self.namespace).apart
+        judged = self.pairs.propose([r for r in found if not earlier or r.created_at >= earlier[0]])
+        return [j for j in judged if frozenset((j.old.id, j.new.id)) not in apart]
+
     def _events_of(self, night: str, after: int) -> list[Event]:
         found = self.storage.events(self.namespace, after=after, kinds=("update", "forget"))
         return [e for e in found if e.detail.get("night") == night and "undone" not in e.detail]
@@ -314,7 +334,7 @@ class SleepCycle:
         with self.storage.transaction() as tx:
             tx.log([Event(self.clock.now(), NIGHT, night, self.namespace, detail)])
 
-    def _carry_out(self, night: str, changes: Sequence[SleepChange]) -> list[SleepChange]:
+    def _carry_out(self, night: str, changes: Sequence[SleepChange], judged: Mapping[str, PairJudgement]) -> list[SleepChange]:
         "Make some changes; returns those that were made."
         now, done = self.clock.now(), list[SleepChange]()
         with self.storage.transaction() as tx:
@@ -327,6 +347,9 @@ class SleepCycle:
                     tx.log([Event(now, "forget", change.id, self.namespace, {"night": night, "reason": change.reason})])
                 elif change.kind == "regenerate":
                     self._regenerate(tx, record, night, now)
+                elif change.kind == "supersede":
+                    if self.pairs is not None:
+                        self.pairs.apply(tx, judged[change.id], night)
                 else:
                     present[record.id] = self._put_away(tx, record, change, night, now)
                 done.append(change)
@@ -377,6 +400,10 @@ class SleepCycle:
             self.facts.release(tx, [record], now)
             self.storage.facts.put(record.seq, self.namespace, ())
             return ""
+        if event.detail["reason"] == "superseded":
+            into = self.pairs.undo(tx, record) if self.pairs is not None else ""
+            tx.log([Event(now, "undo", record.id, self.namespace, {"night": night, "into": into})] if into else [])
+            return "" if into else "it was changed since"
         mark = record.extra.get(SLEEP_MARK)
         if not isinstance(mark, dict) or mark.get("night") != night:
             return "it was changed since"
@@ -392,8 +419,8 @@ class SleepCycle:
             if len(self.storage.get([src, dst], self.namespace)) == 2:
                 tx.unlink(src, dst, self.namespace, relation)
                 tx.log([Event(at, "link", src, self.namespace, {"dst": dst, "relation": relation, "removed": True})])
-        into = {"into": event.detail["into"]} if event.detail.get("into") else {}
-        tx.log([Event(at, "undo", record.id, self.namespace, {"night": night} | into)])
+        whom = {"into": event.detail["into"]} if event.detail.get("into") else {}
+        tx.log([Event(at, "undo", record.id, self.namespace, {"night": night} | whom)])
         return ""
 
     def _checkpoint(self) -> bool:

@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['DISPUTES', 'MemoryFacts', 'speaker_of', 'facts_of', 'same_value', 'other_part_of_time', 'ends', 'Retirement',
-           'FactKeeper']
+           'end_memory', 'current_again', 'FactKeeper']
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #6b44c2b9
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from .statement import Statement, language_data, normal_value, relation_of
 from .english import may_end_facts
@@ -123,6 +124,31 @@ DISPUTES = "disputes"  # type of the link from a disputed memory to what it cont
 _MOMENT = timedelta(microseconds=1)
 
 
+def end_memory(tx: Write,             # a transaction
+               record: MemoryRecord,  # memory that is current
+               until: datetime,       # when it ended
+               now: datetime,         # recorded time
+               detail: Mapping[str, Any],  # reason, and what else the event says
+               ) -> MemoryRecord:
+    "Give a memory an end, and return its new version."
+    return _with_end(tx, record, until, now, detail)
+
+
+def current_again(tx: Write,             # a transaction
+                  record: MemoryRecord,  # memory that has ended
+                  now: datetime,         # recorded time
+                  ) -> MemoryRecord:
+    "Take the end of a memory back, and return its new version."
+    return _with_end(tx, record, None, now, {"reason": "current again"})
+
+
+def _with_end(tx: Write, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
+    at = version_time(now, record.updated_at)
+    new = record.changed(valid_to=until, version=record.version + 1, updated_at=at)
+    told = {"version": new.version, "changed": ["valid_to"], **detail}
+    return tx.replace(record, new, Event(at, "update", record.id, record.namespace, told))
+
+
 class FactKeeper:
     "Keeps the facts of one namespace in step with its memories, and ends what newer statements contradict."
 
@@ -217,10 +243,8 @@ class FactKeeper:
         for seq, record in self.memories.records(list(over)).items() if over else ():
             if record.immutable or record.valid_to is not None or record.session is not None:
                 continue
-            at = version_time(now, record.updated_at)
-            old = record.changed(valid_to=max(over[seq], record.valid_from + _MOMENT), version=record.version + 1, updated_at=at)
-            detail = {"version": old.version, "changed": ["valid_to"], "reason": "superseded"} | ({"by": new.id} if seq != new.seq else {})
-            out.append(Retirement(tx.replace(record, old, Event(at, "update", record.id, record.namespace, detail)), touched[seq]))
+            detail = {"reason": "superseded"} | ({"by": new.id} if seq != new.seq else {})
+            out.append(Retirement(end_memory(tx, record, max(over[seq], record.valid_from + _MOMENT), now, detail), touched[seq]))
         return out
 
 
@@ -237,10 +261,7 @@ class FactKeeper:
             record = self.memories.records([seq]).get(seq)
             if record is None or record.valid_to not in ends_of.get(seq, set()):
                 continue  # its end was set by somebody else
-            at = version_time(now, record.updated_at)
-            new = record.changed(valid_to=None, version=record.version + 1, updated_at=at)
-            detail = {"version": new.version, "changed": ["valid_to"], "reason": "current again"}
-            out.append(tx.replace(record, new, Event(at, "update", record.id, record.namespace, detail)))
+            out.append(current_again(tx, record, now))
         return out
 
 

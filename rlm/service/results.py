@@ -253,6 +253,7 @@ class Explanation:
     frequencies: Mapping[str, int]  # term → how many memories of the namespace hold it
     held_back_by: tuple[str, ...]  # filters that it does not pass
     scale: float = 1.0  # weight of `user` and `when`: min(1, evidence / .5), evidence being what words and meaning add
+    later: tuple[str, ...] = ()  # texts of later memories that may have taken its place, and are ranked before it
 
     @property
     def score(self) -> float:
@@ -267,7 +268,7 @@ class Explanation:
         if not self.parts:
             return "Not found: no word of the query occurs in it or beside it, and its meaning is no nearer than most."
         place, scaled = f"at rank {self.rank}" if self.rank else "below rank 1,000", [c for c in ("user", "when") if f"({c})" in self.parts]
-        found = f"Found {place}, score {self.score:.3g}."
+        found = f"Found {place}, score {self.score:.3g}." + "".join(f" (later: {clip(text, 60)})" for text in self.later)
         if not scaled or self.scale == 1:
             return found
         return f"{found} Words and meaning are little evidence, so {' and '.join(scaled)} count {self.scale:.0%}."
@@ -292,6 +293,7 @@ class Explanation:
         return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score,
                 "parts": {term: dict(share) for term, share in self.parts.items()},
                 "scale": self.scale, "frequencies": dict(self.frequencies), "held_back_by": list(self.held_back_by),
+                "later": list(self.later),
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7

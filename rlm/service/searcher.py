@@ -23,7 +23,7 @@ from ..recall.checkpoints import CheckpointManager, Ints
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
 from ..search.candidates import Query
-from ..search.explainer import NEARBY, ExplainedHit
+from ..search.explainer import LATER, NEARBY, ExplainedHit
 from .context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, by_column
@@ -222,6 +222,7 @@ class MemorySearcher:
         "Return why a memory is found, or why not. Raises `NotFound`."
         past = request.filters.as_of is not None
         asked = request if past else self.embed(request, self.index.embedding_model())
+        later = tuple[str, ...]()
         with self.index.snapshot():
             memory = self.reader.get(id, request.filters.as_of)
             held = tuple(said for said, one in self._single(request.filters)
@@ -231,7 +232,11 @@ class MemorySearcher:
             else:
                 parts, frequencies = self.explainer.explain(asked.query, memory, request.filters)
                 rank = self.explainer.rank_of(asked.query, memory, request.filters)
-        return Explanation(request.text, memory, rank, parts, frequencies, held, self.explainer.evidence_scale(parts))
+                if linked := [e for e in self.storage.edges([memory.id], self.namespace) if e.relation == LATER]:  # may be ranked otherwise
+                    found = self.explainer.find(asked.query, 1000, request.filters)
+                    rank, parts = next(((n, h.shares) for n, h in enumerate(found, 1) if h.record.id == memory.id), (rank, parts))
+                    later = tuple(r.text for r in self.storage.get([e.dst for e in linked if e.src == memory.id], self.namespace))
+        return Explanation(request.text, memory, rank, parts, frequencies, held, self.explainer.evidence_scale(parts), later)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."

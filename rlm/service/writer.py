@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..companion.pair_judge import AT_ONCE, PairJudge
 from ..companion.rejection import refuse_rejected
 from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of
 from ..core.errors import InvalidInput, NotFound, VersionConflict
@@ -91,6 +92,7 @@ class MemoryWriter:
         self.storage, self.embeddings, self.namespace = ctx.storage, ctx.embeddings, ctx.namespace
         self.secrets, self.limit = ctx.settings.secrets, ctx.settings.max_text_chars
         self.facts = FactKeeper(ctx.storage.facts, ctx.storage.memories)
+        self.pairs = PairJudge(ctx.storage, ctx.search, ctx.clock)
 
     def prepare(self,
                 item: Any,      # text or mapping of fields, as a caller gave it
@@ -146,6 +148,8 @@ class MemoryWriter:
                 self.embeddings.store(embedded, new)
                 stored += self._keep_facts(tx, new, found)
             self.embeddings.notice(new)
+            if embedded is not None and len(part) <= AT_ONCE and self.ctx.settings.supersede == "on" and not self.storage.in_transaction:
+                self.pairs.judge(stored[-len(part):])
         return stored
 
     def _read_facts(self, records: Sequence[MemoryRecord]) -> list[MemoryFacts]:
@@ -279,7 +283,8 @@ class MemoryWriter:
                 if record.immutable and not force:
                     raise InvalidInput(f"The memory {record.id!r} is immutable.",
                                        "Pass force=True to delete it all the same.")
-            self.facts.release(tx, [r for found in records for r in found], now)
+            self.facts.release(tx, gone := [r for found in records for r in found], now)
+            self.pairs.release(tx, gone)
             if not erase:
                 tx.remove([r for (r,) in records], now)
         return self.storage.erase(known, self.namespace, now) if erase else len(known)

@@ -187,6 +187,7 @@ class ExplanationOut(BaseModel):
     scale: float = about("How much cues such as the date count, in [0, 1]", 1.0)
     frequencies: dict[str, int] = about("Word of the question, and how many memories of the namespace hold it", {"치과": 1})
     held_back_by: list[str] = about("Filters that it does not pass", ["tags=('work',)"])
+    later: list[str] = about("Later memories that may have taken its place, and are ranked before it", [])
     memory: MemoryOut = about("The memory, whole", MEMORY)
 
 

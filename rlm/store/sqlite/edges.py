@@ -114,6 +114,17 @@ class EdgeTable:
         "Return edges from or to any of these memories, strongest first."
         return [Edge(*row) for row in self.db.query(*edges_question(memory_ids, namespace))]
 
+    def targets(self,
+                seqs: Collection[int],  # numbers of memories
+                relation: str,          # type of link
+                ) -> dict[int, list[int]]:  # number of a memory → those that it is linked to, of memories that have such links
+        "Return where links of a type lead."
+        found = dict[int, list[int]]()
+        sql = "SELECT src, dst FROM edges WHERE src IN (SELECT value FROM json_each(?)) AND relation = ? ORDER BY src, dst"
+        for src, dst in self.db.query(sql, (json.dumps(list(map(int, seqs))), relation)):
+            found.setdefault(src, []).append(dst)
+        return found
+
     def links(self,
               namespace: str,                       # the partition
               seqs: Collection[int] | None = None,  # only links of these memories, from either end; None: all

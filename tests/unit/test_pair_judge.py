@@ -1,0 +1,102 @@
+"What a newer memory says in words of its own takes the place of the older one; what only looks alike does not."
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from rlm.companion.pair_judge import ENDED, MAY_END
+from rlm.core.clock import ManualClock
+from rlm.search.embedding.base import choose_embedder
+from rlm.search.explainer import LATER
+from rlm.service.memory import Memory
+
+UPDATES = [("My brother lives in Cardiff.", "Owen's got himself a houseboat in Bristol, my brother the sailor.",
+            "Where does my brother live?"),
+           ("수영은 구민센터에서 해.", "구민센터 폐관이라 대학교 수영장 끊었어", "수영 어디서 해?")]
+APART = [("I live in Leeds.", "My sister just bought a place in Hull.", "Where do I live?"),
+         ("우리 집 고양이 이름은 두부야.", "강아지 데려왔어! 이름은 콩이", "고양이 이름 뭐야?"),
+         ("We live in Bath.", "If I win the lottery we're off to a villa in Crete.", "Where do we live?")]
+
+
+@pytest.fixture(scope="module")
+def e5() -> object:
+    pytest.importorskip("onnxruntime")
+    return choose_embedder("e5")
+
+
+@pytest.fixture
+def memory(e5: object) -> Iterator[Memory]:
+    with Memory(":memory:", embedder=e5, clock=ManualClock("2026-01-05")) as found:  # type: ignore[arg-type]
+        yield found
+
+
+def told(memory: Memory, old: str, new: str) -> tuple[str, str]:
+    "Store one memory, and another a month later."
+    first = memory.write(old).id
+    memory.ctx.clock.advance(days=30)  # type: ignore[attr-defined]
+    return first, memory.write(new).id
+
+
+def relations(memory: Memory, id: str) -> list[str]:
+    return [link.relation for link in memory.links(id) if link.src == id]
+
+
+@pytest.mark.parametrize(("old", "new", "question"), UPDATES)
+def test_an_update_in_free_words_is_served_and_taken_back_when_it_is_deleted(memory: Memory, old: str, new: str, question: str) -> None:
+    first, second = told(memory, old, new)
+    assert memory.search(question)[0].id == second and relations(memory, first) in ([ENDED], [LATER])
+    memory.delete(second)
+    assert memory.get(first).valid_to is None and memory.search(question)[0].id == first
+
+
+@pytest.mark.parametrize(("old", "new", "question"), APART)
+def test_what_only_looks_alike_stays_current_and_first(memory: Memory, old: str, new: str, question: str) -> None:
+    first, _ = told(memory, old, new)
+    assert memory.get(first).valid_to is None and memory.search(question)[0].id == first
+
+
+def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_past(memory: Memory) -> None:
+    old, new = told(memory, "My usual drink is coffee.", "The doctor was right about water.")
+    memory.writer.storage.edge_table.db.query("DELETE FROM edges")
+    before = [hit.id for hit in memory.search("What is my usual drink?")]
+    assert before[0] == old  # the control
+    memory.link(old, new, LATER, MAY_END)
+    hits = memory.search("What is my usual drink?").hits
+    assert [h.id for h in hits][:2] == [new, old]
+    assert hits[0].score == pytest.approx(sum(sum(p.values()) for p in hits[0].parts.values()))
+    assert memory.search("What was my usual drink before?")[0].id == old
+    told_of = memory.explain("What is my usual drink?", old)
+    assert told_of.later == ("The doctor was right about water.",) and "later: The doctor" in told_of.verdict and told_of.rank == 2
+    assert memory.explain("What is my usual drink?", new).rank == 1
+    assert f"(later: {new})" in memory.companion.context("What is my usual drink?").text
+    memory.update(new, valid_to=memory.ctx.clock.now() + timedelta(seconds=1))
+    memory.ctx.clock.advance(days=1)  # type: ignore[attr-defined]
+    assert memory.search("What is my usual drink?")[0].id == old  # what is not current takes no place
+
+
+def test_what_a_person_accepted_is_not_ended_by_what_nobody_confirmed(memory: Memory) -> None:
+    first = memory.write(UPDATES[1][0]).id
+    memory.companion.accept(first)
+    memory.ctx.clock.advance(days=30)  # type: ignore[attr-defined]
+    memory.write(UPDATES[1][1], provenance={"actor": "model"})
+    assert memory.get(first).valid_to is None
+
+
+def test_a_night_judges_what_came_in_bulk_and_can_be_undone(memory: Memory) -> None:
+    memory.write(UPDATES[1][0], id="old")
+    memory.ctx.clock.advance(days=30)  # type: ignore[attr-defined]
+    memory.write_many([{"text": UPDATES[1][1], "id": "new"}, *(f"Shelf {n} holds jam." for n in range(40))])
+    assert memory.get("old").valid_to is None and not relations(memory, "old")  # the control: too many to judge with the write
+    planned = memory.companion.sleep(dry_run=True)
+    assert {c.id for c in planned.changes if c.kind == "supersede"} == {"old"} and memory.get("old").valid_to is None
+    night = memory.companion.sleep()
+    assert memory.get("old").valid_to is not None and night.counts["supersede"] == 1 and relations(memory, "old") == [ENDED]
+    memory.companion.undo_sleep(night.night)
+    memory.companion.sleep()
+    assert memory.get("old").valid_to is None and not relations(memory, "old")  # what was taken back is not done again
+
+
+def test_without_vectors_nothing_is_judged() -> None:
+    with Memory(":memory:", embedder="none", clock=ManualClock("2026-01-05")) as memory:
+        first, _ = told(memory, *UPDATES[0][:2])
+        assert memory.get(first).valid_to is None and not memory.links(first)
