@@ -63,6 +63,18 @@ def _ended_statements(records: Sequence[MemoryRecord],      # current memories
     return {id: "no longer true: " + ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
 
 
+def _later_memories(ctx: MemoryContext,                # the open store
+                    records: Sequence[MemoryRecord],  # current memories
+                    ) -> dict[str, str]:              # id of a memory → what may have taken its place
+    "Return which memories may have been superseded by a current one: its id if it is among them, else its words."
+    seqs, now = {r.seq: r.id for r in records}, ctx.clock.now()
+    links = ctx.storage.edge_table.targets(list(seqs), LATER)
+    newer = ctx.storage.memories.records([s for to in links.values() for s in to]) if links else {}
+    current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
+    return {seqs[seq]: f"later: {current[s].id if s in seqs else clip(current[s].text, LATER_SHOWN)}"
+            for seq, to in links.items() for s in to if s in current}
+
+
 def relevances(found: SearchResults,  # hits of a search, best first
                ) -> list[float]:      # one a hit, in [0, 1]
     "Return how relevant hits are: their probability where it is known, of a learned ranker its sigmoid, else the share of the best score."
@@ -735,13 +747,7 @@ class Companion:
 
     def _ended(self, records: Sequence[MemoryRecord]) -> Mapping[str, str]:
         "Which statements of current memories have ended, by id: those of a letter that says more than one thing; or what is later."
-        seqs, now = {r.seq: r.id for r in records}, self.ctx.clock.now()
-        links = self.storage.edge_table.targets(list(seqs), LATER)
-        newer = self.storage.memories.records([s for to in links.values() for s in to]) if links else {}
-        current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
-        later = {seqs[seq]: f"later: {current[s].id if s in seqs else clip(current[s].text, LATER_SHOWN)}"
-                 for seq, to in links.items() for s in to if s in current}
-        return later | _ended_statements(records, self.storage.facts.of(list(seqs)))
+        return _later_memories(self.ctx, records) | _ended_statements(records, self.storage.facts.of([r.seq for r in records]))
 
     def reject(self,
                id: str | None = None,        # id of a memory that is wrong, present or deleted: its text, and each fact it states
