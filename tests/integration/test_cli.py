@@ -131,6 +131,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = (ROOT / "tests" / "data" / f"companion_{name}.jsonl").read_text(encoding="utf-8").splitlines()
         (home / "data" / f"companion_{name}.jsonl").write_text("\n".join(lines[::11]), encoding="utf-8")
     question = {"question": "Who has the key?", "type": "single", "gold": ["m1"], "answer_words": ["Okafor"]}
+    shutil.copy(ROOT / "tests" / "data" / "supersession_pairs.jsonl", home / "data")
     (home / "data" / "lives.jsonl").write_text(json.dumps(life | {"questions": [question]}) + "\n", encoding="utf-8")
     (home / "ontology").mkdir()
     shutil.copy(ROOT / "ontology" / "skos.ttl", home / "ontology")
