@@ -38,7 +38,7 @@ def warm_up(memory: Memory,  # open store
         log.warning("%s", e)
 
 
-class PipeOutput:
+class _PipeOutput:
     "The end of a pipe as the SDK's transport writes to it: without a thread for each write."
 
     def __init__(self,
@@ -57,12 +57,12 @@ class PipeOutput:
         await self._writer.drain()
 
 
-def are_pipes() -> bool:
+def _are_pipes() -> bool:
     "Whether standard input and output are pipes or sockets, as those of a server that a client has started."
     return sys.platform != "win32" and all(stat.S_ISFIFO(m) or stat.S_ISSOCK(m) for m in (os.fstat(n).st_mode for n in (0, 1)))
 
 
-async def serve_pipes(server: MemoryServer,  # server with its tools
+async def _serve_pipes(server: MemoryServer,  # server with its tools
                       ) -> None:
     """Serve over standard input and output, which the event loop reads and writes itself: the SDK's own way takes three threads' turns
     a call. Meanwhile nothing else is read from standard input, and what is printed goes to the standard error."""
@@ -74,7 +74,7 @@ async def serve_pipes(server: MemoryServer,  # server with its tools
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(kept[0], "rb", 0))
     transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), os.fdopen(kept[1], "wb", 0))
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
-    given: Any = lines, PipeOutput(writer)
+    given: Any = lines, _PipeOutput(writer)
     async with stdio_server(*given) as (requests, answers):
         lowlevel = server._lowlevel_server
         await lowlevel.run(requests, answers, lowlevel.create_initialization_options())
@@ -99,7 +99,7 @@ def serve_stdio(settings: Settings,          # where, and which namespace
                              lambda: sleep_everywhere(memory, [memory.ctx.namespace]))
         nights.start()
         try:
-            asyncio.run(serve_pipes(server)) if are_pipes() else server.run("stdio")
+            asyncio.run(_serve_pipes(server)) if _are_pipes() else server.run("stdio")
         finally:
             nights.stop()
             warming.join()
