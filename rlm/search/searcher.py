@@ -75,7 +75,7 @@ class Searcher:
             return ranked
         docs = c.docs(seqs)
         changes = c["changes"][docs] & (c["session"][docs] < 0)
-        if not weights.update or not changes.any():
+        if not weights.update or not changes[1:].any():  # the first has nowhere to go
             return ranked
         order = np.argsort(np.lexsort((seqs, c["said"][docs])))
         return promote_updates(ranked, changes, order, self.index.semantic.kinship(seqs), weights.update)
