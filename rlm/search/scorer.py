@@ -60,7 +60,7 @@ def without_surplus(ranked: RankedList,  # memories, best first
 
 def promote_updates(ranked: RankedList,           # memories, best first
                     changes: NDArray[np.bool_],   # (n,) which of the first n tell a change
-                    order: NDArray[np.int64],     # (n,) rank of each by the time it was said, from 0
+                    order: NDArray[np.int64],     # (n,) when each was said, in seconds; what was said in the same second changes nothing
                     akin: Values,                 # (n, n) how alike two of them are, from 0: unrelated, to 1: a paraphrase
                     margin: float,                # distance above the memory that it changes
                     ) -> RankedList:              # best first

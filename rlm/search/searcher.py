@@ -77,8 +77,7 @@ class Searcher:
         changes = c["changes"][docs] & (c["session"][docs] < 0)
         if not weights.update or not changes[1:].any():  # the first has nowhere to go
             return ranked
-        order = np.argsort(np.lexsort((seqs, c["said"][docs])))
-        return promote_updates(ranked, changes, order, self.index.semantic.kinship(seqs), weights.update)
+        return promote_updates(ranked, changes, c["said"][docs], self.index.semantic.kinship(seqs), weights.update)
 
     def search_within(self,
                       query: Query,                   # question with its tokens and vector
