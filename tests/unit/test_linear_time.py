@@ -27,7 +27,6 @@ CUES = ["7", "7 ", "1 ", "?", "? ", "?a", "？", "!", " ", "\n", "may ", "in may
 def seconds(read: Callable[[str], Any], piece: str, size: int) -> float:
     "Without the collector, which looks at all that the other tests have left, the more often the more is found."
     text = "a" + piece * (size // len(piece)) + "a"
-    gc.collect()
     gc.disable()
     try:
         begun = time.process_time()
