@@ -16,23 +16,8 @@ from typing import Any, Literal
 
 from tqdm import tqdm
 
-from rlm.bench.answers import (
-    TOP,
-    Answer,
-    ChainAnswer,
-    NumberAnswer,
-    TermsAnswer,
-    TextAnswer,
-    TruthAnswer,
-    answer_json,
-    contains,
-    overlap,
-    read_number,
-    read_truth,
-    refuses,
-    says_none,
-    words,
-)
+from .answers import TOP, Answer, ChainAnswer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer, answer_json, contains
+from .answers import overlap, read_number, read_truth, refuses, says_none, words
 from .gold import GoldGraph, TermNames, names_of
 from .questions import Question
 from .report import Role, Row, digits

@@ -102,7 +102,7 @@ class ExamFixture:
 
     def __init__(self,
                  paths: Mapping[str, Path],    # name → file
-                 held: Collection[str] = (),  # ontologies whose own packs nobody gets
+                 held: Collection[str] = (),  # ontologies whose own packs are held back
                  ) -> None:
         self._stack, self.held = ExitStack(), frozenset(held)
         self.contexts = {name: self._stack.enter_context(setup_ontology_context(path, name=name)) for name, path in paths.items()}

@@ -189,8 +189,8 @@ TARGETS = {"search": 8.0, "write": 3.0, "context": 15.0}  # milliseconds of a ca
 class _CallTimes:
     "Holds the times of the calls of one engine, by kind of call, in seconds."
 
-    wall: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in CALLS})  # by the clock
-    spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(CALLS, 0.0))  # of the processor, in process and server, together
+    wall: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in CALLS})  # seconds by the clock
+    spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(CALLS, 0.0))  # seconds of the processor, process and server
 
     def rows(self,
              engine: str,  # name in the report

@@ -20,18 +20,8 @@ from typing import Any, Literal
 
 import yaml
 
-from rlm.bench.answers import (
-    TOP,
-    Answer,
-    ChainAnswer,
-    NumberAnswer,
-    TermsAnswer,
-    TextAnswer,
-    TruthAnswer,
-    answer_json,
-    kind_of,
-    read_answer,
-)
+from .answers import TOP, Answer, ChainAnswer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer, answer_json, kind_of
+from .answers import read_answer
 from .gold import GoldGraph, TermNames, fold, local_name, names_of, spell
 from ..core.errors import InvalidInput, NotFound
 

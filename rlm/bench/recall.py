@@ -94,7 +94,7 @@ def reason(why: Explanation,  # the missed memory's explanation
 def missed(memory: Memory,           # holds the evidence
            name: str,                # the question's name
            kind: str,                # the question's kind
-           question: str,            # in its own words
+           question: str,            # question in its own words
            evidence: Iterable[str],  # ids of memories
            k: int = 10,              # memories that are looked at
            ) -> Iterator[MissedEvidence]:

@@ -39,7 +39,7 @@ class PairJudgement:
 
     old: MemoryRecord  # the older
     new: MemoryRecord  # the newer
-    probability: float  # that it replaces the older
+    probability: float  # probability that the newer replaces the older
     ends: bool  # whether the older one ends; False: it is linked
 
     @property

@@ -37,7 +37,7 @@ def _cue_patterns() -> tuple[re.Pattern[str], ...]:
 class TextCues:
     "What the words of a memory tell about its place in time."
 
-    cues: tuple[bool, ...]  # in the order of `CUES`
+    cues: tuple[bool, ...]  # presence of each cue, in the order of `CUES`
     people: frozenset[str]  # kin and others that are named by what they are: `sister`, `옆집`
     names: frozenset[str]  # words written with a capital inside the text
     numbers: frozenset[str]  # numbers in it
@@ -91,8 +91,8 @@ class PairModel:
     scale: Matrix  # (parts,) standard deviation of each
     hidden: Matrix  # (networks, parts + 1, units) weights of the hidden layers, the last row their bias
     output: Matrix  # (networks, parts + units + 1) weights of the output: input, units, bias
-    slope: float  # of the calibration: logit of the probability = slope × output + shift
-    shift: float  # of the calibration
+    slope: float  # slope of the calibration: logit of the probability = slope × output + shift
+    shift: float  # shift of the calibration, in logits
 
 
     def probabilities(self,

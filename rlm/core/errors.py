@@ -46,7 +46,7 @@ class StoreBusy(StoreError):
     "Another process kept the write lock for longer than the busy timeout."
 
 
-class StoreMoved(StoreBusy):
+class StoreMoved(StoreError):
     "The namespace went to another instance of a cluster; a store that is opened again finds it there."
 
 

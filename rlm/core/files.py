@@ -76,7 +76,7 @@ def written(path: Path,  # where a file goes
 
 
 def _is_abandoned(part: Path, where: str | None, pid: int) -> bool:
-    "Return whether nobody is writing a file. That a process elsewhere has ended can't be seen, only that it has not written for long."
+    "Return whether a file is not being written. That a process elsewhere has ended can't be seen, only that it has not written for long."
     if where == machine():
         return pid == os.getpid() or not _alive(pid)
     try:

@@ -234,7 +234,7 @@ class Settings:
         _word)
     model_sub: str = setting("same", "Whom the agent's code asks with llm_query, named as model is; 'same': the model itself.", _word)
     model_judge: str = setting("same", "Who judges a run whose answer nothing else can check; 'same': the model itself.", _word)
-    model_extract: str = setting("same", "Who reads a judged run for strategies; 'same': whoever judges.", _word)
+    model_extract: str = setting("same", "Who reads a judged run for strategies; 'same': the model that judges.", _word)
     model_calls: str = setting(
         "fenced", "How 'openai:' and 'anthropic:' models give their code: 'fenced' in the text, or by 'native' calls of tools.",
         lambda v: _word(v, ("fenced", "native")))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from ..core.clock import Clock, SystemClock
-from ..core.errors import InvalidInput, StoreBusy, StoreError, StoreFull
+from ..core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, StoreMoved
 from ..core.tables import text_table
 from ..core.text import clip
 from ..store.sqlite.slots import SLOTS, AnchorRow
@@ -347,7 +347,7 @@ class _AnchorStore:
     def flush(self,
               patience: float | None = None,  # seconds to wait for other writers; None: the busy timeout
               ) -> None:
-        "Store what searches have moved. Raises `StoreBusy`, `StoreFull`; then it waits on."
+        "Store what searches have moved. Raises `StoreBusy`, `StoreFull`, `StoreMoved`; then it waits on."
         if not self._waiting or self.backend.read_only:
             return
         uses = list[_AnchorUse]()
@@ -357,7 +357,7 @@ class _AnchorStore:
                     uses, self._waiting = self._waiting, []
                 for use in uses:
                     self.apply(use)
-        except (StoreBusy, StoreFull):
+        except (StoreBusy, StoreFull, StoreMoved):
             self.counts.unstored += 1
             with self._lock:
                 self._waiting = [*uses, *self._waiting][-WAITING:]

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..core.clock import Clock
-from ..core.errors import StoreBusy, StoreFull
+from ..core.errors import StoreBusy, StoreFull, StoreMoved
 from .answer_cache import AnswerCache
 from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_checkpoints
 from .local_search import LocalizedSearchEngine
@@ -454,5 +454,5 @@ class AttentionKeeper:
             try:
                 with self.lock:  # first, where it does not wait: or writers would, while a question is answered
                     self.flush(0.0)
-            except (StoreBusy, StoreFull):
+            except (StoreBusy, StoreFull, StoreMoved):
                 self.unstored += 1

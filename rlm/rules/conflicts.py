@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from ..core.errors import InvalidInput
-from rlm.rules.expressions import (
-    Expression, FormalRule, Not, Sort, Value, assignments, canonical_claims, conjunction, constant, disjunction, format_expression,
-    format_outcome, variables,
-)
+from .expressions import Expression, FormalRule, Not, Sort, Value, assignments, canonical_claims, conjunction, constant
+from .expressions import disjunction, format_expression, format_outcome, variables
 from .model import Activation, MatchResult, Rule
 from .reasoner import Reasoner, facts_as_claims, post_state, renamed, with_post_sorts
 from .rule_store import RuleStore

@@ -15,10 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import InvalidInput
-from rlm.rules.expressions import (
-    Comparison, Constant, Expression, FormalRule, Membership, Not, Or, Sort, Variable, assignments, canonical_claims, conjunction,
-    conjuncts, format_constant, format_expression, variables,
-)
+from .expressions import Comparison, Constant, Expression, FormalRule, Membership, Not, Or, Sort, Variable, assignments
+from .expressions import canonical_claims, conjunction, conjuncts, format_constant, format_expression, variables
 from .intervals import push_negations
 from .model import Rule
 from .parser import FormalError, parse

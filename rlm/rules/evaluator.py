@@ -17,10 +17,9 @@ from typing import Any
 
 from ..core.errors import InvalidInput
 from ..core.text.normal_form import normal_form
-from rlm.rules.expressions import (
-    MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership, Negation, Not, Or, Sort, Value, Variable,
-    assignments, canonical_claims, conjuncts, format_expression, too_long,
-)
+from .expressions import MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership, Negation
+from .expressions import Not, Or, Sort, Value, Variable, assignments, canonical_claims, conjuncts, format_expression
+from .expressions import too_long
 
 # %% ../../nbs/50_rules/03_evaluator.ipynb #03068ab5
 TypedFacts = Mapping[tuple[Sort, str], Value]  # (sort, name) → value

@@ -17,19 +17,8 @@ from typing import Literal, NamedTuple
 from ..core.clock import from_iso
 from ..core.promotion import confidence
 from .evaluator import CompiledRule, TypedFacts, compile_rule
-from rlm.rules.expressions import (
-    Comparison,
-    Constant,
-    Expression,
-    FormalRule,
-    Membership,
-    Not,
-    Sort,
-    Value,
-    Variable,
-    conjuncts,
-    variables,
-)
+from .expressions import Comparison, Constant, Expression, FormalRule, Membership, Not, Sort, Value, Variable, conjuncts
+from .expressions import variables
 from .parser import FormalError, parse
 from ..store.filters import Filters
 from ..store.records import RECALLED, STATUSES, MemoryRecord

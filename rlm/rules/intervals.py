@@ -16,10 +16,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm.rules.expressions import (
-    FALSE, TRUE, And, Comparison, Constant, Expression, Membership, Not, Or, Sort, Value, Variable, conjunction, conjuncts, constant,
-    disjunction, kind_of,
-)
+from .expressions import FALSE, TRUE, And, Comparison, Constant, Expression, Membership, Not, Or, Sort, Value, Variable
+from .expressions import conjunction, conjuncts, constant, disjunction, kind_of
 
 # %% ../../nbs/50_rules/10_intervals.ipynb #eb2fd9b7
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,8 @@ from typing import Any, NoReturn
 
 from ..core.errors import InvalidInput
 from ..core.text.normal_form import normal_form
-from rlm.rules.expressions import (
-    MOST_DIGITS, Arithmetic, Comparison, Constant, Expression, FormalRule, Kind, Membership, Negation, Not, Sort, Variable, assignments,
-    conjunction, constant, disjunction, number, too_long,
-)
+from .expressions import MOST_DIGITS, Arithmetic, Comparison, Constant, Expression, FormalRule, Kind, Membership, Negation
+from .expressions import Not, Sort, Variable, assignments, conjunction, constant, disjunction, number, too_long
 
 # %% ../../nbs/50_rules/02_parser.ipynb #10946873
 MAX_CHARS, MAX_TOKENS, MAX_DEPTH = 10_000, 1000, 40  # limits for one rule; its text is untrusted

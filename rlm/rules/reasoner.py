@@ -11,10 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.errors import InvalidInput
-from rlm.rules.expressions import (
-    TRUE, And, Comparison, Expression, FormalRule, Membership, Not, Or, Sort, Value, Variable, canonical_claims, conjunction, conjuncts,
-    constant, targets, variables,
-)
+from .expressions import TRUE, And, Comparison, Expression, FormalRule, Membership, Not, Or, Sort, Value, Variable
+from .expressions import canonical_claims, conjunction, conjuncts, constant, targets, variables
 from .intervals import chosen_region, is_empty_region, is_inside, propagated_region, region_of, witness
 from .solver import SolverResult, Z3Solver, sorts_of
 

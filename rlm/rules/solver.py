@@ -16,10 +16,8 @@ from typing import Any, Literal
 
 from ..core.errors import InvalidInput
 from .evaluator import compile_expression, type_facts
-from rlm.rules.expressions import (
-    MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership, Negation, Not, Or, Sort, Value, Variable,
-    conjunction, number, variables,
-)
+from .expressions import MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership, Negation
+from .expressions import Not, Or, Sort, Value, Variable, conjunction, number, variables
 
 # %% ../../nbs/50_rules/11_solver.ipynb #2a687680
 ThreeValued = Literal["yes", "no", "unknown"]

@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm.search.fusion import (
-    EXACT, KERNEL_TOP_K, NO_BOOLS, RANK, Candidates, KernelInput, Refine, base_score, chance_z_score, dated_mask, foreign_script,
-    language_part, metadata_parts, named_speaker_ids, rescore_positions, scale_by_evidence, session_share, top_positions, total_scores,
-    with_all_parts)
+from .fusion import EXACT, KERNEL_TOP_K, NO_BOOLS, RANK, Candidates, KernelInput, Refine, base_score, chance_z_score
+from .fusion import dated_mask, foreign_script, language_part, metadata_parts, named_speaker_ids, rescore_positions
+from .fusion import scale_by_evidence, session_share, top_positions, total_scores, with_all_parts
 from .metadata_table import MetadataTable, Values
 from .query_features import QueryFeatures, extract_query_features
 from .ranked_list import EMPTY_RANKING, SCORE_EPSILON, RankedList

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import tzinfo
 
 from rlm.companion.sleep import SleepReport
-from rlm.core.errors import RlmError, StoreBusy
+from rlm.core.errors import RlmError, StoreBusy, StoreMoved
 from rlm.rules.scheduler import MidnightScheduler
 
 from .memory import Memory
@@ -28,7 +28,7 @@ def sleep_if_due(memory: Memory,  # open namespace
     try:
         with memory.backend.db.lease(f"sleep {memory.ctx.namespace}") as mine:  # of several servers one sleeps
             return cycle.run(forget=wanted == "forget") if mine and cycle.is_due() else None
-    except StoreBusy as e:
+    except (StoreBusy, StoreMoved) as e:
         log.info("Namespace %r: %s", memory.ctx.namespace, e.message)
     except RlmError as e:
         log.warning("The sleep of namespace %r did not run: %s", memory.ctx.namespace, e.message)

@@ -26,8 +26,8 @@ from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_
 from .reader import MemoryReader
 from ..store.filters import Filters
 from ..store.protocols import Write
-from ..store.records import (
-    Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id, version_time)
+from ..store.records import Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id
+from ..store.records import version_time
 from ..search.embedding.passages import embedding_fields
 from ..search.embedding.service import RecordVectors
 

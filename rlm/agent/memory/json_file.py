@@ -102,7 +102,7 @@ class JSONStrategyStore:
     def _refresh(self) -> None:
         "Read the file if it is another than the one that was read last."
         with self._mutex:
-            if not self._depth and os.path.exists(self.path):  # which does not raise where nobody may look
+            if not self._depth and os.path.exists(self.path):  # which does not raise in a folder that may not be read
                 found = os.stat(self.path)
                 now = found.st_ino, found.st_mtime_ns, found.st_size
                 if now != self._seen:

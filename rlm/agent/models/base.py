@@ -26,7 +26,7 @@ class Usage:
     prompt_tokens: int = 0  # read by the model, as its server counts them
     completion_tokens: int = 0  # written by the model, as its server counts them
     cost: float = 0.0  # US dollars, by the prices the client was given; 0 where none were
-    cached_tokens: int = 0  # of those read, tokens that the server had in its cache
+    cached_tokens: int = 0  # tokens read that the server had in its cache
 
     @property
     def tokens(self) -> int:

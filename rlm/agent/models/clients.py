@@ -48,7 +48,7 @@ class Prices:
         return Usage(1, read, written, ((read - cached) * self.read + cached * cheap + written * self.written) / 1e6, cached)
 
 
-def read_prices(text: str,       # like `0.15/0.60`, or `gpt-5-mini=0.25/2/0.025; *=1/4`; `unknown` or empty where nobody has said
+def read_prices(text: str,       # like `0.15/0.60`, or `gpt-5-mini=0.25/2/0.025; *=1/4`; `unknown` or empty: prices are not known
                 model: str = "",  # name of a model on its server; empty: any
                 ) -> Prices | None:  # None: not known
     "Prices of a model from a setting: read, written and, if it is said, read from the cache. Raises `InvalidInput`."
@@ -357,7 +357,7 @@ def anthropic_reply(answer: Any,     # JSON
 class AnthropicModel(HTTPModel):
     "A model behind Anthropic's messages protocol. Threads may share it."
 
-    longest = 8192  # tokens of a reply, where nobody says
+    longest = 8192  # tokens of a reply, when no limit is given
 
     def __init__(self,
                  model: str,                # its name on the server

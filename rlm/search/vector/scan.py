@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..growable_array import is_close
-from .quantizer import (
-    Floats, Ints, VectorCodes, arg_highest, arg_lowest, binary_code, code_scores, hamming_distances)
+from .quantizer import Floats, Ints, VectorCodes, arg_highest, arg_lowest, binary_code, code_scores
+from .quantizer import hamming_distances
 from .similarity_kernels import BEST_CODE_SCORES
 from .vector_segments import IndexState, VectorIndexConfig
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .quantizer import (
-    CODE_FIELDS, Floats, Ints, VectorCodes, center, concatenate_codes, decode, encode, multiply, principal_axes, rotate_codes)
+from .quantizer import CODE_FIELDS, Floats, Ints, VectorCodes, center, concatenate_codes, decode, encode, multiply
+from .quantizer import principal_axes, rotate_codes
 from .similarity_kernels import COLLECT_ROWS, FIND_ROWS
 
 # %% ../../../nbs/28_index/12_vector_segments.ipynb #5ce52cd4

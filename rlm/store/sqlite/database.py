@@ -19,19 +19,8 @@ from typing import Any, Self
 from ...core.errors import NotFound, StoreBusy, StoreCorrupt, StoreError, StoreForeign, StoreNewer, StoreReadOnly
 from ...core.files import read_path, written
 from ..protocols import Question
-from rlm.store.sqlite.connection import (
-    MEMORY_PATH,
-    NO_MORE_FILES,
-    ConnectionPool,
-    PooledConnection,
-    begin_reading,
-    begin_writing,
-    connect,
-    explained,
-    half_done_error,
-    savepoint,
-    too_many_files,
-)
+from .connection import MEMORY_PATH, NO_MORE_FILES, ConnectionPool, PooledConnection, begin_reading, begin_writing
+from .connection import connect, explained, half_done_error, savepoint, too_many_files
 from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, Migration, migrate
 
 # %% ../../../nbs/20_store/06_database.ipynb #ae83511b

@@ -25,19 +25,8 @@ from ...core.guard import guarded, guarded_value
 from ...core.text import valid_text
 from ...core.trust import unconfirmed_here
 from ..protocols import Database, Write
-from rlm.store.records import (
-    COLUMNS,
-    READERS,
-    REQUIRED,
-    Edge,
-    MemoryRecord,
-    check_edge,
-    check_order,
-    dump_json,
-    from_row,
-    read_label,
-    read_mapping,
-)
+from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, dump_json, from_row
+from ..records import read_label, read_mapping
 from ..sqlite.events import EventLog
 from ..sqlite.fulltext import adjacent, replies, updating_index
 from ..sqlite.integrity import contradictions
