@@ -21,7 +21,7 @@ from ..core.text import split_sentences
 from ..core.trust import may_overrule
 from ..search.namespace_search import NamespaceSearch
 from ..search.explainer import LATER
-from ..store.protocols import Write
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
 from ..store.sqlite.storage import SQLiteStorage
 
@@ -134,7 +134,7 @@ class PairJudge:
         return out
 
     def apply(self,
-              tx: Write,                 # a transaction
+              tx: SQLiteWriter,           # a transaction
               judgement: PairJudgement,  # what is to be done
               night: str = "",           # id of the night that does it; empty: a write
               ) -> None:
@@ -153,7 +153,7 @@ class PairJudge:
             end_memory(tx, old, until, at, detail)
 
     def release(self,
-                tx: Write,                        # the transaction in which memories go
+                tx: SQLiteWriter,                  # the transaction in which memories go
                 records: Sequence[MemoryRecord],  # memories that are about to be deleted
                 ) -> None:
         "Make current again what these memories had ended by the model's judgement."
@@ -164,7 +164,7 @@ class PairJudge:
                 current_again(tx, old, self.clock.now())
 
     def undo(self,
-             tx: Write,          # a transaction
+             tx: SQLiteWriter,    # a transaction
              old: MemoryRecord,  # memory that the model has ended
              ) -> str:           # id of the memory that it was ended for; empty: it was not, or has another end since
         "Make one memory current again, with its facts, and unlink it."

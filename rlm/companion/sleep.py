@@ -29,7 +29,7 @@ from ..core.errors import NotFound, StoreBusy
 from ..core.ids import new_id
 from ..core.settings import Settings
 from ..store.filters import Filters
-from ..store.protocols import Write
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.learned_parameters import LearnedParameters
 from ..store.sqlite.storage import SQLiteStorage
@@ -357,13 +357,13 @@ class SleepCycle:
             self.storage.erase(gone, self.namespace, now)
         return done
 
-    def _regenerate(self, tx: Write, record: MemoryRecord, night: str, now: datetime) -> None:
+    def _regenerate(self, tx: SQLiteWriter, record: MemoryRecord, night: str, now: datetime) -> None:
         "Store the facts of a memory, and end what they contradict."
         self.facts.keep(tx, record, facts_of(record), now)
         detail = {"version": record.version, "changed": [], "reason": "regenerate", "night": night}
         tx.log([Event(now, "update", record.id, self.namespace, detail)])
 
-    def _put_away(self, tx: Write, record: MemoryRecord, change: SleepChange, night: str, now: datetime) -> MemoryRecord:
+    def _put_away(self, tx: SQLiteWriter, record: MemoryRecord, change: SleepChange, night: str, now: datetime) -> MemoryRecord:
         "Archive a memory, or have it told shortly; a merged one leaves its links to the memory that stands for it."
         at, before = version_time(now, record.updated_at), record.extra.get(SLEEP_MARK)
         mark: dict[str, Any] = {"night": night, "why": change.kind, "was": record.status}
@@ -378,7 +378,7 @@ class SleepCycle:
         detail |= {"into": change.into, "links": links} if change.into else {}
         return tx.replace(record, new, Event(at, "update", record.id, self.namespace, detail))
 
-    def _hand_over(self, tx: Write, goes: MemoryRecord, into: str, at: datetime) -> list[list[str]]:
+    def _hand_over(self, tx: SQLiteWriter, goes: MemoryRecord, into: str, at: datetime) -> list[list[str]]:
         "Give the links of a memory to another one that has none like it; returns their ends and relations."
         edges = self.storage.edges([goes.id, into], self.namespace)
         known = {(e.src, e.dst, e.relation) for e in edges}
@@ -390,7 +390,7 @@ class SleepCycle:
             tx.log([Event(at, "link", e.src, self.namespace, {"dst": e.dst, "relation": e.relation, "weight": e.weight}) for e in new])
         return [[e.src, e.dst, e.relation] for e in new]
 
-    def _undo_one(self, tx: Write, night: str, event: Event) -> str:
+    def _undo_one(self, tx: SQLiteWriter, night: str, event: Event) -> str:
         "Take back one change; returns why it stays, or nothing."
         found = self.storage.get([event.subject], self.namespace)
         if event.kind == "forget" or not found:

@@ -17,7 +17,7 @@ from .statement import Statement, language_data, normal_value, relation_of
 from .english import may_end_facts
 from .statements import text_facts
 from ..core.trust import may_overrule
-from ..store.protocols import Write
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable
 from ..store.sqlite.memories import MemoryTable
@@ -124,7 +124,7 @@ DISPUTES = "disputes"  # type of the link from a disputed memory to what it cont
 _MOMENT = timedelta(microseconds=1)
 
 
-def end_memory(tx: Write,             # a transaction
+def end_memory(tx: SQLiteWriter,       # a transaction
                record: MemoryRecord,  # memory that is current
                until: datetime,       # when it ended
                now: datetime,         # recorded time
@@ -134,7 +134,7 @@ def end_memory(tx: Write,             # a transaction
     return _with_end(tx, record, until, now, detail)
 
 
-def current_again(tx: Write,             # a transaction
+def current_again(tx: SQLiteWriter,       # a transaction
                   record: MemoryRecord,  # memory that has ended
                   now: datetime,         # recorded time
                   ) -> MemoryRecord:
@@ -142,7 +142,7 @@ def current_again(tx: Write,             # a transaction
     return _with_end(tx, record, None, now, {"reason": "current again"})
 
 
-def _with_end(tx: Write, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
+def _with_end(tx: SQLiteWriter, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
     at = version_time(now, record.updated_at)
     new = record.changed(valid_to=until, version=record.version + 1, updated_at=at)
     told = {"version": new.version, "changed": ["valid_to"], **detail}
@@ -159,7 +159,7 @@ class FactKeeper:
         self.facts, self.memories = facts, memories
 
     def keep(self,
-             tx: Write,             # the transaction in which the memory was stored
+             tx: SQLiteWriter,       # the transaction in which the memory was stored
              record: MemoryRecord,  # it, with its number
              found: MemoryFacts,    # facts that it states
              now: datetime,         # recorded time
@@ -193,7 +193,7 @@ class FactKeeper:
         record = self.memories.records([old.seq]).get(old.seq)
         return record is None or may_overrule(new.provenance, record.provenance)
 
-    def _dispute(self, tx: Write, accepted: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
+    def _dispute(self, tx: SQLiteWriter, accepted: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
         "Mark a memory as disputed, and link it to what it contradicts."
         others, at = self.memories.records(list(accepted)), version_time(now, new.updated_at)
         disputed = new.changed(provenance={**new.provenance, "trust": "disputed"}, version=new.version + 1, updated_at=at)
@@ -205,7 +205,7 @@ class FactKeeper:
         return [Retirement(stored, "; ".join(accepted.values()))]
 
     def keep_all(self,
-                 tx: Write,                        # the transaction in which the memories were stored
+                 tx: SQLiteWriter,                  # the transaction in which the memories were stored
                  records: Iterable[MemoryRecord],  # they, with their numbers, in any order
                  now: datetime,                    # recorded time
                  ) -> None:
@@ -234,7 +234,7 @@ class FactKeeper:
                 rows[other.seq, other.place] = other
         return list(rows.values())
 
-    def _retire(self, tx: Write, touched: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
+    def _retire(self, tx: SQLiteWriter, touched: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
         "Give an end to each memory that states facts, nothing else, and none that is current."
         states = self.facts.of(list(touched)) if touched else {}
         over = {seq: max(f.valid_to for f in facts if f.valid_to) for seq, facts in states.items()
@@ -249,7 +249,7 @@ class FactKeeper:
 
 
     def release(self,
-                tx: Write,                        # the transaction in which the memories go
+                tx: SQLiteWriter,                  # the transaction in which the memories go
                 records: Sequence[MemoryRecord],  # memories that are about to be deleted
                 now: datetime,                    # recorded time
                 ) -> list[MemoryRecord]:          # their new versions

@@ -18,7 +18,7 @@ from .adjacency import build_adjacency
 from .anchors import AnchorManager
 from .graph import GraphIndex
 from .links import add_links, calibrated_similarity
-from ..store.protocols import Write
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.embedding_model import unit
 from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
 from ..search.vector.stored_vectors import StoredVectors
@@ -87,7 +87,7 @@ class AnchoredWriter:
         self.graph, self.anchors, self.policy = graph, anchors, policy
 
     def attach(self,
-               tx: Write,             # transaction that has stored the memory, with its vectors
+               tx: SQLiteWriter,       # transaction that has stored the memory, with its vectors
                record: MemoryRecord,   # memory as it was stored
                slot: str,              # A, B, C or auto
                at: datetime,           # recorded time

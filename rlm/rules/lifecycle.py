@@ -29,7 +29,7 @@ from ..core.settings import Settings
 from ..core.text import clip, valid_text
 from ..core.tables import html_table, text_table
 from .model import Rule, find_rule_record
-from ..store.protocols import Write
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import Event, MemoryRecord, read_count, read_label, version_time
 from ..store.sqlite.storage import SQLiteStorage
 
@@ -85,7 +85,7 @@ def due_limits(gate: PromotionPolicy,  # the thresholds
             ("held", never, gate.k_fail_total, idle(gate.ttl_hot))]
 
 
-def apply_transition(tx: Write,             # an open transaction
+def apply_transition(tx: SQLiteWriter,       # an open transaction
                      record: MemoryRecord,   # the rule as it is in the transaction
                      t: Transition,          # the change
                      by: str,                # who decided: job, use, conflict or person
@@ -349,7 +349,7 @@ class RuleLifecycle:
         return rule
 
     def count(self,
-              tx: Write,                 # an open transaction
+              tx: SQLiteWriter,           # an open transaction
               record: MemoryRecord,       # the rule as it is in the transaction
               counts: Mapping[str, int],  # success and failure, and access (1 when missing)
               at: datetime,               # when the use was

@@ -41,7 +41,7 @@ from .writer import MemoryWriter, read_placement
 from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService
 from ..store.embedding_model import Vectors
-from ..store.protocols import Write
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import Edge, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
 from ..store.transfer.export import export_file
@@ -96,7 +96,7 @@ class MemoryAdmin:
         "Why a memory must not come in: what it states was rejected here. Empty: it may."
         return rejection_of(record, self.storage.for_namespace(None).rejections)
 
-    def _keep(self, tx: Write, records: Sequence[MemoryRecord]) -> None:
+    def _keep(self, tx: SQLiteWriter, records: Sequence[MemoryRecord]) -> None:
         "Read what imported memories state, and end what they contradict."
         if self.ctx.settings.supersede == "on":
             whole = self.storage.for_namespace(None)

@@ -25,7 +25,7 @@ from .context import MemoryContext
 from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_turn
 from .reader import MemoryReader
 from ..store.filters import Filters
-from ..store.protocols import Write
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id
 from ..store.records import version_time
 from ..search.embedding.passages import embedding_fields
@@ -157,7 +157,7 @@ class MemoryWriter:
         on = self.ctx.settings.supersede == "on"
         return [facts_of(r) if on and r.session is None else MemoryFacts((), ()) for r in records]
 
-    def _keep_facts(self, tx: Write, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
+    def _keep_facts(self, tx: SQLiteWriter, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
         "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."
         now, latest = self.ctx.clock.now(), {r.seq: r for r in records}
         for record, stated in zip(records, found, strict=True):

@@ -1,20 +1,19 @@
-"""The store: records, filters, storage protocols, the SQLite storage, transfer."""
+"""The store: records, filters, what tables stand on, the storage, transfer."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlm.store.filters import Filters
-    from rlm.store.protocols import Storage, Weights
+    from rlm.store.protocols import Weights
     from rlm.store.records import Edge, Event, MemoryRecord
     from rlm.store.sqlite.database import SQLiteDatabase
     from rlm.store.sqlite.storage import SQLiteStorage
 
-__all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLiteStorage", "Storage", "Weights"]
+__all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLiteStorage", "Weights"]
 
 _HOMES = {"Edge": "records", "Event": "records", "Filters": "filters", "MemoryRecord": "records", "SQLiteDatabase": "sqlite.database",
-          "SQLiteStorage": "sqlite.storage",
-          "Storage": "protocols", "Weights": "protocols"}  # name → module
+          "SQLiteStorage": "sqlite.storage", "Weights": "protocols"}  # name → module
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TEXT_COLUMNS', 'EPOCH', 'MAX_TERMS', 'Question', 'Weights', 'Match', 'TermStatistics', 'IndexDocument', 'ChangeSet',
-           'rarest', 'Write', 'Storage', 'ThreadConnection', 'Database']
+           'rarest', 'ThreadConnection', 'Database']
 
 # %% ../../nbs/20_store/02_protocols.ipynb #f93a9cb7
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,10 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self
 
-from .filters import Filters
-from .records import Edge, Event, MemoryRecord
+from .records import MemoryRecord
 
 # %% ../../nbs/20_store/02_protocols.ipynb #80e6f703
 @dataclass(frozen=True, slots=True)
@@ -93,173 +92,6 @@ def rarest(terms: Sequence[str],            # terms of a query
         return distinct
     kept = set(sorted((t for t in distinct if frequencies[t]), key=lambda t: (frequencies[t], t))[:MAX_TERMS])
     return [t for t in distinct if t in kept] or distinct[:MAX_TERMS]
-
-# %% ../../nbs/20_store/02_protocols.ipynb #6233f2d0
-@runtime_checkable
-class Write(Protocol):
-    "All that can be done inside a transaction."
-
-    def insert(self,
-               records: Sequence[MemoryRecord],  # checked ones, as `new_record` makes them
-               detail: Mapping[str, Any] | None = None,  # details that the event log keeps of each write; None: no more
-               ) -> list[MemoryRecord]:
-        "Store new memories; return them with `seq` and `turn` assigned. A taken id or foreign `reply_to` is refused."
-
-    def replace(self,
-                old: MemoryRecord,  # the present version
-                new: MemoryRecord,  # the next one, of the same id
-                event: Event,       # entry of the event log
-                ) -> MemoryRecord:
-        "Make `new` the present version; `old` is kept in the history."
-
-    def remove(self,
-               records: Sequence[MemoryRecord],  # present ones
-               at: datetime,                     # recorded time
-               ) -> None:
-        "Take memories out of the present; their history stays readable with `as_of`."
-
-    def count(self,
-              memory_id: str,    # id of one memory
-              namespace: str,    # its partition
-              at: datetime,      # recorded time
-              *,
-              access: int = 0,   # uses to add
-              success: int = 0,  # times it helped, to add
-              failure: int = 0,  # times it misled, to add
-              ) -> None:
-        "Add to a memory's counters, atomically. No new version."
-
-    def link(self,
-             edges: Sequence[Edge],  # checked here
-             namespace: str,         # partition of both ends
-             at: datetime,           # recorded time
-             ) -> None:
-        "Add edges or set their weight. Both ends must be memories of this namespace."
-
-    def unlink(self,
-               src: str,        # id of the memory a link starts from
-               dst: str,        # id of the memory it leads to
-               namespace: str,  # partition of both ends
-               relation: str | None = None,  # type of the link; None: all types
-               ) -> list[Edge]:
-        "Remove edges and return them; those that the graph made, in either direction."
-
-    def log(self,
-            events: Sequence[Event],  # their numbers are assigned here
-            ) -> None:
-        "Append to the event log."
-
-# %% ../../nbs/20_store/02_protocols.ipynb #df91389f
-@runtime_checkable
-class Storage(Protocol):
-    "A store: reads, transactions, and upkeep."
-
-    def get(self,
-            ids: Sequence[str],              # ids of memories
-            namespace: str,                  # the partition to look in
-            as_of: datetime | None = None,   # a moment: the versions that were present then
-            ) -> list[MemoryRecord]:
-        "Return the memories with these ids, in this order; unknown ids are left out."
-
-    def find(self,
-             namespace: str,             # the partition to look in
-             filters: Filters,           # which memories count
-             limit: int,                 # maximum number
-             newest_first: bool = True,  # by position in the store, descending
-             offset: int = 0,            # number of memories that are skipped first
-             below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
-             ) -> list[MemoryRecord]:
-        "Return the memories that pass the filters, by position in the store."
-
-    def passes(self,
-               memory_id: str,    # id of one memory
-               namespace: str,    # its partition
-               filters: Filters,  # the question
-               ) -> bool:
-        "Return whether this memory passes these filters."
-
-    def match(self,
-              terms: Sequence[str],  # terms of the query, as `tokens` makes them
-              namespace: str,        # the partition to look in
-              filters: Filters,      # which memories count, before ranking
-              k: int,                # maximum number
-              weights: Weights,      # factors of the columns
-              ) -> list[Match]:
-        "Return the best `k` by BM25 among those that pass the filters; ties by id."
-
-    def term_statistics(self,
-                        terms: Sequence[str],  # terms of the query
-                        namespace: str,        # the partition that frequencies are counted in
-                        ) -> TermStatistics:
-        "Return what BM25 scores with."
-
-    def columns(self,
-                records: Sequence[MemoryRecord],      # stored ones
-                ) -> list[dict[str, list[str]]]:      # one dictionary a memory: column → tokens
-        "Return for each memory the tokens of each of `TEXT_COLUMNS`, neighbours included while it is the present version."
-
-    def versions(self,
-                 memory_id: str,  # id of one memory
-                 namespace: str,  # its partition
-                 ) -> list[MemoryRecord]:
-        "Return every version still kept, oldest first, the present one last; also of a deleted memory."
-
-    def events(self,
-               namespace: str,              # the partition to look in
-               subject: str | None = None,  # only those about this memory
-               after: int = 0,              # only those with a higher number, to catch up from a position
-               limit: int | None = None,    # maximum number; None: all
-               kinds: Sequence[str] = (),   # only of these kinds; empty: of all
-               ) -> list[Event]:
-        "Return events in order."
-
-    def edges(self,
-              memory_ids: Sequence[str],  # ids of memories
-              namespace: str,             # their partition
-              ) -> list[Edge]:
-        "Return edges from or to any of these memories, strongest first."
-
-    def statistics(self,
-                   namespace: str,  # the partition to count
-                   ) -> dict[str, Any]:
-        "Return counts by kind, status and category, sizes and dates."
-
-    def position(self) -> tuple[str, int]:
-        "Return the store's identity and the number of its last event: what derived data is stamped with."
-
-
-    @property
-    def read_only(self) -> bool:
-        "Return whether every write will be refused."
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        "Read all that is read inside as of one moment, whatever others write meanwhile."
-
-    def transaction(self,
-                    patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
-                    ) -> AbstractContextManager[Write]:
-        "Store all that is done inside together, or not at all. Waits its turn; raises `StoreBusy`."
-
-    def erase(self,
-              memory_ids: Sequence[str],  # ids of memories, present or deleted
-              namespace: str,             # their partition
-              at: datetime,               # recorded time, for the event
-              ) -> int:
-        "Remove memories whole: every version, index entry and freed byte. Returns how many; leaves an event without text."
-
-    def backup(self,
-               target: Path,  # a file that does not exist yet
-               ) -> Path:
-        "Make a consistent copy, while others read and write."
-
-    def check(self) -> list[str]:
-        "Return what is wrong with the store, a sentence each."
-
-    def repair(self) -> None:
-        "Rebuild everything that is derived."
-
-    def close(self) -> None:
-        "Release every connection. Nothing is pending: writes are stored when they return."
 
 # %% ../../nbs/20_store/02_protocols.ipynb #d1a7aba6
 class ThreadConnection(Protocol):

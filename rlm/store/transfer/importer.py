@@ -24,7 +24,8 @@ from ...core.files import read_path
 from ...core.guard import guarded, guarded_value
 from ...core.text import valid_text
 from ...core.trust import unconfirmed_here
-from ..protocols import Database, Write
+from ..protocols import Database
+from ..sqlite.writer import SQLiteWriter
 from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, dump_json, from_row
 from ..records import read_label, read_mapping
 from ..sqlite.events import EventLog
@@ -407,7 +408,7 @@ def rows_of(tables: Mapping[str, list[dict[str, Any]]],  # rows of an export, by
 
 Check = Callable[[dict[str, Any], object], object]  # formal and extra of a memory, and its kind; raises InvalidInput
 Refuse = Callable[[MemoryRecord], str]  # a memory that is not here yet; returns why it must not come in, or nothing
-Keep = Callable[[Write, Sequence[MemoryRecord]], None]  # the transaction, and the memories that came in
+Keep = Callable[[SQLiteWriter, Sequence[MemoryRecord]], None]  # the transaction, and the memories that came in
 
 
 def _check_each(rows: Iterable[Mapping[str, Any]],  # memories, as they would be stored
