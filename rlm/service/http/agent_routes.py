@@ -11,7 +11,6 @@ from typing import Any
 from fastapi import APIRouter, Depends, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
 
 from rlm.core.errors import NotFound, suggest
 from rlm.service.advice import MemoryAdvisor
@@ -25,6 +24,7 @@ MAX_RUNS = 2  # runs at a time; each keeps a processor busy
 RUN_S = 60.0  # seconds that a run may take
 TICK_S = 1.0  # seconds between two events of progress
 AGENT_PACKAGES = ("pyoxigraph", "pydantic_monty")  # packages of the extra `agent`; without them the route is not there
+RESULT = ("answer", "converged", "judgment", "model", "iterations", "run_id", "reason")  # fields of a run in the event `result`
 EXAMPLE = 'event: progress\ndata: {"seconds": 1.0}\n\nevent: result\ndata: {"answer": "Communicate, Create", "converged": true}\n\n'
 STREAM: dict[int | str, dict[str, Any]] = {200: {"description": "Events: `progress` once a second, then `result` or `error`",
                                                  "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}}}}
@@ -41,18 +41,6 @@ class RunBody(RequestModel):
 
     question: Question = about("The question, in any language", "Find all subclasses of Activity")
     ontology: Label = about("The name of a bundled ontology", "prov")
-
-
-class RunOut(BaseModel):
-    "The data of the event `result`: an answer, and how the run came to its end."
-
-    answer: str = about("The answer", "Communicate, Create")
-    converged: bool = about("Whether it was finished; false: a limit ended the run", True)
-    judgment: str = about("Whether the answer was checked: yes, no or unknown", "yes")
-    model: str = about("The model that answered", "habit")
-    iterations: int = about("Steps", 3)
-    run_id: str = about("The id of the run", "3f0c9a6b1d2e")
-    reason: str = about("Why the run ended", "")
 
 
 def server_event(kind: str,  # name of the event
@@ -81,13 +69,13 @@ def run_agent(service: Service,  # memories, metrics and spans
               question: str,     # question to the agent
               source: Any,       # file of the ontology
               ) -> dict[str, Any]:
-    "Run the agent in the store of the server, and return `RunOut`. Raises what `run` raises."
+    "Run the agent in the store of the server, and return `RESULT`. Raises what `run` raises."
     from rlm.agent import RunLimits, run
     with service.pool.use(namespace) as memory, service.tracer.span("agent.run"):
         given = memory.settings
         found = run(question, source, given.db_path, model=given.model, namespace=namespace, clock=memory.clock,
                     limits=RunLimits(seconds=RUN_S), advisor=MemoryAdvisor(memory)).as_dict()
-    return {name: found[name] for name in RunOut.model_fields}
+    return {name: found[name] for name in RESULT}
 
 
 async def run_events(work: "asyncio.Future[dict[str, Any]]",  # run that is under way

@@ -22,7 +22,7 @@ from .memory_routes import audit_routes, collection_routes, conversation_routes,
 from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
 from .rule_routes import one_rule_routes, rule_routes
 from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
-from .schemas import ProblemOut, error_location, problem_responses
+from .schemas import answer_schemas, error_location, problem_responses
 from .tokens import Token, TokenFile
 from .tracing import TracingMiddleware
 
@@ -88,7 +88,7 @@ def openapi_page(app: FastAPI,  # application
             schemas = page["components"]["schemas"]
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
-            schemas["ProblemOut"] = ProblemOut.model_json_schema()
+            schemas |= answer_schemas()
             for path in page["paths"].values():
                 for method, route in path.items():
                     if method.upper() in CHANGING_METHODS:

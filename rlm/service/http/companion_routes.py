@@ -1,7 +1,7 @@
 """What a prompt needs, what a person corrects, what rules say, and what a token opens: routes over the companion and the rules."""
 
 import logging
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import APIRouter, Depends, Response
 
@@ -12,18 +12,13 @@ from rlm.service.proposals import dismiss_proposal, open_proposals, propose_reje
 from rlm.service.results import memory_dict
 from rlm.store.sqlite.rejections import Rejection
 
-from .answers import (
-    AppliedOut, ContextOut, MemoryOut, NamespacesOut, NightsOut, ObservedOut, ProposalOut, RejectionOut, RememberedOut, ReviewOut, SleepOut,
-    StatsOut, WokenOut)
-from .auth import ReadCaller, WriteCaller, require_right
+from .auth import AdminCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem
 from .memory_routes import provenance
 from .routes import QuotedId, Service, json_response, known_params_only
-from .schemas import AcceptBody, ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, RememberBody, SleepBody, problem_responses
-from .tokens import Token
+from .schemas import AcceptBody, ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, RememberBody, SleepBody, answers
 
 log = logging.getLogger("rlm.serve")
-AdminCaller = Annotated[Token, Depends(require_right("admin"))]
 OF_THE_FILE = ("path", "bytes")  # figures about the file as a whole, which other namespaces share: no answer for a tenant
 
 
@@ -39,7 +34,7 @@ def prompt_routes(service: Service,  # memories, metrics and spans
     "Return the routes for a prompt: a block of memories, and what rules say in a situation."
     routes = APIRouter(prefix="/v1")
 
-    @routes.post("/context", tags=["search"], responses=problem_responses(), response_model=ContextOut)
+    @routes.post("/context", tags=["search"], **answers("ContextOut"))
     def make_context(body: ContextBody, caller: ReadCaller) -> Response:
         "A block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.context"):
@@ -49,13 +44,13 @@ def prompt_routes(service: Service,  # memories, metrics and spans
                               "resolutions": [level for _, level in block.used], "left_out": list(block.left_out),
                               "rules": list(block.rules)})
 
-    @routes.post("/observe", tags=["memories"], responses=problem_responses(507), response_model=ObservedOut)
+    @routes.post("/observe", tags=["memories"], **answers("ObservedOut", 507))
     def observe_prompt(body: ObserveBody, caller: WriteCaller) -> Response:
         "Keep what a prompt states, if the companion's policy finds it worth keeping: a fact, a wish; no question, no order, no small talk."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.observe"):
             return json_response(capture_prompt(memory, body.text, provenance(caller)).as_dict())
 
-    @routes.post("/conversations:remember", tags=["conversations"], responses=problem_responses(503, 507), response_model=RememberedOut)
+    @routes.post("/conversations:remember", tags=["conversations"], **answers("RememberedOut", 503, 507))
     def remember_conversation(body: RememberBody, caller: WriteCaller) -> Response:
         "Note what is worth keeping of a conversation as candidates, with their facts, and say why the rest is not. Turns are not stored."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.remember"):
@@ -70,7 +65,7 @@ def prompt_routes(service: Service,  # memories, metrics and spans
                                   {"Retry-After": "5"}) from e
         return json_response(found.as_dict())
 
-    @routes.post("/rules:apply", tags=["rules"], responses=problem_responses(), response_model=AppliedOut)
+    @routes.post("/rules:apply", tags=["rules"], **answers("AppliedOut"))
     def apply_rules(body: ApplyBody, caller: ReadCaller) -> Response:
         "The rules that fire in a situation, and what they say; with `resolve`, what is to be done where they disagree. Nothing is changed."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("rules.apply"):
@@ -87,7 +82,7 @@ def review_routes(service: Service,  # memories, metrics and spans
     "Return the routes of corrections. To accept, reject, lift and dismiss is a person's decision: it takes the right admin."
     routes = APIRouter(prefix="/v1/review", tags=["review"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("", responses=problem_responses(), response_model=ReviewOut)
+    @routes.get("", **answers("ReviewOut"))
     def get_review(caller: ReadCaller) -> Response:
         "What waits for a person, and what was rejected."
         with service.pool.use(caller.namespace) as memory:
@@ -95,25 +90,25 @@ def review_routes(service: Service,  # memories, metrics and spans
         return json_response({"proposals": [p.as_dict() for p in proposed], "waiting": [w.as_dict() for w in waiting],
                               "rejections": [rejection_dict(r) for r in rejected]})
 
-    @routes.post("/acceptances", status_code=201, responses=problem_responses(404, 507), response_model=MemoryOut)
+    @routes.post("/acceptances", **answers("MemoryOut", 404, 507, status=201))
     def accept(body: AcceptBody, caller: AdminCaller) -> Response:
         "Confirm a memory: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed."
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory_dict(memory.companion.accept(body.id, body.text, caller.id)), 201)
 
-    @routes.post("/proposals", status_code=201, responses=problem_responses(404, 507), response_model=ProposalOut)
+    @routes.post("/proposals", **answers("ProposalOut", 404, 507, status=201))
     def propose(body: ProposeBody, caller: WriteCaller) -> Response:
         "Ask that a memory be rejected. It waits until a person decides; until then the memory stands."
         with service.pool.use(caller.namespace) as memory:
             return json_response(propose_rejection(memory, body.id, body.reason, provenance(caller)).as_dict(), 201)
 
-    @routes.delete("/proposals/{id}", responses=problem_responses(404, 507), response_model=ProposalOut)
+    @routes.delete("/proposals/{id}", **answers("ProposalOut", 404, 507))
     def dismiss(id: QuotedId, caller: AdminCaller) -> Response:
         "Let a memory stand that was proposed to be rejected."
         with service.pool.use(caller.namespace) as memory:
             return json_response(dismiss_proposal(memory, id, caller.id).as_dict())
 
-    @routes.post("/rejections", status_code=201, responses=problem_responses(404, 507), response_model=RejectionOut)
+    @routes.post("/rejections", **answers("RejectionOut", 404, 507, status=201))
     def reject(body: RejectBody, caller: AdminCaller) -> Response:
         "Reject what is wrong, for good: the memories that state it are deleted, and it is refused on every way in until it is lifted."
         if sum(x is not None for x in (body.id, body.text, body.value)) != 1:
@@ -123,7 +118,7 @@ def review_routes(service: Service,  # memories, metrics and spans
                                            reason=body.reason, actor=caller.id)
         return json_response(rejection_dict(made), 201)
 
-    @routes.delete("/rejections/{id}", responses=problem_responses(404, 507), response_model=RejectionOut)
+    @routes.delete("/rejections/{id}", **answers("RejectionOut", 404, 507))
     def lift(id: QuotedId, caller: AdminCaller) -> Response:
         "Allow again what was rejected. What was deleted stays deleted until it is restored."
         with service.pool.use(caller.namespace) as memory:
@@ -136,19 +131,19 @@ def sleep_routes(service: Service,  # memories, metrics and spans
     "Return the routes of nights: it takes the right admin to sleep and to take it back."
     routes = APIRouter(prefix="/v1/sleep", tags=["upkeep"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("", responses=problem_responses(), response_model=NightsOut)
+    @routes.get("", **answers("NightsOut"))
     def get_nights(caller: ReadCaller) -> Response:
         "The nights so far, the newest first."
         with service.pool.use(caller.namespace) as memory:
             return json_response({"nights": memory.companion.nights()})
 
-    @routes.post("", responses=problem_responses(503, 507), response_model=SleepOut)
+    @routes.post("", **answers("SleepOut", 503, 507))
     def sleep(body: SleepBody, caller: AdminCaller) -> Response:
         "Merge memories that say the same, put away what is not used, save what was learned; or tell what would be done."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.sleep"):
             return json_response(memory.companion.sleep(body.dry_run, body.forget).as_dict())
 
-    @routes.post("/{id}/undo", responses=problem_responses(404, 507), response_model=WokenOut)
+    @routes.post("/{id}/undo", **answers("WokenOut", 404, 507))
     def undo_sleep(id: QuotedId, caller: AdminCaller) -> Response:
         "Take back what a night did, except what it deleted for good."
         with service.pool.use(caller.namespace) as memory:
@@ -161,12 +156,12 @@ def scope_routes(service: Service,  # memories, metrics and spans
     "Return the routes that tell what a token opens, and how much is there."
     routes = APIRouter(prefix="/v1", tags=["upkeep"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("/namespaces", responses=problem_responses(), response_model=NamespacesOut)
+    @routes.get("/namespaces", **answers("NamespacesOut"))
     def get_namespaces(caller: ReadCaller) -> Response:
         "The namespaces that the token opens, the usual one first. Others are not told of."
         return json_response({"namespaces": list(caller.namespaces)})
 
-    @routes.get("/stats", responses=problem_responses(), response_model=StatsOut)
+    @routes.get("/stats", **answers("StatsOut"))
     def get_stats(caller: ReadCaller) -> Response:
         "How many memories the namespace holds, by kind, status and category."
         with service.pool.use(caller.namespace) as memory:

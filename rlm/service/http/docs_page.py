@@ -53,7 +53,8 @@ def type_name(schema: Mapping[str, Any],  # schema of a property
         return str(schema["const"])
     if schema.get("type") == "array":
         return f"list of {type_name(schema.get('items', {}))}"
-    return str(schema.get("type", "anything"))
+    found = schema.get("type", "anything")
+    return " or ".join(found) if isinstance(found, list) else str(found)
 
 
 def example_of(schema: Mapping[str, Any],  # schema of a body

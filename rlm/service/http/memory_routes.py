@@ -22,13 +22,11 @@ from rlm.service.duplicates import same_again
 from rlm.service.results import memory_dict
 from rlm.store.records import Edge, MemoryRecord, read_label
 
-from .answers import (AuditOut, ConversationOut, ConversationPageOut, DeletedOut, EdgeOut, EdgesOut, ExplanationOut, HistoryOut,
-                      MemoriesOut, MemoryOut, UnlinkedOut, UseOut)
 from .auth import AdminCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem
 from .routes import Name, QuotedId, Service, json_response, known_params_only
-from .schemas import (MAX_TURNS, ConversationBody, ExplainBody, FeedbackBody, LinkBody, LinkWeightBody, PatchBody, Time, WriteBody,
-                      problem_responses)
+from .schemas import (MAX_TURNS, ConversationBody, ExplainBody, FeedbackBody, LinkBody, LinkWeightBody, PatchBody, Time, WriteBody, answers,
+                      json_schema, problem_responses)
 from .tokens import Token
 
 IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=64, examples=['"1"'],
@@ -37,8 +35,8 @@ Cursor = Annotated[str | None, Query(max_length=64, examples=["mD3qgNSzvJ8xYc0kT
                                      description="`next_cursor` of the page before; without it, the first page")]
 Count = Annotated[int, Query(ge=1, le=1000, examples=[20], description="How many at most")]
 Labels = Annotated[list[Name], Query(max_length=100)]
-KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "It says what a memory says already: that one, used once more",
-                                                "model": MemoryOut}}
+KNOWN: dict[int | str, Any] = {200: {"description": "It says what a memory says already: that one, used once more",
+                                     "content": json_schema("MemoryOut")}}
 BULK = {"requestBody": {"required": True, "content": {"application/x-ndjson": {
     "schema": {"type": "string", "description": "A memory a line, as `POST /v1/memories` takes it, without slot, policy and context"},
     "example": '{"text": "I am allergic to peanuts."}\n{"text": "다음 주 화요일에 치과 예약이 있어", "tags": ["health"]}\n'}}}}
@@ -151,21 +149,20 @@ def collection_routes(service: Service,  # memories, metrics and spans
     "Return the routes of all memories: list, write, write many."
     routes = APIRouter(prefix="/v1", tags=["memories"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("/memories", responses=problem_responses(), response_model=MemoriesOut)
+    @routes.get("/memories", **answers("MemoriesOut"))
     def list_memories(caller: ReadCaller, filters: Annotated[dict[str, Any], Depends(_list_filters)], k: Count = 20,
                       cursor: Cursor = None) -> Response:
         "The memories stored last, newest first, a page at a time. A cursor holds however much is written in between."
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory.list(k, cursor=cursor, **filters).as_dict())
 
-    @routes.post("/memories", status_code=201, responses=problem_responses(409, 507) | KNOWN, response_model=MemoryOut)
+    @routes.post("/memories", **answers("MemoryOut", 409, 507, status=201, more=KNOWN))
     def create_memory(body: WriteBody, caller: WriteCaller) -> Response:
         """Store a memory. It is stored when it is answered; `Location` is its address, `ETag` its version. Words that are known
         already, of the same speaker and without an id, time or conversation of their own, are not stored again: 200, and `duplicate`."""
         return store_one(service, body, caller)
 
-    @routes.post("/write", status_code=201, responses=problem_responses(409, 507) | KNOWN, response_model=MemoryOut,
-                 deprecated=True)
+    @routes.post("/write", **answers("MemoryOut", 409, 507, status=201, more=KNOWN), deprecated=True)
     def write(body: WriteBody, caller: WriteCaller) -> Response:
         "Another name of `POST /v1/memories`."
         return store_one(service, body, caller)
@@ -184,7 +181,7 @@ def memory_routes(service: Service,  # memories, metrics and spans
     "Return the routes of one memory."
     routes = APIRouter(prefix="/v1/memories/{id}", tags=["memories"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("", responses=problem_responses(404), response_model=MemoryOut)
+    @routes.get("", **answers("MemoryOut", 404))
     def get_memory(id: QuotedId, caller: ReadCaller,
                    as_of: Annotated[Time | None, Query(description="The version that was present then", examples=["2026-02-01"])] = None,
                    ) -> Response:
@@ -193,13 +190,13 @@ def memory_routes(service: Service,  # memories, metrics and spans
             found = memory.get(id, as_of)
             return memory_response(found, links=memory.links(id) if as_of is None else ())
 
-    @routes.patch("", responses=problem_responses(404, 412, 507), response_model=MemoryOut)
+    @routes.patch("", **answers("MemoryOut", 404, 412, 507))
     def update_memory(id: QuotedId, body: PatchBody, caller: WriteCaller, if_match: IfMatch = None) -> Response:
         "Make a new version of a memory; the old one stays in its history. Without a change there is no new version."
         with service.pool.use(caller.namespace) as memory:
             return memory_response(memory.update(id, if_version=matched_version(if_match), **body.changes()))
 
-    @routes.delete("", responses=problem_responses(404, 412, 507), response_model=DeletedOut)
+    @routes.delete("", **answers("DeletedOut", 404, 412, 507))
     def delete_memory(id: QuotedId, caller: WriteCaller, if_match: IfMatch = None, erase: Annotated[bool, Query(
             description="Leave no trace: every version, index entry and freed byte. Needs the right admin")] = False) -> Response:
         "Take a memory out of the present; its history stays, and it can be restored. Erased is gone for good."
@@ -210,19 +207,19 @@ def memory_routes(service: Service,  # memories, metrics and spans
             count = memory.delete(id, erase=erase, if_version=matched_version(if_match))
         return json_response({"erased" if erase else "deleted": count})
 
-    @routes.post("/restore", responses=problem_responses(404, 507), response_model=MemoryOut)
+    @routes.post("/restore", **answers("MemoryOut", 404, 507))
     def restore_memory(id: QuotedId, caller: WriteCaller) -> Response:
         "Bring a deleted memory back as its next version, without its links. The request has no body."
         with service.pool.use(caller.namespace) as memory:
             return memory_response(memory.restore(id))
 
-    @routes.get("/history", responses=problem_responses(404), response_model=HistoryOut)
+    @routes.get("/history", **answers("HistoryOut", 404))
     def get_history(id: QuotedId, caller: ReadCaller) -> Response:
         "Every version that is kept, and what happened to it; also of a deleted memory."
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory.history(id).as_dict())
 
-    @routes.post("/feedback", responses=problem_responses(404, 507), response_model=UseOut)
+    @routes.post("/feedback", **answers("UseOut", 404, 507))
     def give_feedback(id: QuotedId, body: FeedbackBody, caller: WriteCaller) -> Response:
         "Say that a memory was used, and how it went. A rule that misled too often is held."
         with service.pool.use(caller.namespace) as memory:
@@ -230,7 +227,7 @@ def memory_routes(service: Service,  # memories, metrics and spans
             found = memory.get(id)
         return json_response({"id": found.id, "success": found.success, "failure": found.failure, "access_count": found.access_count})
 
-    @routes.post("/explain", responses=problem_responses(404), response_model=ExplanationOut)
+    @routes.post("/explain", **answers("ExplanationOut", 404))
     def explain_memory(id: QuotedId, body: ExplainBody, caller: ReadCaller) -> Response:
         "Why this memory is found for a question, or why not."
         with service.pool.use(caller.namespace) as memory:
@@ -243,7 +240,7 @@ def link_routes(service: Service,  # memories, metrics and spans
     "Return the routes of the links of a memory."
     routes = APIRouter(prefix="/v1/memories/{id}/links", tags=["links"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("", responses=problem_responses(404), response_model=EdgesOut)
+    @routes.get("", **answers("EdgesOut", 404))
     def list_links(id: QuotedId, caller: ReadCaller) -> Response:
         "The links from and to a memory, strongest first."
         with service.pool.use(caller.namespace) as memory:
@@ -255,17 +252,17 @@ def link_routes(service: Service,  # memories, metrics and spans
             edge = Edge(memory.get(src).id, memory.get(dst).id, read_label(relation, "relation"), weight)
         return json_response(asdict(edge), status)
 
-    @routes.post("", status_code=201, responses=problem_responses(404, 507), response_model=EdgeOut)
+    @routes.post("", **answers("EdgeOut", 404, 507, status=201))
     def create_link(id: QuotedId, body: LinkBody, caller: WriteCaller) -> Response:
         "Link a memory to another one; a link of this type that is there gets the new weight."
         return link(caller, id, body.target, body.relation, body.weight, 201)
 
-    @routes.put("/{target}", responses=problem_responses(404, 507), response_model=EdgeOut)
+    @routes.put("/{target}", **answers("EdgeOut", 404, 507))
     def put_link(id: QuotedId, target: QuotedId, body: LinkWeightBody, caller: WriteCaller) -> Response:
         "Link two memories, or set the weight of their link. The same request again changes nothing."
         return link(caller, id, target, body.relation, body.weight, 200)
 
-    @routes.delete("/{target}", responses=problem_responses(404, 507), response_model=UnlinkedOut)
+    @routes.delete("/{target}", **answers("UnlinkedOut", 404, 507))
     def delete_link(id: QuotedId, target: QuotedId, caller: WriteCaller, relation: Annotated[Name | None, Query(
             description="Only the link of this type; without it, whatever links them", examples=["supports"])] = None) -> Response:
         "Remove the links between two memories, and say how many there were."
@@ -279,7 +276,7 @@ def audit_routes(service: Service,  # memories, metrics and spans
     "Return the route of audits."
     routes = APIRouter(prefix="/v1", tags=["memories"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("/audit", responses=problem_responses(404), response_model=AuditOut)
+    @routes.get("/audit", **answers("AuditOut", 404))
     def audit(caller: AdminCaller,
               query: Annotated[str | None, Query(max_length=10_000, description="What answered it then, and answers whose question holds "
                                                  "these words", examples=["치과"])] = None,
@@ -299,7 +296,7 @@ def conversation_routes(service: Service,  # memories, metrics and spans
     "Return the routes of conversations."
     routes = APIRouter(prefix="/v1/conversations", tags=["conversations"], dependencies=[Depends(known_params_only)])
 
-    @routes.post("", status_code=201, responses=problem_responses(409, 507), response_model=ConversationOut)
+    @routes.post("", **answers("ConversationOut", 409, 507, status=201))
     def add_conversation(body: ConversationBody, caller: WriteCaller) -> Response:
         "Store turns of a conversation, in order, in one transaction; a session that is there is continued."
         turns, common = [turn.fields() for turn in body.turns], {"tags": body.tags} if body.tags else {}
@@ -309,7 +306,7 @@ def conversation_routes(service: Service,  # memories, metrics and spans
         return json_response({"session": session, "items": [memory_dict(r) for r in stored]}, 201,
                              {"Location": f"/v1/conversations/{quote(session, safe='')}"})
 
-    @routes.get("/{session}", responses=problem_responses(404), response_model=ConversationPageOut)
+    @routes.get("/{session}", **answers("ConversationPageOut", 404))
     def get_conversation(session: QuotedId, caller: ReadCaller, k: Count = 100, cursor: Cursor = None) -> Response:
         "The last turns of a conversation, in order; with a cursor, those before."
         with service.pool.use(caller.namespace) as memory:

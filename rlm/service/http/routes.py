@@ -25,18 +25,17 @@ from rlm.service.memory import Memory
 from rlm.service.results import SearchResults
 
 from .access_log import AccessLog
-from .answers import (ANCHOR_FIELDS, AnchorOut, AnchorsOut, HealthOut, LinkOut, LiveOut, NeighboursOut, NodeOut, RecallOut, SearchOut,
-                      TimelineItem, TimelineOut)
 from .auth import MetricsCaller, ReadCaller, WriteCaller
 from .errors import HttpProblem, is_out_of_files
 from .explorer import content_security_policy, read_page
 from .metrics import Metrics
 from .pool import MemoryPool
-from .schemas import WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, problem_responses
+from .schemas import WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, answers, json_schema, problem_responses
 from .tokens import Token
 from .tracing import SpanTracer
 
 MAX_NODES = 120  # memories in a picture of a neighbourhood
+ANCHOR_FIELDS = ("slot", "summary", "pinned", "hop_budget", "uses", "failures", "in_use")  # named alike in the state of an anchor
 SNIPPET = 160  # characters of a text that a picture or a list shows
 READY_AGE_S = 1.0  # seconds for which the answer of /health is kept: anyone may ask, so the store is read once a second at most
 Name = Annotated[str, Query(min_length=1, max_length=512)]
@@ -138,12 +137,12 @@ def search_routes(service: Service,  # memories, metrics and spans
         service.metrics.count_search(layer_of(hits), seconds)
         return json_response(search_response(hits, caller.namespace, seconds))
 
-    @routes.post("/memories:search", responses=problem_responses(), response_model=SearchOut)
+    @routes.post("/memories:search", **answers("SearchOut"))
     def search_memories(body: SearchBody, caller: ReadCaller) -> Response:
         "The memories that answer a question best. It changes nothing, unless it names a slot: then the anchor may move."
         return search(body, caller)
 
-    @routes.post("/search", responses=problem_responses(), response_model=SearchOut, deprecated=True)
+    @routes.post("/search", **answers("SearchOut"), deprecated=True)
     def search_as_earlier(body: SearchBody, caller: ReadCaller) -> Response:
         "Another name of `POST /v1/memories:search`."
         return search(body, caller)
@@ -155,7 +154,7 @@ def recall_routes(service: Service,  # memories, metrics and spans
     "Return the route that searches with attention. A recall moves attention, and what is in mind is kept: it takes the right to write."
     routes = APIRouter(prefix="/v1", tags=["search"])
 
-    @routes.post("/recall", responses=problem_responses(), response_model=RecallOut)
+    @routes.post("/recall", **answers("RecallOut"))
     def recall(body: RecallBody, caller: WriteCaller) -> Response:
         "The memories that answer a question best, from what is in mind if that is enough. It moves attention."
         with service.pool.use(caller.namespace) as memory, service.tracer.span("memory.recall") as span:
@@ -190,49 +189,51 @@ def neighbourhood(memory: Memory,  # open namespace
                   id: str,         # id of the memory in the middle
                   radius: int,     # largest number of links from it
                   limit: int,      # largest number of memories
-                  ) -> NeighboursOut:
-    "Return what is around a memory: nearest first, over the strongest paths. Raises `NotFound`."
+                  ) -> dict[str, Any]:
+    "Return what is around a memory as `NeighboursOut`: nearest first, over the strongest paths. Raises `NotFound`."
     middle = memory.get(id).id
     reached = memory.graph.explore(middle, radius, MAX_NODES + 1)
     hops = {hit.id: hit.hops for hit in reached[:limit]}
-    links, cut = dict[tuple[str, str], LinkOut](), len(reached) > limit
+    links, cut = dict[tuple[str, str], dict[str, Any]](), len(reached) > limit
     for edge in memory.backend.edges([i for i, h in hops.items() if h < radius], memory.ctx.namespace):  # the strongest first
         if edge.src in hops and edge.dst in hops:
             pair = (min(edge.src, edge.dst), max(edge.src, edge.dst))
-            links.setdefault(pair, LinkOut(source=edge.src, target=edge.dst, weight=edge.weight, origin=edge.origin))
+            links.setdefault(pair, {"source": edge.src, "target": edge.dst, "weight": edge.weight, "origin": edge.origin})
         else:
             cut = True
     records = memory.backend.get(list(hops), memory.ctx.namespace)
-    nodes = [NodeOut(id=r.id, text=clip(r.text, SNIPPET), kind=r.kind, valid_from=to_iso(r.valid_from), hops=hops[r.id]) for r in records]
-    return NeighboursOut(center=middle, nodes=nodes, links=list(links.values()), cut=cut)
+    nodes = [{"id": r.id, "text": clip(r.text, SNIPPET), "kind": r.kind, "valid_from": to_iso(r.valid_from), "hops": hops[r.id]}
+             for r in records]
+    return {"center": middle, "nodes": nodes, "links": list(links.values()), "cut": cut}
 
 
 def reading_routes(service: Service,  # memories, metrics and spans
                    ) -> APIRouter:
     "Return the routes that show memories."
-    routes = APIRouter(prefix="/v1", tags=["looking around"], responses=problem_responses(404), dependencies=[Depends(known_params_only)])
+    routes = APIRouter(prefix="/v1", tags=["looking around"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("/memories/{id}/neighbours")
+    @routes.get("/memories/{id}/neighbours", **answers("NeighboursOut", 404))
     def neighbours(id: QuotedId, caller: ReadCaller, radius: Annotated[int, Query(ge=0, le=3, description="Links away at most")] = 1,
-                   limit: Annotated[int, Query(ge=1, le=MAX_NODES, description="Memories at most")] = 60) -> NeighboursOut:
+                   limit: Annotated[int, Query(ge=1, le=MAX_NODES, description="Memories at most")] = 60) -> Response:
         "The memories that are linked to it, and theirs, as far as the radius goes."
         with service.pool.use(caller.namespace) as opened:
-            return neighbourhood(opened, id, radius, limit)
+            return json_response(neighbourhood(opened, id, radius, limit))
 
-    @routes.get("/timeline", response_model_exclude_none=True)
+    @routes.get("/timeline", **answers("TimelineOut", 404))
     def timeline(caller: ReadCaller, k: Annotated[int, Query(ge=1, le=1000, description="Memories at most")] = 100,
                  since: Annotated[Time | None, Query(description="Only said or true from then on")] = None,
                  until: Annotated[Time | None, Query(description="Only said or true before")] = None,
                  session: Annotated[Name | None, Query(description="Only from this conversation")] = None,
                  speaker: Annotated[Name | None, Query(description="Only said by this speaker")] = None,
-                 tag: Annotated[Name | None, Query(description="Only with this tag")] = None) -> TimelineOut:
+                 tag: Annotated[Name | None, Query(description="Only with this tag")] = None) -> Response:
         "What was remembered, latest first; a span of time, a conversation, a speaker or a tag narrows it."
         given = {"since": since, "until": until, "session": session, "speaker": speaker, "tags": None if tag is None else [tag]}
         with service.pool.use(caller.namespace) as opened:
             records = opened.recent(k + 1, **given)
-        moments = [TimelineItem(id=r.id, at=to_iso(r.valid_from), text=clip(r.text, SNIPPET), kind=r.kind, tags=list(r.tags),
-                                session=r.session, speaker=r.speaker or r.role) for r in records[:k]]
-        return TimelineOut(moments=sorted(moments, key=lambda m: (m.at, m.id), reverse=True), more=len(records) > k)
+        moments = [{"id": r.id, "at": to_iso(r.valid_from), "text": clip(r.text, SNIPPET), "kind": r.kind, "tags": list(r.tags)}
+                   | ({"session": r.session} if r.session else {}) | ({"speaker": who} if (who := r.speaker or r.role) else {})
+                   for r in records[:k]]
+        return json_response({"moments": sorted(moments, key=lambda m: (m["at"], m["id"]), reverse=True), "more": len(records) > k})
     return routes
 
 
@@ -241,10 +242,9 @@ ContextName = Annotated[Label | None, Query(description="The conversation that h
 
 
 def anchors_response(anchors: AnchorManager,  # anchors of a namespace, or of a conversation
-                     ) -> AnchorsOut:
-    "Return anchors."
-    return AnchorsOut(slots=[AnchorOut.model_validate({"anchor_block_id": a.id, **{n: getattr(a, n) for n in ANCHOR_FIELDS}})
-                             for a in anchors.state()])
+                     ) -> Response:
+    "Return anchors as `AnchorsOut`."
+    return json_response({"slots": [{"anchor_block_id": a.id, **{n: getattr(a, n) for n in ANCHOR_FIELDS}} for a in anchors.state()]})
 
 
 def change_anchor(anchors: AnchorManager,  # anchors of a namespace, or of a conversation
@@ -266,14 +266,14 @@ def anchor_routes(service: Service,  # memories, metrics and spans
     "Return the routes of the anchors."
     routes = APIRouter(prefix="/v1", tags=["anchors"])
 
-    @routes.get("/anchors", responses=problem_responses())
-    def anchors(caller: ReadCaller, context: ContextName = None) -> AnchorsOut:
+    @routes.get("/anchors", **answers("AnchorsOut"))
+    def anchors(caller: ReadCaller, context: ContextName = None) -> Response:
         "The three anchors: where they stand, and whether they are pinned."
         with service.pool.use(caller.namespace) as memory:
             return anchors_response(memory.anchors.of(context))
 
-    @routes.patch("/anchors/{slot}", responses=problem_responses(404))
-    def change(slot: Slot, body: AnchorBody, caller: WriteCaller, context: ContextName = None) -> AnchorsOut:
+    @routes.patch("/anchors/{slot}", **answers("AnchorsOut", 404))
+    def change(slot: Slot, body: AnchorBody, caller: WriteCaller, context: ContextName = None) -> Response:
         "Put an anchor at a memory, pin or release it, or set how far its searches walk."
         with service.pool.use(caller.namespace) as memory:
             change_anchor(anchors := memory.anchors.of(context), slot, body)
@@ -290,20 +290,19 @@ class MetricsResponse(Response):
 def upkeep_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the routes of health and metrics. Where no tokens are needed at all, on loopback, none is needed for metrics either."
-    routes, anyone = APIRouter(tags=["upkeep"]), problem_responses(basis=WITHOUT_TOKEN)
-    unready = {"model": HealthOut, "description": "The store does not answer, or too many ask"}
+    routes, problem = APIRouter(tags=["upkeep"]), problem_responses(basis=WITHOUT_TOKEN)[503]["content"]
+    unready = {503: {"description": "The store does not answer, or too many ask", "content": problem | json_schema("HealthOut")}}
 
-    @routes.get("/health", responses=anyone | {503: anyone[503] | unready})
-    def health(response: Response) -> HealthOut:
+    @routes.get("/health", **answers("HealthOut", basis=WITHOUT_TOKEN, more=unready))
+    def health() -> Response:
         "Whether it lives, and whether its store answers."
         ready = service.ready()
-        response.status_code = 200 if ready else 503
-        return HealthOut(live=True, ready=ready)
+        return json_response({"live": True, "ready": ready}, 200 if ready else 503)
 
-    @routes.get("/health/live", responses=anyone)
-    async def live() -> LiveOut:
+    @routes.get("/health/live", **answers("LiveOut", basis=WITHOUT_TOKEN))
+    async def live() -> Response:
         "Tell that the process answers; no store is touched."
-        return LiveOut(live=True)
+        return json_response({"live": True})
 
     @routes.get("/metrics", responses=problem_responses(), response_class=MetricsResponse)
     def metrics(_caller: MetricsCaller) -> Response:

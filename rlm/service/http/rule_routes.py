@@ -8,11 +8,10 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from .answers import ConflictOut, ConflictsOut, RuleAuditOut, RuleHistoryOut, RuleOut, RulesOut, RuleTableOut
 from .auth import ReadCaller, WriteCaller
 from .memory_routes import Labels, provenance
 from .routes import Name, QuotedId, Service, json_response, known_params_only
-from .schemas import JudgeBody, ReasonBody, RuleBody, RuleTableBody, RuleUseBody, Time, problem_responses
+from .schemas import JudgeBody, ReasonBody, RuleBody, RuleTableBody, RuleUseBody, Time, answers
 
 RuleStatus = Literal["hot", "ltm", "held", "archived", "any"]
 Verdict = Literal["right", "wrong", "unknown"]
@@ -24,7 +23,7 @@ def rule_routes(service: Service,  # memories, metrics and spans
     "Return the routes of all rules: list them, add one."
     routes = APIRouter(prefix="/v1", tags=["rules"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("/rules", responses=problem_responses(), response_model=RulesOut)
+    @routes.get("/rules", **answers("RulesOut"))
     def list_rules(caller: ReadCaller, status: Annotated[list[RuleStatus], Query(
             max_length=5, description="Only of this status; repeat it for several. Without it: hot and ltm, which are applied")] = [],  # noqa: B006
                    tag: Annotated[Labels, Query(description="Only with this tag; repeat it for several")] = [],  # noqa: B006
@@ -34,7 +33,7 @@ def rule_routes(service: Service,  # memories, metrics and spans
         with service.pool.use(caller.namespace) as memory:
             return json_response({"rules": [r.as_dict() for r in memory.rules.get_rules(wanted, tag, limit)]})
 
-    @routes.get("/rules:conflicts", responses=problem_responses(), response_model=ConflictsOut)
+    @routes.get("/rules:conflicts", **answers("ConflictsOut"))
     def list_conflicts(caller: ReadCaller,
                        rule: Annotated[Name | None, Query(description="Only conflicts of this rule")] = None,
                        stage: Annotated[Name | None, Query(description="Only those that this stage decided")] = None,
@@ -50,21 +49,21 @@ def rule_routes(service: Service,  # memories, metrics and spans
             return json_response({"conflicts": [d.as_dict() for d in found[:limit]],
                                   "offenders": [o.as_dict() for o in repeat_offenders(found)]})
 
-    @routes.post("/rules:judge", responses=problem_responses(404, 409, 507), response_model=ConflictOut)
+    @routes.post("/rules:judge", **answers("ConflictOut", 404, 409, 507))
     def judge_conflict(body: JudgeBody, caller: WriteCaller) -> Response:
         "Say whether the decision of a recorded conflict was right. It counts once, for the rules that were followed."
         from rlm.rules import ConflictLog
         with service.pool.use(caller.namespace) as memory:
             return json_response(ConflictLog(memory.rules).judge(body.conflict, body.verdict).as_dict())
 
-    @routes.get("/rules:audit", responses=problem_responses(), response_model=RuleAuditOut)
+    @routes.get("/rules:audit", **answers("RuleAuditOut"))
     def audit_rules(caller: ReadCaller) -> Response:
         "Rules that can contradict each other (with a situation that shows it), never fire, say nothing, or are superfluous."
         from rlm.rules import audit
         with service.pool.use(caller.namespace) as memory:
             return json_response(audit(memory.rules).as_dict())
 
-    @routes.post("/rules:table", responses=problem_responses(507), response_model=RuleTableOut)
+    @routes.post("/rules:table", **answers("RuleTableOut", 507))
     def import_rule_table(body: RuleTableBody, caller: WriteCaller) -> Response:
         "Import the rules of a decision table, all or none. What can't be read is answered 422 with row and column."
         from rlm.rules.decision_tables import import_table
@@ -72,7 +71,7 @@ def rule_routes(service: Service,  # memories, metrics and spans
             found = import_table(memory.rules, body.table)
             return json_response({"added": found.added, "unchanged": found.unchanged, "refused": dict(found.refused)})
 
-    @routes.post("/rules", status_code=201, responses=problem_responses(409, 507), response_model=RuleOut)
+    @routes.post("/rules", **answers("RuleOut", 409, 507, status=201))
     def add_rule(body: RuleBody, caller: WriteCaller) -> Response:
         "Store a rule. It starts as hot. A formal side that can't be parsed is answered 422 with the position."
         with service.pool.use(caller.namespace) as memory:
@@ -86,25 +85,25 @@ def one_rule_routes(service: Service,  # memories, metrics and spans
     "Return the routes of one rule: read it, report a use, decide about it."
     routes = APIRouter(prefix="/v1/rules/{id}", tags=["rules"], dependencies=[Depends(known_params_only)])
 
-    @routes.get("", responses=problem_responses(404), response_model=RuleOut)
+    @routes.get("", **answers("RuleOut", 404))
     def get_rule(id: QuotedId, caller: ReadCaller) -> Response:
         "One rule by its id."
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory.rules.get(id).as_dict())
 
-    @routes.get("/history", responses=problem_responses(404), response_model=RuleHistoryOut)
+    @routes.get("/history", **answers("RuleHistoryOut", 404))
     def rule_history(id: QuotedId, caller: ReadCaller) -> Response:
         "What happened to it, with the evidence for each change; also after it was deleted."
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory.rules.history(id).as_dict())
 
-    @routes.post("/used", responses=problem_responses(404, 409, 507), response_model=RuleOut)
+    @routes.post("/used", **answers("RuleOut", 404, 409, 507))
     def use_rule(id: QuotedId, body: RuleUseBody, caller: WriteCaller) -> Response:
         "Report how often it helped and misled. A rule that misled too often is held: see its status in the answer."
         with service.pool.use(caller.namespace) as memory:
             return json_response(memory.rules.update_usage(id, body.helped, body.failed).as_dict())
 
-    @routes.post("/{action}", responses=problem_responses(404, 409, 507), response_model=RuleOut)
+    @routes.post("/{action}", **answers("RuleOut", 404, 409, 507))
     def decide_rule(id: QuotedId, action: RuleAction, body: ReasonBody, caller: WriteCaller) -> Response:
         "Promote, hold, release or archive it, as a person decided. Its counts start anew."
         with service.pool.use(caller.namespace) as memory:

@@ -2,11 +2,13 @@
 
 A field that a request does not have in its schema is an error, not a hint to guess from: a misspelt `slot` would
 otherwise search everywhere, and a misspelt `tags` would store a memory without any. What the server gives is in
-`answers.py`.
+`rlm/data/answers.yaml`, as JSON Schema: answers are written as they are, not validated at each request, which would take longer than
+the search; the tests hold them to it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
@@ -363,15 +365,19 @@ class ReasonBody(RequestModel):
     reason: str = about("Why, for the history", "asked Mina", default="", max_length=10_000)
 
 
-class ProblemOut(BaseModel):
-    "An error, as RFC 9457 has it."
+def answer_schemas() -> dict[str, Any]:
+    "Return the schemas of all answers by name, for the OpenAPI page."
+    import yaml  # here, so that only the page needs it
+    text = files("rlm").joinpath("data/answers.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return found
 
-    title: str = about("What kind of error it is", "It can't be taken as it is")
-    status: int = about("The status code of HTTP", 422)
-    detail: str = about("What was wrong with this request", "k is 0.", default="")
-    hint: str = about("What to do about it", "Give a whole number from 1 to 10,000.", default="")
-    errors: list[dict[str, str]] = about("Field by field: where it is, and what is wrong with it",
-                                         [{"where": "filters.tags.0", "what": "Input should be a valid string"}], default=[])
+
+def json_schema(name: str,                       # name of a schema of `answer_schemas`
+                kind: str = "application/json",  # media type
+                ) -> dict[str, Any]:
+    "Return the content of an answer as OpenAPI declares it."
+    return {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
 WITHOUT_TOKEN = (403, 408, 413, 414, 421, 429, 500, 503)  # errors that any request may be answered with
@@ -389,8 +395,19 @@ def problem_responses(*statuses: int,                       # status codes of er
                       basis: Sequence[int] = WITH_TOKEN,  # status codes that every such route has
                       ) -> dict[int | str, dict[str, Any]]:
     "Return the errors of a route, as FastAPI declares them."
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
+    content = json_schema("ProblemOut", "application/problem+json")
     return {s: {"description": PROBLEMS[s], "content": content} for s in sorted({*basis, *statuses})}
+
+
+def answers(name: str,                            # name of a schema of `answer_schemas`
+            *statuses: int,                       # status codes of errors, beside those that every such route has
+            status: int = 200,                    # status code of the answer
+            basis: Sequence[int] = WITH_TOKEN,    # status codes that every such route has
+            more: Mapping[Any, Any] = {},           # further answers, as FastAPI declares them
+            ) -> dict[str, Any]:
+    "Return the arguments that declare what a route answers."
+    made = {status: {"content": json_schema(name)}}
+    return {"status_code": status, "responses": problem_responses(*statuses, basis=basis) | made | dict(more)}
 
 
 def error_location(path: Sequence[object],  # location of an error as pydantic has it: 'body', 'filters', 'tags', 0
