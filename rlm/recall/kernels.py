@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT', 'USER', 'LENGTH', 'SPEAKER', 'TIME', 'WHERE',
            'MEMBER', 'ROWS', 'OWNER', 'BUFFER', 'TOUCHED', 'OUTSIDE', 'SLOTS', 'BEST', 'WEIGHTS', 'READ', 'WORTH',
-           'ADDED', 'FOUND', 'PICKED', 'TOTAL', 'SHARES', 'ORDER', 'WORKSPACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX',
-           'GONE', 'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS',
-           'WANTED', 'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'SURE', 'LEAST', 'MARGIN',
-           'CANDIDATES', 'SAMPLED', 'AROUND', 'SUBJECTS', 'TAIL_BOUNDS', 'WORK', 'EVERY', 'PARTED', 'MEASURED',
-           'COMPARED', 'ALL', 'WEIGH_TERMS', 'FIND_POSTINGS', 'SUM_POSTINGS', 'HIGHEST_SCORE', 'TAKE_OUT_SCORES',
-           'ADD_UNREAD', 'COMPARE_VECTORS', 'SAMPLE_THRESHOLD', 'TOP_UNITS', 'SORT_BY_UNIT', 'RECALL']
+           'ADDED', 'FOUND', 'PICKED', 'TOTAL', 'ORDER', 'WORKSPACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX', 'GONE',
+           'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS', 'WANTED',
+           'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'SURE', 'LEAST', 'MARGIN', 'CANDIDATES',
+           'SAMPLED', 'AROUND', 'SUBJECTS', 'TAIL_BOUNDS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL',
+           'WEIGH_TERMS', 'FIND_POSTINGS', 'SUM_POSTINGS', 'HIGHEST_SCORE', 'TAKE_OUT_SCORES', 'ADD_UNREAD',
+           'COMPARE_VECTORS', 'SAMPLE_THRESHOLD', 'TOP_UNITS', 'SORT_BY_UNIT', 'RECALL']
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #24f40ced
 import math
@@ -144,8 +144,8 @@ def COMPARE_VECTORS(meaning, rows, owner, unit, mean, spread):  # type: ignore[n
 # %% ../../nbs/40_recall/13_kernels.ipynb #23c469c2
 WORDS, MEANING, NUMBERS, SEQ, SESSION, SCRIPT, USER, LENGTH, SPEAKER, TIME, WHERE, MEMBER, ROWS, OWNER = range(14)
 BUFFER = "f4 f4 i8 i8 i4 i1 ? f4 i4 ? i4 i4 f4 i4"  # of a buffer: scores, memories, facts; units and vectors, and whose they are
-TOUCHED, OUTSIDE, SLOTS, BEST, WEIGHTS, READ, WORTH, ADDED, FOUND, PICKED, TOTAL, SHARES, ORDER = range(13)
-WORKSPACE = "i4 f4 i2 f4 f4 ? f8 f8 f8 i8 f8 f4 i8"  # of a place to work in; what comes of it is `FOUND`: number, score, parts of each
+TOUCHED, OUTSIDE, SLOTS, BEST, WEIGHTS, READ, WORTH, ADDED, FOUND, PICKED, TOTAL, ORDER = range(12)
+WORKSPACE = "i4 f4 i2 f4 f4 ? f8 f8 f8 i8 f8 i8"  # of a place to work in; what comes of it is `FOUND`: number, score, parts of each
 HELD, UNIT_DOC, ALIVE = range(3)
 INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ? i4"  # of an index: these, and the same facts about all memories, in the same places
 GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says which are
@@ -189,7 +189,7 @@ def _RANK_BUFFER(buffer, place, dated, named, told, n):  # type: ignore[no-untyp
     words, meaning, seqs, time = F4(buffer, WORDS)[:n], F4(buffer, MEANING)[:n], I8(buffer, SEQ), YES(buffer, TIME)
     where, total, order, k = I8(place, PICKED)[:n], F8(place, TOTAL)[:n], I8(place, ORDER)[:n], min(int(told[WANTED]), n)
     found, added = F88(place, FOUND), F88(place, ADDED)
-    m = RANK(where, total, added, F4(place, SHARES)[:n], F4(place, BEST), k, told[TIE], order, order, words, meaning,
+    m = RANK(where, total, added, F4(place, BEST), k, told[TIE], order, order, words, meaning,
              I4(buffer, SESSION), told[WORD], told[DEVIATION], told[EVIDENCE], I1(buffer, SCRIPT), int(told[FOREIGN]), told[CHANCE],
              YES(buffer, USER), F4(buffer, LENGTH), I4(buffer, SPEAKER), named, dated, time if told[WHEN] else time[:0], F8(place, WORTH))
     for j in range(m):

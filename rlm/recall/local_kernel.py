@@ -32,9 +32,9 @@ _NO_UNITS, _NO_PLACES = np.zeros(0, np.int32), np.zeros((0, 3), np.int64)
 
 
 def _output_arrays(n: int) -> tuple[Any, ...]:
-    "Return what ranking `n` memories wants: parts, answers, positions, scores, shares, and 0 to n - 1."
+    "Return what ranking `n` memories wants: parts, answers, positions, scores, and 0 to n - 1."
     parts, answers = np.zeros((n, len(PARTS))), np.zeros((n, 2 + len(PARTS)))
-    return parts, answers, np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.float32), np.arange(n)
+    return parts, answers, np.zeros(n, np.int64), np.zeros(n), np.arange(n)
 
 
 class _KernelTables:
@@ -98,7 +98,7 @@ class _KernelTables:
                   *(columns[name].buffer for name in COLUMNS), gone if few else _NO_UNITS)
         if not self._tables or any(new is not old for new, old in zip(arrays, self._arrays, strict=True)):
             self._arrays = arrays
-            self._tables = Table(WORKSPACE, (*self.workspace[:3], *arrays[:10])), Table(INDEX, arrays[10:])
+            self._tables = Table(WORKSPACE, (*self.workspace[:3], *arrays[:9])), Table(INDEX, arrays[9:])
         return self._tables[:2]
 
     def _segment_tables(self, view: IndexView) -> list[Table]:

@@ -140,9 +140,9 @@ class CandidateGenerator:
                        allowed: AllowedDocs | None,  # memories that may be found; None: all
                        also: Collection[int],  # document ids that are scored in any case
                        ) -> Candidates:
-        "Return every memory with its words and meaning scored."
+        "Return every memory that has words or meaning in common with the question, both scored."
         words, c = self.index.lexical.score_all(plan) / np.float32(plan.idf_sum or 1.0), self.index.metadata
-        meaning, docs = self.z_scores(measured), np.arange(len(words))
+        meaning = self.z_scores(measured)
         barred = None if allowed is None else ~allowed.mask
         if self.index.lexical.documents < len(words):
             gone = ~c.present
@@ -150,7 +150,10 @@ class CandidateGenerator:
         if barred is not None:
             barred[list(also)] = False
             words[barred] = meaning[barred] = 0
-        found = Candidates(docs, words, meaning, EXACT if self.index.semantic.is_exact else HEAD_CODES, complete=True)
+        kept = (words > 0) | (meaning > 0)
+        kept[list(also)] = True
+        docs = np.flatnonzero(kept)
+        found = Candidates(docs, words[docs], meaning[docs], EXACT if self.index.semantic.is_exact else HEAD_CODES)
         return found if isinstance(self.index.scorer.ranker, ScoreWeights) else prefilter(c, found, 4 * pool, also)
 
     def width(self,

@@ -6,7 +6,7 @@
 __all__ = ['EXACT', 'BYTE_CODES', 'HEAD_CODES', 'NO_SCRIPT', 'Refine', 'NO_SPEAKERS', 'NO_BOOLS', 'KERNEL_TOP_K', 'RescorePolicy',
            'Candidates', 'prefilter', 'session_best', 'session_share', 'base_score', 'with_all_parts', 'chance_z_score',
            'foreign_script', 'language_part', 'metadata_parts', 'scale_by_evidence', 'total_scores', 'nth_highest',
-           'rescore_positions', 'top_positions', 'KernelInput', 'named_speaker_ids', 'dated_mask', 'SHARE_SESSIONS',
+           'rescore_positions', 'top_positions', 'KernelInput', 'named_speaker_ids', 'dated_mask', 'BEST_OF_SESSIONS',
            'SCORE', 'PICK', 'RANK']
 
 # %% ../../nbs/30_search/05_fusion.ipynb #dd732f02
@@ -48,13 +48,12 @@ class Candidates:
     words: Values  # (n,) BM25 over its ceiling
     meaning: Values  # (n,) standard deviations above the mean of the store, from 0
     precision: RescorePolicy = BYTE_CODES  # error of `meaning`
-    complete: bool = False  # whether these are all documents in order; those with neither words nor meaning are then no candidates
 
     def take(self,
              column: Values,  # column of the metadata table
              ) -> Values:     # (n,)
         "Return the values of the candidates in a column."
-        return column if self.complete else column[self.docs]
+        return column[self.docs]
 
     @property
     def matches(self) -> NDArray[np.bool_]:
@@ -74,12 +73,12 @@ def prefilter(c: MetadataTable,   # metadata of the index
               also: Collection[int] = (),  # document ids that are kept in any case
               ) -> Candidates:    # in the same order
     "Return the candidates that match the question, at most `most` of them: the best by the parts that are cheap to compute."
-    kept = np.flatnonzero(some.matches)
-    if len(kept) > most:
-        worth = base_score(some.words, some.meaning)
-        user = DEFAULT_WEIGHTS.user * np.minimum(1, worth / DEFAULT_WEIGHTS.evidence) * some.take(c["user"]) if c.user_memories else 0
-        worth = worth + user + DEFAULT_WEIGHTS.length * some.take(c["length"])
-        kept = np.sort(kept[np.argpartition(-worth[kept], most)[:most]])
+    if len(some.docs) <= most:
+        return some
+    worth = base_score(some.words, some.meaning)
+    user = DEFAULT_WEIGHTS.user * np.minimum(1, worth / DEFAULT_WEIGHTS.evidence) * some.take(c["user"]) if c.user_memories else 0
+    worth = worth + user + DEFAULT_WEIGHTS.length * some.take(c["length"])
+    kept = np.sort(np.argpartition(-worth, most)[:most])
     if also:
         kept = np.union1d(kept, np.flatnonzero(np.isin(some.docs, list(also))))
     return some.subset(kept)
@@ -273,29 +272,21 @@ def dated_mask(c: MetadataTable,         # metadata of the index
     return _date_mask(c["said"][docs], features.dates) if features.dates else NO_BOOLS
 
 # %% ../../nbs/30_search/05_fusion.ipynb #d91b74ce
-@loop("f4+ f4+ i8* f4* f4* i4* f8 f8 f8")
-def SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation, enough):  # type: ignore[no-untyped-def]
-    "Write for each candidate with words or meaning what `session_share` returns."
-    w, d, least, most = np.float32(word), np.float32(deviation), np.float32(enough), np.float32(0)
+@loop("f4+ i8* f4* f4* i4* f8 f8")
+def BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation):  # type: ignore[no-untyped-def]
+    "Raise `best`, by session, to the base score of its best candidate, as `session_best` does; return the best of all."
+    w, d, most = np.float32(word), np.float32(deviation), np.float32(0)
     for i in range(len(numbers)):
-        if words[i] > 0 or meaning[i] > 0:
-            worth, s = w * words[i] + d * meaning[i], session[numbers[i]]
-            most = max(most, worth)
-            if s >= 0 and worth > best[s]:
-                best[s] = worth
-    for i in range(len(numbers)):
-        if words[i] > 0 or meaning[i] > 0:
-            s = session[numbers[i]]
-            own = best[s] if s >= 0 else w * words[i] + d * meaning[i]
-            shares[i] = own / most * min(np.float32(1), own / least) if most > 0 else np.float32(0)
-    for i in range(len(numbers)):
-        if (words[i] > 0 or meaning[i] > 0) and session[numbers[i]] >= 0:
-            best[session[numbers[i]]] = 0
+        worth, s = w * words[i] + d * meaning[i], session[numbers[i]]
+        most = max(most, worth)
+        if s >= 0 and worth > best[s]:
+            best[s] = worth
+    return most
 
 # %% ../../nbs/30_search/05_fusion.ipynb #6d290662
-@loop("f8+ f8++ i8* i8* f4* f4* f4* i1* i8 f8 ?* f4* i4* i4* ?* ?* f8* f8")
-def SCORE(total, parts, which, numbers, words, meaning, shares, script, foreign, chance, user, length,  # type: ignore[no-untyped-def]
-          spoken, named, dated, telling, weights, enough):
+@loop("f8+ f8++ f4* f4 i8* i8* f4* f4* i4* f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* ?* f8* f8")
+def SCORE(total, parts, best, most, which, numbers, words, meaning, session, word, deviation, script, foreign,  # type: ignore[no-untyped-def]
+          chance, user, length, spoken, named, dated, telling, weights, enough):
     "Write the score of each candidate; minus infinity without words and meaning; and the parts of as many as `parts` has rows."
     for j in range(len(which)):
         i = which[j]
@@ -306,17 +297,22 @@ def SCORE(total, parts, which, numbers, words, meaning, shares, script, foreign,
         if script[n] == foreign:
             other = np.float32(weights[2]) * max(meaning[i] - np.float32(chance), np.float32(0))
         scale = max(np.float32(0), min(np.float32(1), (said + meant + other) / np.float32(enough)))
-        session, by, day = np.float64(np.float32(weights[3]) * shares[i]), 0.0, weights[6] if len(dated) and dated[i] else 0.0
+        share, by, day = np.float32(0), 0.0, weights[6] if len(dated) and dated[i] else 0.0
+        if most > 0:
+            s = session[n]
+            own = best[s] if s >= 0 else np.float32(word) * words[i] + np.float32(deviation) * meaning[i]
+            share = own / most * min(np.float32(1), own / np.float32(enough))
+        among = np.float64(np.float32(weights[3]) * share)
         for speaker in named:
             if spoken[n] == speaker:
                 by = weights[4]
-        own = np.float64(np.float32(weights[5]) * scale) if user[n] else 0.0
+        used = np.float64(np.float32(weights[5]) * scale) if user[n] else 0.0
         when = np.float64(np.float32(weights[7]) * scale) if len(telling) and telling[n] else 0.0
         long = np.float64(np.float32(weights[8]) * length[n])
-        total[j] = np.float64(said) + np.float64(meant) + np.float64(other) + session + by + own + day + when + long
+        total[j] = np.float64(said) + np.float64(meant) + np.float64(other) + among + by + used + day + when + long
         if j < len(parts):
             row = parts[j]
-            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8] = said, meant, other, session, by, own, day, when, long
+            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8] = said, meant, other, among, by, used, day, when, long
 
 # %% ../../nbs/30_search/05_fusion.ipynb #4ab9f0e2
 @loop("i8+ i8 f8 f8*")
@@ -343,20 +339,23 @@ def PICK(where, k, equal, total):  # type: ignore[no-untyped-def]
     return n
 
 # %% ../../nbs/30_search/05_fusion.ipynb #60f6486a
-@loop("i8+ f8+ f8++ f4+ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* ?* f8*")
-def RANK(where, total, parts, shares, best, k, equal, which, numbers, words, meaning, session, word, deviation,  # type: ignore[no-untyped-def]
+@loop("i8+ f8+ f8++ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* ?* f8*")
+def RANK(where, total, parts, best, k, equal, which, numbers, words, meaning, session, word, deviation,  # type: ignore[no-untyped-def]
          enough, script, foreign, chance, user, length, spoken, named, dated, telling, weights):
     "Score the candidates `which`; write the best `k`, all that are equal to the last, and their parts. Return how many."
-    SHARE_SESSIONS(shares, best, numbers, words, meaning, session, word, deviation, enough)
-    SCORE(total, parts[:0], which, numbers, words, meaning, shares, script, foreign, chance, user, length, spoken, named, dated, telling,
-          weights, enough)
+    most = BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation) if weights[3] else np.float32(0)
+    SCORE(total, parts[:0], best, most, which, numbers, words, meaning, session, word, deviation, script, foreign, chance, user, length,
+          spoken, named, dated, telling, weights, enough)
     n = PICK(where, k, equal, total)
     if n:
         again = np.empty(n, np.int64)
         for j in range(n):
             again[j] = which[where[j]]
-        SCORE(np.empty(n), parts[:n], again, numbers, words, meaning, shares, script, foreign, chance, user, length, spoken, named, dated,
-              telling, weights, enough)
+        SCORE(np.empty(n), parts[:n], best, most, again, numbers, words, meaning, session, word, deviation, script, foreign, chance, user,
+              length, spoken, named, dated, telling, weights, enough)
+    for i in range(len(numbers) if weights[3] else 0):
+        if session[numbers[i]] >= 0:
+            best[session[numbers[i]]] = 0
     return n
 
 # %% ../../nbs/30_search/05_fusion.ipynb #e3c77a17

@@ -213,10 +213,10 @@ class Scorer:
 
     def _run_kernel(self, g: KernelInput, some: NDArray[np.int64], k: int) -> tuple[Values, Values, Values]:
         "Return the positions of the best `k` and of all equal to the last, the scores of all, and the parts of the best."
-        run, c, shares = RANK.run, self.metadata, np.empty(len(g.docs), np.float32)
+        run, c = RANK.run, self.metadata
         assert run is not None and isinstance(self.ranker, ScoreWeights)
         where, total, parts = np.empty(len(some), np.int64), np.empty(len(some)), np.empty((len(some) if k else 0, len(PARTS)))
-        n = run(where, total, parts, shares, self.session_buffer(), min(k, len(some)), SCORE_EPSILON, some, g.docs, g.words, g.meaning,
+        n = run(where, total, parts, self.session_buffer(), min(k, len(some)), SCORE_EPSILON, some, g.docs, g.words, g.meaning,
                 c["session"], DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.ranker.evidence, c["script"], g.other,
                 chance_z_score(c.script_counts[g.other]), c["user"], c["length"], c["speaker"], g.named, g.dated, g.telling, self.weights())
         return where[:n], total, parts[:n].copy()
