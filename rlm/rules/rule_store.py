@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from ..core.clock import Clock, SystemClock
+from ..core.clock import Clock
 from ..core.errors import InvalidInput
 from ..core.files import replace_file
 from ..core.promotion import PromotionPolicy
@@ -96,8 +96,8 @@ class RuleStore:
         if context is None:
             name = embedder if isinstance(embedder, str) else None
             settings = load_settings(config, db_path=path, namespace=namespace, embedder=name, **overrides)
-            backend, embeddings = open_store(settings, read_only, embedder, clock)
-            context = _OpenedFile(settings, clock or SystemClock(), backend, embeddings, NamespaceSearch.open(backend, settings.namespace))
+            backend, embeddings, ours = open_store(settings, read_only, embedder, clock)
+            context = _OpenedFile(settings, ours, backend, embeddings, NamespaceSearch.open(backend, settings.namespace))
         self.settings, self.clock, self.backend = context.settings, context.clock, context.storage
         self.embeddings, self._search = context.embeddings, context.search
         self.namespace = self.settings.namespace

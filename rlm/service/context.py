@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from ..core.clock import Clock, SystemClock
+from ..core.clock import Clock
 from ..core.files import server_path
 from ..core.settings import Settings, load_settings
 from ..search.namespace_search import NamespaceSearch
@@ -61,11 +61,11 @@ class MemoryContext:
                     clock: Clock | None = None,  # the present; None: the machine's clock
                     ) -> Self:
         "Open the store that settings name. Raises `StoreError` for a file that is no store."
-        storage, embeddings = open_store(settings, read_only, embedder, clock)
+        storage, embeddings, ours = open_store(settings, read_only, embedder, clock)
         storage = storage.for_namespace(settings.namespace)
         search = NamespaceSearch.open(storage, settings.namespace)
         recalls = RecallLog(storage.db, settings.recall_log, settings.secrets)
-        return cls(settings, settings.namespace, clock or SystemClock(), storage, embeddings, search, recalls)
+        return cls(settings, settings.namespace, ours, storage, embeddings, search, recalls)
 
     def for_namespace(self,
                       namespace: str,  # another partition of the same store

@@ -159,7 +159,7 @@ class MemoryWriter:
 
     def _keep_facts(self, tx: SQLiteWriter, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
         "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."
-        now, latest = self.ctx.clock.now(), {r.seq: r for r in records}
+        now, latest = max(r.updated_at for r in records), {r.seq: r for r in records}
         for record, stated in zip(records, found, strict=True):
             for over in self.facts.keep(tx, record, stated, now) if stated.facts else ():
                 if over.record.seq in latest:
@@ -180,7 +180,7 @@ class MemoryWriter:
             for n, record in enumerate(records):
                 stored += tx.insert([record])
                 self.embeddings.store(embedded and embedded.only(n), stored[-1:])
-                added += near.attach(tx, stored[-1], slot, self.ctx.clock.now()).added
+                added += near.attach(tx, stored[-1], slot, stored[-1].updated_at).added
             stored = self._keep_facts(tx, stored, found)
         self.graph.count_added(added)
         if not self.storage.in_transaction:

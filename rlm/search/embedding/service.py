@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from tqdm import tqdm
 
-from ...core.clock import Clock, SystemClock
+from ...core.clock import Clock, ManualClock, RecordedClock, SystemClock
 from ...core.settings import Settings
 from .base import Embedder, choose_embedder, model_info
 from .passages import record_passages
@@ -180,7 +180,10 @@ def open_store(settings: Settings,                     # all settings: path, dur
                read_only: bool,                        # refuse every write
                model: "str | Embedder | None" = None,  # a model that was made elsewhere; a name is in the settings already
                clock: Clock | None = None,             # source of recorded times; None: the machine's
-               ) -> tuple[SQLiteStorage, EmbeddingService]:
-    "Open the store that settings name, with what embeds for it. Raises `StoreError`."
+               ) -> tuple[SQLiteStorage, EmbeddingService, Clock]:
+    """Open the store that settings name, with what embeds for it and with its clock, which does not go back behind what is recorded, unless
+    it is a `ManualClock`, which goes where it is told. Raises `StoreError`."""
     storage = open_storage(settings, read_only)
-    return storage, EmbeddingService(storage, settings, None if isinstance(model, str) else model, clock)
+    mine = storage.for_namespace(settings.namespace).event_log
+    ours = clock if isinstance(clock, ManualClock) else RecordedClock(clock or SystemClock(), mine.last_time)
+    return storage, EmbeddingService(storage, settings, None if isinstance(model, str) else model, ours), ours

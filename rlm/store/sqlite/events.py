@@ -84,6 +84,11 @@ class EventLog:
         except (ValueError, TypeError) as e:
             raise unreadable("An event") from e
 
+    def last_time(self) -> datetime | None:  # None: there is no event
+        "Return the latest time among the last hundred events."
+        at = self.db.query("SELECT max(at) FROM (SELECT at FROM events ORDER BY id DESC LIMIT 100) AS newest")[0][0]
+        return from_iso(at) if at else None
+
     def deleted(self,
                 namespace: str,      # the partition
                 ids: Sequence[str],  # ids of memories that are not there
