@@ -17,7 +17,6 @@ from typing import Any
 from .. import __version__
 from ..agent.ontology import OntologyContext, setup_ontology_context
 from ..agent.ontology.rdf_source import OntologyError, find_ontology
-from ..agent.ontology.graph import rdflib_graph
 from .report import Report, Row, machine, timed, timing
 from ..core.clock import SystemClock
 
@@ -134,7 +133,8 @@ def _view_rows(context: OntologyContext,  # loaded
     terms = _sample_terms(context, calls, seed)
     arms = timed(_view_arms(context, terms), calls, 5, 50)
     rows += [timing(name, seconds, target=None if name.startswith("sparql") else VIEW_MS) for name, seconds in arms.items()]
-    graph = rdflib_graph(context.ontology.graph, {}, "rdflib")
+    import rdflib
+    graph = rdflib.Graph().parse(context.meta.path)
     slow = timed(walks(graph, [context.ontology.prefixes.expand(t) or "" for t in terms]), walked, 1, 10)
     return rows + [timing(name, seconds, role="baseline") for name, seconds in slow.items()]
 
@@ -154,7 +154,7 @@ def run(quick: bool = False,      # small sizes: a look, not a result
             raise OntologyError(f"{file.name!r} declares no classes to ask about.", "Give another ontology.")
         rows += _view_rows(context, calls, walked, seed)
         meta = context.meta
-    parameters = {"ontology": meta.name, "triples": meta.triples, "classes": meta.counts["class"], "engine": meta.engine, "rounds": rounds,
+    parameters = {"ontology": meta.name, "triples": meta.triples, "classes": meta.counts["class"], "rounds": rounds,
                   "calls": calls, "quick": quick}
     today = SystemClock().now().date().isoformat()
     return Report("ontology", __version__, today, machine(file.parent), seed, meta.triples, parameters, tuple(rows))

@@ -284,21 +284,6 @@ def grounded(context: OntologyContext) -> None:
     assert all(names.expand(c) in context.ontology.graph for c in curies)
 
 
-def test_rdflib_as_the_engine_says_the_same(prov: OntologyContext) -> None:
-    with setup_ontology_context("prov", engine="rdflib") as slow:
-        assert slow.sense_card() == prov.sense_card() and slow.meta.counts == prov.meta.counts
-        for name, arguments in [
-            ("describe_entity", ["prov:Activity"]),
-            ("hierarchy", ["Influence"]),
-            ("class_properties", ["prov:Activity"]),
-            ("search_entity", ["derived"]),
-        ]:
-            assert slow.tools[name](*arguments) == prov.tools[name](*arguments), name
-        query = "SELECT ?c ?l { ?c rdfs:subClassOf+ prov:Agent ; rdfs:label ?l }"
-        assert slow.sparql(query).page() == prov.sparql(query).page()
-        assert len(slow.graph) == len(prov.graph) == prov.meta.triples
-
-
 # ---------------------------------------------------------------- on ontologies that are too large to be here
 
 def ontology(shared: Path, name: str) -> Path:

@@ -82,13 +82,12 @@ HOSTILE: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
-def test_a_hostile_file_is_one_sentence(name: str, engine: str, tmp_path: Path) -> None:
+def test_a_hostile_file_is_one_sentence(name: str, tmp_path: Path) -> None:
     file, data = HOSTILE[name]
     begun = time.monotonic()
     limits, path = RdfLimits(load_seconds=1.5, memory=512 << 20), put(tmp_path, file, data)
     with pytest.raises(OntologyError) as caught:
-        setup_ontology_context(path, engine=engine, limits=limits)
+        setup_ontology_context(path, limits=limits)
     assert time.monotonic() - begun < 8
     assert len(str(caught.value)) < 600 and "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
     assert str(tmp_path) not in str(caught.value)
@@ -100,24 +99,22 @@ def test_the_worker_alone_survives_what_the_scan_refuses() -> None:
             RemoteGraph(RdfSource("x", Path("x"), data, syntax), RdfLimits(load_seconds=1.5, memory=512 << 20)).load()
 
 
-@pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
-def test_nothing_is_fetched(engine: str, tmp_path: Path, web: tuple[str, list[str]]) -> None:
+def test_nothing_is_fetched(tmp_path: Path, web: tuple[str, list[str]]) -> None:
     url, asked = web
     context = json.dumps({"@context": url + "context.json", "@id": "http://e/a", "name": "b"}).encode()
     with pytest.raises(OntologyError):
-        setup_ontology_context(put(tmp_path, "a.jsonld", context), engine=engine)
+        setup_ontology_context(put(tmp_path, "a.jsonld", context))
     imports = f"@prefix owl: <http://www.w3.org/2002/07/owl#> . <http://e/> a owl:Ontology ; owl:imports <{url}other.ttl> .".encode()
-    with setup_ontology_context(put(tmp_path, "a.ttl", imports), engine=engine) as loaded:
+    with setup_ontology_context(put(tmp_path, "a.ttl", imports)) as loaded:
         assert loaded.meta.imports == (url + "other.ttl",)
     assert asked == []
 
 
-@pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
-def test_a_query_that_passed_the_check_would_still_reach_nothing(engine: str, web: tuple[str, list[str]], tmp_path: Path) -> None:
+def test_a_query_that_passed_the_check_would_still_reach_nothing(web: tuple[str, list[str]], tmp_path: Path) -> None:
     url, asked = web
     secret = put(tmp_path, "secret.ttl", b"<http://e/a> <http://e/b> <http://e/secret> .")
     source = RdfSource("x", Path("x"), b"<http://e/a> <http://e/b> <http://e/c> .", "turtle")
-    graph = RemoteGraph(source, RdfLimits(query_seconds=3), engine)
+    graph = RemoteGraph(source, RdfLimits(query_seconds=3))
     graph.load()
     for query in [f"SELECT * {{ SERVICE <{url}> {{ ?s ?p ?o }} }}", f"SELECT * FROM <{secret.as_uri()}> {{ ?s ?p ?o }}",
                   f"SELECT * FROM <{url}x.ttl> {{ ?s ?p ?o }}", f"LOAD <{secret.as_uri()}>"]:
@@ -221,22 +218,13 @@ SMUGGLED = {  # each is a call of SERVICE to one of the engines, or would be if 
 
 
 @pytest.mark.parametrize("name", SMUGGLED)
-@pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
-def test_a_keyword_that_an_engine_would_see_is_seen(name: str, engine: str, web: tuple[str, list[str]], tmp_path: Path) -> None:
+def test_a_keyword_that_an_engine_would_see_is_seen(name: str, web: tuple[str, list[str]], tmp_path: Path) -> None:
     url, asked = web
     file = put(tmp_path, "a.ttl", b"<http://e/a> <http://e/b> true, 1 .")
-    with setup_ontology_context(file, engine=engine) as context, pytest.raises(OntologyError) as caught:
+    with setup_ontology_context(file) as context, pytest.raises(OntologyError) as caught:
         context.sparql(SMUGGLED[name].format(url=url))
     assert caught.value.hint and "not answered" not in str(caught.value)
     assert asked == []
-
-
-def test_rdflib_in_the_worker_has_no_service(web: tuple[str, list[str]]) -> None:
-    graph = RemoteGraph(RdfSource("x", Path("x"), b"<http://e/a> <http://e/b> <http://e/c> .", "turtle"), RdfLimits(), "rdflib")
-    graph.load()
-    said = graph.query(f"SELECT * {{ SERVICE <{web[0]}> {{ ?s ?p ?o }} }}", {})
-    graph.close()
-    assert "not allowed here" in said["message"]
 
 
 def test_a_query_without_end_is_stopped_and_the_next_one_answered(prov: OntologyContext) -> None:
@@ -299,8 +287,7 @@ def test_the_worker_sees_no_environment_and_can_open_nothing(monkeypatch: pytest
     assert not worker.alive
 
 
-@pytest.mark.parametrize("engine", [rdf_worker.Oxigraph, rdf_worker.Rdflib])
-def test_a_worker_loads_answers_and_says_what_it_can_not_do(engine: type[rdf_worker.Oxigraph | rdf_worker.Rdflib]) -> None:
+def test_a_worker_loads_answers_and_says_what_it_can_not_do() -> None:
     file = b'@prefix ex: <http://e/> . ex:tea ex:like ex:coffee ; ex:name "tea", "\xec\xb0\xa8"@ko, 3 . ex:tea ex:like ex:coffee .'
     asking = {"prefixes": {"ex": "http://e/"}, "base": "http://rlm.invalid/", "rows": 2, "characters": 99}
     loading = {"op": "load", "syntax": "turtle", "base": "http://rlm.invalid/", "body": len(file)}
@@ -310,7 +297,7 @@ def test_a_worker_loads_answers_and_says_what_it_can_not_do(engine: type[rdf_wor
         {"op": "query", "text": "ASK { ?x ex:like ?x }", **asking},
         {"op": "query", "text": "SELECT", **asking},
         {**loading, "triples": 1}])
-    rdf_worker.serve(engine(), io.BytesIO(asked), answers := io.BytesIO())
+    rdf_worker.serve(rdf_worker.Oxigraph(), io.BytesIO(asked), answers := io.BytesIO())
     loaded, found, no, nonsense, large = map(json.loads, answers.getvalue().splitlines())
     assert len(loaded["flat"]) == 12 and ["차", "ko", ""] in loaded["terms"] and loaded["prefixes"]["ex"] == "http://e/"
     assert found["columns"] == ["n"] and found["total"] == 3 and len(found["rows"]) == 2 and no == {"boolean": False}
@@ -406,10 +393,10 @@ HUNGRY = {
     "three patterns in order": "SELECT ?a ?b ?d { ?a ?p1 ?x . ?b ?p2 ?y . ?c ?p3 ?z } ORDER BY ?d"}
 PEAK = """import resource, sys
 from rlm.agent.ontology import setup_ontology_context
-with setup_ontology_context("prov", engine=sys.argv[1]) as context:
+with setup_ontology_context("prov") as context:
     sparql = context.tools["sparql"]
     try:
-        print(sparql(sys.argv[2]).total)
+        print(sparql(sys.argv[1]).total)
     except ValueError as e:
         print(e)
     print(sparql("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").total)
@@ -420,7 +407,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)"""
 @pytest.mark.parametrize("name", HUNGRY)
 def test_a_query_takes_half_a_gigabyte_at_most(name: str) -> None:
     "The process that reads a small ontology takes 30 MB."
-    done = subprocess.run([sys.executable, "-c", PEAK, "oxigraph", HUNGRY[name]], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", PEAK, HUNGRY[name]], capture_output=True, text=True, timeout=120, check=True)
     *said, after, peak = done.stdout.splitlines()
     assert "memory" in said[0] and after == "1" and int(peak) < 600, done.stdout
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .composition import compose
+from .composition import TWO, compose
 from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, lookup_code, link_entities, read_value, strategies_in
 from ..loop.prompt import read_layer, read_task
 from ..memory.injection import ASKED_BEFORE
@@ -117,6 +117,8 @@ _WHY = {  # reason → in English, in Korean
     "no name": ("the question names no term of this ontology.", "질문에 이 온톨로지의 용어가 없습니다."),
     "absent": ("no term of this ontology is called {0!r}.", "이 온톨로지에는 {0!r}(이)라는 용어가 없습니다."),
     "two": ("the question may mean two things.", "질문을 두 가지로 읽을 수 있습니다."),
+    "stated": ("what the ontology states is another answer than what follows with its definitions.",
+               "온톨로지에 적힌 것만 볼 때와 정의까지 따질 때 답이 다릅니다."),
     "empty set": ("no term fulfils what the question says, or it means something else.", "조건에 맞는 용어를 찾지 못했습니다."),
     "nothing": ("what fits the question best finds nothing here.", "질문에 가장 가까운 방법으로는 아무것도 찾지 못했습니다."),
     "no way": ("I have no way to answer this about {0!r}.", "{0!r}에 대해 이 질문에 답할 방법을 모릅니다."),
@@ -253,6 +255,8 @@ def next_move(messages: Sequence[Message],  # messages of a run
     if "\n- find_terms(" in messages[0].content and (code := compose(names, _own_names(context))):
         if len(turns) == 1:
             return _block("The question describes a set of terms.", _reject_empty_result(code))
+        if read_value(turns[-1].observation) == TWO:
+            return unknown("stated", task)
         if "related_terms(" in code and names.named:
             return unknown("no way", task, names.named[-1].mention.text, near=_nearest_known(strategies_in(memories)[:2], names))
         return unknown("empty set", task)

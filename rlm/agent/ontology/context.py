@@ -17,7 +17,7 @@ from .entity_tools import EntityTools
 from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, is_iri, rdflib_graph
 from .index import OntologyIndex
 from .pagination import cut
-from .rdf_client import RdfLimits, RemoteGraph, available_engine
+from .rdf_client import RdfLimits, RemoteGraph
 from .rdf_source import MAX_BYTES, RdfSource, read_source
 from .shape_tools import ShapeTools
 from .sparql import ResultHandle, SparqlTools
@@ -36,7 +36,6 @@ class GraphMeta:
     path: Path  # where it was read
     sha256: str  # SHA-256 of the file, in hex
     syntax: str  # it was written in
-    engine: str  # oxigraph or rdflib
     iri: str = ""  # IRI of the ontology; empty if it has none
     title: str = ""  # its title or label
     version: str = ""  # version that the ontology states
@@ -90,7 +89,6 @@ def _ontology_iri(ontology: Ontology,  # an ontology with one header or several
 
 
 def graph_meta(source: RdfSource,      # the file
-               engine: str,            # the engine that read it
                index: OntologyIndex,   # index of the loaded graph
                notes: tuple[str, ...] = (),  # oddities of the file
                ) -> GraphMeta:
@@ -101,7 +99,7 @@ def graph_meta(source: RdfSource,      # the file
              for p, predicates in _ABOUT.items()}
     kinds = {kind: len(terms) for kind, terms in o.kinds.by_kind.items() if kind not in ("ontology", "term")}
     return GraphMeta(
-        source.name, source.path, source.sha256, source.syntax, engine, iri, cut(about["title"], 120), cut(about["version"], 60),
+        source.name, source.path, source.sha256, source.syntax, iri, cut(about["title"], 120), cut(about["version"], 60),
         tuple(sorted(v for v in t.objects(iri, OWL + "imports") if isinstance(v, str))), len(t), kinds, o.prefixes.used,
         tuple(map(curie, labels.labelling)), tuple(map(curie, labels.defining)), labels.languages,
         tuple(map(curie, index.hierarchies.classes.roots[:50])), notes)
@@ -188,7 +186,7 @@ class OntologyContext:
     @cached_property
     def graph(self) -> "rdflib.Graph":
         "The graph behind rdflib's API, a copy in this process."
-        return rdflib_graph(self.ontology.graph, self.ontology.prefixes.prefixes, self.meta.engine)
+        return rdflib_graph(self.ontology.graph, self.ontology.prefixes.prefixes)
 
     def summary(self) -> str:
         "Tell what the graph is, in at most 1,200 characters."
@@ -220,19 +218,17 @@ class OntologyContext:
 def setup_ontology_context(path: str | Path,          # a file, or the name of a bundled ontology: prov
                            *,
                            name: str | None = None,   # name in the prompt; by default the file's name
-                           engine: str | None = None,  # oxigraph or rdflib; by default what is installed
                            limits: RdfLimits | None = None,  # limits of time, memory and size
                            max_bytes: int = MAX_BYTES,  # bytes that the file may have
                            cache: Path | None = None,  # folder of files that were parsed before; None: none is read or kept
                            ) -> OntologyContext:
     "Load an ontology and bind its tools. Raises `NotFound`, `OntologyError`."
-    chosen = engine or available_engine()
     source = read_source(path, name, max_bytes)
-    remote = RemoteGraph(source, limits or RdfLimits(), chosen, cache)
+    remote = RemoteGraph(source, limits or RdfLimits(), cache)
     answer = remote.read()
     graph = TripleStore.read(answer)
     index = OntologyIndex(Ontology.build(graph, source.prefixes | answer["prefixes"], source.name))
     notes = [f"The file breaks a rule of its format and was read leniently: {cut(answer['lenient'], 200)}"] if answer["lenient"] else []
     notes += [f"{answer['left_out']:,} statements about statements were left out."] if answer["left_out"] else []
     notes += ["The file holds no triples."] if not len(graph) else []
-    return OntologyContext(remote, index, graph_meta(source, chosen, index, tuple(notes)))
+    return OntologyContext(remote, index, graph_meta(source, index, tuple(notes)))

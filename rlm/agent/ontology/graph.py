@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.errors import InvalidInput
-
 if TYPE_CHECKING:
     import rdflib
 
@@ -305,30 +303,14 @@ class PrefixMap:
 # %% ../../../nbs/60_ontology/03_graph.ipynb #37778a7c
 def rdflib_graph(graph: TripleStore,           # triples to copy
                  prefixes: Mapping[str, str],  # prefix → namespace
-                 store: str,                   # oxigraph, or rdflib for its own store
                  ) -> "rdflib.Graph":
-    "Copy the triples behind rdflib's API. Raises `InvalidInput` for a store it does not know."
+    "Copy the triples behind rdflib's API."
     import rdflib
-    if store == "oxigraph":
-        made = rdflib.Graph(store=_oxigraph_store(graph), identifier=rdflib.graph.DATASET_DEFAULT_GRAPH_ID, bind_namespaces="none")
-    elif store == "rdflib":
-        made = rdflib.Graph(bind_namespaces="none")
-        for s, p, o in graph:
-            made.add((_node(s), rdflib.URIRef(p), _node(o)))
-    else:
-        raise InvalidInput(f"There is no store {store!r}.", "Use 'oxigraph' or 'rdflib'.")
+    made = rdflib.Graph(store=_oxigraph_store(graph), identifier=rdflib.graph.DATASET_DEFAULT_GRAPH_ID, bind_namespaces="none")
     for prefix, namespace in prefixes.items():
         made.bind(prefix, namespace, override=True, replace=True)
     return made
 
-
-def _node(term: Term) -> "rdflib.term.Node":
-    "A term as rdflib's."
-    import rdflib
-    if isinstance(term, Literal):
-        kind = rdflib.URIRef(term.datatype) if term.datatype not in ("", XSD + "string") else None
-        return rdflib.Literal(term.value, lang=term.lang or None, datatype=kind, normalize=False)
-    return rdflib.BNode(term[2:]) if term.startswith("_:") else rdflib.URIRef(term)
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #93c7afd9
 def _oxigraph_store(graph: TripleStore) -> Any:

@@ -1,12 +1,11 @@
 """Strangers' RDF files and a model's SPARQL queries, read in a process that may die.
 
-`rdf_client` starts this file by its path, in an isolated interpreter, so it imports the standard library alone, and the engine that it
-was asked for. A question is a line of JSON, perhaps followed by bytes; the answer is a line of JSON. Before the first question
-the process gives up all files, sockets and memory beyond a limit. What goes wrong is answered as `error` (time, memory, depth, size,
-syntax or crash) and `message`; a process that dies is noticed by the host.
+`rdf_client` starts this file by its path, in an isolated interpreter, so it imports the standard library alone, and pyoxigraph.
+A question is a line of JSON, perhaps followed by bytes; the answer is a line of JSON. Before the first question the process gives up
+all files, sockets and memory beyond a limit. What goes wrong is answered as `error` (time, memory, depth, size, syntax or crash) and
+`message`; a process that dies is noticed by the host.
 
-Both engines give the same: terms, each once, and triples as three numbers each. Oxigraph parses and queries ten to a hundred times faster;
-rdflib is the fallback.
+A parse gives terms, each once, and triples as three numbers each.
 """
 import json
 import os
@@ -74,7 +73,7 @@ def numbered(triples: Iterable[tuple[Any, Any, Any]],  # an engine's terms
 
 
 class Oxigraph:
-    "The usual engine: pyoxigraph's parsers and its store, in memory."
+    "The engine: pyoxigraph's parsers and its store, in memory."
 
     def __init__(self) -> None:
         import pyoxigraph
@@ -141,60 +140,6 @@ class Oxigraph:
         return [v.value for v in found.variables], found
 
 
-class Rdflib:
-    "The fallback engine: rdflib's parsers and its own store, in memory."
-
-    def __init__(self) -> None:
-        import xml.sax.expatreader
-
-        import rdflib
-        from rdflib.plugins.parsers import jsonld, notation3, nquads, ntriples, rdfxml, trig
-        from rdflib.plugins.sparql import processor, results
-        self.loaded = (jsonld, notation3, nquads, ntriples, rdfxml, trig, processor, results, xml.sax.expatreader)
-        self.rdf = rdflib
-        self.parsers = {"turtle": notation3.TurtleParser, "ntriples": ntriples.NTParser, "nquads": nquads.NQuadsParser,
-                        "trig": trig.TrigParser, "rdfxml": rdfxml.RDFXMLParser, "jsonld": jsonld.JsonLDParser}
-        self.graph = rdflib.Graph(bind_namespaces="none")
-
-    def cell(self,
-             term: Any,  # rdflib's term
-             ) -> Cell:
-        "Turn a term into JSON. Plain text is a string: rdflib writes no datatype where Oxigraph writes xsd:string."
-        if isinstance(term, self.rdf.Literal):
-            kind = term.datatype or ("" if term.language else "http://www.w3.org/2001/XMLSchema#string")
-            return [str(term), term.language or "", str(kind)]
-        return str(term) if isinstance(term, self.rdf.URIRef) else f"_:{term}" if isinstance(term, self.rdf.BNode) else None
-
-    def load(self,
-             data: bytes,   # the file's content
-             syntax: str,   # a key of FORMATS
-             base: str,     # IRI against which relative IRIs are resolved
-             most: int,     # triples
-             ) -> dict[str, Any]:
-        "Parse, keep the graph for queries, and give everything back as numbers."
-        dataset = self.rdf.Dataset(default_union=True)
-        source = self.rdf.parser.create_input_source(data=data, format=syntax)
-        source.setPublicId(base)
-        self.parsers[syntax]().parse(source, dataset if syntax in ("nquads", "trig", "jsonld") else dataset.default_graph)
-        for s, p, o, _ in dataset.quads():
-            self.graph.add((s, p, o))
-        prefixes = {p: str(n) for p, n in dataset.namespaces()} if syntax in ("turtle", "trig") else {}
-        return numbered(sorted(self.graph), self.cell, most) | {"prefixes": prefixes, "lenient": ""}
-
-    def query(self,
-              text: str,                    # SPARQL
-              prefixes: Mapping[str, str],  # prefixes declared for the query
-              base: str,                    # IRI against which relative IRIs are resolved
-              ) -> Results:
-        "Run a query."
-        found = self.graph.query(text, initNs=dict(prefixes), base=base)
-        if found.type == "ASK":
-            return bool(found.askAnswer)
-        if found.type == "SELECT":
-            return [str(v) for v in found.vars or ()], ([row[v] for v in found.vars or ()] for row in found)
-        return ["subject", "predicate", "object"], found
-
-
 def rows_of(found: Results,               # result of `query`
             cell: Callable[[Any], Cell],  # turns a term into JSON
             most_rows: int,               # rows kept
@@ -215,7 +160,7 @@ def rows_of(found: Results,               # result of `query`
     return {"columns": columns, "rows": kept, "total": total}
 
 
-def answer(engine: Oxigraph | Rdflib,    # the engine that holds the graph
+def answer(engine: Oxigraph,    # the engine that holds the graph
            asked: Mapping[str, Any],     # op: load or query, and its arguments
            body: bytes,                  # bytes that came after the line
            limit: Callable[[int], None] = lambda extra: None,  # from `memory_limiter`
@@ -237,7 +182,7 @@ def answer(engine: Oxigraph | Rdflib,    # the engine that holds the graph
         return {"error": "syntax", "message": " ".join(str(e).split())[:300]}
 
 
-def serve(engine: Oxigraph | Rdflib,  # the engine that answers
+def serve(engine: Oxigraph,  # the engine that answers
           asked: BinaryIO,            # a line of JSON, then `body` bytes
           answers: BinaryIO,          # a line of JSON each
           limit: Callable[[int], None] = lambda extra: None,  # from `memory_limiter`
@@ -250,24 +195,9 @@ def serve(engine: Oxigraph | Rdflib,  # the engine that answers
         answers.flush()
 
 
-def without_service() -> None:
-    "Take SERVICE and the loading of FROM out of rdflib, in this process."
-    from rdflib.plugins.sparql import evaluate, sparql
-
-    def refuse(*asked: Any) -> Iterable[Any]:
-        raise PermissionError("SERVICE asks another server, which is not allowed here")
-
-    evaluate.evalServiceQuery = refuse
-    sparql.SPARQL_LOAD_GRAPHS = False
-
-
-def main(engine: str,  # oxigraph or rdflib
-         memory: int,  # bytes of address space
+def main(memory: int,  # bytes of address space
          ) -> None:
     "Load the engine, give up what is not needed, and answer."
-    engine_ready = Oxigraph() if engine == "oxigraph" else Rdflib()
-    if engine == "rdflib":
-        without_service()
-    limit = memory_limiter(memory)
+    engine, limit = Oxigraph(), memory_limiter(memory)
     confine(memory)
-    serve(engine_ready, sys.stdin.buffer, sys.stdout.buffer, limit)
+    serve(engine, sys.stdin.buffer, sys.stdout.buffer, limit)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .entity_tools import Page, check_choice
 from .expressions import SCHEMA, ClassDefinitions, end_predicates
-from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, Literal, Term, is_iri, local_name, split_name
+from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Literal, Term, is_iri, local_name, split_name
 from .index import OntologyIndex
 from .pagination import check_text, page
 from .rdf_source import PLACEHOLDER
@@ -22,6 +22,7 @@ from ...core.text import normalise, tokens
 # %% ../../../nbs/60_ontology/14_term_query.ipynb #a4f1967b
 FEATURES = ("children", "parents", "definition", "label", "domain", "range", "inverse", "instances", "restriction",
             "replacement")  # what a term has or lacks
+_ABOVE = (RDFS + "subClassOf", RDFS + "subPropertyOf", SKOS + "broader")
 _REPLACED = (OBO + "IAO_0100001", DCTERMS + "isReplacedBy", *(n + "supersededBy" for n in SCHEMA))
 DATATYPES = {"number": ("integer", "int", "long", "short", "decimal", "double", "float", "number", "nonnegativeinteger", "positiveinteger"),
              "text": ("string", "text", "langstring", "plainliteral", "normalizedstring"), "date": ("date",),
@@ -41,11 +42,13 @@ def _is_deprecated(index: OntologyIndex,  # an ontology
 def _has_feature(index: OntologyIndex,  # an ontology
                  iri: str,              # a term
                  feature: str,          # one of FEATURES
+                 asserted: bool = False,  # whether definitions tell nothing about parents and children
                  ) -> bool:
     "Tell whether a term has something; a definition is a description or a comment, too."
     o, t, h = index.ontology, index.ontology.graph, index.hierarchies.of(iri)[1]
     checks: dict[str, Callable[[], object]] = {
-        "children": lambda: h.children.get(iri), "parents": lambda: h.parents.get(iri),
+        "children": lambda: any(map(is_iri, t.subjects(iri, *_ABOVE))) if asserted else h.children.get(iri),
+        "parents": lambda: any(is_iri(v) and v != OWL + "Thing" for v in t.objects(iri, *_ABOVE)) if asserted else h.parents.get(iri),
         "definition": lambda: o.labels.definitions(iri), "label": lambda: o.labels.labels(iri),
         "domain": lambda: t.objects(iri, *end_predicates(RDFS + "domain")),
         "range": lambda: t.objects(iri, *end_predicates(RDFS + "range")),
@@ -78,6 +81,7 @@ class TermQueryTools:
                    deprecated: bool | None = None,  # whether they are marked so
                    defined: bool = False,       # only classes with a definition by owl:equivalentClass
                    exclude: Sequence[str] = (),  # terms that are left out, with all below them
+                   asserted: bool = False,      # whether only statements make parents and children, not definitions
                    limit: int = 200,            # items at most
                    offset: int = 0,             # items before this page
                    ) -> Page:
@@ -87,7 +91,10 @@ class TermQueryTools:
         tests = [self._domain(domain)] if domain else []
         tests += [self._range(range)] if range else []
         tests += [self._restricted(uses, on)] if uses or on else []
-        tests += [self._featured(has, True), self._featured(lacks, False)]
+        tests += [self._featured(has, True, asserted), self._featured(lacks, False, asserted)]
+        if kind == "property" and {"domain", "range", "inverse"} & {*self._names(lacks)}:  # annotations have none by nature
+            annotations = {*self.ontology.kinds.by_kind["annotation property"]}
+            tests.append(lambda t: t not in annotations)
         if characteristic:
             wanted = check_choice(characteristic, [c.lower() for c in CHARACTERISTICS.values()], "characteristic")
             types = self.ontology.kinds.types
@@ -133,7 +140,7 @@ class TermQueryTools:
 
     def _range(self, name: str) -> Callable[[str], bool]:
         o, words = self.ontology, DATATYPES.get(check_text(name, "range").lower())
-        goals = set() if words else set(self._with_below(name))
+        goals = set() if words else {o.resolve(check_text(name, "range"), prefer="class")}
 
         def leads(term: str) -> bool:
             ends = o.ends.ends(term, RDFS + "range")
@@ -146,9 +153,9 @@ class TermQueryTools:
         return lambda t: any((not goals or (r.required and r.filler in goals)) and prop in ("", r.prop)
                              for r in self.definitions.restrictions(t))
 
-    def _featured(self, features: str | Sequence[str], wanted: bool) -> Callable[[str], bool]:
+    def _featured(self, features: str | Sequence[str], wanted: bool, asserted: bool) -> Callable[[str], bool]:
         chosen = [check_choice(f, FEATURES, "feature") or "" for f in self._names(features)]
-        return lambda t: all(_has_feature(self.index, t, f) == wanted for f in chosen)
+        return lambda t: all(_has_feature(self.index, t, f, asserted) == wanted for f in chosen)
 
 # %% ../../../nbs/60_ontology/14_term_query.ipynb #5e1a7ed0
 class RelatedTermTools:
