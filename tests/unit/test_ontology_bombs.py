@@ -4,21 +4,18 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.agent.ontology import setup_ontology_context
-from rlm.agent.ontology.class_tools import HierarchyTools, PropertyTools, RelationTools
+from rlm.agent.ontology.class_tools import ClassTools
 from rlm.agent.ontology.entity_tools import EntityTools
 from rlm.agent.ontology.graph import (
     OWL,
     RDF,
     RDFS,
-    SH,
     SHARED,
     Literal,
     NamespaceTree,
@@ -30,7 +27,6 @@ from rlm.agent.ontology.graph import (
 from rlm.agent.ontology.hierarchy import Hierarchy
 from rlm.agent.ontology.index import OntologyIndex
 from rlm.agent.ontology.pagination import VIEW_CHARACTERS, characters
-from rlm.agent.ontology.shape_tools import ShapeTools
 from rlm.agent.ontology.sparql import ResultHandle
 from rlm.agent.ontology.vocabulary import Ontology
 from rlm.core.errors import InvalidInput, NotFound
@@ -39,13 +35,13 @@ E = "http://example.org/x#"
 
 
 TOOL_NAMES = {"search_entity", "describe_entity", "probe_relationships", "hierarchy", "find_path", "class_properties", "relate",
-              "list_entities", "instances", "check_iris", "shapes", "sparql_examples"}
+              "list_entities", "instances", "check_iris"}
 
 
 def views_of(triples: list[tuple[str, str, Term]]) -> SimpleNamespace:
     "Every tool of a graph by its name, and its index."
     index = OntologyIndex(Ontology.build(TripleStore(triples), {"x": E}, "x"))
-    groups = (EntityTools(index), HierarchyTools(index), PropertyTools(index), RelationTools(index), ShapeTools(index))
+    groups = (EntityTools(index), ClassTools(index))
     return SimpleNamespace(index=index, **{name: getattr(g, name) for g in groups for name in dir(g) if name in TOOL_NAMES})
 
 
@@ -152,46 +148,15 @@ def test_classes_that_all_exclude_each_other_are_described_at_once() -> None:
         assert views.relate("c5", "c1999")["because"] == "x:c5 is disjoint with x:c1999" and not views.relate("c5", "c5")["disjoint"]
 
 
-def nested(width: int, levels: int = 6) -> str:
-    "A shape whose blank nodes hold all of the next level each."
-    lines = ["@prefix : <http://e/#> . @prefix sh: <http://www.w3.org/ns/shacl#> .",
-             f":S a sh:NodeShape ; sh:property _:p . _:p sh:path :q ; sh:node {', '.join(f'_:n0x{n}' for n in range(width))} ."]
-    for level in range(levels):
-        inner = ", ".join(f"_:n{level + 1}x{n}" for n in range(width))
-        lines += [f"_:n{level}x{n} :x {inner} ." for n in range(width)]
-    return "\n".join(lines)
-
-
-def test_a_shape_with_shared_parts_does_not_keep_a_context_busy(tmp_path: Path) -> None:
-    (tmp_path / "bomb.ttl").write_text(nested(15), encoding="utf-8")
-    with setup_ontology_context(tmp_path / "bomb.ttl") as bomb:
-        with at_once():
-            assert "shapes" in bomb.tools
-            view = bomb.tools["shapes"]()
-        assert characters(view) <= VIEW_CHARACTERS and view["items"][0]["says"].startswith("bomb:q: node [x [x [x")
-
-
-def test_a_constraint_that_many_shapes_share_is_written_once() -> None:
-    many: list[tuple[str, str, Term]] = [("_:p", SH + "path", E + "q")]
-    many += [("_:p", SH + "class", f"{E}C{n}") for n in range(1000)]
-    many += [t for n in range(1000) for t in ((f"{E}S{n}", RDF + "type", SH + "NodeShape"), (f"{E}S{n}", SH + "property", "_:p"))]
-    views = views_of(many)
-    with at_once(), little_memory():
-        assert views.shapes()["total"] == 1000
-
-
-
 def test_lists_that_share_their_ends_are_not_all_read() -> None:
     classes = [f"{E}c{n}" for n in range(1000)]
     kept: list[tuple[str, str, Term]] = [*((c, RDF + "type", OWL + "Class") for c in classes), *listed("l", classes)]
     for n in range(1000):
         kept += [(f"_:d{n}", RDF + "type", OWL + "AllDisjointClasses"), (f"_:d{n}", OWL + "members", f"_:l{n}"),
-                 (f"{E}p{n}", RDFS + "domain", f"_:u{n}"), (f"_:u{n}", OWL + "unionOf", f"_:l{n}"),
-                 (E + "S", SH + "property", f"_:s{n}"), (f"_:s{n}", SH + "in", f"_:l{n}")]
+                 (f"{E}p{n}", RDFS + "domain", f"_:u{n}"), (f"_:u{n}", OWL + "unionOf", f"_:l{n}")]
     views = views_of(kept)
     with at_once():
         assert views.describe_entity("c5", "disjoint with")["total"] == 104 and views.class_properties("c5")["total"] == 6
-        assert views.shapes()["total"] == 1000
     assert len(views.index.ontology.graph.list_members("_:l5")) == SHARED
     assert len(TripleStore(listed("l", classes)).list_members("_:l0")) == 1000
 
@@ -248,13 +213,13 @@ def test_names_are_split_where_two_kinds_of_letters_meet(name: str) -> None:
 
 
 def test_what_is_too_long_to_be_looked_for_is_refused() -> None:
-    views = views_of([(E + "Agent", RDF + "type", OWL + "Class"), (E + "S", SH + "select", Literal("ASK {}"))])
+    views = views_of([(E + "Agent", RDF + "type", OWL + "Class")])
     long = "A" * 200_000
     with at_once():
         assert len(split_name(long)) == len(long)
         for call in (lambda: views.search_entity(long), lambda: views.describe_entity(long), lambda: views.check_iris(["x", long]),
                      lambda: views.describe_entity("Agent", fact=long), lambda: views.list_entities(long),
-                     lambda: views.sparql_examples(long), lambda: wide_row().where(long, "x"), lambda: wide_row().group(long)):
+                     lambda: wide_row().where(long, "x"), lambda: wide_row().group(long)):
             with pytest.raises(InvalidInput, match=r"has 200,000 characters\. Give at most 1,000"):
                 call()
         assert views.check_iris(["Agnt"] * 50_000, limit=3)["missing"] == 50_000

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
-from rlm.agent.ontology.class_tools import HierarchyTools, PropertyTools, RelationTools
+from rlm.agent.ontology.class_tools import ClassTools
 from rlm.agent.ontology.context import CARD_CHARACTERS, graph_meta, sense_card
 from rlm.agent.ontology.entity_tools import EntityTools
 from rlm.agent.ontology.graph import OWL, RDF, RDFS, SH, SKOS, XSD, Literal, Term, TripleStore
@@ -22,7 +22,6 @@ from rlm.agent.ontology.hierarchy import Hierarchy
 from rlm.agent.ontology.index import OntologyIndex
 from rlm.agent.ontology.pagination import VIEW_CHARACTERS, characters
 from rlm.agent.ontology.rdf_source import RdfSource
-from rlm.agent.ontology.shape_tools import ShapeTools
 from rlm.agent.ontology.vocabulary import Ontology
 from rlm.core.errors import NotFound, RlmError
 
@@ -72,13 +71,13 @@ TRIPLES = st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(PREDICATES)
 
 
 TOOL_NAMES = {"search_entity", "describe_entity", "probe_relationships", "hierarchy", "find_path", "class_properties", "relate",
-              "list_entities", "instances", "check_iris", "shapes", "sparql_examples"}
+              "list_entities", "instances", "check_iris"}
 
 
 def views_of(triples: list[tuple[str, str, Term]]) -> SimpleNamespace:
     "Every tool of a graph by its name, and its index."
     index = OntologyIndex(Ontology.build(TripleStore(triples), {"x": E}, "x"))
-    groups = (EntityTools(index), HierarchyTools(index), PropertyTools(index), RelationTools(index), ShapeTools(index))
+    groups = (EntityTools(index), ClassTools(index))
     return SimpleNamespace(index=index, **{name: getattr(g, name) for g in groups for name in dir(g) if name in TOOL_NAMES})
 
 
@@ -95,8 +94,6 @@ def calls(views: SimpleNamespace, term: str, other: str) -> Iterator[tuple[str, 
             "properties": views.class_properties,
             "instances": views.instances,
             "check": views.check_iris,
-            "shapes": views.shapes,
-            "examples": views.sparql_examples,
         }.items()
     )
     yield "up", lambda: views.hierarchy(term, "up", 2)
@@ -132,7 +129,7 @@ def test_every_view_is_bounded_honest_and_repeatable_on_any_graph(triples: list[
 @given(TRIPLES)
 def test_the_sense_card_is_bounded_on_any_graph(triples: list[tuple[str, str, Term]]) -> None:
     views = views_of(triples)
-    meta = graph_meta(RdfSource("x" * 200, Path("x"), b""), "oxigraph", views.index)
+    meta = graph_meta(RdfSource("x" * 200, Path("x"), b""), views.index)
     assert len(sense_card(meta, views.index)) <= CARD_CHARACTERS and len(meta.summary()) <= 1200
 
 

@@ -12,16 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .class_tools import HierarchyTools, PropertyTools, RelationTools
+from .class_tools import ClassTools
 from .entity_tools import EntityTools
 from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, is_iri, rdflib_graph
 from .index import OntologyIndex
 from .pagination import cut
 from .rdf_client import RdfLimits, RemoteGraph
 from .rdf_source import MAX_BYTES, RdfSource, read_source
-from .shape_tools import ShapeTools
 from .sparql import ResultHandle, SparqlTools
-from .term_query import HeaderTools, RelatedTermTools, TermQueryTools
+from .term_query import HeaderTools, TermQueryTools
 from .vocabulary import Ontology
 
 if TYPE_CHECKING:
@@ -150,14 +149,12 @@ def _with_line(card: str, title: str, entries: list[str], most: int) -> str:
 def _toolset(index: OntologyIndex,  # the ontology to look into
              remote: RemoteGraph,   # the same graph, for queries
              ) -> dict[str, Callable[..., Any]]:  # name → function
-    "Collect the tools that a model may call. Tools that would find nothing in this graph are left out."
-    entities, classes, relations, shapes = EntityTools(index), HierarchyTools(index), RelationTools(index), ShapeTools(index)
+    "Collect the tools that a model may call."
+    entities, classes, query = EntityTools(index), ClassTools(index), TermQueryTools(index)
     functions: list[Callable[..., Any]] = [
-        entities.search_entity, entities.describe_entity, relations.probe_relationships, classes.hierarchy, classes.find_path,
-        PropertyTools(index).class_properties, relations.relate, entities.list_entities, entities.instances, entities.check_iris,
-        TermQueryTools(index).find_terms, RelatedTermTools(index).related_terms,
-        HeaderTools(index, _ontology_iri(index.ontology)).about_ontology,
-        *([shapes.shapes] if shapes.all_shapes else []), *([shapes.sparql_examples] if shapes.all_examples else []),
+        entities.search_entity, entities.describe_entity, classes.probe_relationships, classes.hierarchy, classes.find_path,
+        classes.class_properties, classes.relate, entities.list_entities, entities.instances, entities.check_iris,
+        query.find_terms, query.related_terms, HeaderTools(index, _ontology_iri(index.ontology)).about_ontology,
         SparqlTools(remote, index.ontology.prefixes).sparql]
     return {f.__name__: f for f in functions}
 
