@@ -6,10 +6,11 @@ Nothing but the standard library is needed. A call is one request, and what can'
 import builtins
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import date, datetime
+from functools import wraps
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
@@ -27,6 +28,11 @@ if TYPE_CHECKING:  # loaded with the first conversation that is read
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go without TLS
 _TIMES = frozenset({"created_at", "updated_at", "last_used_at", "archived_at", "valid_from", "valid_to"})
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 class RemoteError(RlmError):
@@ -81,6 +87,16 @@ def connect(url: str,                      # address of the server, such as http
             ) -> "RemoteMemory":
     "Return a memory behind `rlm serve`. Nothing is sent before the first call."
     return RemoteMemory(url, token, namespace, **more)
+
+
+def in_thread(method: Callable[Concatenate[R, P], T],  # method of a class
+              ) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]:
+    "Return a method's twin for asyncio: it does the same in a thread, so that an event loop goes on meanwhile."
+    @wraps(method)
+    async def twin(memory: R, /, *args: P.args, **fields: P.kwargs) -> T:
+        return await run_in_thread(method, memory, *args, **fields)
+    twin.__name__, twin.__doc__ = f"a{method.__name__}", f"Do what `{method.__name__}` does, in a thread."
+    return twin
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -294,141 +310,27 @@ class RemoteMemory:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    async def awrite(self, /,
-                     text: str,      # fields of `write`
-                     **fields: Any,  # fields of `write`
-                     ) -> MemoryRecord:
-        "Do what `write` does, in a thread."
-        return await run_in_thread(self.write, text, **fields)
-
-    async def awrite_many(self,
-                          items: Iterable[str | Mapping[str, Any]],  # same as in `write_many`
-                          ) -> builtins.list[MemoryRecord]:
-        "Do what `write_many` does, in a thread."
-        return await run_in_thread(self.write_many, items)
-
-    async def aadd_conversation(self, /,
-                                turns: Iterable[Any],        # argument of `add_conversation`
-                                session: str | None = None,  # argument of `add_conversation`
-                                tags: Iterable[str] = (),    # argument of `add_conversation`
-                                ) -> builtins.list[MemoryRecord]:
-        "Do what `add_conversation` does, in a thread."
-        return await run_in_thread(self.add_conversation, turns, session, tags)
-
-    async def aget(self,
-                   id: str,            # same as in `get`
-                   as_of: Any = None,  # same as in `get`
-                   ) -> MemoryRecord:
-        "Do what `get` does, in a thread."
-        return await run_in_thread(self.get, id, as_of)
-
-    async def alist(self, /,
-                    k: int = 10,     # argument of `list`
-                    **filters: Any,  # argument of `list`, the cursor too
-                    ) -> MemoryPage:
-        "Do what `list` does, in a thread."
-        return await run_in_thread(self.list, k, **filters)
-
-    async def asearch(self, /,
-                      query: str,            # argument of `search`
-                      k: int | None = None,  # argument of `search`
-                      **more: Any,           # argument of `search`
-                      ) -> SearchResults:
-        "Do what `search` does, in a thread."
-        return await run_in_thread(self.search, query, k, **more)
-
-    async def aupdate(self,
-                      id: str,         # same as in `update`
-                      /,
-                      **changes: Any,  # same as in `update`, if_version too
-                      ) -> MemoryRecord:
-        "Do what `update` does, in a thread."
-        return await run_in_thread(self.update, id, **changes)
-
-    async def adelete(self,
-                      id: str,              # argument of `delete`
-                      *,
-                      erase: bool = False,  # argument of `delete`
-                      if_version: int | None = None,  # argument of `delete`
-                      ) -> int:
-        "Do what `delete` does, in a thread."
-        return await run_in_thread(self.delete, id, erase=erase, if_version=if_version)
-
-    async def acontext(self, /,
-                       query: str,          # same as in `context`
-                       tokens: int = 1024,  # same as in `context`
-                       ) -> ContextBlock:
-        "Do what `context` does, in a thread."
-        return await run_in_thread(self.context, query, tokens)
-
-    async def aremember(self, /,
-                        messages: Iterable[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
-                        model: str | None = None,  # `configured`: the server's language model reads it; None: rules do
-                        ) -> "ConversationReading":
-        "Do what `remember` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.remember, messages, model)
-
-    async def arestore(self,
-                       id: str,  # same as in `restore`
-                       ) -> MemoryRecord:
-        "Do what `restore` does, in a thread."
-        return await run_in_thread(self.restore, id)
-
-    async def ahistory(self,
-                       id: str,  # same as in `history`
-                       ) -> dict[str, Any]:
-        "Do what `history` does, in a thread."
-        return await run_in_thread(self.history, id)
-
-    async def aexplain(self, /,
-                       query: str,      # argument of `explain`
-                       id: str,         # argument of `explain`
-                       **filters: Any,  # argument of `explain`
-                       ) -> dict[str, Any]:
-        "Do what `explain` does, in a thread."
-        return await run_in_thread(self.explain, query, id, **filters)
-
-    async def alink(self,
-                    src: str,                   # argument of `link`
-                    dst: str,                   # argument of `link`
-                    relation: str = "related",  # argument of `link`
-                    weight: float = 1.0,        # argument of `link`
-                    ) -> None:
-        "Do what `link` does, in a thread."
-        await run_in_thread(self.link, src, dst, relation, weight)
-
-    async def aunlink(self,
-                      src: str,                     # argument of `unlink`
-                      dst: str,                     # argument of `unlink`
-                      relation: str | None = None,  # argument of `unlink`
-                      ) -> int:
-        "Do what `unlink` does, in a thread."
-        return await run_in_thread(self.unlink, src, dst, relation)
-
-    async def alinks(self,
-                     id: str,  # same as in `links`
-                     ) -> builtins.list[Edge]:
-        "Do what `links` does, in a thread."
-        return await run_in_thread(self.links, id)
-
-    async def afeedback(self,
-                        id: str,     # same as in `feedback`
-                        **how: Any,  # same as in `feedback`
-                        ) -> None:
-        "Do what `feedback` does, in a thread."
-        await run_in_thread(self.feedback, id, **how)
-
-    async def astats(self) -> dict[str, Any]:
-        "Do what `stats` does, in a thread."
-        return await run_in_thread(self.stats)
-
-    async def anamespaces(self) -> builtins.list[str]:
-        "Do what `namespaces` does, in a thread."
-        return await run_in_thread(self.namespaces)
-
-    async def aclose(self) -> None:
-        "Do what `close` does."
-        self.close()
+    # a twin of each for asyncio, which does the same in a thread
+    awrite = in_thread(write)
+    awrite_many = in_thread(write_many)
+    aadd_conversation = in_thread(add_conversation)
+    aget = in_thread(get)
+    alist = in_thread(list)
+    asearch = in_thread(search)
+    aupdate = in_thread(update)
+    adelete = in_thread(delete)
+    acontext = in_thread(context)
+    aremember = in_thread(remember)
+    arestore = in_thread(restore)
+    ahistory = in_thread(history)
+    aexplain = in_thread(explain)
+    alink = in_thread(link)
+    aunlink = in_thread(unlink)
+    alinks = in_thread(links)
+    afeedback = in_thread(feedback)
+    astats = in_thread(stats)
+    anamespaces = in_thread(namespaces)
+    aclose = in_thread(close)
 
     def _ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         "Send JSON, and return the JSON that comes back."

@@ -10,6 +10,7 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.tables import html_table, text_table
@@ -83,14 +84,20 @@ from ..core.clock import to_iso
 from ..store.records import FIELDS
 
 
+_TOLD = tuple(name for name in FIELDS if name != "seq")
+_values = attrgetter(*_TOLD)
+_SCALARS = frozenset({str, int, float, bool})  # types of values that JSON has, of which 0, false and an empty text are told too
+
+
 def memory_dict(m: MemoryRecord,       # one version of a memory
                 links: Sequence[Edge] = (),  # its links, as `Memory.links` gives them
                 ) -> dict[str, Any]:   # field → value
     """Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store;
     `links.neighbors` are the memories that it is linked with, strongest first."""
-    values = ((name, getattr(m, name)) for name in FIELDS if name != "seq")
-    told = {name: to_iso(v) if isinstance(v, datetime) else list(v) if isinstance(v, tuple) else v
-            for name, v in values if v or not (v is None or isinstance(v, tuple | Mapping))}
+    told = dict[str, Any]()
+    for name, v in zip(_TOLD, _values(m), strict=True):
+        if v or (v is not None and type(v) in _SCALARS):
+            told[name] = v if type(v) in _SCALARS else to_iso(v) if isinstance(v, datetime) else list(v) if isinstance(v, tuple) else v
     near = dict[str, float]()
     for edge in links:
         other = edge.dst if edge.src == m.id else edge.src

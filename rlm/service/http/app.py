@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from rlm.core.errors import RlmError
+from rlm.service.answer_schemas import read_schemas
 
 from .agent_routes import agent_routes
 from .companion_routes import prompt_routes, review_routes, scope_routes, sleep_routes
@@ -22,7 +23,7 @@ from .memory_routes import audit_routes, collection_routes, conversation_routes,
 from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
 from .rule_routes import one_rule_routes, rule_routes
 from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
-from .schemas import answer_schemas, error_location, problem_responses
+from .schemas import error_location, problem_responses
 from .tokens import Token, TokenFile
 from .tracing import TracingMiddleware
 
@@ -88,7 +89,7 @@ def openapi_page(app: FastAPI,  # application
             schemas = page["components"]["schemas"]
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
-            schemas |= answer_schemas()
+            schemas |= read_schemas("answers.yaml")
             for path in page["paths"].values():
                 for method, route in path.items():
                     if method.upper() in CHANGING_METHODS:

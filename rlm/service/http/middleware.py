@@ -190,11 +190,9 @@ def authenticate(scope: Scope,           # connection scope of ASGI
                  config: GatewayConfig,  # tokens of the server
                  ) -> Token:
     "Return the token of the caller, in the namespace that the request names. Raises `HttpProblem`."
-    if config.tokens is None or not config.tokens.required():
-        found: Token | None = config.guest
-    else:
-        kind, _, secret = header(scope, b"authorization").partition(" ")
-        found = config.tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
+    kind, _, secret = header(scope, b"authorization").partition(" ")
+    shown = secret.strip() if kind.lower() == "bearer" else ""
+    found = config.guest if config.tokens is None else config.tokens.holder(shown, config.guest)
     if found is None:
         raise HttpProblem(401, "There is no token, it is none of ours, or it has expired.",
                           "Send the header Authorization: Bearer, and the token.", {"WWW-Authenticate": "Bearer"})
@@ -226,9 +224,10 @@ async def read_body(scope: Scope,           # connection scope of ASGI
                     config: GatewayConfig,  # limits of size and time
                     ) -> bytes | None:
     "Return the whole body of a request; None: the caller went away. Raises `HttpProblem`."
-    too_large = HttpProblem(413, f"More than {config.max_body:,} bytes.", "Split it.", {"Connection": "close"})
-    if (length := header(scope, b"content-length")) and int(length) > config.max_body:
-        raise too_large
+    def check(size: int) -> None:
+        if size > config.max_body:
+            raise HttpProblem(413, f"More than {config.max_body:,} bytes.", "Split it.", {"Connection": "close"})
+    check(int(header(scope, b"content-length") or 0))
     parts, size, more = list[bytes](), 0, True
     try:
         async with asyncio.timeout(config.patience_s):
@@ -238,8 +237,7 @@ async def read_body(scope: Scope,           # connection scope of ASGI
                     return None
                 parts.append(message.get("body", b""))
                 size, more = size + len(parts[-1]), message.get("more_body", False)
-                if size > config.max_body:
-                    raise too_large
+                check(size)
     except TimeoutError:
         raise HttpProblem(408, headers={"Connection": "close"}) from None
     return b"".join(parts)

@@ -129,9 +129,7 @@ class MemoryProxy:
         check_framing(request.scope)
         check_names(request.scope, self.names)
         guest = Token("guest", self.pool.settings.namespace, ("write",))
-        if not self.tokens.required():
-            return guest
-        found = self.tokens.holder(request.headers.get(TOKEN, "").strip())
+        found = self.tokens.holder(request.headers.get(TOKEN, "").strip(), guest)
         if found is None or not found.may("read"):
             raise HttpProblem(401, "There is no token in the header Rlm-Token, or it is none of ours.", "Make one with: rlm tokens add")
         return found

@@ -8,7 +8,6 @@ the search; the tests hold them to it.
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
@@ -89,6 +88,8 @@ class FilterFields(RequestModel):
     valid_at: Time | None = about("Only what was true in the world at this time", "2026-02-01", default=None)
     as_of: Time | None = about("As the store knew it at this time, superseded and deleted versions included", "2026-02-01T09:00:00Z",
                                default=None)
+
+    __hash__ = object.__hash__  # pydantic copies a default that can't be hashed for each request
 
     def given(self) -> dict[str, Any]:
         "Return the filters as `Memory.search` takes them."
@@ -365,15 +366,7 @@ class ReasonBody(RequestModel):
     reason: str = about("Why, for the history", "asked Mina", default="", max_length=10_000)
 
 
-def answer_schemas() -> dict[str, Any]:
-    "Return the schemas of all answers by name, for the OpenAPI page."
-    import yaml  # here, so that only the page needs it
-    text = files("rlm").joinpath("data/answers.yaml").read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return found
-
-
-def json_schema(name: str,                       # name of a schema of `answer_schemas`
+def json_schema(name: str,                       # name of a schema of `answers.yaml`
                 kind: str = "application/json",  # media type
                 ) -> dict[str, Any]:
     "Return the content of an answer as OpenAPI declares it."
@@ -399,7 +392,7 @@ def problem_responses(*statuses: int,                       # status codes of er
     return {s: {"description": PROBLEMS[s], "content": content} for s in sorted({*basis, *statuses})}
 
 
-def answers(name: str,                            # name of a schema of `answer_schemas`
+def answers(name: str,                            # name of a schema of `answers.yaml`
             *statuses: int,                       # status codes of errors, beside those that every such route has
             status: int = 200,                    # status code of the answer
             basis: Sequence[int] = WITH_TOKEN,    # status codes that every such route has

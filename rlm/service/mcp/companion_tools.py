@@ -17,9 +17,7 @@ from rlm.companion.policy import SAVE_FROM, SKIP_UP_TO
 from rlm.core.text import clip
 
 from ..proposals import open_proposals, propose_rejection
-from .schemas import (
-    MAX_RESULTS, AcceptAnswer, ContextAnswer, DryRun, MemoryId, Messages, PolicyAnswer, Reason, RejectAnswer, RememberedAnswer,
-    ReviewAnswer, SleepAnswer, StatusAnswer, Turn, TurnTokens, tool_memory)
+from .schemas import MAX_RESULTS, DryRun, MemoryId, Messages, Reason, Turn, TurnTokens, tool_memory
 from .sources import MemorySource
 
 PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
@@ -46,7 +44,7 @@ class CompanionTools:
     def auto_search(self,
                     turn: Turn,                # turn of the person
                     tokens: TurnTokens = 1024,  # most tokens of the block
-                    ) -> ContextAnswer:
+                    ) -> dict[str, Any]:
         """Return what is remembered that belongs to the person's message: a block of dated lines within a budget of tokens.
 
         Use it at the beginning of each turn, with the person's message as it is, before you answer. Rules that apply come first, then
@@ -60,7 +58,7 @@ class CompanionTools:
 
     def memory_remember(self,
                         messages: Messages,  # a conversation, in order
-                        ) -> RememberedAnswer:
+                        ) -> dict[str, Any]:
         """Read a stretch of conversation and note what the person said that is worth keeping: one candidate for each sentence.
 
         Use it at the end of a conversation, or when the person asks you to remember what was said. Give the messages as they were
@@ -76,7 +74,7 @@ class CompanionTools:
 
     def policy_decide(self,
                       turn: Turn,  # turn of the person
-                      ) -> PolicyAnswer:
+                      ) -> dict[str, Any]:
         """Say whether a sentence is worth saving (저장할 가치가 있는지), whether to look up memories for it, and why. Nothing changes.
 
         Use it when the person asks whether something is worth remembering, or why you did or did not remember it, or when you are unsure.
@@ -87,7 +85,7 @@ class CompanionTools:
         return {"action": found.action, "save": found.save, "retrieve": found.retrieve, "phase": found.phase, "reason": found.reason,
                 "importance": round(found.importance.score, 3), "signs": sorted(found.importance.parts)}
 
-    def policy_status(self) -> StatusAnswer:
+    def policy_status(self) -> dict[str, Any]:
         """Show the state of the policy that decides what is worth saving: what it has learned from feedback, and its thresholds.
 
         Use it when the person asks how you decide what to remember.
@@ -100,7 +98,7 @@ class CompanionTools:
 
     def sleep_cycle_run(self,
                         dry_run: DryRun = True,  # whether it is only told
-                        ) -> SleepAnswer:
+                        ) -> dict[str, Any]:
         """Tidy up all memories (정리): merge duplicates that say the same, put away what has not been used for long, save what was learned.
 
         Use it when the person asks to tidy up, or says that there are duplicates. First with dry_run true: it tells what would be done.
@@ -112,7 +110,7 @@ class CompanionTools:
         shown |= {"changes": report["changes"][:MAX_RESULTS], "note": PLANNED if dry_run else SLEPT.format(report["night"])}
         return shown  # type: ignore[no-any-return]
 
-    def memory_review(self) -> ReviewAnswer:
+    def memory_review(self) -> dict[str, Any]:
         """List the memories that wait for the person's decision (결정을 기다리는 기억): proposed to be rejected, not confirmed, or
         contradicting a confirmed one.
 
@@ -147,19 +145,19 @@ def can_ask(ctx: "Context[Any, Any]",  # context of a request
 
 
 def accept_tool(source: MemorySource,  # gives the caller's memory
-                ) -> Callable[..., Awaitable[AcceptAnswer]]:
+                ) -> Callable[..., Awaitable[dict[str, Any]]]:
     "Return the tool `memory_accept`."
     def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Acceptance] | Acceptance | None:
         with source.use("write") as memory:
             record = memory.get(id)
         return Elicit(f"Is this right? “{clip(record.text, 200)}” ({record.id})", Acceptance) if can_ask(ctx) else None
 
-    def accept(id: str) -> AcceptAnswer:
+    def accept(id: str) -> dict[str, Any]:
         with source.use("write") as memory:
             memory.companion.accept(id)
         return {"id": id, "status": "trusted", "note": ACCEPTED}
 
-    async def memory_accept(id: MemoryId, answer: Annotated[ElicitationResult[Acceptance], Resolve(ask)]) -> AcceptAnswer:
+    async def memory_accept(id: MemoryId, answer: Annotated[ElicitationResult[Acceptance], Resolve(ask)]) -> dict[str, Any]:
         """Confirm a memory that is not confirmed yet: the person says it is right ("yes, that is correct", "응, 맞아").
 
         Use it when the person says that something you noted is right, or settles which of two contradicting memories holds. They are asked
@@ -175,7 +173,7 @@ def accept_tool(source: MemorySource,  # gives the caller's memory
 
 
 def reject_tool(source: MemorySource,  # gives the caller's memory
-                ) -> Callable[..., Awaitable[RejectAnswer]]:
+                ) -> Callable[..., Awaitable[dict[str, Any]]]:
     "Return the tool `memory_reject`."
     def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Confirmation] | Confirmation | None:
         with source.use("write") as memory:
@@ -184,18 +182,18 @@ def reject_tool(source: MemorySource,  # gives the caller's memory
             return None
         return Elicit(f"Should “{clip(record.text, 200)}” ({record.id}) be deleted, and never be remembered again?", Confirmation)
 
-    def propose(id: str, reason: str) -> RejectAnswer:
+    def propose(id: str, reason: str) -> dict[str, Any]:
         with source.use("write") as memory:
             propose_rejection(memory, id, reason, source.actor())
         return {"id": id, "status": "proposed", "note": PROPOSED}
 
-    def reject(id: str, reason: str) -> RejectAnswer:
+    def reject(id: str, reason: str) -> dict[str, Any]:
         with source.use("write") as memory:
             memory.companion.reject(id, reason=reason or None, actor="human")
         return {"id": id, "status": "rejected", "note": REJECTED}
 
     async def memory_reject(id: MemoryId, answer: Annotated[ElicitationResult[Confirmation], Resolve(ask)],
-                            reason: Reason = "") -> RejectAnswer:
+                            reason: Reason = "") -> dict[str, Any]:
         """Reject a memory that is false and was never true ("that is wrong, I never lived in Seoul", "사실이 아니야, 그런 적 없어").
 
         Use it when the person denies what you remember, after you have searched for its id. The person is asked; what they reject is

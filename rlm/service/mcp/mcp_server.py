@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from ...core.errors import NotFound, RlmError, suggest
 from ...core.text import clip
+from ..answer_schemas import tool_schemas
 from ..http.errors import HttpProblem, log_problem
 from .companion_tools import CompanionTools, accept_tool, reject_tool
 from .schemas import tool_memory
@@ -88,7 +89,8 @@ class MemoryServer(MCPServer[Any]):
 
     async def list_tools(self) -> list[Tool]:
         "Return the tools that the caller has the right to use."
-        shown = await super().list_tools()
+        answers = tool_schemas()
+        shown = [t.model_copy(update={"output_schema": answers[t.name]}) for t in await super().list_tools()]
         return shown if self.source.may("write") else [t for t in shown if TOOLS[t.name][1].read_only_hint]
 
     async def list_prompts(self) -> list[Prompt]:
