@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LANGUAGES', 'Split', 'SHARES', 'POOLED_SHARES', 'BLOCKS', 'LABELS', 'WHERE', 'FOLDS', 'Labels', 'SIZES', 'labelled',
-           'covers', 'until', 'block_makers', 'macro_f1', 'decide_all', 'run']
+           'covers', 'until', 'block_makers', 'macro_f1', 'decide_all', 'train_turns', 'run']
 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ee9aac6
 import json
@@ -24,7 +24,7 @@ from .workload import LookupEmbedder, Stock, fill, stock
 from ..companion.composer import estimate_tokens
 from ..companion.consolidation import SAME, cosine, same_things
 from ..companion.enhanced_policy import EnhancedBandit
-from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, Situation
+from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, Situation, Vector, turn_model
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..search.embedding.base import Embedder, Kind
@@ -162,6 +162,28 @@ def decide_all(policy: MemoryPolicy,             # decides
     return [(_given_labels(policy.decide(t["text"], WHERE)), set(t["label"])) for t in turns]
 
 
+def train_turns(turns: Sequence[Mapping[str, Any]],  # labelled turns
+                model: CachingEmbedder,                # e5
+                path: Path,                            # file, `rlm/data/turns.npz` for the one that the package reads
+                penalty: float = 0.5,                  # ridge penalty; .3 and 1 did alike on sets that were left out
+                ) -> None:
+    "Fit two ridge regressions of what is right, ±1, on the vectors of turns, and write them."
+    rows = model.embed([t["text"] for t in turns], "query").astype(np.float64)
+    wanted = np.array([[1.0 if name in t["label"] else -1.0 for name in ("SAVE", "RETRIEVE")] for t in turns])
+    center = rows.mean(axis=0)
+    scale = np.sqrt(len(rows) / ((rows - center) ** 2).sum())
+    x = np.c_[(rows - center) * scale, np.ones(len(rows))]
+    w = x.T @ np.linalg.solve(x @ x.T + penalty * np.eye(len(x)), wanted)
+    bias = w[-1:] - scale * center @ w[:-1]
+    np.savez_compressed(path, embedder=model.name, weights=np.concatenate([w[:-1] * scale, bias]).astype(np.float32))
+
+
+def _model_of(turns: Sequence[Mapping[str, Any]], model: CachingEmbedder) -> Callable[[str], Vector]:
+    "The model of turns that comes with the package, over turns that are embedded at once."
+    texts, weights = [t["text"] for t in turns], turn_model()[1]
+    return dict(zip(texts, model.embed(texts, "query") @ weights[:-1] + weights[-1], strict=True)).__getitem__
+
+
 def _teach(policy: MemoryPolicy,             # learns
            turns: Sequence[Mapping[str, Any]],  # labelled turns
            seed: int,                        # seed of their order
@@ -217,17 +239,24 @@ def _decision_rows(folder: Path,  # where the labelled sets are
                    ) -> Iterator[Row]:
     "Yield macro-F1 before and after feedback, and the lift; with a model, those of the enhanced policy too."
     for language in LANGUAGES:
-        turns = labelled(folder, "turns", language, split)
-        before = decide_all(MemoryPolicy(), turns)
-        yield _drawn(f"decisions before learning: macro-F1, {language}", before, [], seed, target=0.85)
-        yield _drawn(f"decisions if feedback were perfect: macro-F1, {language}", _best_by_feedback(MemoryPolicy(), turns), [], seed)
-        makers: dict[str, Callable[[], MemoryPolicy]] = {"": lambda: MemoryPolicy(ContextualBandit(seed), seed=seed)}
+        for where, name in (("later turns, ", "turns_late"), ("", "turns")):
+            turns = labelled(folder, name, language, split)
+            votes = None if isinstance(model, str) else _model_of(turns, model)
+            for arm, judge in (("patterns", None), ("patterns and model", votes)):
+                if judge is not None or arm == "patterns":
+                    made = decide_all(MemoryPolicy(model=judge), turns)
+                    yield _drawn(f"{where}decisions before learning: {arm}, macro-F1, {language}", made, [], seed, target=0.85)
+        policy = MemoryPolicy(model=votes)
+        before = decide_all(policy, turns)
+        yield _drawn(f"decisions if feedback were perfect: macro-F1, {language}", _best_by_feedback(policy, turns), [], seed)
+        makers: dict[str, Callable[[], MemoryPolicy]] = {
+            "": lambda votes=votes: MemoryPolicy(ContextualBandit(seed), seed=seed, model=votes)}  # type: ignore[misc]
         if not isinstance(model, str):
             texts = [t["text"] for t in turns]
             vectors = dict(zip(texts, model.embed(texts, "query").astype(np.float64), strict=True))
             inputs = len(next(iter(vectors.values()))) + len(FEATURES)
-            makers["enhanced, "] = lambda n=inputs, found=vectors: MemoryPolicy(  # type: ignore[misc]
-                EnhancedBandit(n, seed), seed=seed, embed=found.__getitem__)
+            makers["enhanced, "] = lambda n=inputs, found=vectors, votes=votes: MemoryPolicy(  # type: ignore[misc]
+                EnhancedBandit(n, seed), seed=seed, embed=found.__getitem__, model=votes)
         for name, make in makers.items():
             after = _decisions_after(turns, make, seed)
             yield _drawn(f"decisions after feedback: {name}macro-F1, {language}", after, [], seed)

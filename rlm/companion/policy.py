@@ -4,19 +4,21 @@
 
 # %% auto #0
 __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE',
-           'SUREST', 'DETAIL', 'SEED_RULES', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
-           'PolicyDecision', 'tells', 'MemoryPolicy']
+           'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'Situation', 'features', 'ContextualBandit',
+           'PolicyRules', 'PolicyDecision', 'tells', 'turn_model', 'MemoryPolicy']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows, unquoted
+from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows, states_fact, unquoted
+from .statement import DATA
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.text import split_sentences
@@ -117,6 +119,8 @@ MIDDLE = 0.3  # importance from which the untrained policy saves
 _LAST_CLAUSE = re.compile(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=니까) |(?<=[아어해라]서) |(?<=거든요) |(?<=거든) ")
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
+FINAL = ("small talk", "a secret", "it asks to be remembered")  # reasons that the model of turns does not touch
+VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
 
 
@@ -172,6 +176,13 @@ def tells(question: str,               # a turn that asks something
         shows(sign, s, languages) for sign in ("question", "request", "recall", "small_talk", "unreal")) for s in before)
 
 
+@cache
+def turn_model() -> tuple[str, Vector]:  # embedder whose query vectors it reads; (dim + 1, 2) weights, the last row the bias
+    "Return the linear model of turns that comes with the package: what speaks for saving a turn, and for retrieving."
+    with np.load(DATA.parent / "turns.npz") as f:
+        return str(f["embedder"]), f["weights"].astype(np.float64)
+
+
 class _RewardLearner(Protocol):
     "What learns from rewards what to add to the scores of actions."
 
@@ -204,9 +215,10 @@ class MemoryPolicy:
                  rules: PolicyRules = SEED_RULES,         # thresholds and languages
                  scorer: Callable[[Vector], Vector] | None = None,  # state → what is added to the scores; None: the bandit's own
                  embed: Callable[[str], Vector] | None = None,  # turn → its vector, which stands before the features of the state
+                 model: Callable[[str], Vector] | None = None,  # turn → for and against saving, retrieving; None: patterns alone
                  ) -> None:
         self.bandit: _RewardLearner = bandit if bandit is not None else ContextualBandit()
-        self.embed = embed
+        self.embed, self.model = embed, model
         self.scorer = scorer if scorer is not None else self.bandit.scores
         self.rules = rules
         self.epsilon, self.learning, self._rng = epsilon, learning, np.random.default_rng(seed)
@@ -223,7 +235,7 @@ class MemoryPolicy:
             state = np.concatenate([self.embed(turn[:MOST_CHARACTERS] or " "), state])
         start = unquoted(turn[:MOST_CHARACTERS].strip())
         said = {sign for sign in ("request", "wish", "edit", "lasting", "detail", "hearsay") if shows(sign, start, spoken)}
-        if found.question and tells(start, spoken):
+        if (found.question or "request" in said) and tells(start, spoken):
             said.add("tells")
         clause = _LAST_CLAUSE.split(start)[-1] if "tells" in said else start
         about = found.recall or (shows("own", clause, spoken) and ("technical" not in found.parts or shows("past", clause, spoken)))
@@ -236,7 +248,17 @@ class MemoryPolicy:
         prior = {"SAVE": sure, "SKIP": -sure}
         added = self.scorer(state) if self.learning else np.zeros(len(ACTIONS))
         scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
-        if (rule := self._by_rule(turn, found, states, said)) is not None:
+        rule = self._by_rule(turn, found, states, said)
+        saves = rule[0] if rule else prior["SAVE"] > 0
+        plain = saves and not found.question and states_fact(start)  # "I'm vegan now" needs no second opinion
+        if self.model is not None and not plain and not (rule and rule[1] in FINAL):
+            keep, look_up = self.model(turn[:MOST_CHARACTERS]) + VOTE * np.where([saves, retrieve], 1, -1)
+            retrieve = bool(look_up > 0) and (where.memory_count > 0 or where.turn_position > 0)
+            if (keep > 0) != saves:  # patterns and model disagree: the middle ground
+                sure = max(-SUREST, min(SUREST, float(keep)))
+                rule, prior = None, {"SAVE": sure, "SKIP": -sure}
+                scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
+        if rule is not None:
             return PolicyDecision(rule[0], retrieve, "rule", rule[1], found, state, scores, prior)
         save = scores["SAVE"] > scores["SKIP"] or (scores["SAVE"] == scores["SKIP"] and found.score >= MIDDLE)
         if explore and self.learning and self._rng.random() < self.epsilon:
@@ -248,24 +270,24 @@ class MemoryPolicy:
         "What the rules decide about saving, and why; None where they leave it to the bandit."
         save_from, skip_up_to = self.rules.save_from, self.rules.skip_up_to
         if not turn.strip() or found.small_talk:
-            return False, "small talk"
+            return False, FINAL[0]
         clean = screen(turn[:MOST_CHARACTERS], True)
         if (clean.secrets or shows("secret", clean.text)) and not (found.explicit and not _SECRET_VALUE.search(clean.text)):
-            return False, "a secret"
+            return False, FINAL[1]
         if found.unreal and not found.explicit:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):
-            return True, "it asks to be remembered"
+            return True, FINAL[2]
         if "hearsay" in said and "wish" not in said and not found.question:
             return False, "not said by whom it is about"
-        if "wish" in said and not found.question:
+        if "wish" in said and (not found.question or "request" in said):
             return True, "a wish for how things are done"
         if "edit" in said and (not found.question or "tells" in said or "request" in said):
             return True, "it changes what is planned"
         if found.question:
             return ("tells" in said), "a question that states something, too" if "tells" in said else "a question that states nothing"
         if "request" in said:
-            return False, "a request that states nothing"
+            return ("tells" in said), "a request that states something, too" if "tells" in said else "a request that states nothing"
         if "emotion" in found.parts and "lasting" not in said and not {"personal", "preference"} & found.parts.keys():
             return False, "a mood that passes"
         if found.score >= save_from:

@@ -20,7 +20,7 @@ import numpy as np
 from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, estimate_tokens, summary
 from ..companion.importance import LANGUAGES, shows
 from ..companion.enhanced_policy import EnhancedBandit, autonomous
-from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, PolicyRules, Situation, Vector
+from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, PolicyRules, Situation, Vector, turn_model
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from ..companion.rejection import RejectedValue, rejectable
 from ..companion.rewards import Reward, RewardValues, explicit_reward, implicit_reward
@@ -244,6 +244,15 @@ def _turn_embedder(ctx: MemoryContext,  # the open store
     return lambda turn: ctx.embeddings.query_cache.get(model, turn).astype(np.float64)
 
 
+def _turn_model(ctx: MemoryContext,  # the open store
+                ) -> Callable[[str], Vector] | None:
+    "Return the linear model of turns over the store's embedder; None: it reads the vectors of another."
+    model, (name, weights) = ctx.embeddings.model(), turn_model()
+    if model is None or model.name != name or (embed := _turn_embedder(ctx)) is None:
+        return None
+    return lambda turn: np.append(embed(turn or " "), 1.0) @ weights
+
+
 BLOCK_FLOOR = 0.05  # relevance that the best hit must have; at .08, which search has, 21 % of 168 answerable Korean questions got no block
 LATER_SHOWN = 60  # characters of a later memory that are shown beside an older one, where it is not in the block
 FEW = 3  # memories that are looked up by a fact that the question names, at most
@@ -465,9 +474,8 @@ class Companion:
         self.ctx, self.reader, self.writer, self.searcher = ctx, reader, writer, searcher
         self.storage, self.namespace = ctx.storage, ctx.namespace
         self._rules = _policy_rules(ctx.settings)
-        first = MemoryPolicy(None, ctx.settings.policy_epsilon, rules=self._rules)
         self._rule_policy: Any = None  # opened with the first rule
-        self._learned = (("", ""), first)  # ids of one's own and of shared parameters in use, and the policy that has them
+        self._learned: tuple[tuple[str, str], MemoryPolicy] | None = None  # ids of one's own and of shared parameters, and their policy
 
     def policy(self) -> MemoryPolicy:
         "Return the policy with what was learned last, in this process or another. Raises `InvalidInput` for damaged parameters."
@@ -475,13 +483,15 @@ class Companion:
         ids = (newest.id if newest else "", shared.id if shared else "")
         if self.ctx.settings.enhanced_policy == "on" and (embed := _turn_embedder(self.ctx)) is not None:
             newest = self.storage.learned.newest(self.namespace, ENHANCED)
-            if (known := (newest.id if newest else "", ENHANCED)) != self._learned[0]:
-                self._learned = (known, enhanced_policy(newest, embed, self._rules, self.ctx.settings.policy_epsilon))
+            if self._learned is None or (newest.id if newest else "", ENHANCED) != self._learned[0]:
+                made = enhanced_policy(newest, embed, self._rules, self.ctx.settings.policy_epsilon, _turn_model(self.ctx))
+                self._learned = ((newest.id if newest else "", ENHANCED), made)
             return self._learned[1]
-        if ids != self._learned[0]:
+        if self._learned is None or ids != self._learned[0]:
             own = _bandit(newest) if newest else ContextualBandit()
             layered = FederatedBandit(own, _feedback(newest) if shared else (), _shared_values(shared) if shared else None)
-            self._learned = (ids, MemoryPolicy(layered.own, self.ctx.settings.policy_epsilon, scorer=layered.scores, rules=self._rules))
+            self._learned = (ids, MemoryPolicy(layered.own, self.ctx.settings.policy_epsilon, scorer=layered.scores, rules=self._rules,
+                                               model=_turn_model(self.ctx)))
         return self._learned[1]
 
     def decide(self,
@@ -851,12 +861,13 @@ def enhanced_policy(newest: LearnedParameters | None,  # learned parameters of t
                     embed: Callable[[str], Vector],     # turn → its vector
                     rules: PolicyRules,                 # bounds at first
                     epsilon: float,                     # share of tries
+                    model: Callable[[str], Vector] | None = None,  # model of turns
                     ) -> MemoryPolicy:
     "Return the policy with the deeper network, and the bounds that praise allows it. Raises `InvalidInput` for damaged parameters."
     bandit = EnhancedBandit(len(embed("·")) + len(FEATURES))
     if newest:
         bandit.restore(newest.parameters)
-    return MemoryPolicy(bandit, epsilon, rules=autonomous(rules, bandit.praised), embed=embed)
+    return MemoryPolicy(bandit, epsilon, rules=autonomous(rules, bandit.praised), embed=embed, model=model)
 
 
 def _learn_enhanced(ctx: MemoryContext,        # the open store
