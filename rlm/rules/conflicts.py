@@ -181,6 +181,8 @@ class ConflictCandidate:
     ruled_out: tuple[str, ...] = ()  # facts and rules that make it impossible
     follows: tuple[str, ...] | None = None  # facts and rules that it follows from; None when it does not
     unknown: str = ""  # why the solver could not tell
+    votes: int = 0  # rules that are compatible with it
+    support: float = 0.0  # sum of their confidences
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -193,9 +195,9 @@ class ConflictCandidate:
         return format_outcome(self.outcome)
 
     @property
-    def confidence(self) -> float:
-        "Return the sum of the rules' confidences."
-        return sum(r.confidence for r in self.rules)
+    def rank(self) -> tuple[float, ...]:
+        "Return the sort key in a vote, lowest first: certain candidates, then votes, then confidence."
+        return self.follows is None, -self.votes, -round(self.support, 9)
 
     @property
     def version(self) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.errors import InvalidInput
 from ..core.text.normal_form import normal_form
-from .expressions import MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership, Negation
+from .expressions import MOST_DIGITS, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership
 from .expressions import Not, Or, Sort, Value, Variable, assignments, canonical_claims, conjuncts, format_expression
 from .expressions import too_long
 
@@ -99,9 +99,9 @@ def compile_expression(e: Expression,              # an expression of any kind
         case Membership(item, values):
             inner, among = compile_expression(item, sorts), frozenset(v.value for v in values)
             return lambda f: None if (v := inner(f)) is None else v in among
-        case Not(inside) | Negation(inside):
-            inner, turn = compile_expression(inside, sorts), operator.not_ if isinstance(e, Not) else operator.neg
-            return lambda f: None if (v := inner(f)) is None else turn(v)
+        case Not(inside):
+            inner = compile_expression(inside, sorts)
+            return lambda f: None if (v := inner(f)) is None else not v
         case And(parts) | Or(parts):
             return _joined([compile_expression(p, sorts) for p in parts], isinstance(e, Or))
 

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Sort', 'Kind', 'Value', 'Expression', 'TRUE', 'FALSE', 'MOST_DIGITS', 'kind_of', 'Constant', 'Variable', 'Not', 'And',
-           'Or', 'Comparison', 'Membership', 'Negation', 'Arithmetic', 'number', 'constant', 'conjunction',
-           'disjunction', 'conjuncts', 'children', 'variables', 'too_long', 'json_value', 'format_constant',
-           'format_expression', 'FormalRule', 'format_outcome', 'targets', 'canonical_claims', 'assignments']
+           'Or', 'Comparison', 'Membership', 'Arithmetic', 'number', 'constant', 'conjunction', 'disjunction',
+           'conjuncts', 'children', 'variables', 'too_long', 'json_value', 'format_constant', 'format_expression',
+           'FormalRule', 'format_outcome', 'targets', 'canonical_claims', 'assignments']
 
 # %% ../../nbs/50_rules/01_expressions.ipynb #e3d46558
 import sys
@@ -83,13 +83,6 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
-    "Negates a number: 3 becomes -3."
-
-    inner: "Expression"  # a Number, not a constant
-
-
-@dataclass(frozen=True, slots=True)
 class Arithmetic:
     "Adds, subtracts, multiplies or divides. One factor of a product is constant; a divisor is constant and not 0."
 
@@ -98,7 +91,7 @@ class Arithmetic:
     right: "Expression"  # a Number
 
 
-Expression = Constant | Variable | Not | And | Or | Comparison | Membership | Negation | Arithmetic
+Expression = Constant | Variable | Not | And | Or | Comparison | Membership | Arithmetic
 TRUE, FALSE = Constant(True, "Bool"), Constant(False, "Bool")
 
 # %% ../../nbs/50_rules/01_expressions.ipynb #61600a34
@@ -138,7 +131,7 @@ def children(e: Expression,  # an expression of any kind
              ) -> tuple[Expression, ...]:
     "Return the expressions directly inside."
     match e:
-        case Not(inner) | Negation(inner) | Membership(inner):
+        case Not(inner) | Membership(inner):
             return (inner,)
         case And(parts) | Or(parts):
             return parts
@@ -177,8 +170,6 @@ def _precedence(e: Expression,  # an expression of any kind
             return 4
         case Arithmetic(op):
             return _PRECEDENCE[op]
-        case Negation():
-            return 7
         case Constant(value):
             return 7 if not isinstance(value, bool | str) and value < 0 else 8
     return 8
@@ -249,8 +240,6 @@ def _bare(e: Expression) -> str:
             return f"{format_expression(left, 5)} {op} {format_expression(right, 5)}"
         case Membership(item, values):
             return f"{format_expression(item, 5)} in {_listed(values)}"
-        case Negation(inner):
-            return f"-{format_expression(inner, 7)}"
         case Arithmetic(op, left, right):
             return f"{format_expression(left, _PRECEDENCE[op])} {op} {format_expression(right, _PRECEDENCE[op] + 1)}"
 

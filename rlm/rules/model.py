@@ -7,7 +7,7 @@ __all__ = ['NAMES', 'GIVEN', 'Rule', 'RuleList', 'check_rule', 'make_rule_record
            'MatchResult', 'RuleHit']
 
 # %% ../../nbs/50_rules/05_model.ipynb #56f7544d
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -78,27 +78,18 @@ class Rule:
         return f"<rule {self.rule_id} v{self.version} {self.status} +{self.success} -{self.fail} {self.expr[:60]!r}>"
 
 # %% ../../nbs/50_rules/05_model.ipynb #b3b69a82
-@dataclass(frozen=True, slots=True)
-class RuleList(Sequence[Rule]):
+class RuleList(tuple[Rule, ...]):
     "Holds rules in order, and shows them as a table."
 
-    rules: tuple[Rule, ...] = field(default=())  # the rules in order
-
-    def __getitem__(self, n: Any) -> Any:
-        return self.rules[n]
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
     def __repr__(self) -> str:
-        return text_table(_RULE_HEADERS, self._rows()) if self.rules else "no rules"
+        return text_table(_RULE_HEADERS, self._rows()) if self else "no rules"
 
     def _repr_html_(self) -> str:
         return html_table(_RULE_HEADERS, self._rows())
 
     def _rows(self) -> list[tuple[object, ...]]:
         return [(r.rule_id, r.status, r.version, r.success, r.fail, f"{r.confidence:.2f}", ", ".join(r.tags), clip(r.formal or r.expr, 90))
-                for r in self.rules]
+                for r in self]
 
 
 _RULE_HEADERS = ("rule", "status", "version", "helped", "failed", "confidence", "tags", "says")

@@ -56,10 +56,8 @@ class StoredRulePolicy:
 
     def __init__(self,
                  rules: RuleStore,           # the store; stays open
-                 k: int = GIVEN,             # rules that are found by their words, at most
-                 least: float = RELEVANCE,   # relevance that their words must have
                  ) -> None:
-        self.rules, self.k, self.least = rules, k, least
+        self.rules = rules
 
     def applicable(self,
                    question: str,                               # question or task
@@ -71,8 +69,8 @@ class StoredRulePolicy:
         lost = {i for ruling in resolved.rulings for i in ruling.losers}
         fired = {f.rule_id: f.says for f in resolved.match.fired if f.rule_id not in lost}
         found = [ApplicableRule(self.rules.get(i), "fires", says) for i, says in fired.items()]
-        hits = self.rules.search(question, self.k) if self.k and question.strip() else []
-        about = [h for h in hits if (h.relevance or 0.0) >= self.least]
+        hits = self.rules.search(question, GIVEN) if question.strip() else []
+        about = [h for h in hits if (h.relevance or 0.0) >= RELEVANCE]
         found += [ApplicableRule(h.rule, "words", relevance=h.relevance) for h in about
                   if h.rule.rule_id not in fired and h.rule.rule_id not in lost and not _refuted(h.rule, known)]
         low = {r.id for r in self.rules.backend.get([a.rule.rule_id for a in found], self.rules.namespace)

@@ -128,8 +128,7 @@ class Reasoner:
         if region is not None:
             return self.satisfiable(fires, _only(sorts, a.reads | b.reads)) if is_empty_region(region) else SolverResult("no", "boxes")
         among = sorted(name for name in variables(claims) if name.endswith(PRIME))
-        given = conjunction(fires.values())
-        return self.solver.no_completion(given, among, claims, _only(all_sorts, variables(claims) | variables(given)))
+        return self.solver.check(fires, _only(all_sorts, variables(claims) | a.reads | b.reads), among, claims)
 
     def subsumed(self,
                  a: FormalRule,   # a rule

@@ -338,7 +338,8 @@ class MemoryWriter:
         checked, known = {name: read_count(n, name) for name, n in amounts.items()}, stored_id(id)
         if any(r.kind == "rule" for r in self.storage.get([known], self.namespace)):
             from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
-            RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).count_use(known, checked, asked)
+            RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).update_usage(
+                known, checked["success"], checked["failure"], access=checked["access"], query=asked)
             return
         with self.storage.transaction() as tx:
             tx.count(known, self.namespace, now := self.ctx.clock.now(), **checked)

@@ -127,7 +127,8 @@ def test_rules_that_are_exported_as_a_table_come_back(rows: list[tuple[str, ...]
 
 
 @pytest.mark.parametrize(("text", "row", "column", "reason"), [
-    ("x,when a,then b\n", 1, 1, "no hit policy"), ("P,when a,then b\n", 1, 1, "no hit policy"), ("C+,when a,then b\n", 1, 1, "no hit policy"),
+    ("x,when a,then b\n", 1, 1, "no hit policy"),
+    ("P,when a,then b\n", 1, 1, "no hit policy"), ("C+,when a,then b\n", 1, 1, "no hit policy"),
     ("U,a,then b\n", 1, 2, "heads no column"), ("U,when a b,then c\n", 1, 2, "no name"), ("U,when a: Float,then c\n", 1, 2, "no sort"),
     ("U,when a,when a,then c\n", 1, 3, "twice"), ("U,when a\n", 1, 0, "no column says what follows"),
     ("U,when a,then b\n,>=,1\n", 2, 2, "a value is missing"), ("U,when a,then b\n,3,서울\n", 2, 3, "read as the name of a fact"),

@@ -4,6 +4,7 @@ import pytest
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.rules import ConflictLog, ConflictResolver, RuleStore
+from rlm.rules.conflict_log import repeat_offenders
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -33,8 +34,9 @@ def test_conflicts_are_asked_by_rule_stage_time_and_verdict(store: RuleStore) ->
     assert [d.stage for d in log.read(since="2026-03-03", until="2026-03-05")] == ["tie-break", "vote"]
     log.judge(log.read(stage="vote")[0].id, "wrong", "민아")
     assert [(d.stage, d.judge) for d in log.read(verdict="wrong")] == [("vote", "민아")] and len(log.read(verdict="unknown")) == 3
-    assert [(o.rule_id, o.disputes, o.won, o.disproved, o.wrong) for o in log.offenders()] == [("latte", 3, 1, 2, 1)]
-    assert log.offenders(since="2026-03-05") == [] and [o.rule_id for o in log.offenders(least=1)] == ["latte"]
+    assert [tuple(o.values()) for o in repeat_offenders(log.read())] == [("latte", 3, 1, 2, 1)]
+    assert repeat_offenders(log.read(since="2026-03-05")) == []
+    assert [o["rule_id"] for o in repeat_offenders(log.read(), least=1)] == ["latte"]
 
 
 def test_a_verdict_counts_once_for_the_rules_that_were_followed(store: RuleStore) -> None:

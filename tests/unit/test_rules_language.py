@@ -20,7 +20,6 @@ from rlm.rules.expressions import (
     Expression,
     FormalRule,
     Membership,
-    Negation,
     Not,
     Sort,
     Variable,
@@ -70,7 +69,7 @@ terms = st.recursive(
     lambda inner: st.one_of(
         st.builds(summed, st.sampled_from("+-"), inner, inner),
         st.builds(scaled, st.sampled_from("*/"), numbers, inner),
-        inner.map(lambda e: e if isinstance(e, Constant) else Negation(e)),
+        inner.map(lambda e: e if isinstance(e, Constant) else Arithmetic("-", number(0), e)),
     ),
     max_leaves=5,
 )

@@ -231,7 +231,7 @@ def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str 
     if not offenders:
         print_json([d.as_dict() for d in found]) if as_json else click.echo(repr(found))
         return
-    counts = [o.as_dict() for o in repeat_offenders(found)][:limit]
+    counts = repeat_offenders(found)[:limit]
     if as_json:
         print_json(counts)
     else:

@@ -47,7 +47,7 @@ def rule_routes(service: Service,  # memories, metrics and spans
         with service.pool.use(caller.namespace) as memory:
             found = ConflictLog(memory.rules).read(rule, stage, since, until, verdict)
             return json_response({"conflicts": [d.as_dict() for d in found[:limit]],
-                                  "offenders": [o.as_dict() for o in repeat_offenders(found)]})
+                                  "offenders": repeat_offenders(found)})
 
     @routes.post("/rules:judge", **answers("ConflictOut", 404, 409, 507))
     def judge_conflict(body: JudgeBody, caller: WriteCaller) -> Response:
