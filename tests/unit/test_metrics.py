@@ -1,8 +1,11 @@
 "What the server counts: half a minute in the life of a server, and the minute after it."
 import re
 
+from rlm import Memory
+from rlm.recall.anchors import BEAM
 from rlm.service.http.explorer import content_security_policy, read_page
 from rlm.service.http.metrics import AnchorCounters, Metrics
+from rlm.service.http.pool import anchor_counters
 
 EIGHT = {"anchors_switches_per_min", "local_hit_rate", "fallback_rate", "avg_hops", "beam_width", "anchor_moves_total", "edge_count",
          "edge_growth_rate"}
@@ -28,6 +31,12 @@ def test_rates_are_of_the_last_minute_and_counters_stay() -> None:
     seconds[0] = 95.0
     quiet = figures(metrics)
     assert (quiet["rlm_edge_growth_rate"], quiet["rlm_edge_count"], quiet["rlm_anchor_moves_total"]) == (0, 400, 5)
+
+
+def test_the_width_of_a_walk_is_that_of_the_mode() -> None:
+    for mode, beam in (("normal", BEAM), ("work", 16), ("research", 64)):
+        with Memory(":memory:", embedder="none", anchor_mode=mode) as memory:
+            assert anchor_counters(memory).beam == beam
 
 
 def test_the_explorer_brings_all_it_needs_and_runs_nothing_else() -> None:

@@ -37,9 +37,9 @@ class PoolEntry:
 def anchor_counters(memory: Memory,  # an open namespace
                     ) -> AnchorCounters:
     "Return what its anchors and its graph have counted; the links of the store are not among them."
-    c = memory.anchors.counts
+    c, reach = memory.anchors.counts, memory.anchors.reach
     return AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops, c.moves, c.switches, c.unstored + memory.attention.unstored,
-                          0, memory.graph.added, BEAM)
+                          0, memory.graph.added, BEAM if reach is None else reach.beam)
 
 
 class MemoryPool:
@@ -57,7 +57,7 @@ class MemoryPool:
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._entries = dict[str, PoolEntry]()  # the most recently used stand last
         self._store: Memory | None = None
-        self._closing, self._past = 0, AnchorCounters(beam=BEAM)  # idle namespaces that are being closed; counters of closed ones
+        self._closing, self._past = 0, AnchorCounters()  # idle namespaces that are being closed; counters of closed ones
 
     def store(self) -> Memory:
         "Return the memory of the settings' namespace, which stays open."
