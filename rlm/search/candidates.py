@@ -24,7 +24,7 @@ from ..store.embedding_model import Vectors
 from ..store.filters import Filters, is_plain
 from .semantic_index import DENSE_LIMIT
 from .lexical.query_plan import QueryPlan
-from .fusion import HEAD_CODES, EXACT, Candidates, prefilter
+from .fusion import HEAD_CODES, EXACT, Candidates, matching, prefilter
 from .score_weights import ScoreWeights
 from ..store.protocols import MAX_TERMS, rarest
 
@@ -69,9 +69,8 @@ def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untype
     for i in range(len(place)):
         at = place[i]
         if at > 0:
-            worth = (cosines[i] - middle) / unit
-            if worth > found[at - 1]:
-                found[at - 1] = worth
+            worth, known = (cosines[i] - middle) / unit, found[at - 1]
+            found[at - 1] = worth if worth > known else known  # without a branch that a processor would have to guess
 
 # %% ../../nbs/30_search/09_candidates.ipynb #e2d7de0a
 class CandidateGenerator:
@@ -150,10 +149,7 @@ class CandidateGenerator:
         if barred is not None:
             barred[list(also)] = False
             words[barred] = meaning[barred] = 0
-        kept = (words > 0) | (meaning > 0)
-        kept[list(also)] = True
-        docs = np.flatnonzero(kept)
-        found = Candidates(docs, words[docs], meaning[docs], EXACT if self.index.semantic.is_exact else HEAD_CODES)
+        found = matching(words, meaning, EXACT if self.index.semantic.is_exact else HEAD_CODES, also)
         return found if isinstance(self.index.scorer.ranker, ScoreWeights) else prefilter(c, found, 4 * pool, also)
 
     def width(self,

@@ -23,7 +23,6 @@ from .lexical.bm25 import impact
 from .lexical.postings import LONG_TEXT, PASSAGE_LENGTH
 from .ranked_list import SCORE_EPSILON, RankedMemory
 from .relevance import relevance_floor, relevances
-from .query_features import asks_before
 from .score_weights import NOW, PARTS, UPDATE, ScoreWeights
 from ..store.records import MemoryRecord
 
@@ -197,13 +196,13 @@ class Explainer:
         ranked = list(rows)  # a `RankedList` makes its items anew whenever it is read
         floor, known = relevance_floor(self.index, found), relevances(self.index, found, ranked)
         hits = self._hits(found, ranked, known, floor)
-        if hits and self.index.semantic.model is not None and not asks_before(query.text):  # links to later memories need vectors
+        if hits and self.index.semantic.model is not None and not found.features.before:  # links to later memories need vectors
             hits = self._later_first(hits, filters)
         return hits[:k]
 
     def _later_first(self, hits: list[ExplainedHit], filters: Filters) -> list[ExplainedHit]:
         "The same, each memory that may be superseded after the one that may have superseded it, by the part *now*."
-        later = self.index.storage.edge_table.targets([h.record.seq for h in hits], LATER)
+        later = self.records.targets([h.record.seq or 0 for h in hits], lambda seqs: self.index.storage.edge_table.targets(seqs, LATER))
         if not later:
             return hits
         best, allowed = {h.record.seq: h for h in hits}, self.searcher.filters.resolve(filters)

@@ -6,8 +6,8 @@
 __all__ = ['EXACT', 'BYTE_CODES', 'HEAD_CODES', 'NO_SCRIPT', 'Refine', 'NO_SPEAKERS', 'NO_BOOLS', 'KERNEL_TOP_K', 'RescorePolicy',
            'Candidates', 'prefilter', 'session_best', 'session_share', 'base_score', 'with_all_parts', 'chance_z_score',
            'foreign_script', 'language_part', 'metadata_parts', 'scale_by_evidence', 'total_scores', 'nth_highest',
-           'rescore_positions', 'top_positions', 'KernelInput', 'named_speaker_ids', 'dated_mask', 'BEST_OF_SESSIONS',
-           'SCORE', 'PICK', 'RANK']
+           'rescore_positions', 'top_positions', 'KernelInput', 'named_speaker_ids', 'dated_mask', 'MATCHES',
+           'matching', 'BEST_OF_SESSIONS', 'SCORE', 'PICK', 'RANK']
 
 # %% ../../nbs/30_search/05_fusion.ipynb #dd732f02
 import sys
@@ -227,7 +227,7 @@ def rescore_positions(total: Values,           # scores by codes
         least = max(least, nth_highest(total, k) - slope * policy.margin)
     close = total >= least
     if np.count_nonzero(close) > wanted:
-        close = total >= nth_highest(total, wanted)
+        close = total >= nth_highest(total[close], wanted)
     if policy.session_leaders:
         leading = worth > 0
         close |= leading if np.count_nonzero(leading) <= policy.session_leaders else worth >= nth_highest(worth, policy.session_leaders)
@@ -272,6 +272,32 @@ def dated_mask(c: MetadataTable,         # metadata of the index
     return _date_mask(c["said"][docs], features.dates) if features.dates else NO_BOOLS
 
 # %% ../../nbs/30_search/05_fusion.ipynb #d91b74ce
+@loop("i8+ f4+ f4+ f4* f4*")
+def MATCHES(docs, said, meant, words, meaning):  # type: ignore[no-untyped-def]
+    "Write the documents with words or meaning, and both; return how many."
+    n = 0
+    for i in range(len(words)):
+        docs[n], said[n], meant[n] = i, words[i], meaning[i]
+        n += (words[i] > 0) | (meaning[i] > 0)
+    return n
+
+
+def matching(words: NDArray[np.float32],    # by document id: BM25 over its ceiling
+             meaning: NDArray[np.float32],  # by document id: standard deviations, from 0
+             precision: RescorePolicy,      # error of `meaning`
+             also: Collection[int] = (),    # document ids that are kept in any case
+             ) -> Candidates:               # in the order of their ids
+    "Return the documents that have words or meaning in common with a question."
+    if (run := MATCHES.run) is not None and not also:
+        docs, said, meant = np.empty(len(words), np.int64), np.empty(len(words), np.float32), np.empty(len(words), np.float32)
+        n = run(docs, said, meant, words, meaning)
+        return Candidates(docs[:n], said[:n], meant[:n], precision)
+    kept = (words > 0) | (meaning > 0)
+    kept[list(also)] = True
+    docs = np.flatnonzero(kept)
+    return Candidates(docs, words[docs], meaning[docs], precision)
+
+
 @loop("f4+ i8* f4* f4* i4* f8 f8")
 def BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation):  # type: ignore[no-untyped-def]
     "Raise `best`, by session, to the base score of its best candidate, as `session_best` does; return the best of all."
@@ -288,27 +314,30 @@ def BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation):  
 def SCORE(total, parts, best, most, which, numbers, words, meaning, session, word, deviation, script, foreign,  # type: ignore[no-untyped-def]
           chance, user, length, spoken, named, dated, telling, weights, enough):
     "Write the score of each candidate; minus infinity without words and meaning; and the parts of as many as `parts` has rows."
+    by_words, by_meaning, by_language = np.float32(weights[0]), np.float32(weights[1]), np.float32(weights[2])
+    by_session, by_user, by_when, by_length = np.float32(weights[3]), np.float32(weights[5]), np.float32(weights[7]), np.float32(weights[8])
+    one, none, least, beyond = np.float32(1), np.float32(0), np.float32(enough), np.float32(chance)
     for j in range(len(which)):
         i = which[j]
         if not (words[i] > 0 or meaning[i] > 0):
             total[j] = -np.inf
             continue
-        n, said, meant, other = numbers[i], np.float32(weights[0]) * words[i], np.float32(weights[1]) * meaning[i], np.float32(0)
+        n, said, meant, other = numbers[i], by_words * words[i], by_meaning * meaning[i], none
         if script[n] == foreign:
-            other = np.float32(weights[2]) * max(meaning[i] - np.float32(chance), np.float32(0))
-        scale = max(np.float32(0), min(np.float32(1), (said + meant + other) / np.float32(enough)))
-        share, by, day = np.float32(0), 0.0, weights[6] if len(dated) and dated[i] else 0.0
+            other = by_language * max(meaning[i] - beyond, none)
+        scale = max(none, min(one, (said + meant + other) / least))
+        share, by, day = none, 0.0, weights[6] if len(dated) and dated[i] else 0.0
         if most > 0:
             s = session[n]
             own = best[s] if s >= 0 else np.float32(word) * words[i] + np.float32(deviation) * meaning[i]
-            share = own / most * min(np.float32(1), own / np.float32(enough))
-        among = np.float64(np.float32(weights[3]) * share)
+            share = own / most * min(one, own / least)
+        among = np.float64(by_session * share)
         for speaker in named:
             if spoken[n] == speaker:
                 by = weights[4]
-        used = np.float64(np.float32(weights[5]) * scale) if user[n] else 0.0
-        when = np.float64(np.float32(weights[7]) * scale) if len(telling) and telling[n] else 0.0
-        long = np.float64(np.float32(weights[8]) * length[n])
+        used = np.float64(by_user * scale) if user[n] else 0.0
+        when = np.float64(by_when * scale) if len(telling) and telling[n] else 0.0
+        long = np.float64(by_length * length[n])
         total[j] = np.float64(said) + np.float64(meant) + np.float64(other) + among + by + used + day + when + long
         if j < len(parts):
             row = parts[j]
