@@ -106,7 +106,7 @@ def ends(new: Fact,                         # a newer fact
     if new.ended and not new.value_key:
         return related and was_affirmed
     if affirmed and was_affirmed:
-        return related and new.single and not same and not (new.relation_key == "time" and other_part_of_time(new.value_key, old.value_key))
+        return related and new.single and old.single and not same and not (new.relation_key == "time" and other_part_of_time(new.value_key, old.value_key))
     if affirmed != was_affirmed:
         return same and (related or ((new.ended or old.ended) and "" in (new.relation_key, old.relation_key)))
     return False
