@@ -70,6 +70,8 @@ export interface Memory {
   links?: Record<string, unknown>;
   /** Of the answer to a write: true, these words were known already, and nothing was stored. */
   duplicate?: boolean;
+  /** Of the answer to a write: ids of the memories that it has ended. */
+  superseded?: Array<string>;
 }
 
 /** A memory that was found, and why. */

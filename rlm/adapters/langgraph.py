@@ -15,7 +15,7 @@ from langgraph.store.base import (
     tokenize_path, validate_op_namespace,
 )
 
-from rlm.adapters.pages import every_memory
+from rlm.adapters.pages import AS_GIVEN, every_memory
 from rlm.core.errors import NotFound
 from rlm.core.ids import digest
 from rlm.service.memory import Memory, run_in_thread
@@ -151,7 +151,8 @@ class LangGraphStore(BaseStore):
             self.memory.update(id, **fields)
         else:
             tags = [prefix_tag(op.namespace[:n]) for n in range(len(op.namespace) + 1)]
-            self.memory.write(id=id, tags=tags, source_type="langgraph", category=json.dumps([*op.namespace], ensure_ascii=False), **fields)
+            self.memory.write(id=id, tags=tags, source_type="langgraph", provenance=AS_GIVEN,
+                              category=json.dumps([*op.namespace], ensure_ascii=False), **fields)
 
     def _words(self, op: PutOp, value: Mapping[str, Any]) -> str:
         "What an item is found by; its key where the value has no words."

@@ -7,7 +7,7 @@ a directory is there as long as a file lies below it. Credentials are taken out 
 import threading
 from collections.abc import Callable, Sequence
 
-from rlm.adapters.pages import every_memory
+from rlm.adapters.pages import AS_GIVEN, every_memory
 from rlm.core.errors import InvalidInput, VersionConflict
 from rlm.service.memory import Memory
 from rlm.store.records import MemoryRecord, read_label
@@ -97,7 +97,7 @@ class MemoryFiles:
                 raise InvalidInput(f"File {path} already exists")
             self._refuse_file_above(at)
             blank = not file_text.strip()
-            mine = self.memory.write(at if blank else file_text, category=at, tags=[TAG], source_type="memory-tool",
+            mine = self.memory.write(at if blank else file_text, category=at, tags=[TAG], source_type="memory-tool", provenance=AS_GIVEN,
                                      extra={_BLANK: file_text} if blank else {})
             if min(r.seq for r in self._all(at)) != mine.seq:  # another process was faster
                 self.memory.delete(mine.id)

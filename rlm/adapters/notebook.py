@@ -11,6 +11,7 @@ from pydantic_ai_harness.memory import (
     MemoryConflictError, MemoryFile, MemoryMutation, MemoryOperation, MemoryOperationConflictError, MemorySearchMatch, MemorySearchResult,
 )
 
+from rlm.adapters.pages import AS_GIVEN
 from rlm.core.errors import AlreadyExists, NotFound, VersionConflict
 from rlm.core.ids import digest
 from rlm.service.memory import Memory, run_in_thread
@@ -132,7 +133,7 @@ class NotebookStore:
                                   "tags": [_folder_tag(path), *([_operation_tag(operation.id)] if operation else [])]}
         try:
             if record is None:
-                made = self.memory.write(id=_note_id(path), category=path, source_type="notebook", **fields)
+                made = self.memory.write(id=_note_id(path), category=path, source_type="notebook", provenance=AS_GIVEN, **fields)
             else:
                 made = self.memory.update(record.id, if_version=record.version, **fields)
         except (AlreadyExists, VersionConflict, NotFound) as e:

@@ -7,6 +7,7 @@ from rlm.service.memory import Memory
 from rlm.store.records import MemoryRecord
 
 PAGE = 1000  # memories read at a time
+AS_GIVEN = {"facts": False}  # provenance of an item that a program keeps: it ends no other, and none ends it
 
 
 def every_memory(memory: Memory,  # an open namespace

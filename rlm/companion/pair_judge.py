@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .pair_model import pair_model, told_by_grammar
 from .statements import MOST_CHARACTERS
-from .supersession import current_again, end_memory, speaker_of
+from .supersession import current_again, end_memory, is_kept_as_given, speaker_of
 from ..core.clock import Clock
 from ..core.text import split_sentences
 from ..core.trust import may_overrule
@@ -51,7 +51,7 @@ class PairJudgement:
 def _is_statement(record: MemoryRecord, now: datetime) -> bool:
     "Whether a memory is current, a person's own words, and short enough to be set beside another."
     return (record.kind == "block" and record.session is None and record.role in (None, "user") and record.status in RECALLED
-            and (record.valid_to is None or record.valid_to > now) and len(record.text) <= MOST_CHARACTERS)
+            and (record.valid_to is None or record.valid_to > now) and len(record.text) <= MOST_CHARACTERS and not is_kept_as_given(record))
 
 
 class PairJudge:

@@ -30,7 +30,7 @@ def _scope() -> dict[str, re.Pattern[str]]:
 def placed(statement: Statement,  # a statement as the grammar has read it
            sentence: str,         # the sentence that it is from
            ) -> Statement | None:
-    "Return a statement with what the sentence says of its scope; None: it names no place. Other relations than those of place are as they were."
+    "Return a statement with what the sentence says of its scope; None: it names no place. Other relations stay as they were."
     if statement.relation not in _PLACED or statement.ended or statement.negated or not statement.value:
         return statement
     scope = _scope()

@@ -408,6 +408,12 @@ class Memory:
         "Return every version kept and what happened, also of a deleted memory. Raises `NotFound`."
         return self.reader.history(id)
 
+    def superseded_by(self,
+                      id: str,  # id of a memory
+                      ) -> builtins.list[MemoryRecord]:
+        "Return the memories that this one has ended; `update(id, valid_to=None)` makes one current again. Raises `NotFound`."
+        return self.reader.superseded_by(id)
+
     def link(self,
              src: str,                   # id of the memory the link starts from
              dst: str,                   # id of the memory it leads to

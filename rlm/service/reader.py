@@ -15,6 +15,7 @@ from typing import Any
 from ..core.clock import parse_time
 from ..core.errors import InvalidInput, NotFound
 from .context import MemoryContext
+from ..companion.pair_judge import ENDED
 from .results import History, MemoryPage
 from ..store.filters import Filters
 from ..store.records import Edge, MemoryRecord, stored_id
@@ -84,6 +85,27 @@ class MemoryReader:
                ) -> list[MemoryRecord]:
         "Return the memories stored last, newest first."
         return self.storage.find(self.namespace, Filters.read(self.ctx.clock.now(), **filters), k)
+
+    def ended(self,
+              k: int,                      # largest number returned
+              filters: Mapping[str, Any],  # fields of `Filters`
+              ) -> list[MemoryRecord]:
+        "Return the memories whose time is over, superseded or expired, those stored last first."
+        now, found, below = self.ctx.clock.now(), list[MemoryRecord](), None
+        while len(found) < k and (some := self.storage.find(self.namespace, Filters.read(**filters), 1000, below=below)):
+            found += [r for r in some if r.valid_to is not None and r.valid_to <= now]
+            below = some[-1].seq
+        return found[:k]
+
+    def superseded_by(self,
+                      id: str,  # id of a memory
+                      ) -> list[MemoryRecord]:
+        "Return the memories that this one has ended. Raises `NotFound`."
+        record = self.get(id)
+        by_facts = self.storage.memories.records(list(self.storage.facts.ended_by([record.seq])))
+        by_model = [e.src for e in self.storage.edges([record.id], self.namespace) if e.relation == ENDED and e.dst == record.id]
+        known = {r.id: r for r in [*by_facts.values(), *(self.storage.get(by_model, self.namespace) if by_model else [])]}
+        return [r for r in known.values() if r.valid_to is not None and r.id != record.id]
 
     def page(self,
              k: int,                      # largest number returned

@@ -270,6 +270,8 @@ class Explanation:
     @property
     def verdict(self) -> str:
         "Return in one sentence whether it is found, where, or why not."
+        if self.held_back_by == ("expired",) and self.memory.valid_to:
+            return f"Not found: its time ended on {self.memory.valid_to:%Y-%m-%d}; its history says why."
         if self.held_back_by:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
         if not self.parts:

@@ -207,7 +207,7 @@ class MemoryWriter:
             now = version_time(self.ctx.clock.now(), old.updated_at)
             if "status" in changed:
                 changed["archived_at"] = now if changed["status"] == "archived" else None
-            if "text" in changed and "facts" in (known := changed.get("provenance", old.provenance)):  # read in other words
+            if "text" in changed and (known := changed.get("provenance", old.provenance)).get("facts"):  # read in other words
                 changed["provenance"] = {name: value for name, value in known.items() if name != "facts"}
             new = check_order(old.changed(**changed, version=old.version + 1, updated_at=now))
             detail = {"version": new.version, "changed": sorted(changed.keys() - {"archived_at"})}
@@ -215,10 +215,11 @@ class MemoryWriter:
                 detail["status"] = [old.status, new.status]
             refuse_rejected([new] if "text" in changed else [], self.storage.rejections)
             stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
-            if changed.keys() & {"text", "speaker", "role", "valid_from", "valid_to"}:
+            if read_anew := changed.keys() & {"text", "speaker", "role", "valid_from", "valid_to"}:
                 found = self._read_facts([new])
                 self.storage.facts.put(new.seq, self.namespace, found[0].facts)
-                [stored] = self._keep_facts(tx, [stored], found)
+                if read_anew != {"valid_to"}:  # an end that somebody sets or takes back is not judged again
+                    [stored] = self._keep_facts(tx, [stored], found)
             if told_anew := embedding_fields(new) != embedding_fields(old):
                 if embedded is None or embedding_fields(new) != embedding_fields(planned):
                     embedded = self.embeddings.embed_records([new])

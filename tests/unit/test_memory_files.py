@@ -128,3 +128,9 @@ def test_edits_at_once_are_all_made(files: MemoryFiles) -> None:
         list(pool.map(lambda n: others[n].insert("/memories/a", 1, f"line {n}"), range(4)))
     assert sorted(files.view("/memories/a").split("\n")[2:-1], key=lambda line: line[-1])[0].endswith("line 0")
     assert all(f"line {n}" in files.view("/memories/a") for n in range(4))
+
+
+def test_a_file_is_not_ended_by_what_another_says(files: MemoryFiles) -> None:
+    files.create("/memories/home.md", "I live in Seoul.\n")
+    files.create("/memories/move.md", "I moved to Busan.\n")
+    assert "I live in Seoul." in files.view("/memories/home.md") and "home.md" in files.view("/memories")

@@ -47,6 +47,15 @@ def test_a_newer_statement_ends_the_older_one_which_stays_in_history_and_in_the_
 
 
 @pytest.mark.parametrize(("old", "new"), [
+    ("I live in Lyon with my sister Zoe.", "I moved to Nantes."),
+    ("I work at a bakery.", "I work at the market on Sundays."),
+    ("I live in Lyon.", "I'm staying in Nice for three weeks."),
+    ("I work at Acme.", "I work at home."),
+    ("I live in Lyon.", "I moved to the second floor."),
+    ("I live in Lyon because my daughter studies there.", "I moved to Nantes."),
+    ("나는 여동생이랑 전주에 살아.", "나 광주로 이사했어."),
+    ("나는 전주에 살아.", "일주일 동안 강릉에서 지내고 있어."),
+    ("나는 약국에서 일해.", "일요일마다 시장에서 일해."),
     ("I switched from Netflix to Disney+.", "I replaced my bike with an electric one."),
     ("We replaced the air purifier's filter in April for spring.", "We went from batch size 32 to 8 because of an OOM."),
     ("I live in Seoul.", "My sister lives in Busan."), ("I like tea.", "I like coffee."), ("I live in Seoul.", "Do I live in Busan?"),
@@ -140,3 +149,28 @@ def test_what_was_rejected_is_refused_on_each_way_in(memory: Memory, clock: Manu
         memory.restore(wrong.id)
     assert memory.write("I live in Bergen.").id and memory.write("I don't live in Oslo.").id  # the controls
     assert issubclass(RejectedValue, InvalidInput)
+
+
+def test_a_person_can_take_an_end_back_and_is_told_what_ended(memory: Memory, clock: ManualClock) -> None:
+    old = memory.write("I live in Seoul.").id
+    clock.advance(days=3)
+    new = memory.write("I moved to Busan.").id
+    assert [r.id for r in memory.superseded_by(new)] == [old] == [r.id for r in memory.reader.ended(5, {})]
+    clock.advance(days=1)
+    assert "its time ended on" in memory.explain("Where do I live?", old).verdict
+    assert memory.update(old, valid_to=None).valid_to is None
+    assert memory.get(old).valid_to is None and memory.history(old).versions[-1].valid_to is None
+    assert memory.superseded_by(new) == [] == memory.reader.ended(5, {})
+    memory.write("I moved to Daegu.")  # a later statement ends it as any other
+    assert memory.get(old).valid_to is not None
+
+
+def test_an_item_that_is_kept_as_given_neither_ends_nor_is_ended(memory: Memory, clock: ManualClock) -> None:
+    old = memory.write("I live in Seoul.", provenance={"facts": False})
+    clock.advance(days=3)
+    memory.write("I moved to Busan.")
+    memory.write("I moved to Daegu.", provenance={"facts": False})
+    memory.update(old.id, text="I live in Seoul!")
+    clock.advance(days=3)
+    assert memory.get(old.id).valid_to is None and memory.get(old.id).provenance["facts"] is False
+    assert [r.text for r in memory.reader.ended(5, {})] == []

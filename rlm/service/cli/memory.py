@@ -30,7 +30,7 @@ description_options = options(
     click.option("--speaker", help="Who said it."),
     click.option("--role", help="user, assistant, tool …"),
     click.option("--time", "valid_from", help="When it was said or became true: 2026-01-31 or 2026-01-31T09:00:00Z."),
-    click.option("--valid-to", help="When it stops being true."),
+    click.option("--valid-to", help="When it stops being true; none: never."),
     click.option("--status", type=click.Choice(STATUSES), help="Where it stands in its life."),
     click.option("--pinned/--unpinned", default=None, help="Protect it from being forgotten."),
     click.option("--immutable", is_flag=True, default=None, help="Never change it."))
@@ -38,8 +38,9 @@ description_options = options(
 
 def set_options(**values: Any,  # values of options, as click passes them
           ) -> dict[str, Any]:
-    "What the user really set: no Nones, no empty lists."
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v is not None and v != ()}
+    "What the user really set: no Nones, no empty lists; an end that is `none` is None."
+    found = {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v is not None and v != ()}
+    return found | ({"valid_to": None} if str(found.get("valid_to")).lower() == "none" and "valid_to" in found else {})
 
 
 def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank lines are skipped
@@ -100,8 +101,14 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
     if as_json:
         print_json([memory_dict(r) for r in stored])
     elif len(stored) <= 20:
+        ended = 0
         for r in stored:
             click.echo(f"{r.id}  {clip(r.text, 90)}")
+            for old in memory.superseded_by(r.id):
+                click.echo(f"{'':12}  ends {old.id}: {clip(old.text, 76)}")
+                ended += 1
+        if ended:
+            click.echo("What has ended is kept in the history; rlm memory update ID --valid-to none makes it current again.", err=True)
     else:
         click.echo(f"{len(stored):,} memories stored.")
 
@@ -205,14 +212,16 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
         click.echo(f"{found}: the search index is being built, and this command ends when it is.", err=True)
 
 
-@memory_group.command("list", epilog=example("rlm memory list -k 5 --tag health"))
+@memory_group.command("list", epilog=example("rlm memory list -k 5 --tag health", "rlm memory list --ended"))
 @click.option("-k", type=int, default=10, show_default=True, help="How many at most.")
+@click.option("--ended", is_flag=True, help="Those whose time is over: superseded or expired.")
 @filter_options
 @with_memory()
 @json_option
-def list_(memory: Memory, k: int, as_json: bool, **filters: Any) -> None:
+def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) -> None:
     "List the memories stored last, newest first."
-    found = memory.recent(k, **filter_arguments(**filters))
+    given = filter_arguments(**filters)
+    found = memory.reader.ended(k, given) if ended else memory.recent(k, **given)
     if as_json:
         print_json([memory_dict(r) for r in found])
     else:

@@ -51,10 +51,12 @@ def entity_tag(record: MemoryRecord,  # a memory
 def memory_response(record: MemoryRecord,  # a memory
                     status: int = 200,     # status code of HTTP
                     links: Sequence[Edge] = (),  # its links
+                    ended: Sequence[MemoryRecord] = (),  # memories that it has ended
                     ) -> Response:
     "Return a memory with its entity tag; one that was made just now with its address, too."
     place = {"Location": f"/v1/memories/{quote(record.id, safe='')}"} if status == 201 else {}
-    return json_response(memory_dict(record, links), status, entity_tag(record) | place)
+    said = {"superseded": [r.id for r in ended]} if ended else {}
+    return json_response(memory_dict(record, links) | said, status, entity_tag(record) | place)
 
 
 def matched_version(header: str | None,  # value of If-Match
@@ -131,7 +133,7 @@ def store_one(service: Service,  # memories, metrics and spans
         if body.slot is None and (known := same_again(memory, body.text, fields)) is not None:
             return json_response(memory_dict(known) | {"duplicate": True}, 200, entity_tag(known))
         stored = memory.write(body.text, slot=body.slot, policy=policy, context=body.context, **fields, provenance=provenance(caller))
-        return memory_response(stored, 201)
+        return memory_response(stored, 201, ended=memory.superseded_by(stored.id))
 
 
 def store_many(service: Service,         # memories, metrics and spans

@@ -13,11 +13,9 @@ from anyio import to_thread
 from mcp.server.mcpserver import Context
 
 from rlm.core.errors import NotFound, suggest
-from rlm.store.records import MemoryRecord
 
 from ..advice import MemoryAdvisor
 from ..duplicates import known_already
-from ..memory import Memory
 from .schemas import (MAX_LINKS, Category, Count, Depth, Facts, MemoryId, Moment, NewTags, NewText, Ontology, Pin, Query, Question, Related,
                       RuleTags, Speaker, Tags, Text, tool_hit, tool_memory)
 from .sources import MemorySource
@@ -33,16 +31,6 @@ TICK_S = 1.0  # seconds between two notices of progress
 AGENT_PACKAGES = ("pyoxigraph", "pydantic_monty")  # packages of the extra `agent`; without them no tool asks the agent
 KNOWN = "This is known already, word for word; nothing was stored. memory_update changes its details, memory_pin pins it."
 REDACTED = "A secret was cut out before it was stored. Do not save passwords, keys or card numbers."
-
-
-def superseded_by(memory: Memory,   # open namespace
-                  id: str,          # id of a new memory
-                  after: int,       # number of the last event before it was stored
-                  ) -> list[MemoryRecord]:
-    "Return the memories that a new one has ended, in the order it ended them."
-    events = memory.backend.events(memory.ctx.namespace, after=after)
-    ended = [e.subject for e in events if e.detail.get("reason") == "superseded" and e.detail.get("by") == id]
-    return memory.backend.get([i for i in ended if i is not None], memory.ctx.namespace) if ended else []
 
 
 def given_fields(**fields: Any,  # fields of a memory, as a tool was given them
@@ -80,12 +68,11 @@ class MemoryTools:
             others = [memory.get(id).id for id in dict.fromkeys(related)]
             if known := known_already(memory, text, speaker):
                 return {"memory": tool_memory(known), "note": KNOWN}
-            _, before = memory.backend.position()
             fields = given_fields(tags=tags, category=category, speaker=speaker, valid_from=valid_from, valid_to=valid_to)
             stored = memory.write(text, pinned=pinned, provenance=self.source.actor(), **fields)
             for other in others:
                 memory.link(stored.id, other)
-            ended = superseded_by(memory, stored.id, before)
+            ended = memory.superseded_by(stored.id)
         answer: dict[str, Any] = {"memory": tool_memory(stored)}
         if ended:
             answer["superseded"] = [tool_memory(r) for r in ended]
