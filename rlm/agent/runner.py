@@ -113,9 +113,7 @@ HABIT_K, READER_K = 3, 1  # experiences for the habit model, and for a model tha
 NO_MODELS: Mapping[str, Model] = MappingProxyType({})  # no models beside the one that answers
 
 
-def _log_folder(log_dir: str | Path | None,  # value that the caller asked for
-                settings: Settings,          # with the store's path
-                ) -> Path | None:
+def _log_folder(log_dir: str | Path | None, settings: Settings) -> Path | None:
     "Where logs go: where they were asked to, else into `logs` beside the store; nowhere for a store that vanishes."
     if log_dir is not None:
         return read_path(log_dir)
@@ -144,11 +142,7 @@ def setting_for(model: Model,                # who answers
 Context = str | Path | Sequence[str | Path] | Mapping[str, Any] | None  # a text; a path or several; values by name
 
 
-def _refuse_without_reader(model: Model,          # who answers
-                           ontology: str | Path | None,  # ontology that is asked
-                           texts: bool,           # whether there are texts
-                           typed: bool,           # whether the answer must be of a type
-                           ) -> None:
+def _refuse_without_reader(model: Model, ontology: str | Path | None, texts: bool, typed: bool) -> None:
     "Raise `InvalidInput` where there is nothing to ask about, or where a model that follows strategies would have to read."
     if ontology is None and not texts:
         raise InvalidInput("There is neither an ontology nor a text to ask about.", "Give ontology_path, or context.")
@@ -157,8 +151,7 @@ def _refuse_without_reader(model: Model,          # who answers
                            "Name a language model, such as openai:NAME.")
 
 
-def _whole_path(given: str | Path | None,  # a file, or the name of a bundled ontology
-                ) -> str | None:
+def _whole_path(given: str | Path | None) -> str | None:
     "The path from the root, so that it is found from another folder; a name stays."
     if given is None:
         return None

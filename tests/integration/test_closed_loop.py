@@ -181,7 +181,7 @@ def test_training_teaches_resumes_and_reports(store: Memory, tmp_path: Path) -> 
     assert float(str(arms["memory", 2][6])) < float(str(arms["control", 1][6])), "with memory it takes fewer steps"
     assert int(str(arms["memory", 2][3])) >= int(str(arms["control", 1][3])), "and is right no less often"
     assert any(i.source_type == "success" and i.procedure for i in backend.items())
-    report = memory_report(backend).as_dict()
+    report = memory_report(backend)
     assert report["shortens"] and report["teaches"] and json.dumps(report)
 
 

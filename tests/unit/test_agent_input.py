@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from rlm.agent import rlm_run, run
-from rlm.agent.learning.curriculum import Curriculum, CurriculumTask, train
-from rlm.agent.learning.pipeline import AgentConfig
+from rlm.agent.learning.curriculum import Curriculum, train
+from rlm.agent.learning.pipeline import AgentConfig, Task
 from rlm.agent.memory.sqlite import SQLiteStrategyStore
 from rlm.agent.memory.store import Judgment, StoredRun
 from rlm.agent.memory.strategy import make_item
@@ -170,7 +170,7 @@ def test_the_gate_looks_after_every_pass_whoever_asked_its_last_question(tmp_pat
     for n in range(9):
         stored = StoredRun(f"r-{n}", f"t-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high"), curriculum_id="c_v1", task_id="last")
         backend.save_artifacts(stored, [item], [(backend.item(item.memory_id), 1.0)] if n else ())
-    lessons = Curriculum("c_v1", "prov", ROOT / "ontology/prov.ttl", (CurriculumTask("new", "q?"), CurriculumTask("last", "q")))
+    lessons = Curriculum("c_v1", "prov", ROOT / "ontology/prov.ttl", (Task("q?", None, "c_v1", "new"), Task("q", None, "c_v1", "last")))
     model = ScriptedModel(["```repl\nlist_entities()\n```", "```repl\nFINAL('unknown')\n```"])
     with setup_ontology_context(lessons.path, name="prov") as prov:
         done = train(lessons, backend, AgentConfig(model, memory_k=0, extract=False, options={"clock": ManualClock()}), prov)

@@ -90,9 +90,7 @@ def read_value(observation: str,  # message of the loop after a step
         return None
 
 
-def _read_found(observation: str,          # after the step of looking
-                mentions: Sequence[Mention],  # mentions that were looked for
-                ) -> list[TermCandidate]:
+def _read_found(observation: str, mentions: Sequence[Mention]) -> list[TermCandidate]:
     "The terms that were found. An IRI names a term only if it is that term's."
     iris = {m.text for m in mentions if m.form == "iri"}
     rows = read_value(observation)
@@ -108,9 +106,7 @@ def letters(name: str,  # an IRI, a prefixed name, a label
     return re.sub(r"[^\w]|_", "", re.split(r"[#/:]", name.rstrip(">"))[-1]).lower()
 
 
-def _fitting(terms: Sequence[TermCandidate],  # terms that a mention may stand for, the best first
-             kind: str,               # kind that a slot takes
-             ) -> TermCandidate | None:
+def _fitting(terms: Sequence[TermCandidate], kind: str) -> TermCandidate | None:
     "The best term of a kind; of any kind for a slot that takes all."
     wanted = TAKES.get(kind)
     if wanted is None and terms and terms[0].text.islower():  # *an entity* is of the class Entity, though a property may be called entity
@@ -119,9 +115,7 @@ def _fitting(terms: Sequence[TermCandidate],  # terms that a mention may stand f
     return next((t for t in terms if (wanted is None or t.kind in wanted) and (not named or letters(t.iri) == letters(t.text))), None)
 
 
-def _order_of(shown: PromptedStrategy,             # a strategy
-              entities: Sequence[str],  # its slots for terms, in the order in which its code has them
-              ) -> list[str]:
+def _order_of(shown: PromptedStrategy, entities: Sequence[str]) -> list[str]:
     "Its slots for terms in the order in which people name them, by most of the ways of asking."
     said = [sorted(entities, key=lambda e: text.find(f"{{{e}}}")) for text in shown.asked if all(f"{{{e}}}" in text for e in entities)]
     return max(said, key=said.count) if said else sorted(entities)

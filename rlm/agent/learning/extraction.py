@@ -143,8 +143,7 @@ def _needed(tree: ast.Module) -> set[str]:
 _SETTLED = re.compile(r"\Adef settle\(found\):\n(?:    .*\n)+")
 
 
-def _undoubted(code: str,  # code of a step
-               ) -> str:
+def _undoubted(code: str) -> str:
     "Without the habit model's doubt: what gave an answer needs none, and is the same procedure with it and without."
     bare = _SETTLED.sub("", code)
     return re.sub(r"\bsettle\(", "FINAL(", bare) if bare != code else code
@@ -168,9 +167,7 @@ def answer_slice(trajectory: Trajectory,  # a run that answered
     return "\n".join(reversed(parts))
 
 # %% ../../../nbs/80_learning/14_extraction.ipynb #507ea28e
-def _asked_like(task: str,    # a question
-                links: Links,  # terms that it names
-                ) -> str:
+def _asked_like(task: str, links: Links) -> str:
     "The question as an example: names as slots."
     text = task
     for n, (mention, _) in enumerate(links[:2]):

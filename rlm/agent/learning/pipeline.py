@@ -134,9 +134,7 @@ def _run(task: Task, setting: AgentConfig, ontology: OntologyContext | None, pag
     return rlm_run(task.query, model, tools=tools, context=text, meta=meta, logger=logger, **options)
 
 
-def _followed_rules(trajectory: Trajectory,  # a run
-                    rules: Sequence[str],    # ids of the rules that it was given
-                    ) -> tuple[str, ...]:
+def _followed_rules(trajectory: Trajectory, rules: Sequence[str]) -> tuple[str, ...]:
     "Return the rules that a run followed: those that it names by `[id]`, or all that it was given if it names none."
     named = tuple(i for i in rules if any(f"[{i}]" in step.reply for step in trajectory.steps))
     return named or tuple(rules)
@@ -192,9 +190,7 @@ def _taught(backend: StrategyStore, task: Task, named: Sequence[LinkedTerm], exp
     return experience, [*taught, *_widened(backend, taught)]
 
 
-def _widened(backend: StrategyStore,      # what is known
-             taught: Sequence[Strategy],  # strategies of one run
-             ) -> list[Strategy]:         # for every ontology
+def _widened(backend: StrategyStore, taught: Sequence[Strategy]) -> list[Strategy]:
     "Strategies that another ontology confirmed, too: the same procedure, never wrong there, is worth trying in a third."
     found, every = list[Strategy](), backend.items() if taught else []
     for item in (t for t in taught if t.source_type == "success" and t.procedure):

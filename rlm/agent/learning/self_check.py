@@ -13,7 +13,6 @@ from .judge import Expectation, verify
 from ..loop.loop import rlm_run
 from ..memory.linking import LinkedTerm
 from ..memory.questions import analyze_question
-from ..memory.retrieval import guards_in
 from ..memory.store import Judgment
 from ..models.base import ScriptedModel
 from ..ontology import OntologyContext
@@ -74,7 +73,7 @@ def second_route(question: str,                 # words of the question
     relations = {"inherited"} if relations == {"domain", "super"} and "property" in intents else relations
     relations = relations - {"restrict"} or {"restricted"} if "property" in intents else relations
     left = [word for word in asked.words if not set(word) <= _ASKING]
-    unclear = left or {"direct", "deep"} <= intents or guards_in(asked.masked) or asked.form == "truth"
+    unclear = left or {"direct", "deep"} <= intents or asked.guards or asked.form == "truth"
     if len(named) != 1 or (iri := _one_term(named[0])) is None or len(relations) != 1 or unclear:
         return None
     [relation] = relations
@@ -107,11 +106,7 @@ _LISTED = ("hierarchy({t!r})", "hierarchy({t!r}, depth=1)", "hierarchy({t!r}, di
 _FACTS = ("domain", "range", "inverse", "disjoint with", "equivalent class", "equivalent property", "definition")
 
 
-def _exploratory_programs(term: str,  # a term's short name
-                          form: str,  # form of the expected answer
-                          direct: bool,  # whether one level is asked for
-                          facts: Sequence[str] = _FACTS,  # facts that are tried
-                          ) -> Iterator[str]:
+def _exploratory_programs(term: str, form: str, direct: bool, facts: Sequence[str] = _FACTS) -> Iterator[str]:
     "Yield programs that look at a term: those that look as far as the question says first, for near a leaf all of them come to the same."
     if form == "text":
         yield f'FINAL(describe_entity({term!r}, fact="definition")["items"][0]["value"])'

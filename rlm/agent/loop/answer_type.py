@@ -29,9 +29,7 @@ _APPLIES: Mapping[str, tuple[type, ...]] = {
 _KEYWORDS = _ANNOTATIONS | _BOUNDS.keys() | {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern"}
 
 
-def _refuse_unknown_keywords(schema: object,       # a JSON schema
-                             place: str = "schema",  # where it stands, for the message
-                             ) -> None:
+def _refuse_unknown_keywords(schema: object, place: str = "schema") -> None:
     "Raise `InvalidInput` for a keyword that would not be checked, or a type that there is not."
     if not isinstance(schema, Mapping):
         raise InvalidInput(f"The {place} is no JSON object.", 'Write one such as {"type": "integer"}.')

@@ -23,16 +23,13 @@ MOST_BYTES = 32 << 20  # bytes of a file, or of all files of a folder, which mus
 MOST_FILES = 2_000  # files of a folder
 
 
-def _variable_name(stem: str,  # name of a file without its ending
-                   ) -> str:
+def _variable_name(stem: str) -> str:
     "Make a name of a variable of the name of a file."
     name = re.sub(r"\W+", "_", stem).strip("_") or "text"
     return f"{name}_" if keyword.iskeyword(name) else f"_{name}" if name[0].isdigit() else name
 
 
-def _parse_context(text: str,    # content of a file
-                   suffix: str,  # its ending, such as .csv; decides how it is read
-                   ) -> Any:
+def _parse_context(text: str, suffix: str) -> Any:
     "Read a file's content: JSON, JSON Lines, a table, or a text. Raises `ValueError`."
     if suffix == ".json":
         return json.loads(text)

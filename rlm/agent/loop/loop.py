@@ -24,7 +24,7 @@ from .prompt import indented, system_prompt, task_message, tool_schema
 from ..models.base import Message, Model, ModelError
 from ..sandbox import DIALECT, Limits, Sandbox, StepResult, open_sandbox
 from ..tracing.logger import RLMLogger, log_end, log_start, log_step
-from ..tracing.trajectory import Step, ToolCall, Trajectory, bounded
+from ..tracing.trajectory import Step, Trajectory, bounded
 from ...core.clock import Clock
 from ...core.deadline import call_within
 from ...core.errors import InvalidInput, RlmError
@@ -256,9 +256,7 @@ def _again(run: Run, code: str) -> str:
     return AGAIN.format(same) if same else ""
 
 
-def _put_variables(run: Run,          # run whose data it is
-                   sandbox: Sandbox,  # started
-                   ) -> None:
+def _put_variables(run: Run, sandbox: Sandbox) -> None:
     "Set the variables that are there from the start: the data, and the answer to be filled in."
     for name, value in {**run.data, "answer": {"content": "", "ready": False}}.items():
         sandbox.put(name, value)
@@ -325,14 +323,12 @@ def _make_step(run: Run,          # run to be carried on
         return Step(number, block.reply, note=NO_CODE), False
     run.answers.given, run.answers.value, run.answers.variable = False, None, ""
     result = sandbox.run(block.code)
-    calls = tuple(ToolCall(c.name, c.arguments, c.result, c.error, c.seconds) for c in result.calls)
-    step = Step(number, block.reply, block.code, result.stdout, result.value, result.error, result.timed_out, result.state_lost, calls,
-                result.seconds)
+    step = Step(number, block.reply, block.code, result.stdout, result.value, result.error, result.timed_out, result.state_lost,
+                result.calls, result.seconds)
     return _take_answer(run, sandbox, step, result)
 
 
-def _came_to_nothing(step: Step,  # step that was made
-                     ) -> bool:
+def _came_to_nothing(step: Step) -> bool:
     "Whether a step failed, had no code, or was told off."
     return bool(step.error or step.note)
 

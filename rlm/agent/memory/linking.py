@@ -208,9 +208,7 @@ def _is_wording(name: str) -> bool:
     return name.startswith(META) or re.split(r"[:/#]", name)[-1] in _STRUCTURAL
 
 
-def _used_as_name(mention: Mention,  # a word that people ask with, such as root
-                  question: str,     # where it stands
-                  ) -> bool:
+def _used_as_name(mention: Mention, question: str) -> bool:
     "Tell whether a word of asking is a name here: *a root*, *synonyms of root*, *root의*, but not *the root* or *root classes*."
     if not question or singular(mention.text.lower()) in _GENERIC or " " in mention.text:
         return False

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SPELT', 'Form', 'FILLERS', 'correct_spelling', 'normalize_question', 'classify_answer_type', 'mask_mentions',
-           'own_name', 'without_name', 'match_intents', 'resolve_direction', 'QuestionFeatures', 'analyze_question']
+           'own_name', 'without_name', 'match_intents', 'resolve_direction', 'guards_in', 'QuestionFeatures',
+           'analyze_question']
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #6cce7f9c
 import re
@@ -277,6 +278,45 @@ _ASKING_VERB = re.compile(  # a Korean request, or *there is*, *it is*, *comes* 
 _WORDS = re.compile(r"⟨|[^\W_]+")
 _AFTER = re.compile(r"(?<=\}) ?[가-힣]{1,4}(?=[\s?.,!]|$)")
 
+# %% ../../../nbs/80_learning/03_questions.ipynb #5b07c1e4
+_GUARDS = {
+    "never": r"\bnever\b(?! be\b)|\bnobody\b|\bno one\b",
+    "not": r"\b(?:no|not|never|neither|nor|without|lack(?:s|ing)?|missing|none)\b|없는|아닌|않는|않은|아니라|없이|못하는",
+    "except": r"\b(?:except|excluding|other than|apart from|aside from|besides|rather than)\b|빼고|말고|제외|이외|외에",
+    "change": r"\b(?:added|removed|changed|introduced|renamed|new) (?:in|since|by|with)\b|새로 (?:추가|생긴)|추가된",
+    "amount": r"\b(?:(?:more|less|fewer|better|worse|bigger|smaller|faster|older|younger|cheaper) than|at least|exactly"
+              r"|only one(?! value)|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)",
+    "few": r"\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
+           r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
+           r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
+    "measure": r"\bhow (?:deep|tall|heavy|long|old|fast|wide|hot|strong|thick|expensive|accurate)\b"
+               r"(?!.*(?:hierarch|tree|root|level|taxonom|below))",
+    "why": r"\bwhy\b(?! not)|\bhow come\b|(?<!\S)왜(?!\S*(?:냐하면))",
+    "example": r"\bexamples?\b(?! of an? (?:class|property))|\be\.g\.|예시|예제|사용 ?예",
+    "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
+    "second": r"(?<!\bwho )\b(?:and|or) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
+              r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
+              r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
+              r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
+              r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
+              r"(?:와|과|이랑|랑| 및| 그리고) ?"
+              r"(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
+              r"|(?<!\} )그리고 |그리고 (?!\{)"}
+_GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
+_HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
+                       r"|\bdo not (?:know|see|get|understand)\b"
+                       r"|\bwhy not\b|그렇지 않|않나요|않은가"
+                       r"|(?:상관|관계) ?없이|^\W*\S+(?: \S+)? 말고,|빠짐 ?없이|제외 ?없이|예외 ?없이"
+                       r"|at the most\b|most (?:general|specific)"
+                       r"|^\W*(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b|\bcan not\b", re.I | re.A)
+
+
+def guards_in(masked: str,  # a question, its names masked
+              ) -> frozenset[str]:
+    "Tell what turns a question round: a negation, an exclusion, an amount, a second question. A strategy must have met it to answer it."
+    text = _HARMLESS.sub(" ", masked)
+    return frozenset(name for name, words in _GUARDED.items() if words.search(text))
+
 # %% ../../../nbs/80_learning/03_questions.ipynb #82522310
 @dataclass(frozen=True, slots=True)
 class QuestionFeatures:
@@ -286,6 +326,7 @@ class QuestionFeatures:
     features: frozenset[str]  # features that it is compared by
     notions: frozenset[str]  # notions among these, and the number of names
     words: tuple[tuple[str, ...], ...]  # for each word that is neither a name nor part of a notion: its tokens
+    guards: frozenset[str]  # what turns it round: a negation, an exclusion
     form: Form | None = None  # kind of answer it can take
 
     @property
@@ -313,7 +354,7 @@ def analyze_question(text: str,                     # a question, or an example 
     line = ["^", *_sequence(masked), "$"]
     features = asked | {f"p {a} {b}" for a, b in combinations(sorted(found), 2)} | {f"b {a} {b}" for a, b in pairwise(line)}
     features |= {f"w {w}" for w in line[1:-1] if w.isascii()} | {f"t {t}" for t in (tokens(said) if said.strip() else ())}
-    return QuestionFeatures(masked, features, asked, tuple(_open_words(masked)), form)
+    return QuestionFeatures(masked, features, asked, tuple(_open_words(masked)), guards_in(masked), form)
 
 
 def _without_particle(word: str) -> str:

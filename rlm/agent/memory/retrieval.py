@@ -4,15 +4,13 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'ELSEWHERE', 'STRONG', 'UNMET', 'TAKES', 'FUSION_WEIGHTS',
-           'STRANGE_FLOORS', 'FLOOR', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'ridge', 'nearest', 'guards_in',
-           'ExampleIndex', 'ExampleCache', 'slot_types_compatible', 'applies', 'FusionWeights', 'fuse', 'select',
-           'StrategyRetriever']
+           'STRANGE_FLOORS', 'FLOOR', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'ridge', 'nearest', 'ExampleIndex',
+           'ExampleCache', 'slot_types_compatible', 'applies', 'FusionWeights', 'fuse', 'select', 'StrategyRetriever']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
 import hashlib
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,46 +104,6 @@ def nearest(likeness: Floats,           # likeness of each example to a question
             best[owners[n]] += likeness[n]
     return np.asarray(best / np.maximum(np.minimum(seen, 2), 1), np.float64)
 
-# %% ../../../nbs/80_learning/05_retrieval.ipynb #9a21fb16
-_GUARDS = {
-    "never": r"\bnever\b(?! be\b)|\bnobody\b|\bno one\b",
-    "not": r"\b(?:no|not|never|neither|nor|without|lack(?:s|ing)?|missing|none)\b|없는|아닌|않는|않은|아니라|없이|못하는",
-    "except": r"\b(?:except|excluding|other than|apart from|aside from|besides|rather than)\b|빼고|말고|제외|이외|외에",
-    "change": r"\b(?:added|removed|changed|introduced|renamed|new) (?:in|since|by|with)\b|새로 (?:추가|생긴)|추가된",
-    "amount": r"\b(?:(?:more|less|fewer|better|worse|bigger|smaller|faster|older|younger|cheaper) than|at least|exactly"
-              r"|only one(?! value)|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)",
-    "few": r"\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
-           r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
-           r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
-    "measure": r"\bhow (?:deep|tall|heavy|long|old|fast|wide|hot|strong|thick|expensive|accurate)\b"
-               r"(?!.*(?:hierarch|tree|root|level|taxonom|below))",
-    "why": r"\bwhy\b(?! not)|\bhow come\b|(?<!\S)왜(?!\S*(?:냐하면))",
-    "example": r"\bexamples?\b(?! of an? (?:class|property))|\be\.g\.|예시|예제|사용 ?예",
-    "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
-    "second": r"(?<!\bwho )\b(?:and|or) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
-              r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
-              r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
-              r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
-              r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
-              r"(?:와|과|이랑|랑| 및| 그리고) ?"
-              r"(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
-              r"|(?<!\} )그리고 |그리고 (?!\{)"}
-_GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
-_HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
-                       r"|\bdo not (?:know|see|get|understand)\b"
-                       r"|\bwhy not\b|그렇지 않|않나요|않은가"
-                       r"|(?:상관|관계) ?없이|^\W*\S+(?: \S+)? 말고,|빠짐 ?없이|제외 ?없이|예외 ?없이"
-                       r"|at the most\b|most (?:general|specific)"
-                       r"|^\W*(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b|\bcan not\b", re.I | re.A)
-
-
-def guards_in(masked: str,  # a question, its names masked
-              ) -> frozenset[str]:
-    "Tell what turns a question round: a negation, an exclusion, an amount, a second question. A strategy must have met it to answer it."
-    text = _HARMLESS.sub(" ", masked)
-    return frozenset(name for name, words in _GUARDED.items() if words.search(text))
-
-
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #06e2fd74
 ELSEWHERE = 0.5  # what a word counts that only the ways of asking for other strategies have
 _STRONG = """count sub super subclass superclass subprop superprop inverse trait traits restrict disjoint common path sibling equivalent
@@ -155,18 +113,10 @@ UNMET = 0.6  # what an intent counts that no way of asking for the strategy has;
 # What no verifier confirmed is held to more: it answers only a question with just the intents of one of its examples.
 
 
-@dataclass(frozen=True, slots=True)
-class _AnalyzedExample:
-    "A way of asking, taken apart."
-
-    features: QuestionFeatures  # features that it is compared by
-    guards: frozenset[str]  # words that turn it round: a negation, an exclusion
-
-
 @lru_cache(maxsize=16_384)
-def _analyzed(text: str) -> _AnalyzedExample:
+def _analyzed(text: str) -> QuestionFeatures:
     "An example is taken apart once in a process, however often it is indexed."
-    return _AnalyzedExample(analyze_question(text), guards_in(text))
+    return analyze_question(text)
 
 
 class ExampleIndex:
@@ -174,12 +124,12 @@ class ExampleIndex:
 
     def __init__(self,
                  items: Sequence[Strategy],  # the strategies
-                 known: Mapping[str, _AnalyzedExample] | None = None,  # examples that were taken apart before
+                 known: Mapping[str, QuestionFeatures] | None = None,  # examples that were taken apart before
                  weights: Floats | None = None,  # regression over just these examples, if it was solved before
                  ) -> None:
-        held, self.known = known or {}, dict[str, _AnalyzedExample]()  # examples, taken apart
+        held, self.known = known or {}, dict[str, QuestionFeatures]()  # examples, taken apart
 
-        def read(text: str) -> _AnalyzedExample:
+        def read(text: str) -> QuestionFeatures:
             self.known[text] = found = held.get(text) or _analyzed(text)
             return found
         self.ids = [i.memory_id for i in items]
@@ -188,17 +138,17 @@ class ExampleIndex:
         numbers = {id: n for n, id in enumerate(self.ids)}
         self.owners = np.array([numbers[id] for id, _ in pairs], np.int64)
         names = [id for id, _ in pairs]
-        self.notions = _FeatureSpace(names, [a.features.notions for _, a in pairs])
-        self.features = _FeatureSpace(names, [a.features.features for _, a in pairs])
+        self.notions = _FeatureSpace(names, [a.notions for _, a in pairs])
+        self.features = _FeatureSpace(names, [a.features for _, a in pairs])
         self.forms: dict[str, set[Form]] = {}
         for id, a in pairs:
-            self.forms.setdefault(id, set()).update([a.features.form] if a.features.form else [])
-        self.words = {id: {t for text in (i.title, *i.examples) for some in read(text).features.words for t in some}
+            self.forms.setdefault(id, set()).update([a.form] if a.form else [])
+        self.words = {id: {t for text in (i.title, *i.examples) for some in read(text).words for t in some}
                       for id, i in zip(self.ids, items, strict=True)}
-        self.intents = {i: {f for text in texts for f in read(text).features.notions if f.startswith("k")} for i, texts in told.items()}
-        self.exact = {i: {frozenset(f for f in read(text).features.notions if f.startswith("k")) for text in told[i]}
+        self.intents = {i: {f for text in texts for f in read(text).notions if f.startswith("k")} for i, texts in told.items()}
+        self.exact = {i: {frozenset(f for f in read(text).notions if f.startswith("k")) for text in told[i]}
                       for i, item in zip(self.ids, items, strict=True) if item.provenance.get("confidence") == "medium"}
-        self.vocabulary = frozenset(t for texts in (*self.words.values(), *([t for x in some for w in read(x).features.words for t in w]
+        self.vocabulary = frozenset(t for texts in (*self.words.values(), *([t for x in some for w in read(x).words for t in w]
                                                                            for some in told.values())) for t in texts)
         self.guards = {i: {g for text in texts for g in read(text).guards} for i, texts in told.items()}
         learns = 0 < len(pairs) <= MOST_LEARNED
@@ -214,7 +164,7 @@ class ExampleIndex:
                  memory_id: str,           # one of the strategies
                  ) -> float:               # in [0, 1]; 1 when the question says nothing beside names
         "Measure how much of a question the ways of asking for one strategy cover; 0 for a negation that none of them has."
-        if memory_id not in self.guards or guards_in(asked.masked) - self.guards[memory_id]:
+        if memory_id not in self.guards or asked.guards - self.guards[memory_id]:
             return 0.0
         own, intents = self.words[memory_id], self.intents[memory_id]
         if memory_id in self.exact and not self._meets(asked, memory_id):
@@ -268,20 +218,20 @@ def _code_digest() -> str:
     return found.hexdigest()
 
 
-def _pack_examples(known: Mapping[str, _AnalyzedExample]) -> dict[str, Any]:
+def _pack_examples(known: Mapping[str, QuestionFeatures]) -> dict[str, Any]:
     "Examples for JSON, their features as numbers."
-    names = sorted({f for a in known.values() for f in (*a.features.features, *a.features.notions)})
+    names = sorted({f for a in known.values() for f in (*a.features, *a.notions)})
     number = {name: n for n, name in enumerate(names)}
-    rows = {text: [sorted(number[f] for f in a.features.features), sorted(number[f] for f in a.features.notions), a.features.words,
-                   a.features.form, a.features.masked, sorted(a.guards)] for text, a in known.items()}
+    rows = {text: [sorted(number[f] for f in a.features), sorted(number[f] for f in a.notions), a.words, a.form, a.masked,
+                   sorted(a.guards)] for text, a in known.items()}
     return {"names": names, "examples": rows}
 
 
-def _unpack_examples(found: Mapping[str, Any]) -> dict[str, _AnalyzedExample]:
+def _unpack_examples(found: Mapping[str, Any]) -> dict[str, QuestionFeatures]:
     "The same, read back."
     names = found["names"]
-    return {text: _AnalyzedExample(QuestionFeatures(masked, frozenset(names[n] for n in features), frozenset(names[n] for n in notions),
-                                                    tuple(map(tuple, words)), form), frozenset(guards))
+    return {text: QuestionFeatures(masked, frozenset(names[n] for n in features), frozenset(names[n] for n in notions),
+                                   tuple(map(tuple, words)), frozenset(guards), form)
             for text, (features, notions, words, form, masked, guards) in found["examples"].items()}
 
 
@@ -372,8 +322,7 @@ def fuse(parts: Mapping[str, Mapping[str, float]],  # opinion → strategy → s
     return {i: known(i) * sum(weights[name] * scores.get(i, 0.0) for name, scores in parts.items()) / total for i in ids}
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #6641dca5
-def _reliability(item: Strategy,  # a strategy
-          ) -> float:        # in [0, 1]
+def _reliability(item: Strategy) -> float:
     "What its score counts: less while it is hot, and then less still for every time that it was followed and wrong."
     won, lost = item.success_count, item.failure_count
     return UNPROVEN_WEIGHT * (won + 2) / (won + lost + 2) if item.status == "hot" else 1.0

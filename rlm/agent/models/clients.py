@@ -110,49 +110,6 @@ def retry_delay(attempt: int,              # 0 for the first that failed
             return min(300.0, max(0.0, asked))
     return float(min(60.0, 0.5 * 2**attempt)) * random.uniform(0.75, 1.25)
 
-
-class _Endpoint:
-    "One address that takes JSON and gives JSON. Threads may share it."
-
-    def __init__(self,
-                 url: str,                    # where requests go
-                 headers: Mapping[str, str],  # the key among them
-                 key: str,                    # kept out of messages
-                 patience: RetryPolicy,          # with it
-                 ) -> None:
-        self.url, self.patience, self.key, self._client = url, patience, key, client(url, headers, patience.timeout_s)
-
-    def once(self,
-             body: Mapping[str, Any],  # question or task
-             ) -> tuple[int, str, str | None]:
-        "Status, text, and how long the server wants to be left alone; status 0 when there was no answer. It ends with the deadline."
-        import httpx
-        left, timeout = time_left(), self.patience.timeout_s
-        try:
-            answer = self._client.post(self.url, json=body, timeout=timeout if left is None else max(0.001, min(timeout, left)))
-        except (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError) as e:
-            return 0, f"{type(e).__name__}: {e}" if str(e) else type(e).__name__, None
-        return answer.status_code, answer.text, answer.headers.get("retry-after")
-
-    def ask(self,
-            body: Mapping[str, Any],  # question or task
-            ) -> tuple[int, str]:
-        "Status and text of the last attempt; no attempt begins after the deadline."
-        for attempt in range(self.patience.attempts):
-            status, text, wait = self.once(body)
-            passing = status == 0 or status in _PASSING or status >= 500
-            if not passing or attempt + 1 == self.patience.attempts:
-                break
-            pause, left = retry_delay(attempt, wait), time_left()
-            self.patience.sleep(pause if left is None else min(pause, left))
-            if time_left() == 0:
-                break
-        return status, text
-
-    def close(self) -> None:
-        "End the connection."
-        self._client.close()
-
 # %% ../../../nbs/70_agent/21_clients.ipynb #85d14e5c
 def _said(text: str) -> str:
     "The server's own sentence."
@@ -191,16 +148,47 @@ class HTTPModel:
 
     def __init__(self,
                  name: str,              # name for `open_model`, like `openai:gpt-4.1-mini`
-                 endpoint: _Endpoint,     # where it is served
+                 url: str,               # where requests go
+                 headers: Mapping[str, str],  # the key among them
+                 key: str,               # kept out of messages
+                 patience: RetryPolicy,  # with the server
                  prices: Prices | None,  # prices of its tokens; None: not known, and nothing is counted
                  options: Mapping[str, Any],  # further parameters of each request
                  native: bool,           # whether it gives its code by native calls of tools
                  ) -> None:
         self.options, self.native = dict(options), native
-        self.name, self.endpoint, self.prices, self.priced = name, endpoint, prices or Prices(), prices is not None
+        self.name, self.prices, self.priced = name, prices or Prices(), prices is not None
         self.model = name.partition(":")[2]
         if not self.model:
             raise InvalidInput(f"The model {name!r} has no name after its colon.", f"Write it like {name}NAME.")
+        self.url, self.patience, self.key, self._client = url, patience, key, client(url, headers, patience.timeout_s)
+
+    def _once(self,
+             body: Mapping[str, Any],  # question or task
+             ) -> tuple[int, str, str | None]:
+        "Status, text, and how long the server wants to be left alone; status 0 when there was no answer. It ends with the deadline."
+        import httpx
+        left, timeout = time_left(), self.patience.timeout_s
+        try:
+            answer = self._client.post(self.url, json=body, timeout=timeout if left is None else max(0.001, min(timeout, left)))
+        except (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError) as e:
+            return 0, f"{type(e).__name__}: {e}" if str(e) else type(e).__name__, None
+        return answer.status_code, answer.text, answer.headers.get("retry-after")
+
+    def _ask(self,
+            body: Mapping[str, Any],  # question or task
+            ) -> tuple[int, str]:
+        "Status and text of the last attempt; no attempt begins after the deadline."
+        for attempt in range(self.patience.attempts):
+            status, text, wait = self._once(body)
+            passing = status == 0 or status in _PASSING or status >= 500
+            if not passing or attempt + 1 == self.patience.attempts:
+                break
+            pause, left = retry_delay(attempt, wait), time_left()
+            self.patience.sleep(pause if left is None else min(pause, left))
+            if time_left() == 0:
+                break
+        return status, text
 
     def read(self,
              status: int,  # status of HTTP
@@ -208,21 +196,21 @@ class HTTPModel:
              reader: Callable[[Any, Prices], Completion],  # from JSON to a reply
              ) -> Completion:
         "The reply in an answer. Raises `ModelError`."
-        masked = text.replace(self.endpoint.key, "***") if self.endpoint.key else text
+        masked = text.replace(self.key, "***") if self.key else text
         if status != 200:
-            raise refusal(self.name, self.endpoint.url, status, masked, self.endpoint.patience.attempts)
+            raise refusal(self.name, self.url, status, masked, self.patience.attempts)
         try:
             return reader(json.loads(text), self.prices)
         except (ValueError, RecursionError):
-            raise ModelError(f"The model server {self.endpoint.url} gave an answer that is none: {_said(masked)}",
+            raise ModelError(f"The model server {self.url} gave an answer that is none: {_said(masked)}",
                              "Does it speak this protocol, and does the address end where it should?") from None
 
     def close(self) -> None:
         "End the connection."
-        self.endpoint.close()
+        self._client.close()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model!r}, {self.endpoint.url!r})"
+        return f"{type(self).__name__}({self.model!r}, {self.url!r})"
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #a7e87115
 OPENAI_URL, ANTHROPIC_URL = "https://api.openai.com/v1", "https://api.anthropic.com/v1"
@@ -302,8 +290,8 @@ class OpenAIModel(HTTPModel):
             raise ModelError("There is no key for OpenAI's service.",
                              "Set OPENAI_API_KEY, or the setting openai_url to a server of your own.")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        endpoint = _Endpoint(f"{url.rstrip('/')}/chat/completions", headers, key, patience or RetryPolicy())
-        super().__init__(f"openai:{model}", endpoint, prices, options, native)
+        super().__init__(f"openai:{model}", f"{url.rstrip('/')}/chat/completions", headers, key,
+                         patience or RetryPolicy(), prices, options, native)
         self._limit = "max_completion_tokens" if url == OPENAI_URL else "max_tokens"
         self._refused = set[str]()  # schemas that the server did not take
 
@@ -317,14 +305,14 @@ class OpenAIModel(HTTPModel):
         body |= self.options
         if tools:
             body["tools"] = [{"type": "function", "function": dict(tool)} for tool in tools]
-            return self.read(*self.endpoint.ask(body), partial(openai_reply, native=True))
+            return self.read(*self._ask(body), partial(openai_reply, native=True))
         if schema is None or (wanted := json.dumps(schema, sort_keys=True)) in self._refused:
-            return self.read(*self.endpoint.ask(body), openai_reply)
+            return self.read(*self._ask(body), openai_reply)
         wish = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
-        status, text = self.endpoint.ask(body | {"response_format": wish})
+        status, text = self._ask(body | {"response_format": wish})
         if status not in (400, 422):
             return self.read(status, text, openai_reply)
-        reply = self.read(*self.endpoint.ask(body), openai_reply)  # raises if it was not the schema that was refused
+        reply = self.read(*self._ask(body), openai_reply)  # raises if it was not the schema that was refused
         self._refused.add(wanted)
         return reply
 
@@ -372,8 +360,8 @@ class AnthropicModel(HTTPModel):
         if url == ANTHROPIC_URL and not key:
             raise ModelError("There is no key for Anthropic's service.", "Set ANTHROPIC_API_KEY.")
         headers = {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
-        endpoint = _Endpoint(f"{url.rstrip('/')}/messages", headers, key, patience or RetryPolicy())
-        super().__init__(f"anthropic:{model}", endpoint, prices, options, native)
+        super().__init__(f"anthropic:{model}", f"{url.rstrip('/')}/messages", headers, key,
+                         patience or RetryPolicy(), prices, options, native)
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None,
@@ -390,11 +378,11 @@ class AnthropicModel(HTTPModel):
         body |= self.options
         if tools:
             body["tools"] = [{"name": t["name"], "description": t["description"], "input_schema": t["parameters"]} for t in tools]
-            return self.read(*self.endpoint.ask(body), partial(anthropic_reply, native=True))
+            return self.read(*self._ask(body), partial(anthropic_reply, native=True))
         if schema is not None:
             body |= {"tools": [{"name": "reply", "description": "Give the reply.", "input_schema": schema}],
                      "tool_choice": {"type": "tool", "name": "reply"}}
-        return self.read(*self.endpoint.ask(body), anthropic_reply)
+        return self.read(*self._ask(body), anthropic_reply)
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #07e40b8c
 CASE_BASED = "rlm.agent.casebased.policy"  # imported by name: it stands on strategies, which stand on models

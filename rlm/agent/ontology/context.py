@@ -146,9 +146,7 @@ def _with_line(card: str, title: str, entries: list[str], most: int) -> str:
     return f"{card}{line}{'; '.join(kept)}." if kept else card
 
 # %% ../../../nbs/60_ontology/15_context.ipynb #db18846a
-def _toolset(index: OntologyIndex,  # the ontology to look into
-             remote: RemoteGraph,   # the same graph, for queries
-             ) -> dict[str, Callable[..., Any]]:  # name → function
+def _toolset(index: OntologyIndex, remote: RemoteGraph) -> dict[str, Callable[..., Any]]:
     "Collect the tools that a model may call."
     entities, classes, query = EntityTools(index), ClassTools(index), TermQueryTools(index)
     functions: list[Callable[..., Any]] = [

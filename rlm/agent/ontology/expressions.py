@@ -19,9 +19,7 @@ _QUANTIFIERS = {"someValuesFrom": "some", "allValuesFrom": "only", "hasValue": "
                 "qualifiedCardinality": "exactly"}
 
 
-def _says_the_same(curie: str,  # a short name
-                   label: str,  # the term's label
-                   ) -> bool:
+def _says_the_same(curie: str, label: str) -> bool:
     "Tell whether a short name says as much as the label."
     return normalise(split_name(local_name(curie))).replace(" ", "") == normalise(label).replace(" ", "").replace("-", "").replace("_", "")
 

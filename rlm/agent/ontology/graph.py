@@ -166,8 +166,7 @@ _SEAMS = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])|[A-Z]+")  # the las
 _MADE_UP = re.compile(r"|ns\d+|j\.\d+|p\d+")
 
 
-def _namespace_of(iri: str,  # a full IRI
-                  ) -> str:
+def _namespace_of(iri: str) -> str:
     "Return the part before the local name: up to the last # or /, else up to the last colon."
     for mark in "#/:":
         if (at := iri.rstrip(mark).rfind(mark)) > 0:
@@ -229,10 +228,7 @@ class NamespaceTree:
         return None
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #ea14af58
-def _choose_prefixes(used: Mapping[str, int],     # namespace → how many IRIs are in it
-                     given: Mapping[str, str],    # prefix → namespace, as the file declares them
-                     name: str,                   # the ontology's name
-                     ) -> dict[str, str]:         # namespace → prefix
+def _choose_prefixes(used: Mapping[str, int], given: Mapping[str, str], name: str) -> dict[str, str]:
     "Choose a prefix for every namespace in use: the file's, the usual one, the ontology's name, or a made-up one where it pays."
     chosen = {n: p for p, n in reversed(list(given.items())) if p and not _MADE_UP.fullmatch(p)}
     top = max(sorted(used), key=lambda n: (n not in USUAL, used[n]), default="")

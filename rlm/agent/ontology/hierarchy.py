@@ -20,8 +20,7 @@ _BITS_MEMORY, _LEAST_BITS = 2**29, 1024  # bits in all; terms that are counted a
 Edges = Mapping[str, tuple[str, ...]]  # term → where it leads
 
 
-def _grouped(pairs: Iterable[tuple[str, str]],  # from, to
-             ) -> dict[str, tuple[str, ...]]:
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     "Group pairs by their first member."
     found: dict[str, list[str]] = {}
     for a, b in pairs:
@@ -64,9 +63,7 @@ class _DistanceCache:
         return dict(found) if depth is None else {t: d for t, d in found.items() if d <= depth}
 
 # %% ../../../nbs/60_ontology/07_hierarchy.ipynb #745247e9
-def _postorder(nodes: Iterable[str],  # where to start
-               edges: Edges,          # term → where it leads
-               ) -> list[str]:
+def _postorder(nodes: Iterable[str], edges: Edges) -> list[str]:
     "Order terms depth first: a term comes when all that it leads to has come, cycles aside."
     found, seen = list[str](), set[str]()
     for start in nodes:

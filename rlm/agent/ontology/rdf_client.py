@@ -138,9 +138,7 @@ class RdfProcess:
 MOST_KEPT = 200_000  # triples of a parse that is kept; reading more from a file takes longer than a worker's start
 
 
-def _parse_digest(source: RdfSource,  # the file
-                  limits: RdfLimits,  # limits of the parse
-                  ) -> str:           # 64 hexadecimal digits
+def _parse_digest(source: RdfSource, limits: RdfLimits) -> str:
     "Digest of all that a parse depends on: content, format, base, limit, engine and the worker's code."
     package = importlib.util.find_spec("pyoxigraph")
     installed = os.stat(package.origin).st_mtime_ns if package and package.origin else 0

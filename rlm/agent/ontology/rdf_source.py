@@ -119,9 +119,7 @@ _XMLNS = re.compile(r"\bxmlns:([A-Za-z_][\w.-]*)\s*=\s*(?:\"([^\"<&]+)\"|'([^'<&
 _CONTEXT = re.compile(r'"([A-Za-z][\w.-]*)"\s*:\s*"(https?://[^"\s]+[#/_:])"')
 
 
-def _markup_prefixes(syntax: str,  # rdfxml or jsonld; others declare their prefixes to the parser
-              data: bytes,  # the file
-              ) -> dict[str, str]:
+def _markup_prefixes(syntax: str, data: bytes) -> dict[str, str]:
     "Read the prefixes that a file declares in its markup: the first meaning of each, from its first 100,000 characters."
     head = data[:100_000].decode("utf-8", "replace")
     for _, key, value in _ENTITY.findall(data[:100_000]):

@@ -112,10 +112,7 @@ def spelt_sounds(text: str,  # a name in English letters
     return [key for key in dict.fromkeys(keys) if len(key) >= LEAST_SOUNDS]
 
 # %% ../../../nbs/60_ontology/08_search.ipynb #b9234341
-def _term_fields(ontology: Ontology,  # the ontology of the term
-                 iri: str,            # a term
-                 tokenize: Callable[[str], list[str]] = tokens,  # cuts a text into words
-                 ) -> dict[str, list[str]]:  # field → tokens
+def _term_fields(ontology: Ontology, iri: str, tokenize: Callable[[str], list[str]]=tokens) -> dict[str, list[str]]:
     "Collect the words of a term: its labels, its name, its definitions, and the labels of its neighbours."
     o = ontology
     near = [t for t in o.graph.resources(iri, RDFS + "subClassOf", RDFS + "subPropertyOf", OWL + "inverseOf") if is_iri(t)]

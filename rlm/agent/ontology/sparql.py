@@ -69,15 +69,13 @@ _REFUSED = {"SERVICE": "asks another server", "FROM": "reads another graph", "LO
             **dict.fromkeys(("INSERT", "DELETE", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING"), "changes the graph")}
 
 
-def _forbidden_word(word: str,       # a bare word in a query
-                    ) -> str | None:  # in capitals
+def _forbidden_word(word: str) -> str | None:
     "The keyword that a query may not use: the word itself, or SERVICE or FROM inside it, since Oxigraph reads `trueSERVICE` as two words."
     capitals = word.upper()
     return next((w for w in ("SERVICE", "FROM") if w in capitals), capitals if capitals in _REFUSED else None)
 
 
-def _calls_service(tokens: Sequence[tuple[str, str, int]],  # those before a {, the nearest last
-                   ) -> bool:
+def _calls_service(tokens: Sequence[tuple[str, str, int]]) -> bool:
     "Whether an engine that needs no space behind keywords could read them as SERVICE, perhaps SILENT, and a server."
     *before, (kind, server, _) = tokens[-3:]
     if kind not in ("iri", "var", "name"):
@@ -112,15 +110,12 @@ def refuse_query(query: str,  # SPARQL that a model wrote
         raise OntologyError("The query is no SELECT, ASK, CONSTRUCT or DESCRIBE.", "For example: SELECT ?c { ?c a owl:Class } LIMIT 10")
 
 # %% ../../../nbs/60_ontology/13_sparql.ipynb #e486849d
-def _fold_case(text: str,  # text in any script
-               ) -> str:
+def _fold_case(text: str) -> str:
     "Make texts that differ in case only the same; the two i of Turkish become an i."
     return text.translate({0x130: "i", 0x131: "i"}).casefold()
 
 
-def _matches_parts(text: str,             # text to look through
-                   parts: Sequence[str],  # parts of a pattern, between its stars
-                   ) -> bool:
+def _matches_parts(text: str, parts: Sequence[str]) -> bool:
     "Tell whether a text is the one part, or begins with the first of several, ends with the last, and has the others between, in order."
     if len(parts) == 1:
         return text == parts[0]
@@ -237,9 +232,7 @@ _HINTS = {"time": "Make it narrower: bind more terms, drop a pattern that shares
           "syntax": "Correct the query."}
 
 
-def _plain_cell(cell: Any,            # a cell as the worker sends it
-                prefixes: PrefixMap,  # short names
-                ) -> Any:
+def _plain_cell(cell: Any, prefixes: PrefixMap) -> Any:
     "Turn a cell into a plain value: a short name, a number, a truth value, a text (with @ and its language), None for nothing."
     if cell is None:
         return None

@@ -29,9 +29,7 @@ DATATYPES = {"number": ("integer", "int", "long", "short", "decimal", "double", 
              "time": ("datetime", "datetimestamp", "time"), "truth": ("boolean",), "year": ("gyear",), "link": ("anyuri", "url")}
 
 
-def _is_deprecated(index: OntologyIndex,  # an ontology
-                   iri: str,              # a term
-                   ) -> bool:
+def _is_deprecated(index: OntologyIndex, iri: str) -> bool:
     "Tell whether a term is marked as deprecated, or says what replaces it."
     t = index.ontology.graph
     marked = any(isinstance(v, Literal) and v.plain in (True, 1) for v in t.objects(iri, OWL + "deprecated"))
@@ -39,11 +37,7 @@ def _is_deprecated(index: OntologyIndex,  # an ontology
     return marked or bool(types) or bool(t.objects(iri, *_REPLACED))
 
 
-def _has_feature(index: OntologyIndex,  # an ontology
-                 iri: str,              # a term
-                 feature: str,          # one of FEATURES
-                 asserted: bool = False,  # whether definitions tell nothing about parents and children
-                 ) -> bool:
+def _has_feature(index: OntologyIndex, iri: str, feature: str, asserted: bool = False) -> bool:
     "Tell whether a term has something; a definition is a description or a comment, too."
     o, t, h = index.ontology, index.ontology.graph, index.hierarchies.of(iri)[1]
     checks: dict[str, Callable[[], object]] = {
@@ -253,9 +247,7 @@ HEADER: dict[str, tuple[str, ...]] = {
     "import": (OWL + "imports",)}
 
 
-def _plain_texts(index: OntologyIndex,    # an ontology
-                 values: Iterable[Term],  # values of its header
-                 ) -> list[str]:
+def _plain_texts(index: OntologyIndex, values: Iterable[Term]) -> list[str]:
     "Show values of a header as texts: literals as they are, terms by their labels, other IRIs whole; in order, each once."
     o = index.ontology
     shown = [" ".join(v.value.split()) if isinstance(v, Literal) else next((s.text for s in o.labels.labels(v)), v) for v in values

@@ -1,5 +1,5 @@
-"Where code that a model wrote is run: three kinds of sandbox behind one protocol."
+"Where code that a model wrote is run: two kinds of sandbox behind one protocol."
 
-from rlm.agent.sandbox.protocol import DIALECT, Call, Limits, Sandbox, SandboxError, StepResult, open_sandbox
+from rlm.agent.sandbox.protocol import DIALECT, ToolCall, Limits, Sandbox, SandboxError, StepResult, open_sandbox
 
-__all__ = ["DIALECT", "Call", "Limits", "Sandbox", "SandboxError", "StepResult", "open_sandbox"]
+__all__ = ["DIALECT", "Limits", "Sandbox", "SandboxError", "StepResult", "ToolCall", "open_sandbox"]

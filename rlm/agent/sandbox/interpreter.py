@@ -55,10 +55,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 @lru_cache(256)
-def _proxy_type(name: str,                    # name of the object's class
-                methods: tuple[str, ...],     # names that may be called
-                attributes: tuple[str, ...],  # names that may be read
-                ) -> type[HandleProxy]:
+def _proxy_type(name: str, methods: tuple[str, ...], attributes: tuple[str, ...]) -> type[HandleProxy]:
     "Make the class that handles of one kind have inside."
     def attribute(name: str) -> property:
         return property(lambda self: self._ask(name, self._ref.number, read=True))
@@ -95,21 +92,17 @@ def _tool(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 # %% ../../../nbs/70_agent/06_interpreter.ipynb #a25d017e
-def _builtin_text(text: str,  # made by some `__str__` or `__repr__`, perhaps of a class that lies about its length
-                  ) -> str:
+def _builtin_text(text: str) -> str:
     "Return the same letters as Python's own kind of text."
     return "".join((text,))
 
 
-def _class_name(error: BaseException,  # an exception of any kind
-                ) -> str:
+def _class_name(error: BaseException) -> str:
     "Return the name of an exception's class, whatever a metaclass says."
     return str(type.__dict__["__name__"].__get__(type(error)))
 
 
-def _text_or_failure(what: str,                # name of the text, such as `its place`
-                     text: Callable[[], str],  # makes it with the help of the code's own objects
-                     ) -> str:
+def _text_or_failure(what: str, text: Callable[[], str]) -> str:
     "Return a text, or what was raised when it was asked for."
     try:
         return _builtin_text(text())
@@ -117,8 +110,7 @@ def _text_or_failure(what: str,                # name of the text, such as `its 
         return f"({what} can't be had: {_class_name(e)} was raised)"
 
 
-def _source_lines(error: BaseException,  # raised by a step
-                  ) -> str:
+def _source_lines(error: BaseException) -> str:
     "Return the lines of steps that led to an error, each with its number."
     lines, frames = [], [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith("<step")][-5:]
     for f in frames:
@@ -130,9 +122,7 @@ def _source_lines(error: BaseException,  # raised by a step
     return "\n".join(lines)
 
 
-def _describe_error(error: BaseException,          # raised by a step
-                    limit: int,                    # characters
-                    ) -> str:
+def _describe_error(error: BaseException, limit: int) -> str:
     "Describe an error to the model whose code made it."
     message = _text_or_failure("its text", lambda: str(error))
     where = _text_or_failure("its place", lambda: _source_lines(error))

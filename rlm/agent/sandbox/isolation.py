@@ -46,8 +46,7 @@ NOBODY = 65534
 _CAPABILITIES_3 = 0x20080522  # the version of the kernel's structure, from linux/capability.h
 
 
-def _drop_privileges(empty: str,  # a folder to be the new root; none: the root stays
-                     ) -> None:
+def _drop_privileges(empty: str) -> None:
     "Leave the file system, the user and all capabilities behind. Raises `OSError`."
     if empty:
         os.chroot(empty)
@@ -70,8 +69,7 @@ _OWN = 32 * 2**20  # bytes that the interpreter may take itself
 _SPACE = 256 * 2**20  # bytes of address space for its libraries
 
 
-def _set_limits(memory: int,  # bytes for the variables
-                ) -> None:
+def _set_limits(memory: int) -> None:
     "Limit memory, processes, files and the stack of this process, for good."
     most = {"DATA": memory + _OWN, "AS": memory + _OWN + _SPACE, "NPROC": 0, "FSIZE": 0, "CORE": 0, "NOFILE": 16, "STACK": 64 * 2**20}
     for name, limit in most.items():

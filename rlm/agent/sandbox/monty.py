@@ -74,8 +74,7 @@ class _HandleInstances:
         return self._made[ref.number]
 
 
-def _from_monty(value: Any,  # value that Monty gives
-                ) -> Any:
+def _from_monty(value: Any) -> Any:
     "Convert a value into plain data with `ObjectRef`s. Raises `TypeError` for an object that can't leave."
     def read(thing: object) -> Any:
         if isinstance(thing, _HandleInstance):
@@ -90,9 +89,7 @@ def _from_monty(value: Any,  # value that Monty gives
 _ASSIGNED = re.compile(rf"^{LAST_VALUE} = \((.*)\)$", re.S)
 
 
-def _error_text(error: Exception,  # raised by Monty, or `_WorkerOverrun`
-                limit: int,        # characters
-                ) -> str:
+def _error_text(error: Exception, limit: int) -> str:
     "Describe an error to the model whose code made it."
     lines = []
     if isinstance(error, (MontyRuntimeError, MontySyntaxError)):

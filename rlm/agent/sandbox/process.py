@@ -61,8 +61,7 @@ def _python_command() -> list[str]:
     return [str(found), "-S", "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT]
 
 
-def _isolated_command(bwrap: str,  # path of bubblewrap
-                      ) -> list[str]:
+def _isolated_command(bwrap: str) -> list[str]:
     "Return the command of an interpreter that bubblewrap isolates."
     command = [bwrap, "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent",
                "--new-session", "--clearenv", "--setenv", "PYTHONHASHSEED", "0", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_CHROOT"]
@@ -249,10 +248,7 @@ class ChildProcess:
 _START = 20.0  # seconds that a child may take to begin, on a busy machine
 
 
-def _start_child(command: Sequence[str],  # program and arguments
-                 empty: str,              # the child's root in the end; none: it stays
-                 bridge: ToolBridge,      # tools, handles and limits
-                 ) -> ChildProcess:
+def _start_child(command: Sequence[str], empty: str, bridge: ToolBridge) -> ChildProcess:
     "Start an interpreter in a child process. Raises `SandboxError` with what the child said."
     limits, until = bridge.limits, time.monotonic() + _START
     handles = {name: encode(ref) for name, ref in bridge.objects.handles.items()}
@@ -315,8 +311,7 @@ class ReplayJournal:
         return json.dumps([[e.request, e.answers] for e in self.entries]).encode()
 
 
-def _read_journal(state: bytes,  # from `ReplayJournal.dump`
-                  ) -> list[JournalEntry]:
+def _read_journal(state: bytes) -> list[JournalEntry]:
     "Read the entries of a journal. Raises `SandboxError` for anything else."
     try:
         return [JournalEntry(dict(request), tuple(dict(a) for a in answers)) for request, answers in json.loads(state)]
@@ -355,9 +350,7 @@ _TRIALS: Sequence[tuple[Message, Message]] = (
 )
 
 
-def _try_out(child: ChildProcess,  # has run a step of a journal
-             left: TimeLeft,       # seconds that are left
-             ) -> None:
+def _try_out(child: ChildProcess, left: TimeLeft) -> None:
     "Raise `SessionLost` if an interpreter does not do what every interpreter does."
     for request, reply in _TRIALS:
         if child.exchange(request, lambda _: _STRAYED, left) != reply:

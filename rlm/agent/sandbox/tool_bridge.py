@@ -15,7 +15,7 @@ from typing import Any
 
 from .marshalling import ObjectRef, copy_plain, exposed_names, replace_surrogates
 from .output import clip, hide_paths
-from .protocol import Call, Limits
+from .protocol import ToolCall, Limits
 from ...core.deadline import call_within
 from ...core.errors import InvalidInput, RlmError
 
@@ -46,9 +46,7 @@ class ToolError(Exception):
         return cls(kinds[0].__name__ if kinds else "RuntimeError", clip(message, limit))
 
 # %% ../../../nbs/70_agent/04_tool_bridge.ipynb #f6508cbb
-def _short_repr(value: object,  # a value of any size
-                limit: int,     # characters
-                ) -> str:
+def _short_repr(value: object, limit: int) -> str:
     "Return a value's repr, cut to a limit, without writing all of a large one first."
     shown = reprlib.Repr()
     shown.maxstring = shown.maxother = shown.maxlong = limit
@@ -64,8 +62,7 @@ def call_arguments(args: Sequence[Any],       # positional
     return clip(", ".join([*(_short_repr(a, limit) for a in args), *(f"{k}={_short_repr(v, limit)}" for k, v in kwargs.items())]), limit)
 
 
-def _check_name(name: object,  # name of a variable, tool or handle
-                ) -> str:
+def _check_name(name: object) -> str:
     "Return the name, if code can use it. Raises `InvalidInput`."
     if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or name.startswith("__"):
         raise InvalidInput(f"{name!r} is no name for a variable in the sandbox.", "Use letters, digits and underscores, as in `top_10`.")
@@ -144,7 +141,7 @@ class ToolBridge:
 
     def begin_step(self) -> None:
         "Forget the calls of the step before."
-        self.calls, self.seconds = list[Call](), 0.0  # calls of this step; seconds that they took
+        self.calls, self.seconds = list[ToolCall](), 0.0  # calls of this step; seconds that they took
         self._made = 0
 
     def check_variable(self,
@@ -191,4 +188,4 @@ class ToolBridge:
     def _record(self, label: str, written: str, result: str, error: str, begun: float) -> None:
         took = time.perf_counter() - begun
         self.seconds += took
-        self.calls.append(Call(label, written, result, error, took))
+        self.calls.append(ToolCall(label, written, result, error, took))
