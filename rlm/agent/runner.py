@@ -296,10 +296,10 @@ def stream(query: str,      # the question
 OPINIONS = {"yes": True, "no": False, "partly": None}  # what a person says of an answer → whether it was right
 
 
-def judge_stored_run(backend: SQLiteStrategyStore,  # store that has the run
-                     name: str,                     # id of a run or trajectory; last: the last one
-                     opinion: str,                  # yes, no or partly
-                     gate: PromotionPolicy,         # the promotion gate
+def judge_stored_run(backend: StrategyStore,  # store that has the run
+                     name: str,               # id of a run or trajectory; last: the last one
+                     opinion: str,            # yes, no or partly
+                     gate: PromotionPolicy,   # the promotion gate
                      advisor: Advisor | None = None,  # counts for or against the rules that it followed
                      ) -> tuple[str, dict[str, str]]:  # id of the trajectory; strategy → status that the gate gave it
     "Judge a stored run as a person does, and promote or demote what it followed. Raises `NotFound`, `InvalidInput`."

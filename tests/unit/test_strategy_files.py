@@ -26,7 +26,7 @@ from rlm.agent.memory.packs import (
 from rlm.agent.memory.sqlite import SQLiteStrategyStore
 from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
 from rlm.agent.memory.strategy import CONTENT_LIMIT, Strategy, make_item, redact_strategy
-from rlm.core.errors import InvalidInput
+from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.promotion import PromotionPolicy
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.storage import SQLiteStorage
@@ -204,6 +204,19 @@ def test_what_was_redacted_can_be_read_again(field: str, back: int, backend: Str
     assert import_items(backend, read_pack(pack_text([item], "mine_v1"))).added == ()
     if isinstance(backend, JSONStrategyStore):
         assert open_memory(backend.path).items() == [kept]
+
+
+def test_a_person_judges_a_run_once_in_either_kind_of_memory(backend: StrategyStore) -> None:
+    backend.add(item := make_item(title="t", content="c"))
+    run = StoredRun("r-1", "t-1", "q", "a", 1, True, {}, Judgment(True, "A second route agrees.", "medium"))
+    backend.save_artifacts(run, retrieved=[(item, 1.0)], credited=[item.memory_id])
+    assert (only(backend).success_count, only(backend).failure_count) == (1, 0)
+    backend.judge_run("t-1", Judgment(False, "A person said: no.", "high"), [item.memory_id])
+    assert (only(backend).success_count, only(backend).failure_count) == (0, 1) and str(backend.runs()[0].judgment).count("no")
+    with pytest.raises(InvalidInput, match="judged already: failure"):
+        backend.judge_run("t-1", Judgment(True, "yes", "high"), [item.memory_id])
+    with pytest.raises(NotFound):
+        backend.judge_run("t-2", Judgment(True, "yes", "high"), [])
 
 
 def test_labels_are_cut_after_redaction_too() -> None:

@@ -213,7 +213,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_counted, _is_a, _listed):
+    for plain in (_required, _counted, _connected, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -232,6 +232,10 @@ _MARKED_SO = re.compile(r"(?:is|was|has) (?:the (?:term|class|property) )?(\{[ci
                         r"(?: (?:용어|클래스|것)\S*)?\?")
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c1
+_REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*(\{c\d\}) (?:made (?:with|of|from)|contains?|needs?"
+                       r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d\}) ?\?"
+                       r"|(\{c\d\}) ?(?:에는|에|은|는)? ?(\{c\d\}) ?(?:이|가|을|를)? ?"
+                       r"(?:들어가나요|들어가|들어 ?있나요|필요한가요|필요해)\??")
 _AMOUNT = re.compile(r"how many (\{[cp]\d\}) (?:does|do|must|can|should|may|has|have)(?: (?:an?|every|each|the|one|any))? (\{c\d\})"
                      r"(?: (?:have|has|need|needs|contain|contains|carry|use|uses|include))? ?\?"
                      r"|(\{c\d\}) ?(?:에는|에|은|는|의)? ?(\{[cp]\d\}) ?(?:은|는|이|가)? ?몇 ?(?:개|명|대|가지)\S*(?: \S+)?\??")
@@ -244,11 +248,19 @@ _AMOUNT_CODE = """for fact in describe_entity({whole!r}, fact="restriction")["it
             said = {{"exactly": "", "min": "at least ", "max": "at most "}}[words[at[0]]]
             FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
 """
+_MODELLED = re.compile(r"how (?:(?:do|can|could|would|should|must) (?:i|you|we|one)|to) (?:model|express|say|record|represent|state"
+                       r"|encode)\b(?: (?:the fact|that))* (.+)"
+                       r"|(.+?)(?:다는|는|라는) ?(?:것|걸|사실)?(?:을|를)? ?어떻게 (?:표현|모델링|나타내|기록|적)\S*(?: \S+)?\??")
 _LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
                    r" (?:are there|are available|exist|can i (?:use|choose)|do we have)"
                    r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
                    r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d\})[.?]?"
                    r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??")
+_PROPERTY = """a, b = [t if not t.startswith("http") else "<" + t + ">" for t in ({a!r}, {b!r})]
+ends = "/(owl:unionOf/rdf:rest*/rdf:first)?"
+above = a + " rdfs:subClassOf* ?d . " + b + " rdfs:subClassOf* ?r . "
+found = sparql("SELECT DISTINCT ?p {{ " + above + "?p rdfs:domain" + ends + " ?d ; rdfs:range" + ends + " ?r }}").distinct("p")["items"]
+"""
 _EITHER = """below, those = find_terms(kind="term", below={term!r}), {{"items": [], "truncated": False}}
 if {is_class}:
     those = find_terms(kind="term", instance_of={term!r}, direct=bool(below["items"]))
@@ -264,12 +276,35 @@ def _iri(marks: Mapping[str, Link], mark: str) -> str:
     return marks[mark].terms[0].iri
 
 
+def _required(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for whether a restriction of one class asks for another; it never says no."
+    if not (m := _REQUIRED.fullmatch(text)):
+        return ""
+    a, b = (m[1], m[2]) if m[1] else (m[3], m[4])
+    return _CODE.format(arguments=f"kind='class', uses={_iri(marks, b)!r}") + \
+        f"if {_iri(marks, a)!r} in [i[\"iri\"] for i in items]:\n    FINAL(True)\n"
+
+
 def _counted(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
     "Code for how many things of a kind each thing of a class has, by the cardinalities of its restrictions."
     if not (m := _AMOUNT.fullmatch(text)):
         return ""
     part, whole = (m[1], m[2]) if m[1] else (m[4], m[3])
     return _AMOUNT_CODE.format(part=_iri(marks, part), whole=_iri(marks, whole))
+
+
+def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for how one says that a thing of one class stands in a relation to a thing of another."
+    if not (m := _MODELLED.fullmatch(text)):
+        return ""
+    said = re.findall(r"\{[citp]\d\}", m[1] or m[2])
+    classes, properties = [x for x in said if x[1] == "c"], [x for x in said if x[1] == "p"]
+    if len(classes) != 2 or len(said) != len(classes) + len(properties) or len(properties) > 1:
+        return ""
+    code = _PROPERTY.format(a=_iri(marks, classes[0]), b=_iri(marks, classes[1]))
+    if properties:
+        return code + f"if {_iri(marks, properties[0])!r} in found:\n    FINAL([{_iri(marks, properties[0])!r}])\n"
+    return code + "if len(found) == 1:\n    FINAL(found)\n"
 
 
 def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:

@@ -232,6 +232,23 @@ class JSONStrategyStore:
                 counts = old.access_count + 1, old.success_count + (told is True), old.failure_count + (told is False)
                 self._items[old.memory_id] = replace(old, access_count=counts[0], success_count=counts[1], failure_count=counts[2])
 
+    def judge_run(self, trajectory_id: str, judgment: Judgment, credited: Collection[str]) -> None:
+        "Judge a run; it counts for its strategies, in place of what was said before. Raises `NotFound`, `InvalidInput`."
+        with self.transaction():
+            at = next((n for n, e in enumerate(self._runs) if e.trajectory_id == trajectory_id), None)
+            if at is None:
+                raise NotFound(f"There is no trajectory {trajectory_id!r} in {str(self.path)!r}.", "Give the id of a run of this file.")
+            before = self._runs[at].judgment
+            was = before.success if before else None
+            if before and was is not None and before.confidence == "high":
+                raise InvalidInput(f"The run {trajectory_id!r} was judged already: {'success' if was else 'failure'}.",
+                                   "A judgment counts once; judge another run.")
+            self._runs[at] = replace(self._runs[at], judgment=judgment)
+            won, lost = (int(judgment.success is v) - int(was is v) for v in (True, False))  # less what was counted before
+            for old in [self._items[i] for i in credited if i in self._items]:
+                counts = old.success_count + won, old.failure_count + lost
+                self._items[old.memory_id] = replace(old, success_count=counts[0], failure_count=counts[1])
+
     def save_artifacts(self, experience: StoredRun, learned: Sequence[Strategy] = (), retrieved: Retrieved = (),
                        credited: Collection[str] | None = None) -> None:
         "Keep a run, its judgment, what it taught and what it used: one write."

@@ -116,6 +116,13 @@ class StrategyStore(Protocol):
                      ) -> None:
         "Say which strategies a run was given; by its judgment those that it followed have helped, failed, or neither."
 
+    def judge_run(self,
+                  trajectory_id: str,         # id of a stored trajectory
+                  judgment: Judgment,         # judgment of a person
+                  credited: Collection[str],  # ids of the strategies that it followed
+                  ) -> None:
+        "Judge a run; it counts for its strategies. Raises `NotFound`, and `InvalidInput` if a person judged it before."
+
     def save_artifacts(self,
                        experience: StoredRun,             # the run
                        learned: Sequence[Strategy] = (),  # strategies that it taught

@@ -7,21 +7,19 @@ and the exit code says how it went: 0 for an answer, 3 when it does not know or 
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rlm.agent import RunLimits, load_trajectory, run
 from rlm.agent.loop.context_files import read_context_file
+from rlm.agent.memory.json_file import open_memory
 from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run, resume
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.core.settings import load_settings
 from rlm.service.advice import MemoryAdvisor
-from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version, with_memory
-
-if TYPE_CHECKING:
-    from rlm.service.memory import Memory
+from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version
 
 
 NOT_CONVERGED = 3  # exit code of a run that a limit ended, or that found no answer
@@ -108,15 +106,21 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
 @main.command("judge", epilog=example("rlm-agent judge last yes --db memory.db", "rlm-agent judge last partly --db memory.db --json"))
 @click.argument("name", metavar="RUN")
 @click.argument("opinion", type=click.Choice(list(OPINIONS)))
-@with_memory()
+@store_options
 @json_option
-def judge_command(memory: "Memory", name: str, opinion: str, as_json: bool) -> None:
+def judge_command(name: str, opinion: str, db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     """Say whether the answer of RUN was right; it counts for or against the strategy and the rules that led to it.
 
     RUN is a run_id or trajectory_id, or last for the last run. OPINION is yes, no or partly; partly counts for nothing. A run that
     a person judged already is not judged again."""
-    trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, PromotionPolicy.of(memory.settings),
-                                            MemoryAdvisor(memory))
+    from rlm.service.memory import Memory
+    settings = load_settings(config, db_path=db, namespace=namespace)
+    gate = PromotionPolicy.of(settings)
+    if str(settings.db_path).endswith(".json"):  # such a file has no rules that could be counted
+        trajectory, promoted = judge_stored_run(open_memory(settings.db_path, settings=settings), name, opinion, gate)
+    else:
+        with Memory(db, namespace=namespace, config=config) as memory:
+            trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, gate, MemoryAdvisor(memory))
     if as_json:
         print_json({"trajectory_id": trajectory, "opinion": opinion, "promoted": promoted})
     else:
