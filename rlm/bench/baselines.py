@@ -20,7 +20,7 @@ from ..core.errors import EmbeddingError
 from ..core.settings import Settings
 from ..core.text import FUNCTION_WORDS, normalise
 from ..search.embedding.base import Embedder, Kind, calibrate, choose_embedder
-from ..search.embedding.e5_onnx import import_onnxruntime
+from ..search.embedding.e5 import import_onnxruntime
 from ..store.embedding_model import Vectors
 from ..store.sqlite.database import SQLiteDatabase
 WordSearch = Callable[[str, int], list[int]]  # a question and how many → numbers of texts, best first

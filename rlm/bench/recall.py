@@ -28,9 +28,8 @@ from ..core.clock import SystemClock
 from ..core.errors import NotFound
 from ..core.text import tokens
 from ..search.candidates import Query
-from ..search.embedding.base import Embedder, choose_embedder, model_info
-from ..search.embedding.passages import passages
-from ..search.embedding.query_cache import QueryVectorCache
+from ..search.embedding.base import Embedder, choose_embedder, model_info, passages
+from ..search.embedding.service import QueryVectorCache
 from ..search.lexical.postings import LONG_TEXT
 from ..search.namespace_index import NamespaceIndex
 from ..search.ranker import FEATURES, TrainingExample, TrainingReport, train

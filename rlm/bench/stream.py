@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .workload import DIM, NEAR, SPEAKERS, LookupEmbedder, WordVocabulary, Workload
-from ..search.embedding.passages import passages
+from ..search.embedding.base import passages
 from ..service.memory import Memory
 from ..store.embedding_model import Vectors, unit
 VISIT = 12  # memories of a visit, on average

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from ..core.text import tokens
 from ..search.candidates import EVERYTHING, Query
-from ..search.embedding.base import Kind
-from ..search.embedding.passages import passages
+from ..search.embedding.base import Kind, passages
 from ..search.fusion import Candidates
 from ..search.ranked_list import RankedList
 from ..search.searcher import Searcher

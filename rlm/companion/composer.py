@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 from .statements import text_facts
 from ..core.errors import InvalidInput
-from ..core.text import split_sentences
-from ..core.text import clip, tokens
-from ..core.trust import trust_of
+from ..core.guard import trust_of
+from ..core.text import clip, split_sentences, tokens
 from ..search.passage import PASSAGE_SIZE, best_passage
 from ..store.records import MemoryRecord
 

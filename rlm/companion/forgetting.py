@@ -10,13 +10,13 @@ __all__ = ['CATEGORY_RATES', 'SEED_CURVE', 'ForgettingCurve', 'retention', 'cate
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from .composer import SLEEP_MARK
 from .importance import importance
 from ..core.clock import to_iso
-from ..core.trust import trust_of
+from ..core.guard import trust_of
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/85_companion/12_forgetting.ipynb #17cf9e73

@@ -17,13 +17,13 @@ from .pair_model import pair_model, told_by_grammar
 from .statements import MOST_CHARACTERS
 from .supersession import current_again, end_memory, is_kept_as_given, speaker_of
 from ..core.clock import Clock
+from ..core.guard import may_overrule
 from ..core.text import split_sentences
-from ..core.trust import may_overrule
-from ..search.namespace_search import NamespaceSearch
 from ..search.explainer import LATER
-from ..store.sqlite.writer import SQLiteWriter
+from ..search.namespace_search import NamespaceSearch
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
 from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.writer import SQLiteWriter
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #391e644b
 ENDS = 0.8  # probability from which the older memory ends; at .6 2 of 1,376 pairs of strangers did, and 3 of 92 that were set aside

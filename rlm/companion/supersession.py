@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from .statement import Statement, language_data, normal_value, relation_of
 from .english import may_end_facts
+from .statement import Statement, language_data, normal_value, relation_of
 from .statements import text_facts
-from ..core.trust import may_overrule
-from ..store.sqlite.writer import SQLiteWriter
+from ..core.guard import may_overrule
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable
 from ..store.sqlite.memories import MemoryTable
+from ..store.sqlite.writer import SQLiteWriter
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #ca3fbe60
 @dataclass(frozen=True)

@@ -10,18 +10,27 @@ __all__ = ['SELF', 'BLOCK_FLOOR', 'LATER_SHOWN', 'FEW', 'POOL', 'FOR_EACH', 'LEA
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
-from dataclasses import dataclass, replace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, estimate_tokens, summary
-from ..companion.importance import LANGUAGES, shows
 from ..companion.enhanced_policy import EnhancedBandit, autonomous
-from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, PolicyRules, Situation, Vector, turn_model
+from ..companion.importance import LANGUAGES, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
+from rlm.companion.policy import (
+    FEATURES,
+    ContextualBandit,
+    MemoryPolicy,
+    PolicyDecision,
+    PolicyRules,
+    Situation,
+    Vector,
+    turn_model,
+)
 from ..companion.rejection import RejectedValue, rejectable
 from ..companion.rewards import Reward, RewardValues, explicit_reward, implicit_reward
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
@@ -30,14 +39,13 @@ from ..companion.statements import asked_relations
 from ..companion.supersession import DISPUTES, facts_of
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
-from ..core.guard import guarded_value, screen
+from ..core.guard import TrustState, guarded_value, screen, trust_of
 from ..core.ids import canonical_json, digest, new_id
 from ..core.settings import Settings
 from ..core.text import clip, split_sentences, tokens, valid_text
-from ..search.explainer import LATER
-from ..federation.federated_bandit import GAIN, FederatedBandit, judge_shared
+from ..federation.aggregation import GAIN, FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
-from ..core.trust import TrustState, trust_of
+from ..search.explainer import LATER
 from .context import MemoryContext
 from .input_parsing import MAX_K, read_k, read_list, read_turn
 from .reader import MemoryReader
@@ -50,7 +58,6 @@ from ..store.sqlite.facts import Fact
 from ..store.sqlite.learned_parameters import LearnedParameters
 from ..store.sqlite.recall_log import Recall, ServedMemory
 from ..store.sqlite.rejections import Rejection
-
 if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 

@@ -18,8 +18,7 @@ from ..core.errors import AlreadyExists, InvalidInput, NotFound, StoreCorrupt
 from ..core.files import read_path, replace_file
 from ..core.ids import canonical_json
 from ..federation.gossip import GossipConfig, GossipNode, PeerCard, PeerKey, RoundReport, read_card, read_config
-from ..federation.privacy import epsilon
-from ..federation.update import Array, FeedbackExample
+from ..federation.update import Array, FeedbackExample, epsilon
 from .companion import Companion
 if TYPE_CHECKING:
     from rlm.service.memory import Memory

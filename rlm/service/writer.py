@@ -14,22 +14,31 @@ from ..companion.pair_judge import AT_ONCE, PairJudge
 from ..companion.rejection import refuse_rejected
 from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of
 from ..core.errors import InvalidInput, NotFound, VersionConflict
-from ..core.guard import BESIDE, LABELS, SCREENED, guarded, guarded_label
-from ..core.trust import assigned, confirmed, reassigned
+from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded, guarded_label, reassigned
 from ..core.ids import canonical_json, new_id
 from ..core.text import valid_text
 from ..recall.anchored_write import AnchoredWriter, LinkPolicy, read_policy
 from ..recall.anchors import AnchorManager, read_slot
 from ..recall.graph import GraphIndex
+from ..search.embedding.base import embedding_fields
+from ..search.embedding.service import RecordVectors
 from .context import MemoryContext
 from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_turn
 from .reader import MemoryReader
 from ..store.filters import Filters
+from rlm.store.records import (
+    Edge,
+    Event,
+    MemoryRecord,
+    check_order,
+    new_record,
+    read_count,
+    read_fields,
+    read_label,
+    stored_id,
+    version_time,
+)
 from ..store.sqlite.writer import SQLiteWriter
-from ..store.records import Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, stored_id
-from ..store.records import version_time
-from ..search.embedding.passages import embedding_fields
-from ..search.embedding.service import RecordVectors
 
 # %% ../../nbs/90_service/04_writer.ipynb #e01ae251
 FIXED = frozenset({"id", "kind", "session", "turn", "reply_to", "success", "failure"})  # fields that no update changes

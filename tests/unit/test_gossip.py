@@ -12,7 +12,7 @@ from rlm.companion.policy import ContextualBandit
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreError
 from rlm.core.ids import canonical_json
-from rlm.federation.federated_bandit import FederatedBandit
+from rlm.federation.aggregation import FederatedBandit
 from rlm.federation.gossip import (
     MOST_MESSAGE,
     GossipConfig,

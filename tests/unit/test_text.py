@@ -25,9 +25,8 @@ from rlm.core.text import (
     tokens,
     valid_text,
 )
-from rlm.core.text.english import latin_words
-from rlm.core.text.korean import hangul_tokens, noun_reading, split_ending
 from rlm.core.text.normal_form import JOINER, MARKS, normal_form
+from rlm.core.text.tokenizer import hangul_tokens, latin_words, noun_reading, split_ending
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
 settings.load_profile("unhurried")

@@ -13,9 +13,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from ..models.base import Message, Model, ModelError, Completion, Usage, rough_tokens
-from ...core.clock import Clock, SystemClock
-from ...core.deadline import DeadlineExceeded, call_within
+from ..models.base import Completion, Message, Model, ModelError, Usage, rough_tokens
+from ...core.clock import Clock, DeadlineExceeded, SystemClock, call_within
 from ...core.errors import InvalidInput, RlmError
 
 # %% ../../../nbs/70_agent/24_budget.ipynb #1969dd1d

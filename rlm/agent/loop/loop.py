@@ -19,14 +19,13 @@ from functools import partial, wraps
 from typing import Any
 
 from .answer_type import AnswerType, read_answer_type
-from .budget import Budget, RunLimits, BudgetExceeded, require_prices
+from .budget import Budget, BudgetExceeded, RunLimits, require_prices
 from .prompt import indented, system_prompt, task_message, tool_schema
 from ..models.base import Message, Model, ModelError
 from ..sandbox import DIALECT, Limits, Sandbox, StepResult, open_sandbox
 from ..tracing.logger import RLMLogger, log_end, log_start, log_step
 from ..tracing.trajectory import Step, Trajectory, bounded
-from ...core.clock import Clock
-from ...core.deadline import call_within
+from ...core.clock import Clock, call_within
 from ...core.errors import InvalidInput, RlmError
 from ...core.ids import squeeze
 from ...core.text import valid_text

@@ -23,8 +23,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from .base import Message, Model, ModelError, Completion, Usage, read_script
-from ...core.deadline import time_left
+from .base import Completion, Message, Model, ModelError, Usage, read_script
+from ...core.clock import time_left
 from ...core.errors import InvalidInput, suggest
 from ...core.files import read_path
 from ...core.settings import Settings, load_settings

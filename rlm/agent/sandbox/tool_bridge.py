@@ -15,10 +15,9 @@ from typing import Any
 
 from .marshalling import ObjectRef, copy_plain, exposed_names, replace_surrogates
 from .output import clip, hide_paths
-from .protocol import ToolCall, Limits
-from ...core.deadline import call_within
+from .protocol import Limits, ToolCall
+from ...core.clock import call_within
 from ...core.errors import InvalidInput, RlmError
-
 _RAISED = (ValueError, TypeError, LookupError, KeyError, IndexError, AttributeError, TimeoutError, ArithmeticError,
            ZeroDivisionError, NotImplementedError, AssertionError, RuntimeError)  # what code inside may have to catch
 

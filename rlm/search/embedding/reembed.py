@@ -14,8 +14,7 @@ from tqdm import tqdm
 
 from ...core.clock import Clock, SystemClock
 from ...core.errors import StoreReadOnly
-from .base import Embedder, model_info
-from .passages import passages
+from .base import Embedder, model_info, passages
 from ...store.embedding_model import EmbeddingModelInfo
 from ...store.records import Event
 from ...store.sqlite.storage import SQLiteStorage

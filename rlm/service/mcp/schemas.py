@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # Python's own, before 3.12, does not tell pydantic which keys may be left out
 
-from rlm.core.trust import trust_of
+from rlm.core.guard import trust_of
 from rlm.store.records import MemoryRecord
 
 from ..results import Hit, memory_dict

@@ -21,13 +21,22 @@ from typing import Any
 from ...core.clock import parse_time, to_iso
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
-from ...core.guard import guarded, guarded_value
+from ...core.guard import guarded, guarded_value, unconfirmed_here
 from ...core.text import valid_text
-from ...core.trust import unconfirmed_here
 from ..protocols import Database
-from ..sqlite.writer import SQLiteWriter
-from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, dump_json, from_row
-from ..records import read_label, read_mapping
+from rlm.store.records import (
+    COLUMNS,
+    READERS,
+    REQUIRED,
+    Edge,
+    MemoryRecord,
+    check_edge,
+    check_order,
+    dump_json,
+    from_row,
+    read_label,
+    read_mapping,
+)
 from ..sqlite.events import EventLog
 from ..sqlite.fulltext import adjacent, replies, updating_index
 from ..sqlite.integrity import contradictions
@@ -36,6 +45,7 @@ from ..sqlite.schema import SCHEMA_VERSION
 from ..sqlite.storage import SQLiteStorage
 from ..sqlite.threads import THREAD_TABLES, make_thread_tables
 from ..sqlite.vectors import is_vector
+from ..sqlite.writer import SQLiteWriter
 from .export import FORMAT, TABLES
 
 # %% ../../../nbs/20_store/27_importer.ipynb #155ced25
