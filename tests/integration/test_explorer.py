@@ -208,6 +208,22 @@ def test_a_person_writes_edits_looks_back_deletes_and_rejects(tab: Tab, running:
     assert {m.id for m in memory.list()} == {"peanuts", "dentist", "nasty"} and tab.said() == []
 
 
+def test_what_a_write_ends_is_said_shown_and_taken_back(tab: Tab, running: Running) -> None:
+    memory = running.service.pool.store()
+    memory.write("나는 서울에 살아.", id="seoul")
+    visit(tab, running.url)
+    tab.until("document.querySelectorAll('.hit').length === 5")
+    tab.js("document.getElementById('new-text').value = '나 부산으로 이사했어.'; document.getElementById('write').requestSubmit()")
+    tab.until("document.getElementById('status').textContent.endsWith('It ended: seoul')")
+    tab.js("document.querySelector('#more button').click()")
+    tab.until("document.getElementById('ended')?.textContent.startsWith('holds until')")
+    tab.js("document.getElementById('history-it').click()")
+    tab.until("document.querySelector('.past')?.textContent.includes('superseded')")
+    tab.js("document.getElementById('current-it').click()")
+    tab.until("document.querySelectorAll('.hit').length === 6 && !document.getElementById('ended')")
+    assert memory.get("seoul").valid_to is None and tab.said() == []
+
+
 def test_what_waits_is_decided_and_filters_and_korean_hold(tab: Tab, running: Running) -> None:
     memory = running.service.pool.store()
     httpx.post(f"{running.url}/v1/review/proposals", json={"id": "street", "reason": "it moved"}).raise_for_status()

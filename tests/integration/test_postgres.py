@@ -325,6 +325,10 @@ def test_a_role_that_owns_nothing_does_all_that_a_memory_does(guest: str, clock:
         assert ana.backend.check() == [] and not ana.search("peanuts") and ana.search("유나는 어디에 살아?")
         ana.backend.erase_namespace("ana", clock.now())
         assert not ana.list() and len(ana.namespace("ben").list()) == 2
+        ana.namespace("ben").delete(ana.namespace("ben").list()[0].id)
+    for command, said in ((["purge", "ben", "--days", "0"], "1 memory erased."), (["erase", "ben", "--yes"], "1 memory erased.")):
+        done = CliRunner().invoke(main, ["namespaces", *command], env={"RLM_DB_PATH": guest, "RLM_EMBEDDER": "none"})
+        assert done.exit_code == 0 and said in done.output, done.output
 
 
 def test_a_store_of_the_first_schema_is_brought_up_to_date(postgres: str, bare: Path, clock: ManualClock) -> None:

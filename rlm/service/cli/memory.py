@@ -298,6 +298,19 @@ def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
         click.echo(f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
 
 
+@memory_group.command(epilog=example("rlm memory restore tea"))
+@click.argument("id")
+@with_memory()
+@json_option
+def restore(memory: Memory, id: str, as_json: bool) -> None:
+    "Bring the deleted memory ID back, as its next version; what was erased is gone."
+    back = memory.restore(id)
+    if as_json:
+        print_json(memory_dict(back))
+    else:
+        click.echo(f"{back.id}  version {back.version}  {clip(back.text, 90)}")
+
+
 @memory_group.command(epilog=example("rlm memory delete tea", "rlm memory delete tea --erase --yes"))
 @click.argument("id", nargs=-1, required=True)
 @click.option("--erase", is_flag=True, help="Leave no trace: every version, index entry and freed byte.")

@@ -246,14 +246,14 @@ class SQLiteStorage:
               at: datetime,      # recorded time, for the events
               ) -> int:          # number of memories
         "Erase the memories that were deleted before a moment, and whose text was kept as history. Raises `StoreError`."
-        return purge(self.db, namespace, before, at)
+        return purge(self.db.for_namespace(namespace), namespace, before, at)
 
     def erase_namespace(self,
                         namespace: str,  # the partition
                         at: datetime,    # recorded time, for the events
                         ) -> int:        # number of memories it held, deleted ones included
         "Remove everything of a namespace: memories, history, runs, attention, files. Raises `StoreError`, saying so when traces are left."
-        return erase_namespace(self.db, namespace, at)
+        return erase_namespace(self.db.for_namespace(namespace), namespace, at)
 
     def namespaces(self) -> list[NamespaceSummary]:
         "Return what the store holds of each namespace, by name."
