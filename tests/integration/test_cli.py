@@ -64,7 +64,8 @@ EXAMPLES = [pytest.param(line, marks=pytest.mark.nightly if line.startswith("rlm
             if not line.startswith(("rlm-agent", "rlm cluster"))]  # test_agent_cli and test_cluster run those
 # what an example takes for granted, beside the prepared folder
 BEFORE = {"rlm review dismiss": "rlm review propose tea",
-          "rlm review lift": "rlm review reject tea", "rlm memory restore": "rlm memory delete tea", "rlm anchors hops": "rlm anchors set A tea",
+          "rlm review lift": "rlm review reject tea", "rlm memory restore": "rlm memory delete tea",
+          "rlm anchors hops": "rlm anchors set A tea",
           "rlm conversation show": "rlm conversation add turns.jsonl",
           "rlm db restore": "rlm db backup monday.db", "rlm memory export": "rlm memory import core_v1",
           "rlm federation invite": "rlm federation init family", "rlm federation status": "rlm federation init family",
