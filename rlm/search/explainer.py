@@ -202,7 +202,7 @@ class Explainer:
 
     def _later_first(self, hits: list[ExplainedHit], filters: Filters) -> list[ExplainedHit]:
         "The same, each memory that may be superseded after the one that may have superseded it, by the part *now*."
-        later = self.records.targets([h.record.seq or 0 for h in hits], lambda seqs: self.index.storage.edge_table.targets(seqs, LATER))
+        later = self.index.storage.edge_table.targets([h.record.seq for h in hits], LATER)
         if not later:
             return hits
         best, allowed = {h.record.seq: h for h in hits}, self.searcher.filters.resolve(filters)

@@ -9,11 +9,10 @@ __all__ = ['TAGS_OF', 'MEMORY_FIELDS', 'CACHED_RECORDS', 'conditions', 'source',
 # %% ../../../nbs/20_store/07_memories.ipynb #34611751
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from ...core.clock import to_iso
 from ...core.errors import NotFound
 from ..filters import Filters
 from ..records import COLUMNS, STATUSES, MemoryRecord, from_row, stored_id
-from .connection import one_of, unreadable
+from .connection import KnownRows, known_rows, one_of, unreadable
 from .threads import thread_namespaces
 from ..protocols import Database, Question
 
@@ -402,45 +401,18 @@ CACHED_RECORDS = 4000  # records of one connection, after which its cache is emp
 
 
 class RecordCache:
-    "Reads memories by number, and links from them, each only once while nobody writes to the store. Threads may share it."
+    "Reads memories by number, each only once while nobody writes to the store. Threads may share it."
 
     def __init__(self,
                  table: MemoryTable,  # the memories of a store
                  ) -> None:
-        self.table = table  # by connection: state of the store when they were read, records by number, and links by number
-        self._known = WeakKeyDictionary[Any, tuple[tuple[int, int, int], dict[int, MemoryRecord], dict[int, Sequence[int]]]]()
-
-    def _kept(self) -> tuple[dict[int, MemoryRecord], dict[int, Sequence[int]]] | None:
-        "What is known of the store as it is; None in a transaction that may be undone."
-        db = self.table.db
-        if (token := db.change_token()) is None:
-            return None
-        connection = db.current()
-        known = self._known.get(connection)
-        if known is None or known[0] != token or max(len(known[1]), len(known[2])) > CACHED_RECORDS:
-            known = self._known[connection] = (token, {}, {})
-        return known[1:]
+        self.table, self._known = table, KnownRows()
 
     def records(self,
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out
                 ) -> dict[int, MemoryRecord]:
         "Return memories by number, as they are now. Each caller gets copies, whose dictionaries may be changed."
-        if (kept := self._kept()) is None:
-            return self.table.records(seqs)
-        records = kept[0]
+        records = known_rows(self.table.db, self._known, CACHED_RECORDS)
         if missing := [s for s in seqs if s not in records]:
             records |= self.table.records(missing)
         return {s: records[s].copy() for s in seqs if s in records}
-
-    def targets(self,
-                seqs: Sequence[int],  # numbers of memories
-                read: Callable[[Sequence[int]], Mapping[int, Sequence[int]]],  # function that reads links of one type, always the same
-                ) -> dict[int, Sequence[int]]:  # number of a memory → those that it is linked to, of memories that have such links
-        "Return where links of a type lead."
-        if (kept := self._kept()) is None:
-            return dict(read(seqs))
-        links = kept[1]
-        if missing := [s for s in seqs if s not in links]:
-            links.update(dict.fromkeys(missing, ()))
-            links.update(read(missing))
-        return {s: found for s in seqs if (found := links[s])}
