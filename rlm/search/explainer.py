@@ -7,7 +7,6 @@ __all__ = ['NEARBY', 'LATER', 'Shares', 'explain_score', 'LazyExplanation', 'Exp
 
 # %% ../../nbs/30_search/12_explainer.ipynb #b294e28f
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +26,7 @@ from .score_weights import NOW, PARTS, UPDATE, ScoreWeights
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/30_search/12_explainer.ipynb #148405a5
-@dataclass(frozen=True, slots=True)
-class _TermScore:
-    "What a term adds to the BM25 score of a memory."
-
-    own: float  # through the memory's own fields
-    around: float  # through the memories before and after it
+_TermScore = tuple[float, float]  # what a term adds to the BM25 score of a memory: by its own fields, by the memories beside it
 
 
 def _passage_scores(plan: QueryPlan, passage: np.int32, own_only: bool) -> dict[str, _TermScore]:
@@ -46,7 +40,7 @@ def _passage_scores(plan: QueryPlan, passage: np.int32, own_only: bool) -> dict[
                 worth, share = weight * impacts.item(at), shares.item(at) / 255
                 own, around = own + worth * (1 - share), around + (0.0 if own_only else worth * share)
         if own or around:
-            found[term] = _TermScore(own, around)
+            found[term] = own, around
     return found
 
 
@@ -66,8 +60,8 @@ def _term_scores(plan: QueryPlan,         # plan of the query
             own[n] += worth * (1 - share)
             around[n] += 0 if own_only else worth * share
     best = (own + around).sum(axis=0).argmax() if plan.postings else 0
-    found = {term: _TermScore(float(own[n, best]), float(around[n, best])) for n, (_, term, _) in enumerate(plan.postings)}
-    return {term: worth for term, worth in found.items() if worth.own or worth.around}
+    found = {term: (float(own[n, best]), float(around[n, best])) for n, (_, term, _) in enumerate(plan.postings)}
+    return {term: worth for term, worth in found.items() if any(worth)}
 
 # %% ../../nbs/30_search/12_explainer.ipynb #331a0361
 NEARBY = "nearby"  # column of what the memories before and after add
@@ -91,8 +85,8 @@ def _split_by_column(worth: _TermScore,                      # contribution of a
             length = min(len(words), PASSAGE_LENGTH) if len(words) > LONG_TEXT else len(words)
             each[name] = impact(name, n, length)
     total = sum(each.values())
-    own = {name: worth.own * value / total for name, value in each.items()} if total else {"text": worth.own}
-    return {name: value for name, value in (own | {NEARBY: worth.around}).items() if value}
+    own = {name: worth[0] * value / total for name, value in each.items()} if total else {"text": worth[0]}
+    return {name: value for name, value in (own | {NEARBY: worth[1]}).items() if value}
 
 # %% ../../nbs/30_search/12_explainer.ipynb #c64050dc
 LATER = "maybe superseded by"  # type of the link from a memory to a newer one that may have taken its place
@@ -107,10 +101,10 @@ def explain_score(record: MemoryRecord,        # memory that was found
                   ) -> dict[str, dict[str, float]]:
     "Return what each term and each part added to a score."
     worth = _term_scores(plan, np.arange(passages.start, passages.stop), own_only)
-    total = sum(w.own + w.around for w in worth.values())
+    total = sum(map(sum, worth.values()))
     scale = parts.get("words", 0.0) / total if total else 0.0
     columns = _own_columns(record) if record.title or record.summary or record.tags else {}  # else all of it is the text's
-    found = {t: _split_by_column(_TermScore(w.own * scale, w.around * scale), t, columns) for t, w in worth.items()} if scale else {}
+    found = {t: _split_by_column((own * scale, around * scale), t, columns) for t, (own, around) in worth.items()} if scale else {}
     return found | {f"({name})": {name: value} for name, value in parts.items() if name != "words"}
 
 # %% ../../nbs/30_search/12_explainer.ipynb #75ff8d22

@@ -6,8 +6,8 @@
 __all__ = ['EXACT', 'BYTE_CODES', 'HEAD_CODES', 'NO_SCRIPT', 'Refine', 'NO_SPEAKERS', 'NO_BOOLS', 'KERNEL_TOP_K', 'RescorePolicy',
            'Candidates', 'prefilter', 'session_best', 'session_share', 'base_score', 'with_all_parts', 'chance_z_score',
            'foreign_script', 'language_part', 'metadata_parts', 'scale_by_evidence', 'total_scores', 'nth_highest',
-           'rescore_positions', 'top_positions', 'KernelInput', 'named_speaker_ids', 'dated_mask', 'MATCHES',
-           'matching', 'BEST_OF_SESSIONS', 'SCORE', 'PICK', 'RANK']
+           'rescore_positions', 'top_positions', 'named_speaker_ids', 'dated_mask', 'MATCHES', 'matching',
+           'BEST_OF_SESSIONS', 'SCORE', 'PICK', 'RANK']
 
 # %% ../../nbs/30_search/05_fusion.ipynb #dd732f02
 import sys
@@ -49,12 +49,6 @@ class Candidates:
     meaning: Values  # (n,) standard deviations above the mean of the store, from 0
     precision: RescorePolicy = BYTE_CODES  # error of `meaning`
 
-    def take(self,
-             column: Values,  # column of the metadata table
-             ) -> Values:     # (n,)
-        "Return the values of the candidates in a column."
-        return column[self.docs]
-
     @property
     def matches(self) -> NDArray[np.bool_]:
         "Return which have words or meaning in common with the question."
@@ -76,8 +70,8 @@ def prefilter(c: MetadataTable,   # metadata of the index
     if len(some.docs) <= most:
         return some
     worth = base_score(some.words, some.meaning)
-    user = DEFAULT_WEIGHTS.user * np.minimum(1, worth / DEFAULT_WEIGHTS.evidence) * some.take(c["user"]) if c.user_memories else 0
-    worth = worth + user + DEFAULT_WEIGHTS.length * some.take(c["length"])
+    user = DEFAULT_WEIGHTS.user * np.minimum(1, worth / DEFAULT_WEIGHTS.evidence) * c["user"][some.docs] if c.user_memories else 0
+    worth = worth + user + DEFAULT_WEIGHTS.length * c["length"][some.docs]
     kept = np.sort(np.argpartition(-worth, most)[:most])
     if also:
         kept = np.union1d(kept, np.flatnonzero(np.isin(some.docs, list(also))))
@@ -149,7 +143,7 @@ def language_part(c: MetadataTable,         # metadata of the index
     if (other := foreign_script(c, features)) == NO_SCRIPT:
         return {}
     above = np.maximum(some.meaning - np.float32(chance_z_score(c.script_counts[other])), 0)
-    return {"language": above * (some.take(c["script"]) == other)}
+    return {"language": above * (c["script"][some.docs] == other)}
 
 # %% ../../nbs/30_search/05_fusion.ipynb #d73feeb9
 def metadata_parts(c: MetadataTable,         # metadata of the index
@@ -159,14 +153,14 @@ def metadata_parts(c: MetadataTable,         # metadata of the index
     "Return the parts that metadata decides: speaker, user, date, when and length."
     found = dict[str, Values]()
     if features.speakers:
-        found["speaker"] = np.isin(some.take(c["speaker"]), list(features.speakers))
+        found["speaker"] = np.isin(c["speaker"][some.docs], list(features.speakers))
     if c.user_memories:
-        found["user"] = some.take(c["user"])
+        found["user"] = c["user"][some.docs]
     if features.dates:
-        found["date"] = _date_mask(some.take(c["said"]), features.dates)
+        found["date"] = _date_mask(c["said"][some.docs], features.dates)
     if features.when:
-        found["when"] = some.take(c["time"])
-    return found | {"length": some.take(c["length"])}
+        found["when"] = c["time"][some.docs]
+    return found | {"length": c["length"][some.docs]}
 
 
 def scale_by_evidence(amounts: dict[str, Values],  # part → amount, for each candidate
@@ -242,19 +236,6 @@ def top_positions(total: Values,  # scores
     return np.asarray(some[np.argsort(-total[some], kind="stable")])
 
 # %% ../../nbs/30_search/05_fusion.ipynb #3291d663
-@dataclass(slots=True, eq=False)
-class KernelInput:
-    "Candidates of a question as kernels take them: contiguous arrays, empty where the question lacks a feature."
-
-    docs: NDArray[np.int64]  # (n,) document ids
-    words: NDArray[np.float32]  # (n,) BM25 over its ceiling
-    meaning: NDArray[np.float32]  # (n,) standard deviations above the mean of the store, from 0
-    other: int  # script of the memories that can't hold the question's words, or `NO_SCRIPT`
-    named: NDArray[np.int32]  # ids of the speakers that the question names
-    dated: NDArray[np.bool_]  # (n,) whether it was said on a date that the question names; empty: it names none
-    telling: NDArray[np.bool_]  # by document id: whether it tells a time; empty: the question does not ask when
-
-
 NO_SPEAKERS, NO_BOOLS = np.zeros(0, np.int32), np.zeros(0, bool)
 
 

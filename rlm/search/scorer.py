@@ -8,11 +8,12 @@ __all__ = ['LATEST_OF', 'UPDATES_OF', 'prefer_later', 'without_surplus', 'promot
 # %% ../../nbs/30_search/07_scorer.ipynb #797d2037
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .fusion import EXACT, KERNEL_TOP_K, NO_BOOLS, RANK, Candidates, KernelInput, Refine, base_score, chance_z_score
+from .fusion import EXACT, KERNEL_TOP_K, NO_BOOLS, RANK, Candidates, Refine, base_score, chance_z_score
 from .fusion import dated_mask, foreign_script, language_part, metadata_parts, named_speaker_ids, rescore_positions
 from .fusion import scale_by_evidence, session_share, top_positions, total_scores, with_all_parts
 from .metadata_table import MetadataTable, Values
@@ -150,7 +151,7 @@ class Scorer:
         total = total_scores(some, weighed)
         chosen = top_positions(total, k)
         parts = np.array([w[chosen] for w in weighed.values()], np.float64).T
-        return RankedList.from_columns(tuple(weighed), some.take(self.metadata["seq"])[chosen], total[chosen], parts)
+        return RankedList.from_columns(tuple(weighed), self.metadata["seq"][some.docs[chosen]], total[chosen], parts)
 
     def parts(self,
               features: QueryFeatures,  # features of the question
@@ -164,7 +165,7 @@ class Scorer:
         c, known = self.metadata, {"words": some.words, "meaning": some.meaning, **language_part(self.metadata, features, some)}
         if c.session_memories:
             evidence = self.linear_weights.evidence
-            known["session"] = session_share(some.take(c["session"]), base_score(some.words, some.meaning), evidence)
+            known["session"] = session_share(c["session"][some.docs], base_score(some.words, some.meaning), evidence)
         known = scale_by_evidence(known | metadata_parts(c, features, some), self.linear_weights)
         return known if isinstance(self.ranker, ScoreWeights) else with_all_parts(known, len(some.words))
 
@@ -196,27 +197,25 @@ class Scorer:
         return 1 + (self.ranker.user * bool(self.metadata.user_memories) + self.ranker.when * features.when) / self.ranker.evidence
 
     def _rank_compiled(self, features: QueryFeatures, some: Candidates, k: int, refine: Refine | None) -> RankedList:
-        given, chosen = self._kernel_input(features, some), np.arange(len(some.docs))
-        if refine is not None and some.precision is not EXACT and given.meaning.any():
-            total = self._run_kernel(given, chosen, 0)[1]
-            chosen = rescore_positions(total, base_score(given.words, given.meaning), k, some.precision, self._slope(features))
-            given.meaning = given.meaning.copy()
-            given.meaning[chosen] = refine(self.metadata["seq"][given.docs[chosen]])
-        where, total, parts = self._run_kernel(given, chosen, k)
-        return RankedList.from_columns(PARTS, self.metadata["seq"][given.docs[chosen[where]]], total[where], parts)
+        c, chosen, foreign = self.metadata, np.arange(len(some.docs)), foreign_script(self.metadata, features)
+        docs, words = np.ascontiguousarray(some.docs, np.int64), np.ascontiguousarray(some.words, np.float32)
+        meaning = np.ascontiguousarray(some.meaning, np.float32)
+        asked = (c["script"], foreign, chance_z_score(c.script_counts[foreign]), c["user"], c["length"], c["speaker"],
+                 named_speaker_ids(features), dated_mask(c, features, docs), c["time"] if features.when else NO_BOOLS, self.weights())
+        if refine is not None and some.precision is not EXACT and meaning.any():
+            total = self._run_kernel(chosen, docs, words, meaning, asked, 0)[1]
+            chosen = rescore_positions(total, base_score(words, meaning), k, some.precision, self._slope(features))
+            meaning = meaning.copy()
+            meaning[chosen] = refine(c["seq"][docs[chosen]])
+        where, total, parts = self._run_kernel(chosen, docs, words, meaning, asked, k)
+        return RankedList.from_columns(PARTS, c["seq"][docs[chosen[where]]], total[where], parts)
 
-    def _kernel_input(self, features: QueryFeatures, some: Candidates) -> KernelInput:
-        c = self.metadata
-        words, meaning = np.ascontiguousarray(some.words, np.float32), np.ascontiguousarray(some.meaning, np.float32)
-        return KernelInput(np.ascontiguousarray(some.docs, np.int64), words, meaning, foreign_script(c, features),
-                           named_speaker_ids(features), dated_mask(c, features, some.docs), c["time"] if features.when else NO_BOOLS)
-
-    def _run_kernel(self, g: KernelInput, some: NDArray[np.int64], k: int) -> tuple[Values, Values, Values]:
+    def _run_kernel(self, some: NDArray[np.int64], docs: NDArray[np.int64], words: Values, meaning: Values, asked: tuple[Any, ...],
+                    k: int) -> tuple[Values, Values, Values]:
         "Return the positions of the best `k` and of all equal to the last, the scores of all, and the parts of the best."
-        run, c = RANK.run, self.metadata
+        run = RANK.run
         assert run is not None and isinstance(self.ranker, ScoreWeights)
         where, total, parts = np.empty(len(some), np.int64), np.empty(len(some)), np.empty((len(some) if k else 0, len(PARTS)))
-        n = run(where, total, parts, self.session_buffer(), min(k, len(some)), SCORE_EPSILON, some, g.docs, g.words, g.meaning,
-                c["session"], DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.ranker.evidence, c["script"], g.other,
-                chance_z_score(c.script_counts[g.other]), c["user"], c["length"], c["speaker"], g.named, g.dated, g.telling, self.weights())
-        return where[:n], total, parts[:n].copy()
+        n = run(where, total, parts, self.session_buffer(), min(k, len(some)), SCORE_EPSILON, some, docs, words, meaning,
+                self.metadata["session"], DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.ranker.evidence, *asked)
+        return where[:n], total, parts[:n]
