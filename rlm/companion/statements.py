@@ -78,11 +78,16 @@ _ASKED = (  # relations that a verb names
                               r"(?:내|제|나).{0,8}무슨 일", re.I)))
 
 
+_ASKED_ALONE = re.compile(r"^(?:what|who|when|where)(?:'s|’s| is| are) (?:my|our) ((?:[\w-]+ )?[\w-]+?)(?: now| again| called)?[ ?]*$|"
+                          r"^(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?) ?(?:뭐|언제|어디|누구|몇|무엇|얼마)[가-힣 ]*[ ?]*$", re.I)
+
+
 def asked_relations(question: str,  # what is asked
+                    alone: bool = False,  # True: of what is *mine* only what the whole question asks for, as *What's my name?* does
                     ) -> list[str]:  # names of relations, each once
     "Return the relations of the user that a question may ask for: what verbs name, and what is said to be *my* or `내`."
     out = list[str]()
-    for english, korean in _OWNED.findall(question):
+    for english, korean in (_ASKED_ALONE if alone else _OWNED).findall(question):
         words = (english or korean).split()
         out += [relation_of(_PARTICLE.sub("", phrase.removesuffix("'s")), False)[0] for phrase in (" ".join(words), words[0])]
     out += [relation for relation, pattern in _ASKED if pattern.search(question)]

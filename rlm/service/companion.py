@@ -50,7 +50,7 @@ from .context import MemoryContext
 from .input_parsing import MAX_K, read_k, read_list, read_turn
 from .reader import MemoryReader
 from .results import History, SearchResults, memory_dict
-from .searcher import MemorySearcher, SearchRequest
+from .searcher import MemorySearcher, SearchRequest, stating_facts
 from .writer import MemoryWriter
 from ..store.filters import Filters
 from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count, stored_id
@@ -203,13 +203,7 @@ def _with_facts(ctx: MemoryContext,  # the open store
                 apart_from: str | None,  # session whose turns are left out; None: none is
                 ) -> list[tuple[MemoryRecord, float]]:
     "Return what a search found, after the memories that state a current fact of the user that the question asks for."
-    facts = [f for relation in asked_relations(query) for f in ctx.storage.facts.about(ctx.namespace, "user", normal_value(relation))]
-    if not (seqs := {f.seq: None for f in reversed(facts) if not (f.negated or f.ended)}):
-        return found
-    now, known = ctx.clock.now(), ctx.storage.memories.records(list(seqs))
-    first = [known[seq] for seq in seqs if seq in known][:FEW]
-    first = [r for r in first if r.status in RECALLED and (r.valid_to is None or r.valid_to > now) and r.valid_from <= now
-             and (apart_from is None or r.session != apart_from)]
+    first = [r for r in stating_facts(ctx, asked_relations(query), FEW) if apart_from is None or r.session != apart_from]
     ids = {r.id for r in first}
     return [(r, 1.0) for r in first] + [(r, w) for r, w in found if r.id not in ids]
 

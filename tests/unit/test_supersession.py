@@ -174,3 +174,24 @@ def test_an_item_that_is_kept_as_given_neither_ends_nor_is_ended(memory: Memory,
     clock.advance(days=3)
     assert memory.get(old.id).valid_to is None and memory.get(old.id).provenance["facts"] is False
     assert [r.text for r in memory.reader.ended(5, {})] == []
+
+
+@pytest.mark.parametrize(("told", "old", "new", "question"), [
+    (["My name is Tom and I work as a teller at a bank.", "I have a dog called Biscuit."], "I live in Seoul with my wife Jiwon.",
+     "I moved to Busan.", "Where do I live?"),
+    (["내 이름은 민수고 은행에서 일해.", "강아지 이름은 보리야."], "나는 아내 지원이랑 서울에 살아.", "나 부산으로 이사했어.", "나는 어디에 살아?")])
+def test_the_fact_that_is_asked_for_is_first_though_the_older_memory_says_more_and_stays(
+        memory: Memory, clock: ManualClock, told: list[str], old: str, new: str, question: str) -> None:
+    for text in told:
+        memory.write(text)
+    stays = memory.write(old).id
+    clock.advance(days=1)
+    moved = memory.write(new).id
+    clock.advance(days=1)
+    hits = memory.search(question)
+    assert hits[0].id == moved and stays in {h.id for h in hits} and hits[0].score > hits[1].score
+    why = memory.explain(question, moved)
+    assert why.rank == 1 and "(now)" in why.parts and why.score == pytest.approx(hits[0].score)
+    assert moved not in {h.id for h in memory.search(question, until="2020-01-01")}
+    asked_of_the_past = memory.search(f"{question.rstrip('?')} before?")
+    assert not asked_of_the_past or asked_of_the_past[0].id != moved
