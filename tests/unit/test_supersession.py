@@ -179,7 +179,8 @@ def test_an_item_that_is_kept_as_given_neither_ends_nor_is_ended(memory: Memory,
 @pytest.mark.parametrize(("told", "old", "new", "question"), [
     (["My name is Tom and I work as a teller at a bank.", "I have a dog called Biscuit."], "I live in Seoul with my wife Jiwon.",
      "I moved to Busan.", "Where do I live?"),
-    (["내 이름은 민수고 은행에서 일해.", "강아지 이름은 보리야."], "나는 아내 지원이랑 서울에 살아.", "나 부산으로 이사했어.", "나는 어디에 살아?")])
+    (["내 이름은 민수고 은행에서 일해.", "강아지 이름은 보리야."],
+     "나는 아내 지원이랑 서울에 살아.", "나 부산으로 이사했어.", "나는 어디에 살아?")])
 def test_the_fact_that_is_asked_for_is_first_though_the_older_memory_says_more_and_stays(
         memory: Memory, clock: ManualClock, told: list[str], old: str, new: str, question: str) -> None:
     for text in told:
