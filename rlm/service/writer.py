@@ -151,7 +151,7 @@ class MemoryWriter:
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
             embedded, found = self.embeddings.embed_records(part) if embed else None, self._read_facts(part)
-            with self.storage.transaction() as tx, self.storage.before_insert(part):
+            with self.storage.transaction(records=part) as tx:
                 refuse_rejected(part, self.storage.rejections)
                 new = tx.insert(part)
                 self.embeddings.store(embedded, new)

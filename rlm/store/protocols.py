@@ -183,6 +183,7 @@ class Database(Protocol):
 
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
+                    ahead: Sequence[Question] = (),  # what it asks first: where there are round trips, that goes along with its beginning
                     ) -> AbstractContextManager[None]:
         "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
 

@@ -40,6 +40,7 @@ LOOK_S = 1.0  # seconds after which a reader asks again whether its namespace we
 BATCH = 200  # statements that are sent at once
 MOST_WAITING = 1 << 18  # characters of statements that wait for the next one that is sent
 _GONE = "SELECT instance FROM moved_namespaces WHERE namespace = %s"  # where a namespace went
+_GENERATION: Question = ("SELECT n FROM current_generation", ())
 _CAUGHT = "INSERT INTO memories ("  # the one statement whose refusal is caught inside its transaction
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 _PLAIN_INSERT = re.compile(r"(?s)(INSERT INTO [^%]+ VALUES )(\((?:%s(?:, )?)+\))$")  # many rows of it are one statement
@@ -100,6 +101,21 @@ def scope_statements(namespace: str | None,  # the partition that is read and wr
 def _asked(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> str:
     "A question as a key: the statement with its values."
     return f"{sql} {values!r}"
+
+
+def asked_at_once(cursor: Any,                    # a cursor of a connection
+                  questions: Iterable[Question],  # statements with their values, in the words of SQLite
+                  ) -> list[str]:
+    "Return questions with their values written in, so that they go in one message."
+    return [cursor.mogrify(translated(sql), values) for sql, values in questions]
+
+
+def _results(cursor: Any) -> list[list[tuple[Any, ...]]]:
+    "The rows of this and all further results of a cursor."
+    found = [cursor.fetchall() if cursor.description else []]
+    while cursor.nextset():
+        found.append(cursor.fetchall() if cursor.description else [])
+    return found
 
 
 def _is_lost(error: BaseException | None) -> bool:
@@ -221,15 +237,14 @@ class StatementPipeline:
     def span(self,
              state: ThreadState,     # what the thread is doing
              namespace: str | None,  # the partition that is seen; None: the whole store
-             begin: str,             # statement that begins it
-             then: str = "",         # statements that are sent along
+             begin: Sequence[str],   # statements that begin it
+             questions: Sequence[Question] = (),  # what is asked along; each is answered from that once, when it is asked inside
              ) -> Iterator[None]:
         "Yield a transaction or snapshot. Leaves the thread outside of any."
         import psycopg
-        (connection, generation), scopes = self._begin(namespace, begin, then), self.server.scopes
-        if generation is not None:
-            state.generations[namespace] = generation
+        (connection, answers), scopes, before = self._begin(namespace, begin, questions), self.server.scopes, state.answered
         state.connection, state.active, state.failed = connection, True, False
+        state.answered = before | dict(zip((_asked(*q) for q in questions), answers, strict=True))
         try:
             try:
                 yield
@@ -243,15 +258,15 @@ class StatementPipeline:
         except psycopg.Error as e:
             raise explain_server_error(e, self.path) from e
         finally:
-            state.connection, state.active, state.failed, state.uncommitted = None, False, False, False
+            state.connection, state.active, state.failed, state.uncommitted, state.answered = None, False, False, False, before
             state.turns.clear()
             state.waiting.clear()
             state.generations.clear()
             self.server.pool.putconn(connection)
 
-    def _begin(self, namespace: str | None, begin: str, then: str) -> "tuple[Connection[Any], int | None]":
-        """Begin a transaction on a free connection; on another one when that was lost while nobody used it. Return the connection and the
-        generation, where the statements end by asking for it."""
+    def _begin(self, namespace: str | None, begin: Sequence[str],
+               questions: Sequence[Question]) -> "tuple[Connection[Any], list[list[tuple[Any, ...]]]]":
+        "Begin a transaction on a free connection, on another one when that was lost while nobody used it; return it with the answers."
         import psycopg
         scopes, pool = self.server.scopes, self.server.pool
         for again in (True, False):
@@ -260,12 +275,12 @@ class StatementPipeline:
             except psycopg.Error as e:
                 raise explain_server_error(e, self.path) from e
             try:
-                scope = b"" if scopes.pop(connection, ...) == namespace else scope_statements(namespace)
-                cursor = connection.execute(f"{begin}; ".encode() + scope + then.encode())
-                while cursor.nextset():
-                    pass
+                scope = "" if scopes.pop(connection, ...) == namespace else scope_statements(namespace).decode()
+                cursor = connection.cursor()
+                cursor.execute(f"{begin[0]}; {scope}{'; '.join([*begin[1:], *asked_at_once(cursor, questions)])}".encode())
+                answers = _results(cursor)
                 scopes[connection] = namespace
-                return connection, int(cursor.fetchone()[0]) if then.endswith("current_generation") else None  # type: ignore[index]
+                return connection, answers[len(answers) - len(questions):]
             except BaseException as e:
                 if not connection.closed:
                     connection.rollback()
@@ -537,13 +552,8 @@ class PostgresDatabase:
         before = state.answered
         if questions := list(questions):
             with self._pipeline.cursor(state) as cursor:
-                every = "; ".join(cursor.mogrify(translated(sql), values) for sql, values in questions)
-                self._pipeline.send(state, self.namespace, cursor, every)
-                answers = [cursor.fetchall()]
-                while cursor.nextset():
-                    answers.append(cursor.fetchall())
-            asked = (_asked(sql, values) for sql, values in questions)
-            state.answered = before | dict(zip(asked, answers, strict=True))
+                self._pipeline.send(state, self.namespace, cursor, "; ".join(asked_at_once(cursor, questions)))
+                state.answered = before | dict(zip((_asked(*q) for q in questions), _results(cursor), strict=True))
         try:
             yield
         finally:
@@ -583,6 +593,7 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for its turn, at most; None: the busy timeout
+                    ahead: Sequence[Question] = (),  # what it asks first: that goes along with its beginning
                     ) -> Iterator[None]:
         "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
         if self.read_only:
@@ -594,14 +605,15 @@ class PostgresDatabase:
                 if state.uncommitted and not state.turns & {None, self.namespace}:
                     self._pipeline.flush(state, self._turn())
                     state.turns.add(self.namespace)
-                yield
+                with self.ahead(ahead):
+                    yield
                 if state.failed and not before:
                     state.failed = before
                     raise self._pipeline.half_done()
             return
         wait = int(1000 * (self.busy_timeout_s if patience is None else min(patience, self.busy_timeout_s)))
-        with self._pipeline.span(state, self.namespace, "BEGIN",
-                                 f"SET LOCAL lock_timeout = {max(wait, 1)}; {self._turn()}; SET LOCAL lock_timeout = 0"):
+        begin = ("BEGIN", f"SET LOCAL lock_timeout = {max(wait, 1)}", self._turn(), "SET LOCAL lock_timeout = 0")
+        with self._pipeline.span(state, self.namespace, begin, ahead):
             state.uncommitted = True
             state.turns.add(self.namespace)
             yield
@@ -614,8 +626,8 @@ class PostgresDatabase:
             yield
             return
         self._look_around(state)
-        generation = "SELECT n FROM current_generation"
-        with self._pipeline.span(state, self.namespace, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", generation):
+        with self._pipeline.span(state, self.namespace, ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",), (_GENERATION,)):
+            state.generations[self.namespace] = int(self.query(*_GENERATION)[0][0])
             yield
 
     def _look_around(self, state: ThreadState) -> None:
@@ -640,7 +652,7 @@ class PostgresDatabase:
         if state.uncommitted:
             return None
         if (n := state.generations.get(self.namespace)) is None:
-            n = int(self.query("SELECT n FROM current_generation")[0][0])
+            n = int(self.query(*_GENERATION)[0][0])
             if state.active:  # a snapshot, which sees the same until it ends
                 state.generations[self.namespace] = n
         return 0, n, 0

@@ -290,6 +290,7 @@ class SQLiteDatabase:
 
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
+                    ahead: Sequence[Question] = (),  # not used: a file is asked when there is a question
                     ) -> AbstractContextManager[None]:
         "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
         if self.read_only:

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -97,16 +96,11 @@ class SQLiteStorage:
     @contextmanager
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
+                    records: Sequence[MemoryRecord] = (),  # memories that are about to be stored: a server is asked along what that asks
                     ) -> Iterator[SQLiteWriter]:
         "Store all that is done inside together, or not at all. Raises `StoreBusy`, `StoreReadOnly`."
-        with self.db.transaction(patience):
+        with self.db.transaction(patience, [salts_question(records[0].namespace), *insert_questions(records)] if records else ()):
             yield SQLiteWriter(self.db)
-
-    def before_insert(self,
-                      records: Sequence[MemoryRecord],  # about to be stored, of one namespace
-                      ) -> AbstractContextManager[None]:
-        "Ask a server ahead, in one round trip, what a write of these memories asks before it stores them."
-        return self.db.ahead(chain((salts_question(records[0].namespace),), insert_questions(records)))
 
     def before_context(self,
                        namespace: str,  # the partition

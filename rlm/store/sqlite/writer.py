@@ -173,11 +173,14 @@ class SQLiteWriter:
         placed = place(self.db, records, _past_versions(self.db, again))
         _refuse_dangling(self.db, placed)
         with updating_index(self.db, adjacent(self.db, placed) | replies(self.db, again)) as added:
-            try:
-                self.db.executemany(_INSERT, map(to_row, placed))
-            except StoreClash:
-                _refuse_taken(self.db, placed)
-                raise
+            if not again and len(placed) == 1 and placed[0].session is None:  # neither id nor turn can be taken
+                self.db.query(_INSERT, to_row(placed[0]))
+            else:
+                try:
+                    self.db.executemany(_INSERT, map(to_row, placed))
+                except StoreClash:
+                    _refuse_taken(self.db, placed)
+                    raise
             if tags := [(r.seq, tag) for r in placed for tag in r.tags]:
                 self.db.executemany(_TAG, tags)
             _refuse_circles(self.db, again)
