@@ -13,7 +13,7 @@ import uvicorn
 from rlm.core.settings import load_settings
 from rlm.service.http.app import guarded_application
 from rlm.service.http.middleware import PATIENCE_S
-from rlm.service.http.routes import Service
+from rlm.service.http.routing import Service
 from rlm.service.http.server import Listener, http_config, listening
 from rlm.service.http.tokens import TokenFile
 

@@ -17,7 +17,7 @@ def page() -> dict[str, Any]:
     "Return the OpenAPI page of the server."
     from rlm.core.settings import load_settings
     from rlm.service.http.app import application
-    from rlm.service.http.routes import Service
+    from rlm.service.http.routing import Service
     service = Service(load_settings(db_path=":memory:"), embedder="none")
     try:
         found: dict[str, Any] = application(service).openapi()

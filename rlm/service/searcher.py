@@ -210,7 +210,8 @@ class MemorySearcher:
         "Note in the log of recalls what an interface serves; it is stored a little later."
         served = [ServedMemory(h.id, h.memory.version, h.score, {"parts": by_column(h.parts)} | ({"layer": h.layer} if h.layer else {}))
                   for h in found.hits]
-        self.ctx.recalls.record(self.namespace, found.query, served, self.ctx.clock.now(), door, actor)
+        known = self.index.position[1] or None if found.source == "index" else None
+        self.ctx.recalls.record(self.namespace, found.query, served, self.ctx.clock.now(), door, actor, known)
 
     def search_near(self,
                     request: SearchRequest,  # a parsed question

@@ -104,6 +104,16 @@ def test_the_time_line_is_looked_at_by_the_hour(tab: Tab, running: Running) -> N
     assert "of 7 memories" in tab.js("document.getElementById('line-note').textContent")
 
 
+def test_what_is_found_stands_on_the_time_line_behind_600_newer_memories(tab: Tab, running: Running) -> None:
+    running.service.pool.store().write_many([{"text": f"Line {n}.", "valid_from": f"2026-05-{1 + n % 28:02}"} for n in range(620)])
+    visit(tab, running.url)
+    tab.until("document.querySelectorAll('#line .moment').length === 600")
+    assert tab.js("document.querySelectorAll('#line [data-id=peanuts]').length") == 0
+    ask(tab, "peanuts")
+    tab.until("document.querySelector('#line [data-id=peanuts].found')")
+    assert tab.js("document.getElementById('line-note').textContent") == "600 memories, the latest · 1 of those found"
+
+
 def test_an_anchor_is_put_pinned_and_searched_from(tab: Tab, running: Running) -> None:
     visit(tab, running.url)
     ask(tab, "dentist")

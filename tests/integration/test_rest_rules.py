@@ -14,7 +14,7 @@ from rlm.core.errors import SettingsError
 from rlm.core.settings import load_settings
 from rlm.rules import ConflictResolver
 from rlm.service.http.app import guarded_application
-from rlm.service.http.routes import Service
+from rlm.service.http.routing import Service
 
 pytestmark = pytest.mark.usefixtures("bare")
 

@@ -21,9 +21,9 @@ import pytest
 from serving import Running, problem, request, serving
 
 from rlm import Memory
-from rlm.core.errors import StoreCorrupt
+from rlm.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMoved, StoreReadOnly
 from rlm.recall.anchored_search import BEAM
-from rlm.service.http.routes import Service
+from rlm.service.http.routing import Service
 from rlm.service.http.tokens import TokenFile, TokenUses
 
 pytestmark = pytest.mark.usefixtures("bare")
@@ -157,6 +157,51 @@ def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, op
     assert nearer == changed | {"hop_budget": 1}, "another hop budget changed something else"
     with Memory(memory.backend.db.path) as other:
         assert other.anchors.state()[1].id == "m0"
+
+
+def test_a_conversation_has_anchors_of_its_own(client: httpx.Client) -> None:
+    for n, text in enumerate(["The boat is in the harbour.", "The harbour has a blue restaurant.", "고양이는 연어를 좋아한다."]):
+        write(client, text, id=f"m{n}")
+    place = "/v1/anchors/A?context=chat-7"
+    own = client.patch(place, json={"anchor_block_id": "m0", "pinned": True}).json()
+    assert own == client.get("/v1/anchors?context=chat-7").json() and own["slots"][0]["anchor_block_id"] == "m0"
+    assert [a["anchor_block_id"] for a in client.get("/v1/anchors").json()["slots"]] == [None] * 3, "an anchor of the namespace moved"
+    near = write(client, "The boat needs new sails.", slot="A", context="chat-7", policy={"link_k": 1, "min_w": 0}, id="sails")
+    assert {n["id"] for n in client.get(f"/v1/memories/{near['id']}/neighbours").json()["nodes"]} >= {"sails", "m0"}
+    asked = {"query": "new sails boat", "slot": "A", "radius": 1, "context": "chat-7"}
+    assert "anchor A" in {h["layer"] for h in client.post("/v1/memories:search", json=asked).json()["hits"]}
+    other = client.post("/v1/memories:search", json=asked | {"context": "chat-8"}).json()["hits"]
+    assert other and not any(h["path"] for h in other), "the anchor of another conversation was used"
+    assert problem(client.post("/v1/memories:search", json={"query": "sails", "context": "chat-7"}))["status"] == 422
+    assert problem(client.get("/v1/anchors?contxt=chat-7"))["status"] == 422
+    assert client.get("/v1/anchors?context=chat-8").json()["slots"][0]["pinned"] is False
+
+
+@pytest.mark.parametrize(("error", "status", "words"), [
+    (StoreMoved, 503, "another instance"), (StoreBusy, 503, "Another process is writing"), (StoreFull, 507, "Make room"),
+    (StoreReadOnly, 403, "can only be read")])
+def test_a_store_that_can_not_take_a_write_is_said_with_a_remedy(client: httpx.Client, monkeypatch: pytest.MonkeyPatch, path: Path,
+                                                                 error: type[StoreError], status: int, words: str) -> None:
+    def fail(*args: Any, **fields: Any) -> None:
+        raise error(f"{path} is elsewhere.", f"See {path}.")
+    monkeypatch.setattr(Memory, "write", fail)
+    answer = client.post("/v1/memories", json={"text": "a memory"})
+    said = problem(answer)
+    assert said["status"] == status and words in f"{said['detail']} {said['hint']}" and str(path) not in answer.text
+    assert ("retry-after" in answer.headers) == (status == 503) and len(said["hint"].split()) > 3
+
+
+def test_a_lock_that_another_process_holds_is_waited_for_then_told(path: Path) -> None:
+    with serving(path, busy_timeout_s=0.2) as running, running.client() as client:
+        write(client, "a memory")
+        with sqlite3.connect(path, isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = client.post("/v1/memories", json={"text": "another memory"})
+            assert problem(answer)["status"] == 503 and answer.headers["retry-after"] == "1" and "again" in answer.json()["hint"]
+            assert client.post("/v1/memories:search", json={"query": "memory"}).json()["hits"], "a search waits for the writer"
+            other.execute("ROLLBACK")
+        assert client.post("/v1/memories", json={"text": "another memory"}).status_code == 201
+    other.close()
 
 
 @pytest.mark.parametrize(("slot", "body", "status"), [

@@ -1,4 +1,5 @@
 "The server against its own contract: requests made from its OpenAPI page, good ones and spoilt ones."
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,17 @@ def test_whatever_is_done_in_sequence_no_request_fails(bare: Path, tmp_path: Pat
 @pytest.mark.nightly
 def test_whatever_is_done_in_long_sequences_no_request_fails(bare: Path, tmp_path: Path) -> None:
     walk(tmp_path, 60)
+
+
+@pytest.mark.nightly
+def test_sequences_of_requests_keep_the_contract(contract: Any) -> None:
+    "Requests that take ids and sessions from answers to earlier ones, as the contract lets them be inferred."
+    seen = Counter[tuple[str, int]]()
+
+    class Sequence(contract.as_state_machine()):  # type: ignore[misc]
+        def validate_response(self, response: Any, case: Any, **more: Any) -> None:
+            seen[case.operation.label, response.status_code // 100] += 1
+            case.validate_response(response, checks=CHECKS)
+    Sequence.run(settings=settings(max_examples=30, stateful_step_count=8, deadline=None, derandomize=True, database=None,
+                                   suppress_health_check=list(HealthCheck), phases=[Phase.generate]))
+    assert sum(seen.values()) > 100 and any("/{" in route and kind == 2 for route, kind in seen), "no answer was used by a later request"

@@ -49,8 +49,7 @@ def show_catalogue(found: Catalogue,  # as it was stored
     "Print which instances a cluster has, and what is not where hashing puts it."
     rows = [(i.name, i.address) for i in found.instances]
     if as_json:
-        print_json({"version": found.version, "instances": dict(rows), "places": dict(found.places)})
-        return
+        return print_json({"version": found.version, "instances": dict(rows), "places": dict(found.places)})
     print_table(rows, ["instance", "address"])
     if found.places:
         click.echo(f"{len(found.places)} namespaces are not where they belong by their hash: `rlm cluster move --all` moves them.")

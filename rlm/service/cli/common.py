@@ -269,6 +269,23 @@ def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
     click.echo(text_table(headers, rows, terminal_width()))
 
 
+def show(as_json: bool,  # print JSON
+         value: Any,     # value that JSON can hold
+         text: str,      # the same in words
+         ) -> None:
+    "One value, as JSON or in words."
+    print_json(value) if as_json else click.echo(text)
+
+
+def show_table(as_json: bool,                     # print JSON
+               value: Any,                        # value that JSON can hold
+               rows: Sequence[Sequence[object]],  # the same as cells
+               headers: Sequence[str],            # one a column
+               ) -> None:
+    "One value, as JSON or as a table."
+    print_json(value) if as_json else print_table(rows, headers)
+
+
 def terminal_width() -> int | None:
     "The columns of the terminal; None where the output goes to a file or another program, which may have any."
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

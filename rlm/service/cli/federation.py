@@ -87,8 +87,7 @@ def status(memory: Memory, as_json: bool) -> None:
     from rlm.service.federation import FederationFolder, status_of
     found = status_of(FederationFolder.of(memory), memory.companion)
     if as_json:
-        print_json(found)
-        return
+        return print_json(found)
     peers = found.pop("peers")
     print_table([[k.replace("_", " "), v] for k, v in found.items()], ["", ""])
     click.echo()

@@ -83,8 +83,7 @@ def import_command(memory: Memory, given: tuple[str, ...], named_format: str | N
         except KeyboardInterrupt:
             click.echo("The rest gets its vectors by `rlm reembed --missing`, or beside the work of `rlm serve` and `rlm mcp`.", err=True)
     if as_json:
-        print_json(report.as_dict())
-        return
+        return print_json(report.as_dict())
     click.echo(repr(report))
     for id, why in list(report.refused.items())[:10]:
         click.echo(f"refused {id}: {why}", err=True)

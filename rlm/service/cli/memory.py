@@ -10,7 +10,7 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
-from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, terminal_width,
+from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, show, terminal_width,
                                     with_memory)
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
@@ -153,8 +153,7 @@ def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) ->
     take_session(messages)
     found = memory.remember(messages, model)
     if as_json:
-        print_json(found.as_dict())
-        return
+        return print_json(found.as_dict())
     for proposed in found.as_dict()["proposed"]:
         facts = "; ".join(f"{f['subject']}, {f['relation']}: {'not ' if 'negated' in f else ''}{f['value']}" for f in proposed["facts"])
         click.echo(f"+ {proposed['id']}  {clip(proposed['text'], 90)}" + (f"  ({clip(facts, 90)})" if facts else ""))
@@ -292,10 +291,7 @@ def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
     if not changes:
         raise InvalidInput("There is nothing to change.", "Give at least one option, for example --text.")
     changed = memory.update(id, **changes)
-    if as_json:
-        print_json(memory_dict(changed))
-    else:
-        click.echo(f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
+    show(as_json, memory_dict(changed), f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
 
 
 @memory_group.command(epilog=example("rlm memory restore tea"))
@@ -325,8 +321,7 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
     count = memory.delete(list(id), erase=erase, force=force)
     copies = memory.copies() if erase else []
     if as_json:
-        print_json({"erased": count, "copies": list(map(str, copies))} if erase else {"deleted": count})
-        return
+        return print_json({"erased": count, "copies": list(map(str, copies))} if erase else {"deleted": count})
     click.echo(f"{count} {'memory' if count == 1 else 'memories'} {'erased' if erase else 'deleted'}.")
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
@@ -362,7 +357,5 @@ def used(memory: Memory, id: str, query: str | None, helped: int, failed: int, a
     counts = {"success": read_count(helped, "--helped"), "failure": read_count(failed, "--failed")}
     memory.record_usage(id, **counts, query=query)
     found = memory.get(id)
-    if as_json:
-        print_json({"id": found.id, "success": found.success, "failure": found.failure, "access_count": found.access_count})
-    else:
-        click.echo(f"{found.id}  used {found.access_count} times: {found.success} helped, {found.failure} failed")
+    show(as_json, {"id": found.id, "success": found.success, "failure": found.failure, "access_count": found.access_count},
+         f"{found.id}  used {found.access_count} times: {found.success} helped, {found.failure} failed")

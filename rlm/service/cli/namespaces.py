@@ -7,7 +7,7 @@ import click
 
 from rlm.core.errors import NotFound
 from rlm.core.text import valid_label
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, with_memory
+from rlm.service.cli.common import Group, example, json_option, print_json, show_table, with_memory
 from rlm.service.memory import Memory
 
 
@@ -22,10 +22,7 @@ def namespaces_group() -> None:
 def list_(memory: Memory, as_json: bool) -> None:
     "Show each namespace with its number of memories, of deleted ones whose text is kept, and of runs."
     found = [asdict(n) for n in memory.backend.namespaces()]
-    if as_json:
-        print_json(found)
-    else:
-        print_table([list(row.values()) for row in found], ["namespace", "memories", "deleted", "runs", "last event"])
+    show_table(as_json, found, [list(row.values()) for row in found], ["namespace", "memories", "deleted", "runs", "last event"])
 
 
 def known_namespace(memory: Memory,  # memory whose store is looked into
@@ -69,8 +66,7 @@ def report_erased(memory: Memory,  # memory whose store was erased from
     "Print how many memories were erased, and which copies may still hold their text."
     copies = list(map(str, memory.copies()))
     if as_json:
-        print_json({"erased": count, "copies": copies})
-        return
+        return print_json({"erased": count, "copies": copies})
     click.echo(f"{count:,} {'memory' if count == 1 else 'memories'} erased.")
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")

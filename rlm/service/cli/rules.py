@@ -22,7 +22,7 @@ from rlm.rules.rule_store import RuleStore
 from rlm.rules.scheduler import MidnightScheduler, next_runs, zone
 from rlm.rules.transfer import read_rules_file
 from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, report_import,
-                                    write_export, with_memory)
+                                    show_table, with_memory, write_export)
 from rlm.service.cli.memory import set_options
 from rlm.service.memory import Memory
 from rlm.store.records import STATUSES, read_count
@@ -50,8 +50,7 @@ def show_rule(rule: Rule,     # the rule
               ) -> None:
     "Print one rule."
     if as_json:
-        print_json(rule.as_dict())
-        return
+        return print_json(rule.as_dict())
     click.echo(f"{rule.rule_id}  {rule.status}, version {rule.version}, {rule.success} helped, {rule.fail} failed")
     click.echo(f"  {clip(rule.expr, 100)}")
     if rule.formal is not None and rule.formal != rule.expr:
@@ -120,10 +119,7 @@ def search(rules: RuleStore, query: str, k: int, as_json: bool) -> None:
 def show(rules: RuleStore, id: str, as_json: bool) -> None:
     "Show the rule ID."
     found = rules.get(id)
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        print_table([(name, clip(str(value), 100)) for name, value in found.as_dict().items()], ["", "value"])
+    show_table(as_json, found.as_dict(), [(name, clip(str(value), 100)) for name, value in found.as_dict().items()], ["", "value"])
 
 
 @rules_group.command(epilog=example("rlm rules history morning", "rlm rules history morning --json"))
@@ -232,10 +228,7 @@ def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str 
         print_json([d.as_dict() for d in found]) if as_json else click.echo(repr(found))
         return
     counts = repeat_offenders(found)[:limit]
-    if as_json:
-        print_json(counts)
-    else:
-        print_table([tuple(c.values()) for c in counts], ["rule", "disputes", "followed", "disproved", "judged wrong"])
+    show_table(as_json, counts, [tuple(c.values()) for c in counts], ["rule", "disputes", "followed", "disproved", "judged wrong"])
 
 
 @rules_group.command("judge", epilog=example("rlm rules judge last wrong", "rlm rules judge last right --by Mina --json"))

@@ -55,8 +55,7 @@ def show_token(secret: str,    # token that was made
                ) -> None:
     "Print a token, this once; what it opens goes to the standard error."
     if as_json:
-        print_json({"token": secret, **token_dict(made)})
-        return
+        return print_json({"token": secret, **token_dict(made)})
     click.echo(secret)
     where = " and ".join(repr(n) for n in made.namespaces)
     until = f" until {made.expires:%Y-%m-%d %H:%M} UTC" if made.expires else ""

@@ -51,8 +51,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
     if not streamed:
         mark_exported(strategies_of(memory), done)
     if as_json:
-        print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
-        return
+        return print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
     click.echo(f"{len(done.items)} strategies written to {target}, {len(done.refused)} refused.", err=streamed)
     for id, why in done.refused.items():
         click.echo(f"  {id} {why}", err=streamed)

@@ -15,9 +15,8 @@ from fastapi.responses import StreamingResponse
 from rlm.core.errors import NotFound, suggest
 from rlm.service.advice import MemoryAdvisor
 
-from .auth import WriteCaller
 from .errors import HttpProblem, log_problem
-from .routes import Service, known_params_only
+from .routing import Service, WriteCaller, known_params_only
 from .schemas import Label, Question, RequestModel, about, problem_responses
 
 MAX_RUNS = 2  # runs at a time; each keeps a processor busy

@@ -13,19 +13,20 @@ from starlette.exceptions import HTTPException
 from rlm.core.errors import RlmError
 from rlm.service.answer_schemas import read_schemas
 
+from . import companion_routes, memory_routes, routes, rule_routes
 from .agent_routes import agent_routes
-from .companion_routes import prompt_routes, review_routes, scope_routes, sleep_routes
-from .direct_route import DirectRequests, direct_calls
 from .docs_page import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
-from .memory_routes import audit_routes, collection_routes, conversation_routes, link_routes, memory_routes
 from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
-from .rule_routes import one_rule_routes, rule_routes
-from .routes import Service, anchor_routes, page_routes, reading_routes, recall_routes, search_routes, upkeep_routes
+from .routing import DirectRequests, Service, install
 from .schemas import error_location, problem_responses
 from .tokens import Token, TokenFile
 from .tracing import TracingMiddleware
+
+TABLES = (memory_routes.everything, routes.searching, memory_routes.one, memory_routes.links, memory_routes.talks, *companion_routes.TABLES,
+          rule_routes.rules, routes.looking, routes.attention)
+ROUTES = [route for table in TABLES for route in table.routes]
 
 
 def problem_response(problem: HttpProblem,  # error to answer
@@ -121,13 +122,10 @@ def application(service: Service,  # memories, metrics and spans
                   lifespan=life, telemetry={"tracing": False, "metrics": False, "logs": False}, redirect_slashes=False,
                   generate_unique_id_function=lambda route: route.name)
     handle_errors(app)
-    routers = [routes(service) for routes in (
-        collection_routes, search_routes, recall_routes, memory_routes, link_routes, conversation_routes, prompt_routes, review_routes,
-        sleep_routes, scope_routes, audit_routes, rule_routes, one_rule_routes, reading_routes, anchor_routes, agent_routes, upkeep_routes,
-        page_routes)]
-    for router in routers:
-        app.include_router(router)
-    app.state.direct = dict(direct_calls(routers))
+    app.include_router(memory_routes.bulk_routes(service))
+    install(app, service, ROUTES)
+    for others in (agent_routes, routes.upkeep_routes, routes.page_routes):
+        app.include_router(others(service))
     app.openapi = openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())
     headers = {"Content-Security-Policy": docs_policy(page)}
@@ -147,12 +145,11 @@ def guarded_application(service: Service,                 # memories, metrics an
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     guest = Token("guest", settings.namespace, ("admin",))
     config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
-    routes = application(service)
-    app: App = IdempotentRequests(routes)
+    app: App = IdempotentRequests(application(service))
     if find_spec("mcp") is not None:  # an extra of its own
         from rlm.service.mcp.http import with_mcp
         app = with_mcp(app, service.pool, settings.serve_max_body)
-    app = DirectRequests(app, routes.state.direct)
+    app = DirectRequests(app, service, ROUTES)
     observers: list[Observer] = [service.metrics.count_request]
     if service.access_log is not None:
         observers.append(service.access_log)

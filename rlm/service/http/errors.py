@@ -45,12 +45,12 @@ class HttpProblem(Exception):
 
 SPOKEN_PROBLEMS: dict[type[RlmError], int] = {  # error whose message is written for the caller → status
     AlreadyExists: 409, InvalidInput: 422, NotFound: 404, VersionConflict: 412}
-STORE_PROBLEMS: dict[type[RlmError], tuple[int, str]] = {  # error of the store → status, and a sentence that names no file
-    StoreMoved: (503, "The namespace went to another instance of the cluster; nothing was stored. The next request finds it there."),
-    StoreBusy: (503, "Another process is writing to the store; nothing was stored."),
-    StoreClash: (409, "An id is taken, or a memory that is named is not there; nothing was stored."),
-    StoreReadOnly: (403, "The store can only be read."),
-    StoreFull: (507, "Nothing was stored.")}
+STORE_PROBLEMS: dict[type[RlmError], tuple[int, str, str]] = {  # error of the store → status, and sentences that name no file
+    StoreMoved: (503, "The namespace went to another instance of the cluster; nothing was stored.", "Send it again: it is found there."),
+    StoreBusy: (503, "Another process is writing to the store; nothing was stored.", "Send it again a little later."),
+    StoreClash: (409, "An id is taken, or a memory that is named is not there; nothing was stored.", ""),
+    StoreReadOnly: (403, "The store can only be read.", "Whoever runs the server can let it write to the store's file and folder."),
+    StoreFull: (507, "Nothing was stored.", "Make room on the server's disk, then send it again; what is stored can be read.")}
 
 
 def is_out_of_files(error: BaseException | None,  # an error; its causes are looked at too
@@ -72,8 +72,9 @@ def problem_of(error: Exception,  # an error that ended a request
         return HttpProblem(spoken, error.message, error.hint)
     if is_out_of_files(error):
         return HttpProblem(503, "The server has no room for one open file more.", "Try again a little later.", {"Retry-After": "1"})
-    status, detail = next((found for kind, found in STORE_PROBLEMS.items() if isinstance(error, kind)), (500, "Its log says more."))
-    return HttpProblem(status, detail, headers={"Retry-After": "1"} if status == 503 else None)
+    failed = 500, "Its log says more.", ""
+    status, detail, hint = next((found for kind, found in STORE_PROBLEMS.items() if isinstance(error, kind)), failed)
+    return HttpProblem(status, detail, hint, headers={"Retry-After": "1"} if status == 503 else None)
 
 
 def log_problem(error: Exception,  # an error that ended a request

@@ -8,7 +8,7 @@ from rlm.rules.scheduler import zone
 
 from ..nights import NightThread, sleep_everywhere
 from .errors import log
-from .routes import Service
+from .routing import Service
 
 
 def run_rule_jobs(service: Service,  # memories of a server

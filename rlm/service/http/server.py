@@ -35,7 +35,7 @@ from .app import guarded_application
 from .errors import HttpProblem, log
 from .file_limits import CONNECTIONS, connection_limit, file_limit
 from .middleware import PATIENCE_S, App, Receive, RequestContext, Scope, Send, is_loopback
-from .routes import Service
+from .routing import Service
 from .tokens import TokenFile
 from .tracing import TracingMiddleware
 from ...store.sqlite.storage import open_storage

@@ -72,7 +72,7 @@ class _RecallTable:
             limit: int,                 # recalls that each namespace keeps, the newest
             ) -> int:                   # number of stored entries
         "Store recalls, inside a transaction; those are left out in whose namespace something was erased since."
-        log, stored, first = EventLog(self.db), 0, dict[str, int]()
+        log, stored, first, rows = EventLog(self.db), 0, dict[str, int](), list[tuple[Any, ...]]()
         for recall in recalls:
             first[recall.namespace] = min(recall.event, first.get(recall.namespace, recall.event))
         erased = {name for name, event in first.items() if log.erased_since(name, event)}
@@ -82,11 +82,11 @@ class _RecallTable:
             self.db.query("INSERT INTO recalls (at, namespace, query, door, actor, event) VALUES (?, ?, ?, ?, ?, ?)",
                           (to_iso(recall.at), recall.namespace, recall.query, recall.door, recall.actor, recall.event))
             number = self.db.query("SELECT last_insert_rowid()")[0][0]
-            self.db.executemany("INSERT INTO recalled (recall, rank, namespace, memory_id, version, score, why_json) "
-                                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                                [(number, rank, recall.namespace, s.memory_id, s.version, s.score, dump_json(s.why))
-                                 for rank, s in enumerate(recall.served, start=1)])
+            rows += [(number, rank, recall.namespace, s.memory_id, s.version, s.score, dump_json(s.why))
+                     for rank, s in enumerate(recall.served, start=1)]
             stored += 1
+        self.db.executemany("INSERT INTO recalled (recall, rank, namespace, memory_id, version, score, why_json) "
+                            "VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         for name in sorted(first):
             self.db.query("DELETE FROM recalls WHERE namespace = ? AND id <= (SELECT id FROM recalls WHERE namespace = ? "
                           "ORDER BY id DESC LIMIT 1 OFFSET ?)", (name, name, limit))
@@ -166,11 +166,13 @@ class RecallLog:
                at: datetime,                    # moment of the answer
                door: str = "python",            # interface: python, cli, rest or mcp
                actor: str = "",                 # who asked, as the interface knows them
+               event: int | None = None,        # number of the last event that the answer knows; None: of the store's last one
                ) -> None:
         "Take one recall; it is stored within about a second, and nothing is written here."
         if not self.recording:
             return
-        event = EventLog(self.db.for_namespace(namespace)).position()[1]
+        if event is None:
+            event = EventLog(self.db.for_namespace(namespace)).position()[1]
         with self._lock:
             self._waiting.append(Recall(at, namespace, query, door, actor, event, tuple(served[:SERVED])))
             if len(self._waiting) > WAITING:
