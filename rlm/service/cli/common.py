@@ -269,7 +269,7 @@ def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
     click.echo(text_table(headers, rows, terminal_width()))
 
 
-def show(as_json: bool,  # print JSON
+def print_value(as_json: bool,  # print JSON
          value: Any,     # value that JSON can hold
          text: str,      # the same in words
          ) -> None:
@@ -277,7 +277,7 @@ def show(as_json: bool,  # print JSON
     print_json(value) if as_json else click.echo(text)
 
 
-def show_table(as_json: bool,                     # print JSON
+def print_rows(as_json: bool,                     # print JSON
                value: Any,                        # value that JSON can hold
                rows: Sequence[Sequence[object]],  # the same as cells
                headers: Sequence[str],            # one a column

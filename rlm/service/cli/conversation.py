@@ -5,7 +5,7 @@ from typing import IO
 import click
 
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, show, with_memory
+from rlm.service.cli.common import Group, example, json_option, print_json, print_table, print_value, with_memory
 from rlm.service.cli.memory import read_jsonl, take_session
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
@@ -32,7 +32,7 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
     if session is not None:
         turns = [{name: value for name, value in turn.items() if name != "session"} for turn in turns]
     stored = memory.add_conversation(turns, take_session(turns) if session is None else session)
-    show(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {stored[0].session}.")
+    print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {stored[0].session}.")
 
 
 @conversation_group.command("show", epilog=example("rlm conversation show s", "rlm conversation show s -k 20 --json"))

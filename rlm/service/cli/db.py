@@ -15,7 +15,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
 from rlm.service.cli.common import (Group, example, json_option, one_namespace, only_option, print_json, refuse_namespace, report_export,
-                                    report_import, show, store_options, with_memory, write_export)
+                                    report_import, print_value, store_options, with_memory, write_export)
 from rlm.service.memory import Memory
 from rlm.store.sqlite.database import examine, restore
 from rlm.store.postgres.database import PostgresDatabase
@@ -58,7 +58,7 @@ def init(target: Path | None, role: str | None, sql: bool, as_json: bool) -> Non
         SQLiteStorage(made, owns_database=False)
         if role is not None and isinstance(made, PostgresDatabase):
             made.grant(role)
-    show(as_json, {"store": made.path, "role": role}, f"{made.path} is ready." + (f" The role {role} may use it." if role else ""))
+    print_value(as_json, {"store": made.path, "role": role}, f"{made.path} is ready." + (f" The role {role} may use it." if role else ""))
 
 
 @db_group.command(epilog=example("rlm db backup monday.db", "rlm db backup backups --keep 14"))
@@ -76,8 +76,8 @@ def backup(memory: Memory, target: Path, keep: int | None, as_json: bool) -> Non
         examine(path)  # the older ones stay where the new one can't be read
         for old in (deleted := backups_beyond(target, name, keep)):
             old.unlink()
-    show(as_json, {"backup": str(path), "bytes": size} | ({"deleted": [str(p) for p in deleted]} if keep else {}),
-         f"{path}  {size:,} bytes" + (f"  {len(deleted)} older deleted" if deleted else ""))
+    print_value(as_json, {"backup": str(path), "bytes": size} | ({"deleted": [str(p) for p in deleted]} if keep else {}),
+                f"{path}  {size:,} bytes" + (f"  {len(deleted)} older deleted" if deleted else ""))
 
 
 @db_group.command("restore", epilog=example("rlm db restore monday.db --yes"))
@@ -96,8 +96,8 @@ def restore_(source: Path, yes: bool, db: Path | None, namespace: str | None, co
     if os.path.exists(path) and not yes:
         click.confirm(f"Replace {path} with {source}?", abort=True, err=True)
     kept = restore(source, path, SystemClock().now(), settings.busy_timeout_s)
-    show(as_json, {"restored": str(path), "kept": kept and str(kept)},
-         f"{path} restored from {source}." + (f"\n  What was there is kept as {kept}" if kept else ""))
+    print_value(as_json, {"restored": str(path), "kept": kept and str(kept)},
+                f"{path} restored from {source}." + (f"\n  What was there is kept as {kept}" if kept else ""))
 
 
 BEFORE_REPAIR = "What is derived can be rebuilt: rlm db check --repair. If that does not help, put a backup in its place: rlm db restore."
@@ -113,7 +113,7 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
     if repair:
         memory.backend.repair()
     problems = memory.check()
-    show(as_json, {"ok": not problems, "problems": problems}, "\n".join(problems) or f"All is well: {memory.backend.path}")
+    print_value(as_json, {"ok": not problems, "problems": problems}, "\n".join(problems) or f"All is well: {memory.backend.path}")
     if problems:
         if not as_json:
             click.echo("  " + AFTER_REPAIR if repair else "  " + BEFORE_REPAIR, err=True)

@@ -11,7 +11,7 @@ from rlm.core.files import replacing
 from rlm.core.text import clip
 from rlm.recall.links import LinkWeights
 from rlm.recall.snapshots import graph_lines, import_graph
-from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, show, with_memory,
+from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, print_value, with_memory,
                                     write_export)
 from rlm.service.memory import Memory
 
@@ -100,4 +100,4 @@ def export_(memory: Memory, path: Path, as_json: bool) -> None:
 def import_(memory: Memory, path: Path, as_json: bool) -> None:
     "Read links from the file PATH: all of it, or nothing."
     done = import_graph(memory.graph, path)
-    show(as_json, asdict(done), f"{done.links:,} links, {done.added:,} of them new; {done.unknown:,} of memories that are not here.")
+    print_value(as_json, asdict(done), f"{done.links:,} links, {done.added:,} of them new; {done.unknown:,} of memories that are not here.")

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from rlm.core.errors import InvalidInput
-from rlm.service.cli.common import Group, example, json_option, print_json, show_table, store_options
+from rlm.service.cli.common import Group, example, json_option, print_json, print_rows, store_options
 
 
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
@@ -120,7 +120,7 @@ def config(ctx: click.Context, db: Path | None, namespace: str | None, config: P
     from rlm.core.settings import load_settings
     settings = load_settings(config, db_path=db, namespace=namespace)
     rows = settings.table()
-    show_table(as_json, {name: {"value": value, "from": source, "about": about} for name, value, source, about in rows},
+    print_rows(as_json, {name: {"value": value, "from": source, "about": about} for name, value, source, about in rows},
                rows, ["setting", "value", "from", "what it does"])
 
 

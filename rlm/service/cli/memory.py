@@ -1,4 +1,4 @@
-"""Commands `rlm memory …`: write, search, recall, show, update, delete and explain memories."""
+"""Commands `rlm memory …`: write, search, recall, print_value, update, delete and explain memories."""
 
 import io
 import json
@@ -10,8 +10,8 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
-from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, show, terminal_width,
-                                    with_memory)
+from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, print_value,
+                                    terminal_width, with_memory)
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import KINDS, STATUSES, read_count
@@ -291,7 +291,7 @@ def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
     if not changes:
         raise InvalidInput("There is nothing to change.", "Give at least one option, for example --text.")
     changed = memory.update(id, **changes)
-    show(as_json, memory_dict(changed), f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
+    print_value(as_json, memory_dict(changed), f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
 
 
 @memory_group.command(epilog=example("rlm memory restore tea"))
@@ -357,5 +357,5 @@ def used(memory: Memory, id: str, query: str | None, helped: int, failed: int, a
     counts = {"success": read_count(helped, "--helped"), "failure": read_count(failed, "--failed")}
     memory.record_usage(id, **counts, query=query)
     found = memory.get(id)
-    show(as_json, {"id": found.id, "success": found.success, "failure": found.failure, "access_count": found.access_count},
-         f"{found.id}  used {found.access_count} times: {found.success} helped, {found.failure} failed")
+    print_value(as_json, {"id": found.id, "success": found.success, "failure": found.failure, "access_count": found.access_count},
+                f"{found.id}  used {found.access_count} times: {found.success} helped, {found.failure} failed")

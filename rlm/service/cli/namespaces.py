@@ -7,7 +7,7 @@ import click
 
 from rlm.core.errors import NotFound
 from rlm.core.text import valid_label
-from rlm.service.cli.common import Group, example, json_option, print_json, show_table, with_memory
+from rlm.service.cli.common import Group, example, json_option, print_json, print_rows, with_memory
 from rlm.service.memory import Memory
 
 
@@ -22,7 +22,7 @@ def namespaces_group() -> None:
 def list_(memory: Memory, as_json: bool) -> None:
     "Show each namespace with its number of memories, of deleted ones whose text is kept, and of runs."
     found = [asdict(n) for n in memory.backend.namespaces()]
-    show_table(as_json, found, [list(row.values()) for row in found], ["namespace", "memories", "deleted", "runs", "last event"])
+    print_rows(as_json, found, [list(row.values()) for row in found], ["namespace", "memories", "deleted", "runs", "last event"])
 
 
 def known_namespace(memory: Memory,  # memory whose store is looked into

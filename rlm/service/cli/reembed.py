@@ -3,7 +3,7 @@
 import click
 
 from rlm.core.errors import EmbeddingError
-from rlm.service.cli.common import example, json_option, print_json, show, with_memory
+from rlm.service.cli.common import example, json_option, print_json, print_value, with_memory
 from rlm.service.memory import Memory
 from rlm.search.embedding.base import choose_embedder
 from rlm.search.embedding.reembed import embed_missing, reembed
@@ -27,5 +27,5 @@ def reembed_command(memory: Memory, name: str | None, missing: bool, batch: int,
         print_json({"model": info.model, "embedded": done}) if as_json else click.echo(f"{done:,} memories embedded with {info.model}.")
         return
     report = reembed(memory.backend, model, memory.clock, batch)
-    show(as_json, {"model": report.model, "previous": report.previous, "embedded": report.embedded, "removed": report.removed},
-         f"{report.embedded:,} memories embedded with {report.model}; {report.removed:,} old vectors removed.")
+    print_value(as_json, {"model": report.model, "previous": report.previous, "embedded": report.embedded, "removed": report.removed},
+                f"{report.embedded:,} memories embedded with {report.model}; {report.removed:,} old vectors removed.")

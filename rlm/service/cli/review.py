@@ -4,7 +4,7 @@ import click
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, show, with_memory
+from rlm.service.cli.common import Group, example, json_option, print_json, print_table, print_value, with_memory
 from rlm.service.memory import Memory
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
@@ -118,7 +118,7 @@ def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) ->
     if not chosen:
         raise InvalidInput(f"No rejection is of the memory {rejected!r}.", "See `rlm review list`.")
     lifted = [memory.companion.lift(one) for one in chosen]
-    show(as_json, [rejection_dict(r) for r in lifted], "\n".join(f"Lifted: {r.id}" for r in lifted))
+    print_value(as_json, [rejection_dict(r) for r in lifted], "\n".join(f"Lifted: {r.id}" for r in lifted))
 
 
 @review_group.command("list", epilog=example("rlm review list", "rlm review list --json"))

@@ -22,7 +22,7 @@ from rlm.rules.rule_store import RuleStore
 from rlm.rules.scheduler import MidnightScheduler, next_runs, zone
 from rlm.rules.transfer import read_rules_file
 from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, report_import,
-                                    show_table, with_memory, write_export)
+                                    print_rows, with_memory, write_export)
 from rlm.service.cli.memory import set_options
 from rlm.service.memory import Memory
 from rlm.store.records import STATUSES, read_count
@@ -119,7 +119,7 @@ def search(rules: RuleStore, query: str, k: int, as_json: bool) -> None:
 def show(rules: RuleStore, id: str, as_json: bool) -> None:
     "Show the rule ID."
     found = rules.get(id)
-    show_table(as_json, found.as_dict(), [(name, clip(str(value), 100)) for name, value in found.as_dict().items()], ["", "value"])
+    print_rows(as_json, found.as_dict(), [(name, clip(str(value), 100)) for name, value in found.as_dict().items()], ["", "value"])
 
 
 @rules_group.command(epilog=example("rlm rules history morning", "rlm rules history morning --json"))
@@ -228,7 +228,7 @@ def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str 
         print_json([d.as_dict() for d in found]) if as_json else click.echo(repr(found))
         return
     counts = repeat_offenders(found)[:limit]
-    show_table(as_json, counts, [tuple(c.values()) for c in counts], ["rule", "disputes", "followed", "disproved", "judged wrong"])
+    print_rows(as_json, counts, [tuple(c.values()) for c in counts], ["rule", "disputes", "followed", "disproved", "judged wrong"])
 
 
 @rules_group.command("judge", epilog=example("rlm rules judge last wrong", "rlm rules judge last right --by Mina --json"))
