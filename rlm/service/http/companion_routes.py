@@ -30,7 +30,7 @@ def rejection_dict(r: Rejection,  # a rejection
     return {name: value for name, value in found.items() if value is not None}
 
 
-@searching.post("/context", "ContextOut", right="read", span="memory.context")
+@searching.add("POST", "/context", "ContextOut", right="read", span="memory.context")
 def make_context(call: Call, body: ContextBody) -> Any:
     "A block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
     block = call.memory.companion.context(body.query, body.tokens, door="rest", actor=call.caller.id, apart_from=body.apart_from,
@@ -39,13 +39,13 @@ def make_context(call: Call, body: ContextBody) -> Any:
             "resolutions": [level for _, level in block.used], "left_out": block.left_out, "rules": block.rules}
 
 
-@remembering.post("/observe", "ObservedOut", 507, span="memory.observe")
+@remembering.add("POST", "/observe", "ObservedOut", 507, span="memory.observe")
 def observe_prompt(call: Call, body: ObserveBody) -> Any:
     "Keep what a prompt states, if the companion's policy finds it worth keeping: a fact, a wish; no question, no order, no small talk."
     return capture_prompt(call.memory, body.text, call.provenance)
 
 
-@talking.post("/conversations:remember", "RememberedOut", 503, 507, span="memory.remember")
+@talking.add("POST", "/conversations:remember", "RememberedOut", 503, 507, span="memory.remember")
 def remember_conversation(call: Call, body: RememberBody) -> Any:
     "Note what is worth keeping of a conversation as candidates, with their facts, and say why the rest is not. Turns are not stored."
     try:
@@ -59,7 +59,7 @@ def remember_conversation(call: Call, body: RememberBody) -> Any:
                           {"Retry-After": "5"}) from e
 
 
-@rules.post("/rules:apply", "AppliedOut", right="read", span="rules.apply")
+@rules.add("POST", "/rules:apply", "AppliedOut", right="read", span="rules.apply")
 def apply_rules(call: Call, body: ApplyBody) -> Any:
     "The rules that fire in a situation, and what they say; with `resolve`, what is to be done where they disagree. Nothing is changed."
     applied = call.memory.rules.apply(body.facts, filter_tags=body.tags, match=body.match)
@@ -69,7 +69,7 @@ def apply_rules(call: Call, body: ApplyBody) -> Any:
     return ConflictResolver(call.memory.rules).resolve(applied)
 
 
-@review.get("", "ReviewOut")
+@review.add("GET", "", "ReviewOut")
 def get_review(call: Call) -> Any:
     "What waits for a person, and what was rejected."
     companion = call.memory.companion
@@ -77,25 +77,25 @@ def get_review(call: Call) -> Any:
             "rejections": [rejection_dict(r) for r in companion.rejections()]}
 
 
-@review.post("/acceptances", "MemoryOut", 404, 507, status=201, right="admin")
+@review.add("POST", "/acceptances", "MemoryOut", 404, 507, status=201, right="admin")
 def accept(call: Call, body: AcceptBody) -> Any:
     "Confirm a memory: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed."
     return memory_dict(call.memory.companion.accept(body.id, body.text, call.caller.id))
 
 
-@review.post("/proposals", "ProposalOut", 404, 507, status=201)
+@review.add("POST", "/proposals", "ProposalOut", 404, 507, status=201)
 def propose(call: Call, body: ProposeBody) -> RejectionProposal:
     "Ask that a memory be rejected. It waits until a person decides; until then the memory stands."
     return propose_rejection(call.memory, body.id, body.reason, call.provenance)
 
 
-@review.delete("/proposals/{id}", "ProposalOut", 404, 507, right="admin")
+@review.add("DELETE", "/proposals/{id}", "ProposalOut", 404, 507, right="admin")
 def dismiss(call: Call, id: QuotedId) -> RejectionProposal:
     "Let a memory stand that was proposed to be rejected."
     return dismiss_proposal(call.memory, id, call.caller.id)
 
 
-@review.post("/rejections", "RejectionOut", 404, 507, status=201, right="admin")
+@review.add("POST", "/rejections", "RejectionOut", 404, 507, status=201, right="admin")
 def reject(call: Call, body: RejectBody) -> Any:
     "Reject what is wrong, for good: the memories that state it are deleted, and it is refused on every way in until it is lifted."
     if sum(x is not None for x in (body.id, body.text, body.value)) != 1:
@@ -104,37 +104,37 @@ def reject(call: Call, body: RejectBody) -> Any:
                                                        value=body.value, reason=body.reason, actor=call.caller.id))
 
 
-@review.delete("/rejections/{id}", "RejectionOut", 404, 507, right="admin")
+@review.add("DELETE", "/rejections/{id}", "RejectionOut", 404, 507, right="admin")
 def lift(call: Call, id: QuotedId) -> Any:
     "Allow again what was rejected. What was deleted stays deleted until it is restored."
     return rejection_dict(call.memory.companion.lift(id, call.caller.id))
 
 
-@nights.get("", "NightsOut")
+@nights.add("GET", "", "NightsOut")
 def get_nights(call: Call) -> Any:
     "The nights so far, the newest first."
     return {"nights": call.memory.companion.nights()}
 
 
-@nights.post("", "SleepOut", 503, 507, right="admin", span="memory.sleep")
+@nights.add("POST", "", "SleepOut", 503, 507, right="admin", span="memory.sleep")
 def sleep(call: Call, body: SleepBody) -> Any:
     "Merge memories that say the same, put away what is not used, save what was learned; or tell what would be done."
     return call.memory.companion.sleep(body.dry_run, body.forget)
 
 
-@nights.post("/{id}/undo", "WokenOut", 404, 507, right="admin")
+@nights.add("POST", "/{id}/undo", "WokenOut", 404, 507, right="admin")
 def undo_sleep(call: Call, id: QuotedId) -> Any:
     "Take back what a night did, except what it deleted for good."
     return call.memory.companion.undo_sleep(id)
 
 
-@scope.get("/namespaces", "NamespacesOut")
+@scope.add("GET", "/namespaces", "NamespacesOut")
 def get_namespaces(call: Call) -> Any:
     "The namespaces that the token opens, the usual one first. Others are not told of."
     return {"namespaces": call.caller.namespaces}
 
 
-@scope.get("/stats", "StatsOut")
+@scope.add("GET", "/stats", "StatsOut")
 def get_stats(call: Call) -> Any:
     "How many memories the namespace holds, by kind, status and category."
     return {name: value for name, value in call.memory.stats().items() if name not in OF_THE_FILE and value is not None}

@@ -101,13 +101,13 @@ class NdjsonResponse(Response):
     media_type = "application/x-ndjson"
 
 
-@everything.get("/memories", "MemoriesOut")
+@everything.add("GET", "/memories", "MemoriesOut")
 def list_memories(call: Call, filters: Annotated[dict[str, Any], Depends(_list_filters)], k: Count = 20, cursor: Cursor = None) -> Any:
     "The memories stored last, newest first, a page at a time. A cursor holds however much is written in between."
     return call.memory.list(k, cursor=cursor, **filters)
 
 
-@everything.post("/memories", "MemoryOut", 409, 507, status=201, more=KNOWN, earlier="/v1/write")
+@everything.add("POST", "/memories", "MemoryOut", 409, 507, status=201, more=KNOWN, earlier="/v1/write")
 def create_memory(call: Call, body: WriteBody) -> Any:
     """Store a memory. It is stored when it is answered; `Location` is its address, `ETag` its version. Words that are known
     already, of the same speaker and without an id, time or conversation of their own, are not stored again: 200, and `duplicate`."""
@@ -139,7 +139,7 @@ def bulk_routes(service: Service,  # memories, metrics and spans
     return routes
 
 
-@one.get("", "MemoryOut", 404)
+@one.add("GET", "", "MemoryOut", 404)
 def get_memory(call: Call, id: QuotedId, as_of: Annotated[Time | None, Query(
         description="The version that was present then", examples=["2026-02-01"])] = None) -> Any:
     "One memory, whole. Slashes and other letters of its id are quoted: `a/b` is `a%2Fb`."
@@ -148,13 +148,13 @@ def get_memory(call: Call, id: QuotedId, as_of: Annotated[Time | None, Query(
     return memory_response(found, **({"links": near} if near else {}))
 
 
-@one.patch("", "MemoryOut", 404, 412, 507)
+@one.add("PATCH", "", "MemoryOut", 404, 412, 507)
 def update_memory(call: Call, id: QuotedId, body: PatchBody, if_match: IfMatch = None) -> MemoryRecord:
     "Make a new version of a memory; the old one stays in its history. Without a change there is no new version."
     return call.memory.update(id, if_version=matched_version(if_match), **body.changes())
 
 
-@one.delete("", "DeletedOut", 404, 412, 507)
+@one.add("DELETE", "", "DeletedOut", 404, 412, 507)
 def delete_memory(call: Call, id: QuotedId, if_match: IfMatch = None, erase: Annotated[bool, Query(
         description="Leave no trace: every version, index entry and freed byte. Needs the right admin")] = False) -> Any:
     "Take a memory out of the present; its history stays, and it can be restored. Erased is gone for good."
@@ -163,19 +163,19 @@ def delete_memory(call: Call, id: QuotedId, if_match: IfMatch = None, erase: Ann
     return {"erased" if erase else "deleted": call.memory.delete(id, erase=erase, if_version=matched_version(if_match))}
 
 
-@one.post("/restore", "MemoryOut", 404, 507)
+@one.add("POST", "/restore", "MemoryOut", 404, 507)
 def restore_memory(call: Call, id: QuotedId) -> MemoryRecord:
     "Bring a deleted memory back as its next version, without its links. The request has no body."
     return call.memory.restore(id)
 
 
-@one.get("/history", "HistoryOut", 404)
+@one.add("GET", "/history", "HistoryOut", 404)
 def get_history(call: Call, id: QuotedId) -> Any:
     "Every version that is kept, and what happened to it; also of a deleted memory."
     return call.memory.history(id)
 
 
-@one.post("/feedback", "UseOut", 404, 507)
+@one.add("POST", "/feedback", "UseOut", 404, 507)
 def give_feedback(call: Call, id: QuotedId, body: FeedbackBody) -> Any:
     "Say that a memory was used, and how it went. A rule that misled too often is held."
     call.memory.feedback(id, helped=body.helped, failed=body.failed, used=body.used, query=body.query)
@@ -183,13 +183,13 @@ def give_feedback(call: Call, id: QuotedId, body: FeedbackBody) -> Any:
     return {"id": found.id, "success": found.success, "failure": found.failure, "access_count": found.access_count}
 
 
-@one.post("/explain", "ExplanationOut", 404, right="read")
+@one.add("POST", "/explain", "ExplanationOut", 404, right="read")
 def explain_memory(call: Call, id: QuotedId, body: ExplainBody) -> Any:
     "Why this memory is found for a question, or why not."
     return call.memory.explain(body.query, id, **body.filters.given())
 
 
-@links.get("", "EdgesOut", 404)
+@links.add("GET", "", "EdgesOut", 404)
 def list_links(call: Call, id: QuotedId) -> Any:
     "The links from and to a memory, strongest first."
     return {"items": [asdict(edge) for edge in call.memory.links(id)]}
@@ -200,26 +200,26 @@ def _link(memory: Memory, src: str, dst: str, relation: str, weight: float) -> d
     return asdict(Edge(memory.get(src).id, memory.get(dst).id, read_label(relation, "relation"), weight))
 
 
-@links.post("", "EdgeOut", 404, 507, status=201)
+@links.add("POST", "", "EdgeOut", 404, 507, status=201)
 def create_link(call: Call, id: QuotedId, body: LinkBody) -> Any:
     "Link a memory to another one; a link of this type that is there gets the new weight."
     return _link(call.memory, id, body.target, body.relation, body.weight)
 
 
-@links.put("/{target}", "EdgeOut", 404, 507)
+@links.add("PUT", "/{target}", "EdgeOut", 404, 507)
 def put_link(call: Call, id: QuotedId, target: QuotedId, body: LinkWeightBody) -> Any:
     "Link two memories, or set the weight of their link. The same request again changes nothing."
     return _link(call.memory, id, target, body.relation, body.weight)
 
 
-@links.delete("/{target}", "UnlinkedOut", 404, 507)
+@links.add("DELETE", "/{target}", "UnlinkedOut", 404, 507)
 def delete_link(call: Call, id: QuotedId, target: QuotedId, relation: Annotated[Name | None, Query(
         description="Only the link of this type; without it, whatever links them", examples=["supports"])] = None) -> Any:
     "Remove the links between two memories, and say how many there were."
     return {"removed": call.memory.unlink(id, target, relation)}
 
 
-@everything.get("/audit", "AuditOut", 404, right="admin")
+@everything.add("GET", "/audit", "AuditOut", 404, right="admin")
 def audit(call: Call, query: Annotated[str | None, Query(max_length=10_000, examples=["치과"], description=(
         "What answered it then, and answers whose question holds these words"))] = None,
           id: Annotated[Name | None, Query(description="A memory: its version then, and answers that held it",
@@ -230,7 +230,7 @@ def audit(call: Call, query: Annotated[str | None, Query(max_length=10_000, exam
     return call.memory.audit(when, query, id, k)
 
 
-@talks.post("", "ConversationOut", 409, 507, status=201, span="memory.add_conversation")
+@talks.add("POST", "", "ConversationOut", 409, 507, status=201, span="memory.add_conversation")
 def add_conversation(call: Call, body: ConversationBody) -> Any:
     "Store turns of a conversation, in order, in one transaction; a session that is there is continued."
     turns, common = [turn.fields() for turn in body.turns], {"tags": body.tags} if body.tags else {}
@@ -240,7 +240,7 @@ def add_conversation(call: Call, body: ConversationBody) -> Any:
                          {"Location": f"/v1/conversations/{quote(session, safe='')}"})
 
 
-@talks.get("/{session}", "ConversationPageOut", 404)
+@talks.add("GET", "/{session}", "ConversationPageOut", 404)
 def get_conversation(call: Call, session: QuotedId, k: Count = 100, cursor: Cursor = None) -> Any:
     "The last turns of a conversation, in order; with a cursor, those before."
     page = call.memory.list(k, cursor=cursor, session=session)

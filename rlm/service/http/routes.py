@@ -59,7 +59,7 @@ def layer_of(hits: SearchResults,  # result of a search
     return (hits[0].layer if len(hits) else "") or hits.source
 
 
-@searching.post("/memories:search", "SearchOut", right="read", earlier="/v1/search")
+@searching.add("POST", "/memories:search", "SearchOut", right="read", earlier="/v1/search")
 def search_memories(call: Call, body: SearchBody) -> Any:
     "The memories that answer a question best. It changes nothing, unless it names a slot: then the anchor may move."
     if body.slot is not None and not call.caller.may("write"):
@@ -76,7 +76,7 @@ def search_memories(call: Call, body: SearchBody) -> Any:
     return search_response(hits, call.caller.namespace, seconds)
 
 
-@searching.post("/recall", "RecallOut")
+@searching.add("POST", "/recall", "RecallOut")
 def recall(call: Call, body: RecallBody) -> Any:
     "The memories that answer a question best, from what is in mind if that is enough. It moves attention: it takes the right to write."
     with call.service.tracer.span("memory.recall") as span:
@@ -111,14 +111,14 @@ def neighbourhood(memory: Memory,  # open namespace
     return {"center": middle, "nodes": nodes, "links": list(links.values()), "cut": cut}
 
 
-@looking.get("/memories/{id}/neighbours", "NeighboursOut", 404)
+@looking.add("GET", "/memories/{id}/neighbours", "NeighboursOut", 404)
 def neighbours(call: Call, id: QuotedId, radius: Annotated[int, Query(ge=0, le=3, description="Links away at most")] = 1,
                limit: Annotated[int, Query(ge=1, le=MAX_NODES, description="Memories at most")] = 60) -> Any:
     "The memories that are linked to it, and theirs, as far as the radius goes."
     return neighbourhood(call.memory, id, radius, limit)
 
 
-@looking.get("/timeline", "TimelineOut", 404)
+@looking.add("GET", "/timeline", "TimelineOut", 404)
 def timeline(call: Call, k: Annotated[int, Query(ge=1, le=1000, description="Memories at most")] = 100,
              since: Annotated[Time | None, Query(description="Only said or true from then on")] = None,
              until: Annotated[Time | None, Query(description="Only said or true before")] = None,
@@ -157,13 +157,13 @@ def change_anchor(anchors: AnchorManager,  # anchors of a namespace, or of a con
             anchors.pin(slot) if body.pinned else anchors.unpin(slot)
 
 
-@attention.get("", "AnchorsOut")
+@attention.add("GET", "", "AnchorsOut")
 def anchors(call: Call, context: ContextName = None) -> Any:
     "The three anchors: where they stand, and whether they are pinned."
     return anchors_response(call.memory.anchors.of(context))
 
 
-@attention.patch("/{slot}", "AnchorsOut", 404)
+@attention.add("PATCH", "/{slot}", "AnchorsOut", 404)
 def change(call: Call, slot: Slot, body: AnchorBody, context: ContextName = None) -> Any:
     "Put an anchor at a memory, pin or release it, or set how far its searches walk."
     change_anchor(mine := call.memory.anchors.of(context), slot, body)

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import partialmethod
 from inspect import Parameter, getdoc, signature
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, unquote
@@ -227,12 +226,6 @@ class Routes:
                 self.routes.append(replace(made, path=earlier, options={**about, **old}))
             return function
         return put
-
-    get = partialmethod(add, "GET")
-    post = partialmethod(add, "POST")
-    put = partialmethod(add, "PUT")
-    patch = partialmethod(add, "PATCH")
-    delete = partialmethod(add, "DELETE")
 
 
 class DirectRequests:
