@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from inspect import Parameter, getdoc, signature
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
@@ -46,7 +46,6 @@ Name = Annotated[str, Query(min_length=1, max_length=512)]
 QuotedId = Annotated[str, AfterValidator(unquote), Path(description="A name, quoted: `a/b` is `a%2Fb`")]
 bearer = HTTPBearer(auto_error=False, description="A token of `rlm tokens add`. On loopback none is needed unless there is a token file.")
 Namespace = Annotated[str | None, Header(alias="Rlm-Namespace", max_length=512, description="The token's namespace; any other is refused")]
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Service:
@@ -215,16 +214,16 @@ class Routes:
             span: str = "",    # name of the span that is put around a call
             earlier: str = "",  # another path of the same route, of an earlier edition
             **more: Any,       # arguments of `answers`
-            ) -> Callable[[F], F]:
-        "Return a decorator that puts a function into the table."
-        def put(function: F) -> F:
+            ) -> Callable[[Callable[..., Any]], Route]:
+        "Return a decorator that puts a function into the table, and makes a `Route` of it."
+        def put(function: Callable[..., Any]) -> Route:
             about = {"name": function.__name__, "description": getdoc(function), "tags": [self.tag], **answers(name, *problems, **more)}
             made = Route(method, self.prefix + path, function, right or ("read" if method == "GET" else "write"), span, about)
             self.routes.append(made)
             if earlier:
                 old = {"name": earlier.rsplit("/", 1)[-1], "description": f"Another name of `{method} {made.path}`.", "deprecated": True}
                 self.routes.append(replace(made, path=earlier, options={**about, **old}))
-            return function
+            return made
         return put
 
 
