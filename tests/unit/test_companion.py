@@ -144,7 +144,7 @@ def test_a_block_keeps_its_budget_splits_no_fact_and_says_what_it_left_out(memor
         assert block.tokens <= budget and estimate_tokens(block.text) == block.tokens
         lines = [line for line in block.text.splitlines() if line.startswith("- ")]
         assert all(line.split("] ", 1)[1] in whole for line in lines), budget
-        assert len(lines) == len(block) and (not lines or not block.left_out or f"({len(block.left_out)} more left out)" in block.text)
+        assert len(lines) == len(block) and (not lines or not block.left_out or f"({len(block.left_out)} more)" in block.text)
         sizes.append(len(block))
     assert sizes[0] == 0 and sizes == sorted(sizes) and sizes[-1] > 10
     with pytest.raises(InvalidInput):
