@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlm.agent.ontology import setup_ontology_context
     from rlm.agent.runner import RunResult, arun, resume, run, stream
     from rlm.agent.runner import RunResult as Outcome
-    from rlm.agent.tracing.logger import RLMLogger, load_trajectory
+    from rlm.agent.tracing.trajectory import RLMLogger, load_trajectory
     from rlm.agent.tracing.trajectory import Trajectory
 
 _HOMES = {"CaseBasedModel": "casebased.policy", "Model": "models", "RLMLogger": "tracing", "RunLimits": "loop", "RunResult": "runner",

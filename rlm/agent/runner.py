@@ -20,22 +20,21 @@ from typing import Any
 
 from .learning.answer_parsing import is_abstention
 from .learning.curriculum import promote
-from .learning.pipeline import Advisor, RunRecord, AgentConfig, Task, rlm_run_with_memory
+from .learning.pipeline import Advisor, AgentConfig, RunRecord, Task, rlm_run_with_memory
 from .learning.self_check import check_by_second_route, explore
 from .loop.answer_type import AnswerType, read_answer_type
 from .loop.budget import RunLimits
-from .loop.context_files import context_variables
+from .loop.prompt import context_variables
+from .memory.json_file import JSONStrategyStore
 from .memory.packs import ensure_packs, is_shipped
 from .memory.retrieval import ExampleCache
-from .memory.json_file import JSONStrategyStore
-from .memory.store import Judgment, StrategyStore
 from .memory.sqlite import SQLiteStrategyStore
+from .memory.store import Judgment, StrategyStore
 from .models import Model, open_model
 from .ontology import setup_ontology_context
 from .sandbox import Sandbox
 from .tracing.journal import SUFFIX, CallJournal, find_journal, forget_old_journals
-from .tracing.logger import load_trajectory
-from .tracing.trajectory import Step
+from .tracing.trajectory import Step, load_trajectory
 from ..core.cached_files import cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound, RlmError

@@ -23,8 +23,16 @@ from .report import Report, Row, bootstrap, digits, machine, timing
 from .workload import LookupEmbedder, Stock, fill, stock
 from ..companion.composer import estimate_tokens
 from ..companion.consolidation import SAME, cosine, same_things
-from ..companion.enhanced_policy import EnhancedBandit
-from ..companion.policy import FEATURES, ContextualBandit, MemoryPolicy, PolicyDecision, Situation, Vector, turn_model
+from rlm.companion.policy import (
+    FEATURES,
+    ContextualBandit,
+    EnhancedBandit,
+    MemoryPolicy,
+    PolicyDecision,
+    Situation,
+    Vector,
+    turn_model,
+)
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..search.embedding.base import Embedder, Kind

@@ -16,9 +16,26 @@ from typing import Any, Literal
 
 from tqdm import tqdm
 
-from .answers import TOP, Answer, ChainAnswer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer, answer_json, contains
-from .answers import overlap, read_number, read_truth, refuses, says_none, words
-from .gold import GoldGraph, TermNames, names_of
+from rlm.bench.gold import (
+    TOP,
+    Answer,
+    ChainAnswer,
+    GoldGraph,
+    NumberAnswer,
+    TermNames,
+    TermsAnswer,
+    TextAnswer,
+    TruthAnswer,
+    answer_json,
+    contains,
+    names_of,
+    overlap,
+    read_number,
+    read_truth,
+    refuses,
+    says_none,
+    words,
+)
 from .questions import Question
 from .report import Role, Row, digits
 

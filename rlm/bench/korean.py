@@ -16,16 +16,16 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .baselines import WORDS, CachingEmbedder, in_numpy, caching_embedder, unusable
+from .baselines import WORDS, CachingEmbedder, caching_embedder, in_numpy, unusable
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
-from ..service.context import MemoryContext
-from ..service.memory import Memory
-from ..search.namespace_search import NamespaceSearch
 from ..search.embedding.base import Embedder
+from ..search.fusion import DEFAULT_WEIGHTS, ScoreWeights
+from ..search.namespace_search import NamespaceSearch
+from ..service.memory import Memory
+from ..service.reader import MemoryContext
 from ..store.embedding_model import Vectors, unit
-from ..search.score_weights import DEFAULT_WEIGHTS, ScoreWeights
 
 # %% ../../nbs/95_bench/15_korean.ipynb #ab540238
 LANGUAGES = ("ko", "en")

@@ -16,10 +16,9 @@ from typing import Any
 
 from .. import __version__
 from ..agent.ontology import OntologyContext, setup_ontology_context
-from ..agent.ontology.rdf_source import OntologyError, find_ontology
+from ..agent.ontology.rdf_client import OntologyError, find_ontology
 from .report import Report, Row, machine, timed, timing
 from ..core.clock import SystemClock
-
 VIEW_MS, LOAD_S = 5.0, 1.0  # targets on SIO, as the design sets them
 
 

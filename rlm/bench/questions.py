@@ -20,9 +20,24 @@ from typing import Any, Literal
 
 import yaml
 
-from .answers import TOP, Answer, ChainAnswer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer, answer_json, kind_of
-from .answers import read_answer
-from .gold import GoldGraph, TermNames, fold, local_name, names_of, spell
+from rlm.bench.gold import (
+    TOP,
+    Answer,
+    ChainAnswer,
+    GoldGraph,
+    NumberAnswer,
+    TermNames,
+    TermsAnswer,
+    TextAnswer,
+    TruthAnswer,
+    answer_json,
+    fold,
+    kind_of,
+    local_name,
+    names_of,
+    read_answer,
+    spell,
+)
 from ..core.errors import InvalidInput, NotFound
 
 # %% ../../nbs/95_bench/23_questions.ipynb #665eddd3

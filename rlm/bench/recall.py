@@ -27,14 +27,13 @@ from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import NotFound
 from ..core.text import tokens
-from ..search.candidates import Query
+from ..search.candidates import Query, Searcher
 from ..search.embedding.base import Embedder, choose_embedder, model_info, passages
 from ..search.embedding.service import QueryVectorCache
-from ..search.lexical.postings import LONG_TEXT
+from ..search.fusion import DEFAULT_WEIGHTS, PARTS, Ranker, ScoreWeights
+from ..search.lexical.bm25 import LONG_TEXT
 from ..search.namespace_index import NamespaceIndex
 from ..search.ranker import FEATURES, TrainingExample, TrainingReport, train
-from ..search.score_weights import DEFAULT_WEIGHTS, PARTS, Ranker, ScoreWeights
-from ..search.searcher import Searcher
 from ..search.training_examples import LabelledQuestion, training_examples
 from ..service.memory import Memory
 from ..service.results import Explanation

@@ -29,10 +29,9 @@ from ..core.clock import SystemClock
 from ..core.compiled import interpreted, prepare
 from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
-from ..search.candidates import EVERYTHING, POOL, Query
+from ..search.candidates import EVERYTHING, POOL, Query, Searcher
 from ..search.embedding.base import Kind, choose_embedder
 from ..search.embedding.worker import WORKER_BATCH
-from ..search.searcher import Searcher
 from ..service.memory import Memory
 from ..store.embedding_model import Vectors
 from ..store.filters import Filters

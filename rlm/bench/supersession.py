@@ -19,7 +19,7 @@ from .baselines import CachingEmbedder, caching_embedder
 from .companion import Split
 from .mixed import read_lives
 from .report import Report, Row, digits, machine
-from ..companion.pair_model import Matrix, PairModel, pair_inputs, run_networks
+from ..companion.pair_judge import Matrix, PairModel, pair_inputs, run_networks
 from ..core.clock import ManualClock, SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..service.memory import Memory

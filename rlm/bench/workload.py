@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import tokens
-from ..search.candidates import EVERYTHING, Query
+from ..search.candidates import EVERYTHING, Query, Searcher
 from ..search.embedding.base import Kind, passages
-from ..search.fusion import Candidates
-from ..search.ranked_list import RankedList
-from ..search.searcher import Searcher
+from ..search.fusion import Candidates, RankedList
+from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center, synthetic_vectors
-from ..search.vector.stored_vectors import StoredVectors
 from ..service.memory import Memory
 from ..store.embedding_model import Calibration, Vectors, unit
 from ..store.filters import Filters

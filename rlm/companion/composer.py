@@ -18,7 +18,7 @@ from .statements import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import trust_of
 from ..core.text import clip, split_sentences, tokens
-from ..search.passage import PASSAGE_SIZE, best_passage
+from ..search.explainer import PASSAGE_SIZE, best_passage
 from ..store.records import MemoryRecord
 
 # %% ../../nbs/85_companion/10_composer.ipynb #94d3b563

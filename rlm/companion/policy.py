@@ -4,24 +4,30 @@
 
 # %% auto #0
 __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE',
-           'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'Situation', 'features', 'ContextualBandit',
-           'PolicyRules', 'PolicyDecision', 'tells', 'turn_model', 'MemoryPolicy']
+           'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT',
+           'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST',
+           'Situation', 'features', 'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'turn_model',
+           'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward', 'EnhancedBandit',
+           'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
+import io
 import re
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows, states_fact, unquoted
-from .statement import DATA
+from .statement import DATA, language_data
 from ..core.errors import InvalidInput
 from ..core.guard import screen
-from ..core.text import split_sentences
+from ..core.text import split_sentences, tokens
 
 # %% ../../nbs/85_companion/08_policy.ipynb #9d804fc5
 FEATURES = ("turn_position", "memory_count", "keyword_count", "is_question", "has_personal_info", "has_preference", "has_tech",
@@ -305,3 +311,179 @@ class MemoryPolicy:
         "Learn from a reward. What is learned is used by decisions of middling importance."
         action = "SAVE" if decision.save else "SKIP"
         self.bandit.learn(decision.state, action, reward, decision.prior[action])
+
+# %% ../../nbs/85_companion/08_policy.ipynb #5742025c
+PRAISE, BLAME = 1.0, -1.0  # explicit feedback, the seed's values
+CONTINUED, EXTENDED, INDIFFERENT = 0.3, 0.2, -0.1  # implicit feedback, the seed's values
+SHORT = 12  # characters: a reply no longer than this, without a word of the topic, shows no interest
+
+
+@dataclass(frozen=True, slots=True)
+class RewardValues:
+    "What the course of a conversation is worth; the defaults are the seed's."
+
+    continued: float = CONTINUED  # the conversation goes on
+    extended: float = EXTENDED  # it takes up what was remembered
+    indifferent: float = INDIFFERENT  # a short reply that takes up nothing
+
+
+SEED_VALUES = RewardValues()
+
+
+@dataclass(frozen=True)
+class Reward:
+    "What a turn says about the answer before it."
+
+    value: float  # in [-1, 1]
+    reason: str  # sign that it was read from
+
+
+def _first_sentence(turn: str) -> str:
+    "What stands before the first stop, comma or line end, at most 80 characters."
+    return re.split(r"[.!?\n,;:—]|(?<=[다요야어]) ", turn.strip(), maxsplit=1)[0][:80]
+
+
+def explicit_reward(turn: str,  # next turn of the person
+                    languages: Sequence[str] = ("en", "ko"),  # languages in whose words it is read
+                    ) -> Reward | None:
+    "Return praise or blame that a turn says outright, or None."
+    data, first = language_data("feedback"), _first_sentence(turn)
+    if not first or turn.rstrip().endswith(("?", "？")):
+        return None
+    for language in languages:
+        words = data[language]
+        blame, praise = (re.search(words[kind], first, re.I) for kind in ("blame", "praise"))
+        negated = re.search(words["negation"], first, re.I)
+        if blame and not (negated and negated.start() < blame.start()):
+            return Reward(BLAME, f"it says {blame[0].strip()!r}")
+        if praise:
+            return Reward(BLAME, f"it says {first.strip()!r}") if negated and negated.start() < praise.start() else Reward(
+                PRAISE, f"it says {praise[0].strip()!r}")
+    return None
+
+
+def implicit_reward(turn: str,      # next turn of the person
+                    topic: str,     # text of the memories that were used, or of the turn before
+                    run: int = 1,   # turns in a row on this topic, this one included
+                    values: RewardValues = SEED_VALUES,  # value of each sign
+                    ) -> Reward:
+    "Return what the course of the conversation says: interest, a topic taken further, or neither. The parts add up."
+    shared = set(tokens(turn)) & set(tokens(topic))
+    parts = [(values.continued, "the conversation goes on")] if run >= 2 else []
+    if shared:
+        parts.append((values.extended, f"it takes up {', '.join(sorted(shared)[:3])}"))
+    elif len(turn.strip()) <= SHORT:
+        parts.append((values.indifferent, "a short reply that takes up nothing"))
+    return Reward(sum(value for value, _ in parts), "; ".join(why for _, why in parts) or "nothing to read from it")
+
+# %% ../../nbs/85_companion/08_policy.ipynb #3efbbf9b
+SIZES = (256, 128)  # units of the hidden layers, the seed's
+DROPOUT = 0.1  # share of hidden units that a step of learning leaves out, the seed's
+CAPACITY, BATCH = 5_000, 32  # rewards that are kept, and learned at once, the seed's
+STEPS, STEP = 4, 1e-3  # steps of learning for each reward, and their size
+_NAMES = ("w0", "b0", "w1", "b1", "w2", "b2")
+
+
+class EnhancedBandit:
+    "A network of two hidden layers that learns from rewards, new and remembered, what to add to the scores of actions."
+
+    def __init__(self,
+                 inputs: int,    # numbers in a state: the embedder's dimension and ten features
+                 seed: int = 0,  # start of everything random
+                 ) -> None:
+        self._rng, sizes = np.random.default_rng(seed), (inputs, *SIZES, len(ACTIONS))
+        self.layers: dict[str, Vector] = {}
+        for n, (a, b) in enumerate(pairwise(sizes)):
+            last = n == len(sizes) - 2
+            self.layers |= {f"w{n}": np.zeros((a, b)) if last else self._rng.normal(0, np.sqrt(2 / a), (a, b)), f"b{n}": np.zeros(b)}
+        self._moments = {n: (np.zeros_like(v), np.zeros_like(v)) for n, v in self.layers.items()}
+        self.replay: deque[tuple[Vector, int, float, float]] = deque(maxlen=CAPACITY)  # state, action, reward, prior
+        self.updates = self.praised = 0
+
+    def scores(self,
+               state: Vector,  # a turn's vector and features
+               ) -> Vector:    # one number an action, in the order of `ACTIONS`
+        "Return what is added to the prior scores of the actions."
+        w, hidden = self.layers, state
+        for n in range(len(SIZES)):
+            hidden = np.maximum(hidden @ w[f"w{n}"] + w[f"b{n}"], 0)
+        added: Vector = hidden @ w["w2"] + w["b2"]
+        return added
+
+    def learn(self,
+              state: Vector,   # in which an action was taken
+              action: str,     # one of `ACTIONS`
+              reward: float,   # in [-1, 1]
+              prior: float = 0.0,  # prior score that the action had
+              ) -> float:      # error before the steps: reward minus what was expected
+        "Keep a reward, and learn it together with remembered ones."
+        n, reward = ACTIONS.index(action), float(np.clip(reward, -1, 1))
+        error = reward - prior - float(self.scores(state)[n])
+        self.replay.append((state.astype(np.float16).astype(np.float64), n, reward, prior))
+        self.updates, self.praised = self.updates + 1, self.praised + (reward > 0)
+        for step in range(STEPS):
+            drawn = self._rng.integers(0, len(self.replay), min(BATCH, len(self.replay)) - 1).tolist()
+            self._step([self.replay[-1], *(self.replay[i] for i in drawn)], (self.updates - 1) * STEPS + step + 1)
+        return error
+
+    def _step(self, batch: list[tuple[Vector, int, float, float]], t: int) -> None:
+        "One step of Adam on the squared error of some rewards."
+        w, taken = self.layers, np.array([n for _, n, _, _ in batch])
+        x, wanted = np.stack([s for s, _, _, _ in batch]), np.array([r - p for _, _, r, p in batch])
+        kept = [(self._rng.random((len(batch), size)) >= DROPOUT) / (1 - DROPOUT) for size in SIZES]
+        first = np.maximum(x @ w["w0"] + w["b0"], 0) * kept[0]
+        second = np.maximum(first @ w["w1"] + w["b1"], 0) * kept[1]
+        out, rows = second @ w["w2"] + w["b2"], np.arange(len(batch))
+        back = np.zeros_like(out)
+        back[rows, taken] = (out[rows, taken] - wanted) / len(batch)
+        into_second = (back @ w["w2"].T) * (second > 0) * kept[1]
+        into_first = (into_second @ w["w1"].T) * (first > 0) * kept[0]
+        slopes = {"w2": second.T @ back, "b2": back.sum(0), "w1": first.T @ into_second, "b1": into_second.sum(0),
+                  "w0": x.T @ into_first, "b0": into_first.sum(0)}
+        for name, slope in slopes.items():
+            m, v = self._moments[name]
+            m += 0.1 * (slope - m)
+            v += 0.001 * (slope**2 - v)
+            w[name] -= STEP * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+
+    def parameters(self) -> bytes:
+        "Return what was learned and the rewards that are kept, as bytes of NumPy's format."
+        out, states = io.BytesIO(), [s for s, _, _, _ in self.replay]
+        arrays: dict[str, Any] = {n: v.astype(np.float32) for n, v in self.layers.items()}
+        for name, (m, v) in self._moments.items():
+            arrays |= {f"m_{name}": m.astype(np.float32), f"v_{name}": v.astype(np.float32)}
+        told = np.array([r[1:] for r in self.replay], dtype=np.float32)
+        arrays["counts"] = np.array([self.updates, self.praised])
+        np.savez_compressed(out, states=np.array(states, dtype=np.float16), told=told, **arrays)
+        return out.getvalue()
+
+    def restore(self,
+                parameters: bytes,  # result of `parameters`
+                ) -> None:
+        "Take up what was learned before. Raises `InvalidInput` for what does not fit this network."
+        try:
+            found: Mapping[str, Any] = dict(np.load(io.BytesIO(parameters), allow_pickle=False))
+            fits = all(found[n].shape == self.layers[n].shape and np.isfinite(found[n]).all() for n in _NAMES)
+            states, told, counts = found["states"], found["told"], found["counts"]
+        except (ValueError, OSError, KeyError, EOFError) as e:
+            raise InvalidInput("The saved parameters of the enhanced policy are damaged.", "Forget them, and it learns anew.") from e
+        if not fits:
+            raise InvalidInput("The saved parameters of the enhanced policy are of another model.", "Forget them, and it learns anew.")
+        self.layers = {n: found[n].astype(np.float64) for n in _NAMES}
+        self._moments = {n: (found[f"m_{n}"].astype(np.float64), found[f"v_{n}"].astype(np.float64)) for n in _NAMES}
+        kept = zip(states, told, strict=True)
+        self.replay = deque(((s.astype(np.float64), int(n), float(r), float(p)) for s, (n, r, p) in kept), CAPACITY)
+        self.updates, self.praised = int(counts[0]), int(counts[1])
+
+# %% ../../nbs/85_companion/08_policy.ipynb #5be458a0
+PRAISE_STEP = 10  # pieces of praise after which the bounds move
+WIDEST = (0.9, 0.0)  # bounds at most
+
+
+def autonomous(rules: PolicyRules,  # bounds at first
+               praised: int,        # pieces of praise so far
+               ) -> PolicyRules:
+    "Return the rules with the bounds that so much praise allows."
+    steps = praised // PRAISE_STEP
+    return replace(rules, save_from=max(rules.save_from, min(WIDEST[0], rules.save_from + 0.02 * steps)),
+                   skip_up_to=min(rules.skip_up_to, max(WIDEST[1], rules.skip_up_to - 0.01 * steps)))

@@ -19,8 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .composer import SLEEP_MARK
-from .consolidation import SAME, Duplicate, duplicates, merge_keys, stated_by
-from .forgetting import SEED_CURVE, ForgettingCurve, fate, is_protected
+from rlm.companion.consolidation import (
+    SAME,
+    SEED_CURVE,
+    Duplicate,
+    ForgettingCurve,
+    duplicates,
+    fate,
+    is_protected,
+    merge_keys,
+    stated_by,
+)
 from .pair_judge import PairJudge, PairJudgement
 from .rejection import rejection_of
 from .supersession import FactKeeper, facts_of
@@ -29,10 +38,10 @@ from ..core.errors import NotFound, StoreBusy
 from ..core.ids import new_id
 from ..core.settings import Settings
 from ..store.filters import Filters
-from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import Edge, Event, MemoryRecord, version_time
-from ..store.sqlite.learned_parameters import LearnedParameters
+from ..store.sqlite.slots import LearnedParameters
 from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.writer import SQLiteWriter
 
 # %% ../../nbs/85_companion/19_sleep.ipynb #65ea098e
 STAGES = ("merge", "regenerate", "supersede", "compress", "archive", "delete")

@@ -13,25 +13,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..core.errors import InvalidInput
-from .acceptance_bound import MARGIN, cue_bound, is_conclusive, tail_bound
 from .adjacency import Adjacency, Walk
 from .anchors import BEAM, AnchorChoice, AnchorManager
 from .graph import GraphIndex
-from .local_kernel import LocalKernel, SlotBuffers, slot_buffers
+from .local_kernel import MARGIN, LocalKernel, SlotBuffers, cue_bound, is_conclusive, slot_buffers, tail_bound
 from .local_search import NeighbourhoodRanker
 from .neighbourhood import Ints, Neighbourhood, TrueVectors
+from ..search.candidates import Query, Searcher
 from ..search.explainer import ExplainedHit, LazyExplanation
+from ..search.fusion import DEFAULT_WEIGHTS, SCORE_EPSILON, RankedList, RankedMemory, ScoreWeights
+from ..search.lexical.bm25 import QueryPlan
 from ..search.namespace_index import NamespaceIndex
-from ..search.searcher import Searcher
-from ..search.query_vector import MeasuredQuery
-from ..store.filters import Filters, is_plain
+from ..search.semantic_index import MeasuredQuery, StoredVectors
 from ..store.embedding_model import Vectors, unit
+from ..store.filters import Filters, is_plain
 from ..store.sqlite.memories import MemoryTable, RecordCache
-from ..search.candidates import Query
-from ..search.lexical.query_plan import QueryPlan
-from ..search.ranked_list import SCORE_EPSILON, RankedList, RankedMemory
-from ..search.score_weights import DEFAULT_WEIGHTS, ScoreWeights
-from ..search.vector.stored_vectors import StoredVectors
 
 # %% ../../nbs/40_recall/21_anchored_search.ipynb #701bb4f8
 NEAR_SHARE = 0.5  # share of what a question's words can score from which a memory is near, whatever its cosine

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidInput, suggest
-from .adjacency import build_adjacency
+from .adjacency import add_links, build_adjacency, calibrated_similarity
 from .anchors import AnchorManager
 from .graph import GraphIndex
-from .links import add_links, calibrated_similarity
-from ..store.sqlite.writer import SQLiteWriter
-from ..store.embedding_model import unit
-from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
-from ..search.vector.stored_vectors import StoredVectors
-from ..store.records import Event, MemoryRecord, read_confidence, read_count
+from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
+from ..store.embedding_model import unit
+from ..store.records import Event, MemoryRecord, read_confidence, read_count
+from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
+from ..store.sqlite.writer import SQLiteWriter
 
 # %% ../../nbs/40_recall/08_anchored_write.ipynb #4a081d52
 @dataclass(frozen=True, slots=True)

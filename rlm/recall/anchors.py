@@ -20,18 +20,18 @@ from html import escape
 from typing import Any
 
 import numpy as np
+
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, StoreMoved
 from ..core.tables import text_table
 from ..core.text import clip
-from ..store.sqlite.slots import SLOTS, AnchorRow
-from ..store.embedding_model import Vectors, unit
-from ..search.vector.stored_vectors import StoredVectors
+from ..search.semantic_index import StoredVectors
+from ..search.vector.quantizer import center
+from ..store.embedding_model import EmbeddingModelInfo, Vectors, unit
 from ..store.filters import Filters
 from ..store.records import Event, MemoryRecord, read_label, stored_id
+from ..store.sqlite.slots import SLOTS, AnchorRow
 from ..store.sqlite.storage import SQLiteStorage
-from ..search.vector.quantizer import center
-from ..store.embedding_model import EmbeddingModelInfo
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #2febecd5
 HYSTERESIS = 0.05  # cosine by which another topic must be nearer than that of the anchor in use

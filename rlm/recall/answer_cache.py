@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import normalise
-from ..store.filters import Filters
-from ..search.query_features import QueryFeatures
-from ..store.filters import is_plain
 from ..search.candidates import EVERYTHING
-from ..search.ranked_list import RankedMemory
+from ..search.fusion import RankedMemory
+from ..search.query_features import QueryFeatures
+from ..store.filters import Filters, is_plain
 
 # %% ../../nbs/40_recall/11_answer_cache.ipynb #2e1ef0bf
 CACHE_SIZE = 512  # answers that are kept

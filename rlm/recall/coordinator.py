@@ -18,23 +18,29 @@ import numpy as np
 from ..core.clock import Clock
 from ..core.text import tokens
 from .answer_cache import CachedAnswer, CacheKey, Wording, cache_key
-from .attention_state import ALWAYS, LEADING, LOCAL_ANSWERS_PER_CHANGE, TOPIC_JOIN_COSINE, AttentionKeeper, AttentionState
-from .attention_state import FullAnswer, StoreWatcher
-from .acceptance_bound import RELEVANCE, LocalAnswer
-from .checkpoints import CheckpointManager
+from rlm.recall.attention_state import (
+    ALWAYS,
+    LEADING,
+    LOCAL_ANSWERS_PER_CHANGE,
+    TOPIC_JOIN_COSINE,
+    AttentionKeeper,
+    AttentionState,
+    FullAnswer,
+    StoreWatcher,
+)
+from .local_kernel import RELEVANCE, LocalAnswer
 from .local_search import LEAST_HITS, LocalizedSearchEngine
 from .neighbourhood import Ints
 from .slot_search import SlotSearch, final_score
-from ..search.query_vector import MeasuredQuery, check_query_vector
-from ..store.filters import Filters
+from .working_memory import CheckpointManager
+from ..search.candidates import EVERYTHING, AllowedDocs, Query
+from ..search.fusion import SCORE_EPSILON, RankedMemory, base_score, nth_highest
 from ..search.namespace_search import NamespaceSearch
 from ..search.query_features import QueryFeatures
+from ..search.semantic_index import MeasuredQuery, check_query_vector
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
-from ..search.candidates import EVERYTHING, AllowedDocs, Query
-from ..search.ranked_list import SCORE_EPSILON, RankedMemory
-from ..search.fusion import nth_highest, base_score
+from ..store.filters import Filters
 from ..store.records import MemoryRecord
-
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out
 
 

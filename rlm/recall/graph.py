@@ -18,15 +18,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, StoreError
-from .adjacency import Adjacency, Fit, Walk, build_adjacency, compacted, merged_neighbors, replace_rows, unique_links, walk
+from rlm.recall.adjacency import (
+    Adjacency,
+    Fit,
+    LinkWeights,
+    Walk,
+    add_links,
+    build_adjacency,
+    compacted,
+    merged_neighbors,
+    replace_rows,
+    unique_links,
+    walk,
+)
 from .graph_builder import BuildReport, build_graph
-from .links import LinkWeights, add_links
-from ..store.sqlite.edges import Floats, Ints, bits_of, links, origin_of
-from ..store.records import Event, read_confidence, stored_id
 from ..search.index_file import Arrays, index_path, read_index, write_index
+from ..store.records import Event, read_confidence, stored_id
 from ..store.sqlite.database import identity_of
+from ..store.sqlite.edges import Floats, Ints, bits_of, links, origin_of
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/40_recall/05_graph.ipynb #54c0ac97

@@ -21,9 +21,9 @@ from tqdm import tqdm
 
 from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput
-from .links import LinkWeights, calibrated_similarity, passes_threshold, superfluous_links
+from .adjacency import LinkWeights, calibrated_similarity, passes_threshold, superfluous_links
+from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
-from ..search.vector.stored_vectors import StoredVectors
 from ..store.records import Event
 from ..store.sqlite.edges import SIM, TAG, TIME, Floats, Ints, Links, Threads, links
 from ..store.sqlite.storage import SQLiteStorage

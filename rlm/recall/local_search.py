@@ -12,24 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .acceptance_bound import MARGIN, RELEVANCE, SURE, LocalAnswer, cue_bound, is_conclusive, tail_bound
-from .checkpoints import CheckpointManager
 from .kernels import CANDIDATES
-from .local_kernel import LocalKernel, SlotBuffers, slot_buffers
+from rlm.recall.local_kernel import (
+    MARGIN,
+    RELEVANCE,
+    SURE,
+    LocalAnswer,
+    LocalKernel,
+    SlotBuffers,
+    cue_bound,
+    is_conclusive,
+    slot_buffers,
+    tail_bound,
+)
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
-from .working_memory import RecentMemories, Slot, WorkingMemory
-from ..search.query_vector import MeasuredQuery
-from ..store.protocols import MAX_TERMS
-from ..search.query_features import QueryFeatures
-from ..search.candidates import AllowedDocs, Query
+from .working_memory import CheckpointManager, RecentMemories, Slot, WorkingMemory
+from ..search.candidates import AllowedDocs, Query, Searcher
+from ..search.fusion import DEFAULT_WEIGHTS, EXACT, Candidates, RankedList, ScoreWeights
 from ..search.namespace_index import NamespaceIndex
-from ..search.searcher import Searcher
-from ..search.vector.stored_vectors import StoredVectors
-from ..search.ranked_list import RankedList
-from ..search.fusion import EXACT, Candidates
-from ..search.score_weights import DEFAULT_WEIGHTS, ScoreWeights
+from ..search.query_features import QueryFeatures
+from ..search.semantic_index import MeasuredQuery, StoredVectors
 from ..search.vector.quantizer import center_one
-
+from ..store.protocols import MAX_TERMS
 LEAST_HITS = 3  # hits in mind that must be sure for what is in mind to answer
 UNREAD = 8  # memories that come to mind and are not searched yet: as many more, and all are read
 SEARCHES = 2  # searches of everything whose candidates are remembered for a slot

@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 
 from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
-from ..search.query_vector import MeasuredQuery
+from ..search.fusion import EXACT, Candidates
+from ..search.lexical.bm25 import QueryPlan
+from ..search.lexical.lexical_index import best_passages
 from ..search.metadata_table import MetadataTable
 from ..search.namespace_index import NamespaceIndex
-from ..search.lexical.doc_table import best_passages
-from ..search.semantic_index import SemanticIndex
-from ..search.vector.stored_vectors import StoredVectors
-from ..search.lexical.query_plan import QueryPlan
-from ..search.fusion import EXACT, Candidates
+from ..search.semantic_index import MeasuredQuery, SemanticIndex, StoredVectors
 from ..search.vector.quantizer import center
-
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Units = NDArray[np.int32]

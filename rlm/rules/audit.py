@@ -22,14 +22,28 @@ from tqdm import tqdm
 
 from ..core.tables import html_table, text_table
 from .evaluator import compile_expression, type_facts
-from .expressions import TRUE, Constant, Expression, FormalRule, Membership, Sort, Value, assignments, canonical_claims
-from .expressions import children, constant, format_constant, format_outcome, json_value, kind_of
+from rlm.rules.expressions import (
+    TRUE,
+    Constant,
+    Expression,
+    FormalRule,
+    Membership,
+    Sort,
+    Value,
+    assignments,
+    canonical_claims,
+    children,
+    constant,
+    format_constant,
+    format_outcome,
+    json_value,
+    kind_of,
+)
 from .intervals import Region, RegionTable, bounding_region, is_empty_region, overlap, region_of, witness
 from .model import Rule
 from .parser import FormalError, parse
-from .reasoner import Reasoner
+from .reasoner import Reasoner, SolverResult
 from .rule_store import RuleStore
-from .solver import SolverResult
 
 # %% ../../nbs/50_rules/15_audit.ipynb #2add4306
 KINDS = ("contradiction", "never fires", "contradicts itself", "says nothing", "always fires", "subsumed", "unreadable", "mistyped",

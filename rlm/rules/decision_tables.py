@@ -14,13 +14,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.errors import InvalidInput
-from .expressions import TRUE, Constant, FormalRule, Not, Sort, canonical_claims, conjunction, conjuncts
-from .expressions import format_constant, variables
+from rlm.rules.expressions import (
+    TRUE,
+    Constant,
+    FormalRule,
+    Not,
+    Sort,
+    canonical_claims,
+    conjunction,
+    conjuncts,
+    format_constant,
+    variables,
+)
 from .intervals import push_negations
 from .parser import FormalError, parse
-from .reasoner import Reasoner
+from .reasoner import Reasoner, SolverResult, sorts_of
 from .rule_store import RuleStore
-from .solver import SolverResult, sorts_of
 from ..store.records import STATUSES, dump_json
 from ..store.transfer.importer import ImportReport
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from .explainer import LazyExplanation, Shares, explain_score
 from .growable_array import GrowableArray
+from .lexical.bm25 import QueryPlan, QueryTerm, idf
 from .lexical.lexical_index import LexicalIndex
-from .lexical.bm25 import idf
-from .lexical.query_plan import QueryPlan, QueryTerm
 from .metadata_table import MetadataTable, microseconds
 from .namespace_index import NamespaceIndex
 from ..store.filters import Filters

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .metadata_table import MetadataTable, Values
+from .fusion import DEFAULT_WEIGHTS, PARTS, session_best
 from .lexical.lexical_index import LexicalIndex
-from .fusion import session_best
-from .score_weights import DEFAULT_WEIGHTS, PARTS
+from .metadata_table import MetadataTable, Values
 
 # %% ../../nbs/30_search/06_ranker.ipynb #14536531
 REACH = 8  # number of memories written before a turn that are searched for the turn before it

@@ -13,15 +13,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .fusion import EXACT, KERNEL_TOP_K, NO_BOOLS, RANK, Candidates, Refine, base_score, chance_z_score
-from .fusion import dated_mask, foreign_script, language_part, metadata_parts, named_speaker_ids, rescore_positions
-from .fusion import scale_by_evidence, session_share, top_positions, total_scores, with_all_parts
+from rlm.search.fusion import (
+    DEFAULT_WEIGHTS,
+    EMPTY_RANKING,
+    EXACT,
+    KERNEL_TOP_K,
+    NO_BOOLS,
+    NOW,
+    PARTS,
+    RANK,
+    SCORE_EPSILON,
+    UPDATE,
+    Candidates,
+    RankedList,
+    Ranker,
+    Refine,
+    ScoreWeights,
+    base_score,
+    chance_z_score,
+    dated_mask,
+    foreign_script,
+    language_part,
+    metadata_parts,
+    named_speaker_ids,
+    rescore_positions,
+    scale_by_evidence,
+    session_share,
+    small_store_weights,
+    top_positions,
+    total_scores,
+    weight_vector,
+    with_all_parts,
+)
+from .lexical.lexical_index import LexicalIndex
 from .metadata_table import MetadataTable, Values
 from .query_features import QueryFeatures, extract_query_features
-from .ranked_list import EMPTY_RANKING, SCORE_EPSILON, RankedList
 from .ranker import LearnedRanker, candidate_facts
-from .score_weights import DEFAULT_WEIGHTS, NOW, PARTS, UPDATE, Ranker, ScoreWeights, small_store_weights, weight_vector
-from .lexical.lexical_index import LexicalIndex
 
 # %% ../../nbs/30_search/07_scorer.ipynb #b2e1d3c8
 LATEST_OF = 10  # memories, the best by all other parts, among which a question about the present prefers the later

@@ -17,12 +17,11 @@ from ..core.clock import Clock
 from ..core.errors import InvalidInput
 from ..core.files import numbered_lines
 from ..core.ids import new_id
-from .candidates import EVERYTHING, POOL, Query
+from .candidates import EVERYTHING, POOL, Query, Searcher
 from .fusion import prefilter
 from .ranker import LearnedRanker, TrainingExample, candidate_facts, dump_ranker, feature_matrix
-from .searcher import Searcher
 from ..store.records import Event
-from ..store.sqlite.learned_parameters import LearnedParameters
+from ..store.sqlite.slots import LearnedParameters
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/30_search/14_training_examples.ipynb #99898371

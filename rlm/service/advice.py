@@ -30,5 +30,5 @@ class MemoryAdvisor:
                right: bool,           # whether the run was judged right
                ) -> list[str]:        # those that are held now
         "Count a use of rules, for or against them."
-        from rlm.rules.policy import StoredRulePolicy
+        from rlm.rules.resolution import StoredRulePolicy
         return StoredRulePolicy(self.memory.rules).record(rules, right)

@@ -18,21 +18,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, estimate_tokens, summary
-from ..companion.enhanced_policy import EnhancedBandit, autonomous
 from ..companion.importance import LANGUAGES, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from rlm.companion.policy import (
     FEATURES,
     ContextualBandit,
+    EnhancedBandit,
     MemoryPolicy,
     PolicyDecision,
     PolicyRules,
+    Reward,
+    RewardValues,
     Situation,
     Vector,
+    autonomous,
+    explicit_reward,
+    implicit_reward,
     turn_model,
 )
 from ..companion.rejection import RejectedValue, rejectable
-from ..companion.rewards import Reward, RewardValues, explicit_reward, implicit_reward
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
 from ..companion.statements import asked_relations
@@ -46,18 +50,17 @@ from ..core.text import clip, split_sentences, tokens, valid_text
 from ..federation.aggregation import GAIN, FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
 from ..search.explainer import LATER
-from .context import MemoryContext
 from .input_parsing import MAX_K, read_k, read_list, read_turn
-from .reader import MemoryReader
+from .reader import MemoryContext, MemoryReader
 from .results import History, SearchResults, memory_dict
 from .searcher import MemorySearcher, SearchRequest, stating_facts
 from .writer import MemoryWriter
 from ..store.filters import Filters
 from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count, stored_id
 from ..store.sqlite.facts import Fact
-from ..store.sqlite.learned_parameters import LearnedParameters
 from ..store.sqlite.recall_log import Recall, ServedMemory
 from ..store.sqlite.rejections import Rejection
+from ..store.sqlite.slots import LearnedParameters
 if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
@@ -712,7 +715,7 @@ class Companion:
         "The rules that apply, as text, and which they are; the language of rules is loaded where there are rules."
         if not self.storage.find(self.namespace, Filters(kind="rule"), 1):
             return "", ()
-        from rlm.rules.policy import StoredRulePolicy, render_rules
+        from rlm.rules.resolution import StoredRulePolicy, render_rules
         if self._rule_policy is None:
             from rlm.rules.rule_store import RuleStore
             self._rule_policy = StoredRulePolicy(RuleStore(context=self.ctx))

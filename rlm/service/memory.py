@@ -23,30 +23,28 @@ from ..core.cached_files import cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, StoreError
 from ..core.settings import Settings
+from ..recall.adjacency import LinkWeights
 from ..recall.anchored_search import AnchoredSearcher
 from ..recall.anchored_write import LinkPolicy
 from ..recall.anchors import AnchorManager
 from ..recall.coordinator import SearchCoordinator
 from ..recall.graph import GraphIndex, check_link_files
 from ..recall.graph_builder import BuildReport
-from ..recall.links import LinkWeights
 from ..search.candidates import Query
+from ..search.embedding.base import Embedder
+from ..search.embedding.service import EmbeddingService
 from ..search.namespace_index import NamespaceIndex
-from .context import MemoryContext
 from .input_parsing import formal_checker, read_k, read_share
-from .reader import MemoryReader
+from .reader import MemoryContext, MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
 from .searcher import MemorySearcher, RecallSearcher, anchor_manager, refuse_least, search_coordinator
 from .writer import MemoryWriter, read_placement
-from ..search.embedding.base import Embedder
-from ..search.embedding.service import EmbeddingService
 from ..store.embedding_model import Vectors
-from ..store.sqlite.writer import SQLiteWriter
 from ..store.records import Edge, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.writer import SQLiteWriter
 from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, import_file, import_lines
-
 if TYPE_CHECKING:  # loaded when they are first asked for
     from rlm.service.companion import Companion, ConversationReading, MemoryAudit
     from rlm.agent.memory.sqlite import SQLiteStrategyStore
@@ -116,7 +114,7 @@ class MemoryAdmin:
 
     def check(self) -> list[str]:
         "Return what is wrong with the store, a sentence each; empty when all is well."
-        from rlm.search.index_check import check_index_files
+        from rlm.search.namespace_index import check_index_files
         return [*self.storage.check(), *check_index_files(self.storage), *check_link_files(self.storage)]
 
     def repair(self) -> None:

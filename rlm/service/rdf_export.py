@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import NotFound
-from ..store.sqlite.provenance import ProvenanceTables
+from ..store.sqlite.runs import ProvenanceTables
 from ..store.sqlite.storage import SQLiteStorage
 
 # %% ../../nbs/90_service/08_rdf_export.ipynb #86565ae7

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.tables import html_table, text_table
 from ..core.text import clip
-from ..search.explainer import NEARBY
-from ..search.passage import Passage, best_passage
+from ..search.explainer import NEARBY, Passage, best_passage
+from ..search.fusion import NOW, PARTS, UPDATE
+from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
-from ..search.lexical.bm25 import CONTEXT_FIELDS
-from ..search.score_weights import NOW, PARTS, UPDATE
 from ..store.records import Edge, Event, MemoryRecord
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 

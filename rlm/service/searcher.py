@@ -21,21 +21,19 @@ from ..core.settings import cosines, reaches
 from ..core.text import tokens, valid_text
 from ..recall.anchored_search import AnchoredSearcher
 from ..recall.anchors import AnchorManager, SearchReach
-from ..recall.checkpoints import CheckpointManager, Ints
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
+from ..recall.working_memory import CheckpointManager, Ints
 from ..search.candidates import Query
 from ..search.explainer import LATER, NEARBY, ExplainedHit
+from ..search.fusion import NOW, SCORE_EPSILON
+from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.query_features import asks_before
-from ..search.score_weights import NOW
-from .context import MemoryContext
-from .reader import MemoryReader
+from .reader import MemoryContext, MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, by_column
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
-from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..store.protocols import TermStatistics, Weights, rarest
-from ..search.ranked_list import SCORE_EPSILON
 from ..store.records import RECALLED, STATUSES, MemoryRecord
 from ..store.sqlite.fulltext import bm25_parts
 from ..store.sqlite.recall_log import ServedMemory

@@ -22,9 +22,8 @@ from ..recall.anchors import AnchorManager, read_slot
 from ..recall.graph import GraphIndex
 from ..search.embedding.base import embedding_fields
 from ..search.embedding.service import RecordVectors
-from .context import MemoryContext
 from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_turn
-from .reader import MemoryReader
+from .reader import MemoryContext, MemoryReader
 from ..store.filters import Filters
 from rlm.store.records import (
     Edge,

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rlm.agent.runner import HABIT_K, READER_K
-from rlm.agent.tracing.logger import load_trajectory
+from rlm.agent.tracing.trajectory import load_trajectory
 from rlm.service.cli import main as rlm_main
 from rlm.service.cli.agent import main
 from rlm.service.memory import Memory

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 from rlm import Memory
 from rlm.agent.memory.strategy import Strategy
-from rlm.agent.ontology.rdf_source import find_ontology
+from rlm.agent.ontology.rdf_client import find_ontology
 from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN

@@ -157,7 +157,7 @@ def test_loops_are_compiled_by_a_process_of_its_own(tmp_path: Path) -> None:
             "with Memory(':memory:', embedder='none') as m:\n"
             "    m.write('the boat')\n"
             "    for n in range(compiled.LATER - 1): m.search('boat')\n"
-            "    compiled._waiting[:] = [it for it in compiled._waiting if it.body.__module__ == 'rlm.search.lexical.posting_kernels']\n"
+            "    compiled._waiting[:] = [it for it in compiled._waiting if it.body.__module__ == 'rlm.search.lexical.bm25']\n"
             "    m.search('boat')\n"  # the loops of one module are enough here
             "    compiled._loader.join()\n"
             "print(bool(seen), all(any(name.startswith('rlm-loops-') for name in names) for names in seen))")

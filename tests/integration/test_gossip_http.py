@@ -12,8 +12,7 @@ from rlm import Memory
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, StoreCorrupt, StoreError
 from rlm.federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode
 from rlm.service.companion import Companion
-from rlm.service.federation import FederationFolder, running_node, status_of
-from rlm.service.gossip_http import GossipServer, http_send
+from rlm.service.federation import FederationFolder, GossipServer, http_send, running_node, status_of
 
 TURN = {"en": "The tram was late again this morning, so I walked.", "ko": "오늘은 비가 와서 버스를 타고 회사에 갔다."}
 FREE = GossipConfig(port=0, noise=0.5, budget=math.inf, attackers=0, fanout=3, interval_s=0, requests_per_minute=600, timeout_s=2)

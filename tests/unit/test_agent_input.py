@@ -18,12 +18,12 @@ from rlm.agent.memory.strategy import make_item
 from rlm.agent.models import Completion, ScriptedModel, open_model
 from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
-from rlm.agent.ontology.rdf_source import OntologyError
+from rlm.agent.ontology.rdf_client import OntologyError
 from rlm.agent.sandbox import Limits
 from rlm.agent.sandbox.marshalling import decode, encode
 from rlm.agent.sandbox.process import ProcessSandbox, answer_question, is_reply
 from rlm.agent.sandbox.tool_bridge import ToolBridge
-from rlm.agent.tracing.logger import load_trajectory
+from rlm.agent.tracing.trajectory import load_trajectory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.agent import main

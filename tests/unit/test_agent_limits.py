@@ -17,7 +17,7 @@ from rlm.agent.learning.judge import SCHEMA as JUDGED
 from rlm.agent.loop.budget import Budget
 from rlm.agent.models.base import Completion, Message, Model, ModelError, Usage
 from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy
-from rlm.agent.tracing.logger import RLMLogger
+from rlm.agent.tracing.trajectory import RLMLogger
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.agent import main, read_budget
 

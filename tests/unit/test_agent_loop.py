@@ -13,8 +13,7 @@ from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
 from rlm.agent.loop.loop import WORKERS, asking_tools, observation, rlm_run
 from rlm.agent.loop.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_layer, read_task
 from rlm.agent.models.base import Message, ModelError, ScriptedModel
-from rlm.agent.tracing.logger import RLMLogger, load_trajectory, read_log
-from rlm.agent.tracing.trajectory import Step, Trajectory
+from rlm.agent.tracing.trajectory import RLMLogger, Step, Trajectory, load_trajectory, read_log
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 

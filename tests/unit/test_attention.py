@@ -26,18 +26,16 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
 from rlm.recall.attention_state import FLUSH_THRESHOLD
-from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
 from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
-from rlm.recall.working_memory import Slot
+from rlm.recall.working_memory import Checkpoint, CheckpointManager, Slot, nearest_first
 from rlm.search import namespace_index
+from rlm.search.candidates import Searcher
 from rlm.search.embedding.base import Kind, register_embedder
 from rlm.search.embedding.reembed import reembed
-from rlm.search.ranked_list import EMPTY_RANKING
+from rlm.search.fusion import EMPTY_RANKING, PARTS
 from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
-from rlm.search.score_weights import PARTS
-from rlm.search.searcher import Searcher
 from rlm.search.training_examples import save_ranker
 from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding_model import Vectors

@@ -13,9 +13,8 @@ from rank_bm25 import BM25Okapi
 
 from rlm.bench.workload import Workload
 from rlm.core.text import tokens
-from rlm.search.lexical.bm25 import K1, TYPICAL_LENGTHS, B, idf
+from rlm.search.lexical.bm25 import K1, LONG_TEXT, TYPICAL_LENGTHS, B, idf
 from rlm.search.lexical.lexical_index import LexicalIndex
-from rlm.search.lexical.postings import LONG_TEXT
 
 WORDS = ["otter", "river", "bakery", "busan", "수달", "강", "빵집", "부산", "a1", "the"]
 corpora = st.lists(st.lists(st.sampled_from(WORDS), max_size=LONG_TEXT), min_size=1, max_size=30).filter(any)

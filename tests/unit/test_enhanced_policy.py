@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rlm import Memory
-from rlm.companion.enhanced_policy import CAPACITY, EnhancedBandit, autonomous
-from rlm.companion.policy import FEATURES, PolicyRules
+from rlm.companion.policy import CAPACITY, FEATURES, EnhancedBandit, PolicyRules, autonomous
 from rlm.core.errors import InvalidInput
 from rlm.store.embedding_model import Vectors
 

@@ -8,11 +8,25 @@ from hypothesis import strategies as st
 
 from rlm.core.clock import ManualClock
 from rlm.search.growable_array import GrowableArray
-from rlm.search.lexical.bm25 import CONTEXT_FIELDS
-from rlm.search.lexical.doc_table import DocTable, best_passages
-from rlm.search.lexical.lexical_index import LexicalIndex, group_segments, highest, merge_recent, score_thresholds
-from rlm.search.lexical.postings import LONG_TEXT, PASSAGE_LENGTH, Segment, SegmentBuilder, split_passages
-from rlm.search.lexical.query_plan import QueryPlan, QueryTerm
+from rlm.search.lexical.bm25 import (
+    CONTEXT_FIELDS,
+    LONG_TEXT,
+    PASSAGE_LENGTH,
+    QueryPlan,
+    QueryTerm,
+    Segment,
+    SegmentBuilder,
+    split_passages,
+)
+from rlm.search.lexical.lexical_index import (
+    DocTable,
+    LexicalIndex,
+    best_passages,
+    group_segments,
+    highest,
+    merge_recent,
+    score_thresholds,
+)
 from rlm.store.records import new_record
 from rlm.store.sqlite import fulltext
 from rlm.store.sqlite.database import SQLiteDatabase

@@ -19,15 +19,23 @@ from rlm.bench.stream import begun, model_of, stream
 from rlm.core.compiled import Reader, interpreted, load
 from rlm.core.errors import InvalidInput
 from rlm.recall import kernels
-from rlm.recall.acceptance_bound import MARGIN, RELEVANCE, LocalAnswer, cue_bound, is_conclusive, tail_bound
-from rlm.recall.local_kernel import LocalKernel, SlotBuffers, slot_buffers
+from rlm.recall.local_kernel import (
+    MARGIN,
+    RELEVANCE,
+    LocalAnswer,
+    LocalKernel,
+    SlotBuffers,
+    cue_bound,
+    is_conclusive,
+    slot_buffers,
+    tail_bound,
+)
 from rlm.recall.local_search import LocalRanking, NeighbourhoodRanker
 from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
-from rlm.search.fusion import KERNEL_TOP_K
+from rlm.search.candidates import Searcher
+from rlm.search.fusion import DEFAULT_WEIGHTS, KERNEL_TOP_K
 from rlm.search.query_features import QueryFeatures
-from rlm.search.score_weights import DEFAULT_WEIGHTS
-from rlm.search.searcher import Searcher
-from rlm.search.vector.stored_vectors import StoredVectors
+from rlm.search.semantic_index import StoredVectors
 from rlm.search.vector.vector_segments import DEFAULT_CONFIG
 from rlm.store.filters import Filters
 from rlm.store.protocols import MAX_TERMS

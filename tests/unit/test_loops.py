@@ -13,13 +13,19 @@ from rlm.core.text import tokens
 from rlm.search.fusion import EXACT, HEAD_CODES, KERNEL_TOP_K, Candidates, RescorePolicy
 from rlm.search.lexical.lexical_index import LexicalIndex
 from rlm.search.metadata_table import MetadataTable
-from rlm.search.query_vector import quantize_sample
 from rlm.search.scorer import Scorer
-from rlm.search.vector.quantizer import VectorCodes, arg_lowest, binary_code, code_scores, encode, hamming_distances
-from rlm.search.vector.scan import ONE_BY_ONE
-from rlm.search.vector.similarity_kernels import FIND_ROWS
+from rlm.search.semantic_index import quantize_sample
+from rlm.search.vector.quantizer import (
+    FIND_ROWS,
+    VectorCodes,
+    arg_lowest,
+    binary_code,
+    code_scores,
+    encode,
+    hamming_distances,
+)
 from rlm.search.vector.vector_index import VectorIndex
-from rlm.search.vector.vector_segments import BaseSegment, IndexState
+from rlm.search.vector.vector_segments import ONE_BY_ONE, BaseSegment, IndexState
 from rlm.store.protocols import IndexDocument
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")

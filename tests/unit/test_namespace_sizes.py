@@ -9,7 +9,7 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.search.growable_array import SeqTable
-from rlm.search.vector.scan import passing_rows
+from rlm.search.vector.vector_segments import passing_rows
 
 pytestmark = pytest.mark.usefixtures("bare")
 FAR = 20_000_000

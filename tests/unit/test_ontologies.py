@@ -12,7 +12,7 @@ from rdflib.compare import graph_diff, to_isomorphic  # noqa: E402
 
 from rlm.agent.ontology import setup_ontology_context  # noqa: E402
 from rlm.agent.ontology.graph import DC, DCTERMS, OWL, PROV, RDF, RDFS, SKOS  # noqa: E402
-from rlm.agent.ontology.rdf_source import bundled, find_ontology  # noqa: E402
+from rlm.agent.ontology.rdf_client import bundled, find_ontology  # noqa: E402
 from rlm.core.errors import NotFound  # noqa: E402
 
 NAMES = ("org", "prov", "rlm", "skos", "sosa", "ssn", "time")

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.agent.ontology.class_tools import ClassTools
-from rlm.agent.ontology.entity_tools import EntityTools
+from rlm.agent.ontology.entity_tools import ClassTools, EntityTools
 from rlm.agent.ontology.graph import (
     OWL,
     RDF,

@@ -15,7 +15,7 @@ from rlm.agent.learning.curriculum import read_curriculum
 from rlm.agent.memory.json_file import open_memory
 from rlm.agent.memory.packs import read_strategies
 from rlm.agent.models import open_model
-from rlm.agent.tracing.logger import RLMLogger
+from rlm.agent.tracing.trajectory import RLMLogger
 from rlm.core.clock import SystemClock
 from rlm.core.errors import InvalidInput, RlmError, SettingsError, StoreBusy, StoreError
 from rlm.core.files import machine, read_path, replace_file, written

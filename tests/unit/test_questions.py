@@ -7,9 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.bench.answers import Answer, ChainAnswer, NumberAnswer, TermsAnswer, TextAnswer, TruthAnswer
 from rlm.bench.exam import named_terms, verify
-from rlm.bench.gold import ZOO, TermNames, gold_of, names_of, read_gold, spell, zoo
+from rlm.bench.gold import (
+    ZOO,
+    Answer,
+    ChainAnswer,
+    NumberAnswer,
+    TermNames,
+    TermsAnswer,
+    TextAnswer,
+    TruthAnswer,
+    gold_of,
+    names_of,
+    read_gold,
+    spell,
+    zoo,
+)
 from rlm.bench.questions import TEMPLATES, Question, answered, ask, asked, generate, mention, part_of, read_questions
 
 rdflib = pytest.importorskip("rdflib")

@@ -16,6 +16,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch
 from rlm.core.text import tokens
+from rlm.search.fusion import PARTS
 from rlm.search.ranker import (
     FEATURES,
     RAREST,
@@ -32,7 +33,6 @@ from rlm.search.ranker import (
     prior_penalty,
     train,
 )
-from rlm.search.score_weights import PARTS
 from rlm.search.training_examples import recorded_questions
 from rlm.service.cli import main
 

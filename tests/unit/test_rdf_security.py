@@ -17,8 +17,16 @@ pytest.importorskip("pyoxigraph", reason="needs the extra agent")
 
 from rlm.agent.ontology import rdf_worker, setup_ontology_context
 from rlm.agent.ontology.context import OntologyContext
-from rlm.agent.ontology.rdf_client import RdfLimits, RdfProcess, RemoteGraph
-from rlm.agent.ontology.rdf_source import OntologyError, RdfSource, read_source, refuse_bombs, syntax_of
+from rlm.agent.ontology.rdf_client import (
+    OntologyError,
+    RdfLimits,
+    RdfProcess,
+    RdfSource,
+    RemoteGraph,
+    read_source,
+    refuse_bombs,
+    syntax_of,
+)
 from rlm.agent.ontology.sparql import refuse_query, words_of
 
 ENTITIES = b"".join(b'<!ENTITY %c "%s">' % (98 + i, b"&%c;" % (97 + i) * 10) for i in range(9))
@@ -415,7 +423,7 @@ def test_a_query_takes_half_a_gigabyte_at_most(name: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited on Linux")
 def test_a_small_file_takes_little_memory_to_refuse() -> None:
     code = ("import resource\nfrom pathlib import Path\nfrom rlm.agent.ontology.rdf_client import RemoteGraph\n"
-            "from rlm.agent.ontology.rdf_source import RdfSource\ndata = b'{\"http://e/a\":' * 50_000 + b'1' + b'}' * 50_000\n"
+            "from rlm.agent.ontology.rdf_client import RdfSource\ndata = b'{\"http://e/a\":' * 50_000 + b'1' + b'}' * 50_000\n"
             "try:\n    RemoteGraph(RdfSource('x', Path('x'), data, 'jsonld')).load()\nexcept ValueError as e:\n    print(e)\n"
             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)

@@ -4,7 +4,7 @@ import pytest
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.rules import ConflictLog, ConflictResolver, RuleStore
-from rlm.rules.conflict_log import repeat_offenders
+from rlm.rules.conflicts import repeat_offenders
 
 pytestmark = pytest.mark.usefixtures("bare")
 

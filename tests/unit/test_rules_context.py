@@ -10,7 +10,7 @@ from rlm.agent import ScriptedModel, run
 from rlm.agent.runner import judge_stored_run
 from rlm.core.clock import ManualClock
 from rlm.core.promotion import PromotionPolicy
-from rlm.rules.policy import StoredRulePolicy
+from rlm.rules.resolution import StoredRulePolicy
 from rlm.service.advice import MemoryAdvisor
 
 pytestmark = pytest.mark.usefixtures("bare")

@@ -19,9 +19,8 @@ from rlm.rules import AntinomicLoop, BaseGeneration, ConflictResolver, RuleStore
 from rlm.rules.evaluator import compile_expression, type_facts
 from rlm.rules.expressions import FormalRule, Value, conjunction
 from rlm.rules.parser import FormalError
-from rlm.rules.reasoner import Reasoner, post_state, with_post_sorts
+from rlm.rules.reasoner import Reasoner, Z3Solver, post_state, sorts_of, with_post_sorts
 from rlm.rules.resolution import Proposal
-from rlm.rules.solver import Z3Solver, sorts_of
 from rlm.store.records import new_record
 
 pytestmark = pytest.mark.usefixtures("bare")

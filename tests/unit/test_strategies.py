@@ -16,16 +16,21 @@ from hypothesis import strategies as st
 from rlm.agent.casebased.slot_filling import strategies_in
 from rlm.agent.learning.extraction import parameterize, spelt
 from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
-from rlm.agent.memory.export_gates import candidates, export_pack, fixed_names, generalisation, mark_exported, refusal
 from rlm.agent.memory.injection import BUDGET, format_memories_for_injection, render_strategies
 from rlm.agent.memory.json_file import JSONStrategyStore, okapi, open_memory
 from rlm.agent.memory.packs import (
     CORE,
+    candidates,
     ensure_packs,
+    export_pack,
+    fixed_names,
+    generalisation,
     import_items,
+    mark_exported,
     pack_text,
     read_authored,
     read_pack,
+    refusal,
     shipped_pack,
     shipped_packs,
 )

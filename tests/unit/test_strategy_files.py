@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 from rlm.agent.learning.curriculum import promote
-from rlm.agent.memory.export_gates import candidates, export_pack, refusal
 from rlm.agent.memory.json_file import JSONStrategyStore, open_memory
 from rlm.agent.memory.packs import (
+    candidates,
     ensure_packs,
+    export_pack,
     import_items,
     pack_text,
     pack_version,
@@ -21,6 +22,7 @@ from rlm.agent.memory.packs import (
     read_pack,
     read_strategies,
     read_yaml,
+    refusal,
     shipped_pack,
 )
 from rlm.agent.memory.sqlite import SQLiteStrategyStore

@@ -13,16 +13,32 @@ from rlm.agent.learning.curriculum import read_curriculum
 from rlm.agent.learning.extraction import extract_memories
 from rlm.agent.learning.judge import extract_trajectory_artifact
 from rlm.agent.memory import packs
-from rlm.agent.memory.export_gates import fixed_names, refusal
 from rlm.agent.memory.injection import format_memories_for_injection
 from rlm.agent.memory.json_file import JSONStrategyStore, open_memory
-from rlm.agent.memory.packs import read_authored, read_pack, read_strategies, shipped_pack, shipped_packs
+from rlm.agent.memory.packs import (
+    fixed_names,
+    read_authored,
+    read_pack,
+    read_strategies,
+    refusal,
+    shipped_pack,
+    shipped_packs,
+)
 from rlm.agent.memory.sqlite import SQLiteStrategyStore
 from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
 from rlm.agent.memory.strategy import make_item, redact_strategy
 from rlm.agent.models.base import ScriptedModel
-from rlm.agent.tracing.logger import LOGGED, RLMLogger, load_trajectory, log_end, log_start, log_step
-from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory
+from rlm.agent.tracing.trajectory import (
+    LOGGED,
+    RLMLogger,
+    Step,
+    ToolCall,
+    Trajectory,
+    load_trajectory,
+    log_end,
+    log_start,
+    log_step,
+)
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings

@@ -26,6 +26,8 @@ from rlm.core.compiled import Table, prepare
 from rlm.core.errors import InvalidInput
 from rlm.search.vector import vector_segments
 from rlm.search.vector.quantizer import (
+    CODE_TABLE,
+    CODED_Z_SCORES,
     Ints,
     arg_highest,
     arg_lowest,
@@ -39,8 +41,6 @@ from rlm.search.vector.quantizer import (
     rotate_codes,
     synthetic_vectors,
 )
-from rlm.search.vector.scan import rows_holding
-from rlm.search.vector.similarity_kernels import CODE_TABLE, CODED_Z_SCORES
 from rlm.search.vector.vector_file import (
     StaleIndexFile,
     VectorFileStamp,
@@ -52,7 +52,7 @@ from rlm.search.vector.vector_file import (
     vector_file_path,
 )
 from rlm.search.vector.vector_index import VectorIndex
-from rlm.search.vector.vector_segments import Batch, VectorIndexConfig
+from rlm.search.vector.vector_segments import Batch, VectorIndexConfig, rows_holding
 
 DIM = 192
 MEAN = np.full(DIM, 0.1, np.float32)

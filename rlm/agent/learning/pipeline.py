@@ -19,16 +19,15 @@ from .judge import Expectation, extract_trajectory_artifact, judge_trajectory
 from ..loop.budget import Budget, BudgetedModel, require_prices
 from ..loop.loop import rlm_run
 from ..loop.prompt import compose_context
-from ..memory.injection import ASKED_BEFORE, StrategyPage, render_strategies, recipes_for
+from ..memory.injection import ASKED_BEFORE, StrategyPage, recipes_for, render_strategies
 from ..memory.linking import LinkedTerm, links_of, named_in
 from ..memory.questions import without_name
-from ..memory.store import StoredRun, Judgment, StrategyStore
+from ..memory.store import Judgment, StoredRun, StrategyStore
 from ..memory.strategy import MOST_EXAMPLES, Strategy, make_item, safe_value
 from ..models.base import Model
 from ..ontology import OntologyContext
 from ..tracing.journal import GIVEN, CallJournal, JournaledModel
-from ..tracing.logger import RLMLogger
-from ..tracing.trajectory import Trajectory, bounded
+from ..tracing.trajectory import RLMLogger, Trajectory, bounded
 from ...core.clock import Clock
 from ...core.guard import screen
 from ...core.ids import new_id

@@ -23,8 +23,7 @@ from .budget import Budget, BudgetExceeded, RunLimits, require_prices
 from .prompt import indented, system_prompt, task_message, tool_schema
 from ..models.base import Message, Model, ModelError
 from ..sandbox import DIALECT, Limits, Sandbox, StepResult, open_sandbox
-from ..tracing.logger import RLMLogger, log_end, log_start, log_step
-from ..tracing.trajectory import Step, Trajectory, bounded
+from ..tracing.trajectory import RLMLogger, Step, Trajectory, bounded, log_end, log_start, log_step
 from ...core.clock import Clock, call_within
 from ...core.errors import InvalidInput, RlmError
 from ...core.ids import squeeze

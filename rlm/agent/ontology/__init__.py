@@ -2,6 +2,6 @@
 
 from rlm.agent.ontology.context import OntologyContext, setup_ontology_context
 from rlm.agent.ontology.rdf_client import RdfLimits
-from rlm.agent.ontology.rdf_source import OntologyError, bundled, find_ontology
+from rlm.agent.ontology.rdf_client import OntologyError, bundled, find_ontology
 
 __all__ = ["OntologyContext", "OntologyError", "RdfLimits", "bundled", "find_ontology", "setup_ontology_context"]

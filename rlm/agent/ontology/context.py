@@ -12,17 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .class_tools import ClassTools
-from .entity_tools import EntityTools
+from .entity_tools import ClassTools, EntityTools
 from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, is_iri, rdflib_graph
 from .index import OntologyIndex
 from .pagination import cut
-from .rdf_client import RdfLimits, RemoteGraph
-from .rdf_source import MAX_BYTES, RdfSource, read_source
+from .rdf_client import MAX_BYTES, RdfLimits, RdfSource, RemoteGraph, read_source
 from .sparql import ResultHandle, SparqlTools
 from .term_query import HeaderTools, TermQueryTools
 from .vocabulary import Ontology
-
 if TYPE_CHECKING:
     import rdflib
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 
-from .expressions import ClassDefinitions
 from .graph import RDFS, SKOS, TripleStore, is_iri
-from .vocabulary import TermKinds
+from .vocabulary import ClassDefinitions, TermKinds
 
 # %% ../../../nbs/60_ontology/07_hierarchy.ipynb #51d4e102
 KEPT = 200_000  # distances that are kept at a time; a graph of n terms has up to n² of them

@@ -12,11 +12,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
-from .expressions import SCHEMA, ClassDefinitions, end_predicates
 from .graph import DCTERMS, OBO, OWL, RDF, RDFS, Literal, TripleStore, is_iri
 from .hierarchy import Hierarchies, Hierarchy
 from .search import TermSearch
-from .vocabulary import CHARACTERISTICS, Ontology
+from .vocabulary import CHARACTERISTICS, SCHEMA, ClassDefinitions, Ontology, end_predicates
 
 # %% ../../../nbs/60_ontology/09_index.ipynb #ea8c7f76
 class Disjointness:

@@ -14,8 +14,7 @@ from typing import Any
 
 from .graph import Literal, PrefixMap, as_term, is_iri
 from .pagination import check_int, check_text, cut, page, shorten
-from .rdf_client import RemoteGraph
-from .rdf_source import OntologyError
+from .rdf_client import OntologyError, RemoteGraph
 from ...core.errors import InvalidInput, suggest
 
 # %% ../../../nbs/60_ontology/13_sparql.ipynb #6abb22a1

@@ -9,15 +9,26 @@ __all__ = ['FEATURES', 'DATATYPES', 'HEADER', 'TermQueryTools', 'HeaderTools']
 from collections.abc import Callable, Iterable, Sequence
 
 from .entity_tools import Page, check_choice
-from .expressions import SCHEMA, ClassDefinitions, end_predicates
-from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Literal, Term, is_iri, local_name, split_name
+from rlm.agent.ontology.graph import (
+    DC,
+    DCTERMS,
+    OBO,
+    OWL,
+    RDF,
+    RDFS,
+    SKOS,
+    Literal,
+    Term,
+    is_iri,
+    local_name,
+    split_name,
+)
 from .index import OntologyIndex
 from .pagination import check_text, page
-from .rdf_source import PLACEHOLDER
-from .vocabulary import CHARACTERISTICS, KINDS
+from .rdf_client import PLACEHOLDER
+from .vocabulary import CHARACTERISTICS, KINDS, SCHEMA, ClassDefinitions, end_predicates
 from ...core.errors import NotFound
 from ...core.text import normalise, tokens
-
 
 # %% ../../../nbs/60_ontology/14_term_query.ipynb #a4f1967b
 FEATURES = ("children", "parents", "definition", "label", "domain", "range", "inverse", "instances", "restriction",

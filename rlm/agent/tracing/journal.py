@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..models.base import Completion, Message, Model, Usage
-from .logger import LOGGED, RLMLogger
-from .trajectory import bounded
+from .trajectory import LOGGED, RLMLogger, bounded
 from ...core.errors import InvalidInput, NotFound
 from ...core.guard import screen
 from ...core.ids import digest

@@ -16,10 +16,24 @@ from numpy.typing import NDArray
 
 from ...core.errors import InvalidInput
 from .quantizer import Floats, Ints, VectorCodes, arg_highest, center, center_one, quantize
-from .scan import Allowed, best_memories, coarse_scores, is_lookup, memory_scores, read_filter, rows_holding
-from .scan import shortlist, unique_seqs
-from .vector_segments import DEFAULT_CONFIG, BaseSegment, Batch, IndexState, SegmentStore, VectorIndexConfig
-from .vector_segments import build_segment
+from rlm.search.vector.vector_segments import (
+    DEFAULT_CONFIG,
+    Allowed,
+    BaseSegment,
+    Batch,
+    IndexState,
+    SegmentStore,
+    VectorIndexConfig,
+    best_memories,
+    build_segment,
+    coarse_scores,
+    is_lookup,
+    memory_scores,
+    read_filter,
+    rows_holding,
+    shortlist,
+    unique_seqs,
+)
 
 # %% ../../../nbs/28_index/15_vector_index.ipynb #2e23d92f
 Fetch = Callable[[Ints, NDArray[np.int32]], NDArray[Any]]  # seqs and chunks → (n, dim) true vectors; NaN for what is gone

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rlm.agent import RunLimits, load_trajectory, run
-from rlm.agent.loop.context_files import read_context_file
+from rlm.agent.loop.prompt import read_context_file
 from rlm.agent.memory.json_file import open_memory
 from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run, resume
 from rlm.core.errors import InvalidInput

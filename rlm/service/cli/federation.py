@@ -116,7 +116,7 @@ def leave(memory: Memory, as_json: bool) -> None:
 def run(memory: Memory, steps: int | None, port: int | None, as_json: bool) -> None:
     "Take part: listen, publish an update when it is time, exchange with random peers, adopt what is good. Ctrl-C ends it."
     from rlm.service.federation import FederationFolder, report_dict, running_node
-    from rlm.service.gossip_http import GossipServer, http_send
+    from rlm.service.federation import GossipServer, http_send
     folder = FederationFolder.of(memory)
     node = running_node(folder, memory.companion)
     if port is not None:

@@ -9,7 +9,7 @@ import click
 from rlm.core.errors import InvalidInput
 from rlm.core.files import replacing
 from rlm.core.text import clip
-from rlm.recall.links import LinkWeights
+from rlm.recall.adjacency import LinkWeights
 from rlm.recall.snapshots import graph_lines, import_graph
 from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, print_value, with_memory,
                                     write_export)

@@ -13,7 +13,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
-from rlm.rules.conflict_log import VERDICTS, ConflictLog, repeat_offenders
+from rlm.rules.conflicts import VERDICTS, ConflictLog, repeat_offenders
 from rlm.rules.decision_tables import export_table, import_table
 from rlm.rules.lifecycle import DueReport
 from rlm.rules.model import Rule

@@ -43,7 +43,7 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 @json_option
 def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
-    from rlm.agent.memory.export_gates import export_pack, mark_exported
+    from rlm.agent.memory.packs import export_pack, mark_exported
     from rlm.core.promotion import PromotionPolicy
     streamed = str(target) == "-"
     done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
@@ -66,7 +66,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
 @json_option
 def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None, as_json: bool) -> None:
     "What was learned, as YAML to read and edit; what the gates refuse has 'keep: false'."
-    from rlm.agent.memory.export_gates import candidates
+    from rlm.agent.memory.packs import candidates
     from rlm.core.promotion import PromotionPolicy
     items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
     text = candidates(items, pack, ontology, PromotionPolicy.of(memory.settings))

@@ -57,7 +57,7 @@ def agent_available() -> bool:
 def ontology_file(name: str,  # name of a bundled ontology
                   ) -> Any:
     "Return the file of a bundled ontology; other files are the server's. Raises `NotFound`."
-    from rlm.agent.ontology.rdf_source import bundled
+    from rlm.agent.ontology.rdf_client import bundled
     if name not in (ours := bundled()):
         raise NotFound(f"There is no ontology {name[:60]!r}.", suggest(name, ours))
     return ours[name]

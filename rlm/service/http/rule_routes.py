@@ -38,7 +38,7 @@ def list_conflicts(call: Call, rule: Annotated[Name | None, Query(description="O
                    limit: Limit = 100) -> Any:
     "The log of conflicts, the newest first, and the rules that were disproved, or followed wrongly, at least twice."
     from rlm.rules import ConflictLog  # here, so that servers without rules do not load it
-    from rlm.rules.conflict_log import repeat_offenders
+    from rlm.rules.conflicts import repeat_offenders
     found = ConflictLog(call.memory.rules).read(rule, stage, since, until, verdict)
     return {"conflicts": [d.as_dict() for d in found[:limit]], "offenders": repeat_offenders(found)}
 

@@ -244,7 +244,7 @@ class MemoryTools:
     def _run_agent(self, question: str, ontology: str) -> dict[str, Any]:
         "Run the agent in the caller's namespace. Raises what `run` raises, and `NotFound` for a file: those are the server's."
         from rlm.agent import RunLimits, run
-        from rlm.agent.ontology.rdf_source import bundled
+        from rlm.agent.ontology.rdf_client import bundled
         if ontology not in (ours := bundled()):
             raise NotFound(f"There is no ontology {ontology!r}.", suggest(ontology, ours))
         with self.source.use("write") as memory:

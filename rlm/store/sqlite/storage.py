@@ -17,6 +17,7 @@ from ...core.errors import StoreBusy, StoreError
 from ...core.files import server_url
 from ...core.settings import Settings
 from ..filters import Filters
+from ..protocols import Database, Match, TermStatistics, Weights
 from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase
 from .edges import EdgeTable, edges_question
@@ -25,15 +26,12 @@ from .events import POSITION_QUESTION, ChangeFeed, EventLog, Generation
 from .facts import FactTable, facts_question
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
-from .learned_parameters import LearnedParameterTable
 from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question
-from .provenance import ProvenanceTables
 from .rejections import RejectionTable, salts_question
-from .runs import RunTable
-from .slots import AttentionTable
+from .runs import ProvenanceTables, RunTable
+from .slots import AttentionTable, LearnedParameterTable
 from .vectors import VectorTable
 from .writer import SQLiteWriter, insert_questions
-from ..protocols import Database, Match, TermStatistics, Weights
 
 # %% ../../../nbs/20_store/24_storage.ipynb #e1b6312c
 OPENING_PATIENCE = 0.2  # seconds that an opening waits for another process when it finishes an erasure
