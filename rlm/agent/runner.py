@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Any
 
-from .learning.answer_parsing import is_abstention
+from .learning.judge import is_abstention
 from .learning.curriculum import promote
 from .learning.pipeline import Advisor, AgentConfig, RunRecord, Task, rlm_run_with_memory
 from .learning.self_check import check_by_second_route, explore

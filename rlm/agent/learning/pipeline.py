@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from .answer_parsing import is_abstention
 from .extraction import extract_memories
-from .judge import Expectation, extract_trajectory_artifact, judge_trajectory
+from .judge import Expectation, extract_trajectory_artifact, is_abstention, judge_trajectory
 from ..loop.budget import Budget, BudgetedModel, require_prices
 from ..loop.loop import rlm_run
 from ..loop.prompt import compose_context
