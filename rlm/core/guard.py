@@ -112,9 +112,9 @@ def _is_resident(text: str) -> bool:
 
 
 def _is_card(text: str) -> bool:
-    "Whether a match is a card's number: no identifier, not three digits repeated, and with its checksum."
+    "Whether a match is a card's number: no identifier, not one digit repeated, and with its checksum."
     digits = re.sub(r"[ -]", "", text)
-    return digits.isdecimal() and len(digits) <= 19 and len(set(digits)) > 2 and luhn(digits)
+    return digits.isdecimal() and len(digits) <= 19 and len(set(digits)) > 1 and luhn(digits)
 
 # %% ../../nbs/10_core/12_guard.ipynb #7cd49218
 _ORDERS = r"(?:instructions?|prompts?|rules|directions|guidelines|directives|commands|orders)"
