@@ -383,6 +383,7 @@ _GIVEN_NAME = re.compile(r"[A-Z][a-z]+(?<!ish)(?<!an)(?<!ese)(?<!ic)(?<!ist)(?<!
 _VERB_FIRST = re.compile(r"(?:is|are|was|were|am|has|have|had)\b")
 _AND_ALSO = re.compile(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # of a thing: *a Rohde, bought second-hand* is one statement
 _PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
+_STATE = re.compile(r"(?:married|engaged|employed|based|allergic|addicted|used) (?:to|at|by|in)\b")  # of what may be over
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
 
@@ -391,7 +392,8 @@ def _is_over(subject: str, speaker: str, p: Predicate) -> bool:
     if p.negated or not (m := _PAST_STATE.match(p.words)):
         return False
     own = subject == speaker or subject.startswith(f"{speaker}'s ")
-    return m[0] not in ("was ", "were ") or (own and not grammar().participle.match(p.words[m.end():]))
+    rest = p.words[m.end():]
+    return m[0] not in ("was ", "were ") or (own and (not grammar().participle.match(rest) or _STATE.match(rest) is not None))
 
 
 def english_statements(sentence: str,          # one sentence

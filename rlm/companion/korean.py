@@ -160,7 +160,9 @@ _TRADED = SyllablePattern.compile(
 _MOMENT = re.compile(r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|\d+월 ?\d+일|\d+일|내일|모레|"
     r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시(?: ?\d{1,2}분| ?반)?")
 _SURNAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도"
-_PERSON = re.compile(rf"[{_SURNAMES}][가-힣]{{2}}(?: ?(?:씨|님|선생님|쌤|대리|과장|차장|부장)(?:님)?)?")
+_TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
+_PERSON = re.compile(rf"[{_SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
+_AMOUNT = re.compile(r"(?:을|를)? (?:하루에 )?(?:\d+|한|두|세|네|다섯|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")  # 커피를 두 잔
 _COUNT = SyllablePattern.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
     r"(?P<n>\d+|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(?:마리|명)(?:가|이|를|을)? ?"
@@ -276,7 +278,7 @@ def korean_statements(sentence: str,          # one sentence
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
         for w, m in korean_wordings(words):
-            if value := p.adverb.sub("", m["v"].strip(), count=1):
+            if value := _AMOUNT.sub("", p.adverb.sub("", p.adverb.sub("", m["v"].strip(), count=1), count=1)):
                 out.append(Statement(t.subject, w.relation, value, w.single, w.sense == "denies" and not ended,
                                      w.sense == "ends" or ended, instead))
                 break
