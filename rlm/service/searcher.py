@@ -26,7 +26,7 @@ from ..recall.graph import GraphIndex
 from ..recall.working_memory import CheckpointManager, Ints
 from ..search.candidates import Query
 from ..search.explainer import LATER, NEARBY, ExplainedHit
-from ..search.fusion import NOW, SCORE_EPSILON
+from ..search.fusion import NOW, SCORE_EPSILON, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.query_features import asks_before
 from .reader import MemoryContext, MemoryReader
@@ -173,7 +173,10 @@ class MemorySearcher:
         if not relations or request.filters.valid_at is not None or asks_before(request.text):
             return found
         known = [r for r in stating_facts(self.ctx, relations, _KNOWN) if self.storage.passes(r.id, self.namespace, request.filters)]
+        later = self.storage.edge_table.targets([r.seq for r in known], LATER)
         for record in reversed(known):
+            if record.seq in later or (found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares):
+                continue  # another has its place already
             old = next((h for h in found if h.record.seq == record.seq), None) or ExplainedHit(record, 0.0, {})
             if not found or found[0] is old:
                 found = found or [old]
