@@ -156,7 +156,8 @@ _PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:
 _STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두|관뒀|팔았|처분|버렸|해지|탈퇴)")
 _TRADED = SyllablePattern.compile(
     r"(?P<a>[^ ]+?)(?:을|를|은|는)? (?:팔고|버리고|처분하고|끊고|접고|해지하고|관두고|그만두고|때려치우고|대신|말고) "
-    r"(?P<b>.+?)(?:을|를|으로|로|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
+    r"(?P<b>.+?)(?:을|를|으로|로|에|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
+_WORKPLACE = re.compile("(?:회사|은행|병원|연구소|스타트업|기업|전자|그룹|공장|사무소|대학교?)$")
 _MOMENT = re.compile(r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|\d+월 ?\d+일|\d+일|내일|모레|"
     r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시(?: ?\d{1,2}분| ?반)?")
 _SURNAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도"
@@ -230,7 +231,7 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
 def _changed(t: Topic, instead: tuple[str, ...]) -> Statement | None:
     "A statement that a value was changed, given up or is preferred."
     if not t.relation and (m := _TRADED.match(t.predicate)):
-        return Statement(t.subject, "", m["b"], True, instead_of=(*instead, m["a"]))
+        return Statement(t.subject, "employer" if _WORKPLACE.search(m["b"]) else "", m["b"], True, instead_of=(*instead, m["a"]))
     if m := (_CHANGED.match(t.predicate) if t.relation else _OBJECT_CHANGED.match(t.predicate)):
         relation = t.relation or re.sub(r"^(?:내|제|나의|저의|우리) ", "", m["r"])
         return Statement(t.subject, relation_of(relation)[0], m["v"], True, instead_of=(*instead, *([m["a"]] if m["a"] else [])))
