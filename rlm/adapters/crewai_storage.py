@@ -4,7 +4,6 @@ Needs `crewai`, whose pins want an environment of their own. CrewAI embeds by it
 with each record and compared here; the store's own model embeds the words as well, for everybody else who asks.
 """
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +15,7 @@ from crewai.memory.types import ScopeInfo
 
 from rlm.adapters.pages import every_memory
 from rlm.core.errors import NotFound
-from rlm.service.memory import Memory
+from rlm.service.memory import Memory, in_thread
 from rlm.store.records import MemoryRecord
 
 TAG = "crewai"  # tag of all memories that hold a record
@@ -166,32 +165,9 @@ class CrewAIStorage:
         "Erase the records of a scope. Other memories of the namespace stay."
         self.delete(scope_prefix)
 
-    async def asave(self,
-                    records: Sequence[CrewRecord],  # as for `save`
-                    ) -> None:
-        "Do what `save` does, in a thread."
-        await asyncio.to_thread(self.save, records)
-
-    async def asearch(self,
-                      query_embedding: Sequence[float],  # as for `search`
-                      scope_prefix: str | None = None,   # as for `search`
-                      categories: Sequence[str] | None = None,  # as for `search`
-                      metadata_filter: Mapping[str, Any] | None = None,  # as for `search`
-                      limit: int = 10,                   # as for `search`
-                      min_score: float = 0.0,            # as for `search`
-                      ) -> list[tuple[CrewRecord, float]]:
-        "Do what `search` does, in a thread."
-        return await asyncio.to_thread(self.search, query_embedding, scope_prefix, categories, metadata_filter, limit, min_score)
-
-    async def adelete(self,
-                      scope_prefix: str | None = None,  # as for `delete`
-                      categories: Sequence[str] | None = None,  # as for `delete`
-                      record_ids: Sequence[str] | None = None,  # as for `delete`
-                      older_than: datetime | None = None,  # as for `delete`
-                      metadata_filter: Mapping[str, Any] | None = None,  # as for `delete`
-                      ) -> int:
-        "Do what `delete` does, in a thread."
-        return await asyncio.to_thread(self.delete, scope_prefix, categories, record_ids, older_than, metadata_filter)
+    asave = in_thread(save)
+    asearch = in_thread(search)
+    adelete = in_thread(delete)
 
     def _kept(self, scope_prefix: str | None, categories: Sequence[str] | None = None,
               metadata_filter: Mapping[str, Any] | None = None) -> Iterator[MemoryRecord]:

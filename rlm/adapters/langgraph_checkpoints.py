@@ -12,7 +12,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple, get_checkpoint_id, get_checkpoint_metadata
 
-from rlm.service.memory import Memory, run_in_thread
+from rlm.service.memory import Memory, in_thread, run_in_thread
 from rlm.store.protocols import Database
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.schema import Migration
@@ -166,11 +166,7 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
             self._delete("thread_id = ? AND checkpoint_ns || char(10) || checkpoint_id NOT IN (SELECT value FROM json_each(?))",
                          [thread, json.dumps(kept)])
 
-    async def aget_tuple(self,
-                         config: Any,  # same as in `get_tuple`
-                         ) -> CheckpointTuple | None:
-        "Do what `get_tuple` does, in a thread."
-        return await run_in_thread(self.get_tuple, config)
+    aget_tuple = in_thread(get_tuple)
 
     async def alist(self,
                     config: Any,                              # same as in `list`
@@ -185,50 +181,12 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         for one in await run_in_thread(found):
             yield one
 
-    async def aput(self,
-                   config: Any,        # same as in `put`
-                   checkpoint: Any,    # same as in `put`
-                   metadata: Any,      # same as in `put`
-                   new_versions: Any,  # same as in `put`
-                   ) -> Any:
-        "Do what `put` does, in a thread."
-        return await run_in_thread(self.put, config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(self,
-                          config: Any,                        # same as in `put_writes`
-                          writes: Sequence[tuple[str, Any]],  # same as in `put_writes`
-                          task_id: str,                       # same as in `put_writes`
-                          task_path: str = "",                # same as in `put_writes`
-                          ) -> None:
-        "Do what `put_writes` does, in a thread."
-        await run_in_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def adelete_thread(self,
-                             thread_id: str,  # same as in `delete_thread`
-                             ) -> None:
-        "Do what `delete_thread` does, in a thread."
-        await run_in_thread(self.delete_thread, thread_id)
-
-    async def adelete_for_runs(self,
-                               run_ids: Sequence[str],  # same as in `delete_for_runs`
-                               ) -> None:
-        "Do what `delete_for_runs` does, in a thread."
-        await run_in_thread(self.delete_for_runs, run_ids)
-
-    async def acopy_thread(self,
-                           source_thread_id: str,  # same as in `copy_thread`
-                           target_thread_id: str,  # same as in `copy_thread`
-                           ) -> None:
-        "Do what `copy_thread` does, in a thread."
-        await run_in_thread(self.copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self,
-                     thread_ids: Sequence[str],      # same as in `prune`
-                     *,
-                     strategy: str = "keep_latest",  # same as in `prune`
-                     ) -> None:
-        "Do what `prune` does, in a thread."
-        await run_in_thread(self.prune, thread_ids, strategy=strategy)
+    aput = in_thread(put)
+    aput_writes = in_thread(put_writes)
+    adelete_thread = in_thread(delete_thread)
+    adelete_for_runs = in_thread(delete_for_runs)
+    acopy_thread = in_thread(copy_thread)
+    aprune = in_thread(prune)
 
     def _tuples(self, where: str, values: Sequence[Any], limit: int) -> Iterator[CheckpointTuple]:
         "The checkpoints that a condition names, newest first; their ids are read at once, their states one by one."

@@ -6,11 +6,10 @@ Nothing but the standard library is needed. A call is one request, and what can'
 import builtins
 import copy
 import json
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
-from functools import wraps
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
@@ -18,7 +17,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 from rlm.companion.composer import ContextBlock
 from rlm.core.clock import from_iso, to_iso
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreFull, StoreReadOnly, VersionConflict
-from rlm.service.memory import run_in_thread
+from rlm.service.memory import in_thread
 from rlm.service.results import Hit, MemoryPage, SearchResults
 from rlm.store.filters import Filters
 from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record
@@ -28,11 +27,6 @@ if TYPE_CHECKING:  # loaded with the first conversation that is read
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go without TLS
 _TIMES = frozenset({"created_at", "updated_at", "last_used_at", "archived_at", "valid_from", "valid_to"})
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-T = TypeVar("T")
 
 
 class RemoteError(RlmError):
@@ -87,16 +81,6 @@ def connect(url: str,                      # address of the server, such as http
             ) -> "RemoteMemory":
     "Return a memory behind `rlm serve`. Nothing is sent before the first call."
     return RemoteMemory(url, token, namespace, **more)
-
-
-def in_thread(method: Callable[Concatenate[R, P], T],  # method of a class
-              ) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]:
-    "Return a method's twin for asyncio: it does the same in a thread, so that an event loop goes on meanwhile."
-    @wraps(method)
-    async def twin(memory: R, /, *args: P.args, **fields: P.kwargs) -> T:
-        return await run_in_thread(method, memory, *args, **fields)
-    twin.__name__, twin.__doc__ = f"a{method.__name__}", f"Do what `{method.__name__}` does, in a thread."
-    return twin
 
 
 class _NoRedirect(HTTPRedirectHandler):
