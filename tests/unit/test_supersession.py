@@ -1,4 +1,5 @@
 """A newer statement ends the older one; what a person rejected does not come back."""
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -196,3 +197,18 @@ def test_the_fact_that_is_asked_for_is_first_though_the_older_memory_says_more_a
     assert moved not in {h.id for h in memory.search(question, until="2020-01-01")}
     asked_of_the_past = memory.search(f"{question.rstrip('?')} before?")
     assert not asked_of_the_past or asked_of_the_past[0].id != moved
+
+
+def test_ordinary_pairs_end_what_they_contradict_and_nothing_else() -> None:
+    pairs = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "endings.jsonl").read_text(encoding="utf-8").splitlines()]
+    clock, wrong, missed = ManualClock("2026-01-01"), list[str](), list[str]()
+    with Memory(":memory:", embedder="none", clock=clock) as store:
+        for n, pair in enumerate(pairs):
+            memory = store.namespace(f"n{n}")
+            old = memory.write(pair["old"]).id
+            clock.advance(days=1)
+            memory.write(pair["new"])
+            if (memory.get(old).valid_to is not None) is not pair["ends"]:
+                (missed if pair["ends"] else wrong).append(f"{pair['old']} / {pair['new']}")
+    assert wrong == [] and len(pairs) == 101
+    assert len(missed) <= 4, f"by words alone these four are not read: {missed}"
