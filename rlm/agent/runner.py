@@ -18,8 +18,8 @@ from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Any
 
-from .learning.judge import is_abstention
 from .learning.curriculum import promote
+from .learning.judge import is_abstention
 from .learning.pipeline import Advisor, AgentConfig, RunRecord, Task, rlm_run_with_memory
 from .learning.self_check import check_by_second_route, explore
 from .loop.answer_type import AnswerType, read_answer_type
@@ -69,7 +69,7 @@ class RunResult(Mapping[str, Any]):
 
     @property
     def answer(self) -> str:
-        "As a person reads it."
+        "Return the answer as a person reads it."
         return self.learned.trajectory.answer
 
     @property
@@ -81,12 +81,12 @@ class RunResult(Mapping[str, Any]):
 
     @property
     def converged(self) -> bool:
-        "Whether the model said that it was done, rather than hitting a limit."
+        "Return whether the model said that it was done, rather than hitting a limit."
         return self.learned.trajectory.converged
 
     @property
     def abstained(self) -> bool:
-        "Whether the answer is that it does not know."
+        "Return whether the answer is that it does not know."
         return is_abstention(self.answer)
 
     def __getitem__(self, key: str) -> Any:

@@ -29,7 +29,7 @@ VectorSearch = Callable[[Vectors, int], list[int]]  # a vector and how many → 
 
 def words_of(text: str,  # a text
              ) -> list[str]:
-    "Words as anyone would split them: folded, without punctuation."
+    "Return the words of a text as a baseline splits them: folded, without punctuation."
     return re.findall(r"\w+", normalise(text).casefold())
 
 # %% ../../nbs/95_bench/03_baselines.ipynb #9f51a73a
@@ -113,7 +113,7 @@ def fused(rankings: Iterable[Sequence[str]],  # ids of each ranking, best first
 # %% ../../nbs/95_bench/03_baselines.ipynb #4ded5abf
 def in_numpy(vectors: Vectors,  # vectors of length 1, a row each
              ) -> VectorSearch:
-    "All of them, compared in 32 bits: exact."
+    "Compare all vectors in 32 bits: exact."
     def search(vector: Vectors, n: int) -> list[int]:
         scores = vectors @ vector
         top = np.argpartition(-scores, n)[:n] if len(scores) > n else np.arange(len(scores))
@@ -172,7 +172,7 @@ VECTORS: Mapping[str, Callable[[Vectors], VectorSearch]] = {
 
 def unusable(names: Collection[str] = (*WORDS, *TURNS, *VECTORS),  # baselines
              ) -> dict[str, str]:                          # name → why; those that can't be used
-    "Which baselines don't work here: each is asked for the nearest of three vectors, or the best of three texts."
+    "Return which baselines don't work here: each is asked for the nearest of three vectors, or the best of three texts."
     texts, three = ["one", "two", "three"], np.eye(3, dtype=np.float32)
     tried = {name: _trouble(build, texts, "two") for name, build in {**WORDS, **TURNS}.items() if name in names}
     tried |= {name: _trouble(build, three, three[1]) for name, build in VECTORS.items() if name in names}
@@ -200,7 +200,7 @@ class CachingEmbedder:
               texts: Sequence[str],  # texts
               kind: Kind,            # a question, or something to be found
               ) -> Vectors:
-        "One vector of length 1 for each text, in order."
+        "Return one vector of length 1 for each text, in order."
         new = [t for t in dict.fromkeys(texts) if (kind, t) not in self._kept]
         for at in tqdm(range(0, len(new), 64), "embedding", disable=None if len(new) > 640 else True, leave=False):
             some = new[at:at + 64]
@@ -210,7 +210,7 @@ class CachingEmbedder:
 
 def caching_embedder(name: str,  # an embedder's name: e5 …
                 ) -> "CachingEmbedder | str":  # or why there is none
-    "The model of that name, remembering what it has embedded."
+    "Return the model of that name, remembering what it has embedded."
     try:
         found = choose_embedder(name, Settings())
     except EmbeddingError as e:

@@ -68,7 +68,7 @@ class Ledger:
     def after(self,
               step: CrashStep,  # done completely
               ) -> "Ledger":
-        "What it should hold then."
+        "Return what the store should hold after an operation."
         old, past = dict(self.memories), 0 if step.kind not in ("update", "delete") else len(step.memories)
         for id, text in step.memories.items():
             version = old.pop(id, ("", 0))[1] + 1
@@ -87,7 +87,7 @@ def ledger_of(memory: Memory,  # a store
 
 def everything(memory: Memory,  # a store
                ) -> list[MemoryRecord]:
-    "All memories of its namespace."
+    "Return all memories of a namespace."
     return memory.backend.find(memory.ctx.namespace, Filters.read(status="any"), limit=2**40)
 
 # %% ../../nbs/95_bench/07_crash.ipynb #817e016e
@@ -205,7 +205,7 @@ def compare(there: Ledger,     # contents of a store
             ledger: Ledger,    # contents that were acknowledged
             whole: Ledger,     # … with the step that was under way
             ) -> Kills:
-    "The verdict on one kill."
+    "Return the verdict on one kill."
     if there == ledger:
         return Kills(pending_absent=int(whole != ledger))
     if there == whole:
@@ -390,13 +390,13 @@ def mark(text: str,              # a memory's text
          batch: str = "",        # its name …
          size: int = 1,          # … and how many memories it has
          ) -> dict[str, Any]:    # fields of a memory
-    "The text with what a reader needs to see that it is complete."
+    "Return the text with what a reader needs to see that it is complete."
     return {"text": text, "tags": [f"crowd-{len(text) % 7}"], "extra": {"sum": crc32(text.encode()), "batch": batch, "size": size}}
 
 
 def word(number: int,  # from 0
          ) -> str:
-    "A number as a word without vowels, which no stemmer touches."
+    "Return a number as a word without vowels, which no stemmer touches."
     return "bcdfghjkmn"[number % 10] + (word(number // 10) if number >= 10 else "")
 
 
@@ -432,7 +432,7 @@ class _CrowdProcess:
         self.torn, self.stale, self.numbers = 0, 0, itertools.count()
 
     def text(self) -> str:
-        "A text that begins with a word of its own."
+        "Return a text that begins with a word of its own."
         return f"{self.name}{word(next(self.numbers))} {self.work.texts(1)[0]}"
 
     def keep(self,
@@ -458,7 +458,7 @@ class _CrowdProcess:
             self.keep([self.memory.update(id, **mark(self.text(), old.extra["batch"], old.extra["size"]))])
 
     def get(self) -> None:
-        "An own memory, as it was acknowledged."
+        "Read an own memory, and compare it with what was acknowledged."
         for id in list(self.written)[-1:]:
             found = self.memory.get(id)
             self.stale += (found.text, found.version) != self.written[id]

@@ -148,7 +148,7 @@ def beyond(name: str,               # what is told of
            target: float,           # milliseconds that it may add
            note: str = "",          # how to read it
            ) -> Row:
-    "A row of what a way adds: the median of the differences, question by question."
+    "Return a row of what a way adds: the median of the differences, question by question."
     more = sorted(1000 * (a - b) for a, b in zip(through, plain, strict=True))
     return Row(name, "ms", digits(statistics.median(more)), digits(more[int(.95 * len(more))]), digits(more[int(.99 * len(more))]),
                digits(more[0]), digits(more[-1]), len(more), target=target, note=note)

@@ -125,7 +125,7 @@ def rate(name: str,                           # name of the input
          parts: Sequence[tuple[int, float]],  # pairs of a number of memories and seconds
          **more: Any,                         # other fields of the row
          ) -> Row:
-    "A row of so many per second."
+    "Return a row of so many per second."
     rates, count = [round(n / seconds) for n, seconds in parts], sum(n for n, _ in parts)
     return Row(name, "/s", round(count / sum(seconds for _, seconds in parts)), min=min(rates), max=max(rates), n=count,
                better="higher", **more)

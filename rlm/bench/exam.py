@@ -124,7 +124,7 @@ def _prose_terms(text: str,     # a sentence or two
 def named_terms(text: str,     # an answer
                 names: TermNames,  # names of the ontology's terms
                 ) -> list[str]:  # in order; what the ontology doesn't know as ?name
-    "The terms that an answer names, as often as it does."
+    "Return the terms that an answer names, as often as it does."
     items = _literal_items(text)
     if items is not None:
         return [names.resolve(i) or f"?{i}" for i in items]
@@ -285,7 +285,7 @@ def wilson(hits: int,         # number of successes
            n: int,            # number of trials
            z: float = 1.959964,  # the normal quantile: 95 %
            ) -> tuple[float, float]:
-    "The interval of a share; 0 to 1 when there is nothing to go by."
+    "Return the interval of a share; 0 to 1 when there is nothing to go by."
     if not n:
         return 0.0, 1.0
     p, w = hits / n, z * z / n
@@ -298,7 +298,7 @@ def share(name: str,              # the row's name
           outcome: Outcome = "right",  # outcome that is counted
           **more: Any,            # other fields of the row: role, target, note
           ) -> Row:
-    "The share of marks with an outcome; least and most are Wilson's."
+    "Return the share of marks with an outcome; least and most are Wilson's."
     hits = sum(m.outcome == outcome for m in marks)
     low, high = wilson(hits, len(marks))
     return Row(name, "", digits(hits / len(marks)) if marks else 0.0, min=digits(low), max=digits(high), n=len(marks),
@@ -311,7 +311,7 @@ def mean_of(name: str,              # the row's name
             unit: str = "",         # the figure's unit
             **more: Any,            # other fields of the row
             ) -> Row:
-    "The mean of what sittings took, with the least and the most."
+    "Return the mean of what sittings took, with the least and the most."
     values = [getattr(m.attempt, field) for m in marks] or [0]
     return Row(name, unit, digits(sum(values) / len(values)), min=min(values), max=max(values), n=len(marks), **more)
 
@@ -331,7 +331,7 @@ def card(arm: str,                # the examinee's name
          role: Role = "measured",  # control, for one without memory
          targets: Mapping[str, float] | None = None,  # measure → what it should reach
          ) -> Iterator[Row]:
-    "The rows about one examinee; a target belongs to a row by the name before the colon."
+    "Yield the rows about one examinee; a target belongs to a row by the name before the colon."
     want = targets or {}
 
     def named(what: str) -> dict[str, Any]:
@@ -365,5 +365,5 @@ def failures(marks: Sequence[GradedAnswer],  # graded answers of one examinee
 
 def names_by(graphs: Iterable[GoldGraph],  # graphs
              ) -> dict[str, TermNames]:
-    "What the terms of each ontology are called."
+    "Return what the terms of each ontology are called."
     return {g.name: names_of(g) for g in graphs}

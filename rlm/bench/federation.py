@@ -169,7 +169,7 @@ class SimulatedPerson:
     def wants(self,
               turn: PooledTurn,  # turn of the pool
               ) -> bool:
-        "Whether the person wants a turn saved."
+        "Return whether the person wants a turn saved."
         return self.habits[turn.kind] if turn.keep is None else turn.keep
 
     def answers(self,

@@ -72,7 +72,7 @@ KINDS: Mapping[str, type[Answer]] = {
 # %% ../../nbs/95_bench/20_gold.ipynb #7190f241
 def kind_of(answer: Answer,  # an answer
             ) -> str:
-    "The name of an answer's type: terms, number, truth, chain or text."
+    "Return the name of an answer's type: terms, number, truth, chain or text."
     return next(name for name, kind in KINDS.items() if isinstance(answer, kind))
 
 
@@ -91,7 +91,7 @@ def answer_json(answer: Answer,  # an answer
 
 def read_answer(values: Mapping[str, Any],  # values that `answer_json` made
                 ) -> Answer:
-    "The answer again. Raises `InvalidInput`."
+    "Return the answer that a text of JSON holds. Raises `InvalidInput`."
     match dict(values):
         case {"terms": list(members), **rest}:
             return TermsAnswer(frozenset(members), tuple(rest.get("options", ())))
@@ -122,13 +122,13 @@ _NONE = re.compile(
 
 def refuses(text: str,  # an answer
             ) -> bool:
-    "Whether an answer says that it does not know, or says nothing."
+    "Return whether an answer says that it does not know, or says nothing."
     return text.strip(" .*_").casefold() in ("", "unknown") or bool(_REFUSES.search(normalise(text)))
 
 
 def says_none(text: str,  # an answer
               ) -> bool:
-    "Whether an answer says that there is nothing of the kind; an empty list says so too."
+    "Return whether an answer says that there is nothing of the kind; an empty list says so too."
     bare = normalise(text).strip()
     return bare in ("[]", "{}", "()", "set()", "0", "frozenset()") or bool(_NONE.search(bare))
 
@@ -163,7 +163,7 @@ _LISTED = re.compile(r"^\s*\d+[.)]\s+", re.M)
 
 def read_number(text: str,  # an answer, without the names of terms
                 ) -> int | None:
-    "The one number that an answer gives; None where it gives none, or several."
+    "Return the one number that an answer gives; None where it gives none, or several."
     bare = _LISTED.sub("", normalise(text)).strip()
     found = {int(m.replace(",", "")) for m in _DIGITS.findall(bare)}
     found |= {_KOREAN[m] for m in _COUNTED.findall(bare)}
@@ -178,7 +178,7 @@ AROUND = 60  # words that may stand around a text, beside as many as it has itse
 
 def words(text: str,  # a text
           ) -> list[str]:
-    "The words of a text, case folded, without punctuation."
+    "Return the words of a text, case folded, without punctuation."
     return re.findall(r"\w+", normalise(text).casefold())
 
 
@@ -197,7 +197,7 @@ def overlap(ours: Sequence[str],    # words or members of an answer
 def contains(text: str,   # an answer
              gold: str,   # right answer
              ) -> bool:
-    "Whether a text holds all words of another in order, and little else."
+    "Return whether a text holds all words of another in order, and little else."
     ours, theirs = words(text), words(gold)
     inside = any(ours[i:i + len(theirs)] == theirs for i in range(len(ours) - len(theirs) + 1))
     return bool(theirs) and inside and len(ours) <= 2 * len(theirs) + AROUND
@@ -230,7 +230,7 @@ class GoldGraph:
                query: str,         # SPARQL, in which $x, $y … stand for terms
                **terms: str,       # their IRIs
                ) -> list[tuple[str, ...]]:
-        "The rows of a query as text, sorted. Blank nodes are left out: nobody can name them."
+        "Return the rows of a query as text, sorted. Blank nodes are left out: nobody can name them."
         solutions = self.store.query(spell(query, **terms), prefixes=dict(PREFIXES))
         assert isinstance(solutions, ox.QuerySolutions)
         rows = ([s[v] for v in solutions.variables] for s in solutions)
@@ -241,14 +241,14 @@ class GoldGraph:
             query: str,    # an ASK query, as above
             **terms: str,  # IRIs
             ) -> bool:
-        "Whether a pattern is there."
+        "Return whether a pattern is there."
         return bool(self.store.query(spell(query, **terms), prefixes=dict(PREFIXES)))
 
 # %% ../../nbs/95_bench/20_gold.ipynb #a5eea336
 def spell(query: str,    # SPARQL, in which $x, $y … stand for terms
           **terms: str,  # their IRIs
           ) -> str:
-    "A query with its terms put in. Raises `InvalidInput` for what is no IRI."
+    "Return a query with its terms put in. Raises `InvalidInput` for what is no IRI."
     for iri in terms.values():
         if not _SAFE_IRI.fullmatch(iri):
             raise InvalidInput(f"This is no IRI: {iri[:80]!r}.", "IRIs have no spaces, quotes or angle brackets.")
@@ -284,7 +284,7 @@ def read_gold(path: "str | Path",       # an ontology: .ttl, .owl, .rdf, .nt, .n
 def gold_of(graph: "rdflib.Graph",  # loaded with rdflib, on any of its stores
             name: str,              # its name
             ) -> GoldGraph:
-    "An ontology that is already in memory."
+    "Return an ontology that is already in memory."
     store = ox.Store()
     store.bulk_load(graph.serialize(format="nt"), ox.RdfFormat.N_TRIPLES)
     return GoldGraph(name, store, {p: str(ns) for p, ns in graph.namespaces() if p})
@@ -311,7 +311,7 @@ ZOO = """
 
 
 def zoo() -> GoldGraph:
-    "An ontology of seven animals and plants, to try things on."
+    "Return an ontology of seven animals and plants, to try things on."
     parser, store = ox.parse(ZOO, format=ox.RdfFormat.TURTLE), ox.Store()
     store.bulk_extend(ox.Quad(q.subject, q.predicate, q.object) for q in parser)
     return GoldGraph("zoo", store, {p: ns for p, ns in parser.prefixes.items() if p})
@@ -323,19 +323,19 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_\-]+")
 
 def local_name(iri: str,  # a term's IRI
                ) -> str:
-    "What follows the last # or / of an IRI."
+    "Return what follows the last # or / of an IRI."
     return re.split(r"[#/]", iri)[-1]
 
 
 def fold(name: str,  # a label, or a local name
          ) -> str:
-    "One spelling for *has part*, *hasPart* and *has_part*."
+    "Return one spelling for *has part*, *hasPart* and *has_part*."
     return normalise(" ".join(w for w in _CAMEL.split(name) if w)).strip()
 
 
 def unique(pairs: Iterable[tuple[str, str]],  # names and IRIs
            ) -> dict[str, str]:
-    "Names that one term has alone."
+    "Return names that one term has alone."
     found: dict[str, set[str]] = {}
     for name, iri in pairs:
         found.setdefault(name, set()).add(iri)
@@ -355,7 +355,7 @@ class TermNames:
     def resolve(self,
                 name: str,  # an IRI, a CURIE, a label, or a local name
                 ) -> str | None:
-        "The term that a name stands for; None where there is none, or several."
+        "Return the term that a name stands for; None where there is none, or several."
         bare = name.strip().strip("<>").strip()
         if bare in self.terms:
             return bare
@@ -368,14 +368,14 @@ class TermNames:
     def curie(self,
               iri: str,  # a term's IRI
               ) -> str | None:
-        "A term with the longest prefix that fits it; None where none fits."
+        "Return a term with the longest prefix that fits it; None where none fits."
         fitting = [(ns, p) for p, ns in self.prefixes.items() if iri.startswith(ns) and re.fullmatch(r"\w[\w.-]*", iri[len(ns):])]
         return f"{max(fitting)[1]}:{iri[len(max(fitting)[0]):]}" if fitting else None
 
     def show(self,
              iri: str,  # a term's IRI
              ) -> str:
-        "A term as a person would write it."
+        "Return a term as a person would write it."
         return self.curie(iri) or f"<{iri}>"
 
 # %% ../../nbs/95_bench/20_gold.ipynb #fae19b29

@@ -43,7 +43,7 @@ class Pair:
 
 def read_pairs(path: Path,  # JSON Lines: memory, and for most also question, group, scene
                ) -> list[Pair]:
-    "All pairs of a file. Raises `NotFound`, `InvalidInput`."
+    "Return all pairs of a file. Raises `NotFound`, `InvalidInput`."
     try:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as e:
@@ -126,7 +126,7 @@ def by_memory(model: "Embedder | str",  # 'none': words alone
 def arms(model: "CachingEmbedder | str",    # the model, or why there is none
          skipped: Mapping[str, str],     # baselines that do not work here
          ) -> dict[str, Arm]:
-    "Every arm by name, control and baselines first."
+    "Return every arm by name, control and baselines first."
     found: dict[str, Arm] = {"what was stored last": said_last}
     found |= {name: by_words(build) for name, build in WORDS.items() if name not in skipped}
     if isinstance(model, str):

@@ -45,7 +45,7 @@ def _attempt_of(learned: RunRecord,  # a run with memory
 
 def expectation(answer: Answer,  # the right one
                 ) -> Expectation | None:
-    "The right answer as the agent's own verifier takes it in training; None for a path, of which it knows none."
+    "Return the right answer as the agent's own verifier takes it in training; None for a path, of which it knows none."
     match answer:
         case TermsAnswer(members, ()):
             return Expectation("terms", sorted(members)) if members else Expectation("refuses", True)
@@ -92,7 +92,7 @@ class Agent:
         return rlm_run_with_memory(task, self.backend, replace(self.setting, extract=True), self.contexts[question.ontology])
 
     def known(self) -> int:
-        "How many strategies it has."
+        "Return how many strategies it has."
         return len(self.backend.items()) if self.backend else 0
 
 # %% ../../nbs/95_bench/26_learning.ipynb #bfaf31d0
@@ -209,7 +209,7 @@ def _practised(learner: Agent,                # agent with an empty memory
 def compared(shipped: Sequence[GradedAnswer],  # with packs
              control: Sequence[GradedAnswer],  # without, the same questions
              ) -> Iterator[Row]:
-    "The arms side by side."
+    "Yield the arms side by side."
     steps = [sum(m.attempt.iterations for m in marks) / max(1, len(marks)) for marks in (shipped, control)]
     yield Row("iterations with packs, as a share of those without", "", digits(steps[0] / steps[1] if steps[1] else 1.0), n=len(shipped),
               target=0.5, note="over all questions")

@@ -26,13 +26,13 @@ from .baselines import CachingEmbedder
 from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo, read_realmem
 from .recall import ConversationVectors, Score, interval, mean, score
 from .report import Report, Row, digits, machine, timing
-from .stream import KINDS, StreamQuestion, Stream, begun, model_of, stream
+from .stream import KINDS, Stream, StreamQuestion, begun, model_of, stream
 from ..core.clock import SystemClock
 from ..core.compiled import prepare
 from ..core.text import tokens
-from ..service.memory import Memory
-from ..search.embedding.base import choose_embedder
 from ..search.candidates import EVERYTHING, Query
+from ..search.embedding.base import choose_embedder
+from ..service.memory import Memory
 
 SIZES = (1_000, 10_000, 100_000)
 LIMITS = (100, 300)  # memories of a neighbourhood
@@ -270,7 +270,7 @@ def plain(c: Conversation,      # the conversation
 def cold(c: Conversation,      # the conversation
          vectors: ConversationVectors,    # vectors of its turns and questions
          ) -> Iterator[tuple[Any, Sequence[str], str]]:
-    "One question after the other, with attention that begins with nothing."
+    "Yield one question after the other, with attention that begins with nothing."
     with _filled(c, vectors) as memory:
         for q in c.questions:
             said = memory.intelligent_search(q.text, 10)
@@ -280,7 +280,7 @@ def cold(c: Conversation,      # the conversation
 def warm(c: Conversation,      # the conversation
          vectors: ConversationVectors,    # vectors of its turns and questions
          ) -> Iterator[tuple[Any, Sequence[str], str]]:
-    "Each question when the session that holds its first piece of evidence has just been said, and nothing else is in mind."
+    "Yield each question when the session that holds its first piece of evidence has just been said, and nothing else is in mind."
     sessions = {t["id"]: t["session"] for t in c.turns}
     numbers = {s: [n for n, t in enumerate(c.turns, 1) if t["session"] == s] for s in set(sessions.values())}
     with _filled(c, vectors) as memory:

@@ -96,14 +96,14 @@ _CODE: dict[Kind, str] = {
 
 def scripted_reader(task: LongTask,  # what it will be asked
                     ) -> ScriptedModel:
-    "A model that looks at the beginning of the text, and then writes code that reads all of it."
+    "Return a model that looks at the beginning of the text, and then writes code that reads all of it."
     return ScriptedModel(["```repl\ntext[:300]\n```", f"```repl\n{_CODE[task.kind].format(*task.keys)}\n```"])
 
 
 def right(task: LongTask,   # a question
           found: Trajectory,  # what came of it
           ) -> bool:
-    "Whether an answer is the right one, as a number or letter by letter."
+    "Return whether an answer is the right one, as a number or letter by letter."
     return found.converged and found.answer.strip() == str(task.answer)
 
 
@@ -118,7 +118,7 @@ def solve(task: LongTask,  # a question
 def in_window(task: LongTask,         # a question
               window: int = WINDOW,  # characters that are read
               ) -> bool:
-    "Whether a perfect reader of the first part of the text would answer rightly."
+    "Return whether a perfect reader of the first part of the text would answer rightly."
     part = LongTask(task.kind, task.language, task.question, task.text[:window], task.answer, task.keys)
     return right(part, solve(part, scripted_reader(part)))
 

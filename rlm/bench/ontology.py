@@ -62,7 +62,7 @@ def _view_arms(context: OntologyContext,  # loaded, with its index
 def walks(graph: Any,  # rdflib's, in its own store
           iris: list[str],  # terms that are asked about
           ) -> Mapping[str, Callable[[int], object]]:
-    "What one would do with rdflib."
+    "Return what one would do with rdflib."
     from rdflib import RDFS, URIRef
     nodes = [URIRef(i) for i in iris]
     count = len(nodes)

@@ -128,7 +128,7 @@ Part = Literal["train", "test"]
 def part_of(subject: str,    # an IRI, or a name
             seed: int,       # seed of the split
             ) -> Part:
-    "Which part a term belongs to: half of all names each."
+    "Return which part a term belongs to: half of all names each."
     digest = hashlib.sha256(f"{seed}/{fold(local_name(subject))}".encode()).digest()
     return "train" if digest[0] < 128 else "test"
 
@@ -141,7 +141,7 @@ def mention(names: TermNames,        # names of the ontology's terms
             rng: random.Random,  # for the choice
             language: str,       # language of the question, en or ko
             ) -> str:
-    "One way of naming a term."
+    "Return one way of naming a term."
     if words := CHARACTERISTICS[language].get(iri):
         return words
     labels = [n for n in names.labels.get(iri, ())[:1] if names.exact.get(n) == iri]
@@ -159,7 +159,7 @@ def invented(names: TermNames,        # names of the ontology's terms
              near: str,           # an IRI, from whose name a word is borrowed
              rng: random.Random,  # for the choice
              ) -> str | None:
-    "The name of nothing: a word of the ontology and one that is not in it."
+    "Return the name of nothing: a word of the ontology and one that is not in it."
     word = (fold((*names.labels.get(near, ()), local_name(near))[0]).split() or [""])[0]
     name = f"{word} {rng.choice(_THINGS)}"
     name = name if rng.random() < 0.6 else name.title().replace(" ", "")
@@ -169,7 +169,7 @@ def invented(names: TermNames,        # names of the ontology's terms
 def ways_up(start: str,                         # where to begin
             steps: Iterable[Sequence[str]],     # pairs of a class and one right above it
             ) -> frozenset[tuple[str, ...]]:
-    "Every path from a class to a class with nothing above it."
+    "Return every path from a class to a class with nothing above it."
     above: dict[str, list[str]] = {}
     for low, high in steps:
         above.setdefault(low, []).append(high)
@@ -226,7 +226,7 @@ def ask(template: QuestionTemplate,    # template that is asked
         rng: random.Random,    # for the wording
         part: Part | None = None,  # training leaves out the last of the phrasings
         ) -> Question | None:
-    "One question; None where these subjects allow none that is fair and clear."
+    "Return one question; None where these subjects allow none that is fair and clear."
     if template.kind == "absent":
         subjects = tuple(filter(None, [invented(names, subjects[0], rng)]))
         query = template.gold.replace("$x", json.dumps(subjects[0])[1:-1]) if subjects else ""

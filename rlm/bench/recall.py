@@ -96,7 +96,7 @@ def missed(memory: Memory,           # holds the evidence
            evidence: Iterable[str],  # ids of memories
            k: int = 10,              # memories that are looked at
            ) -> Iterator[MissedEvidence]:
-    "The evidence that a search does not bring, and why."
+    "Yield the evidence that a search does not bring, and why."
     found = {hit.id for hit in memory.search(question, k)}
     for id in sorted(set(evidence) - found):
         try:
@@ -112,7 +112,7 @@ def failure_rows(name: str,                 # the set's name
             found: Sequence[MissedEvidence],   # all that was missed
             evidence: int,             # number of pieces of evidence
             ) -> Iterator[Row]:
-    "How often each reason was one."
+    "Yield how often each reason was one."
     counts = Counter(m.reason for m in found)
     for why in REASONS:
         kinds = Counter(m.kind for m in found if m.reason == why)
@@ -123,7 +123,7 @@ def failure_rows(name: str,                 # the set's name
 def examples(found: Sequence[MissedEvidence],  # all that was missed
              each: int = 4,            # number of examples for a reason
              ) -> list[str]:
-    "Some of each reason, evenly spaced."
+    "Return some of each reason, evenly spaced."
     some = []
     for why in REASONS:
         mine = [m for m in found if m.reason == why]
@@ -149,7 +149,7 @@ class ConversationVectors:
     def of(self,
            c: "Conversation",  # a conversation
            ) -> list[Vectors]:
-        "The vectors of each turn, as a store would hold them."
+        "Return the vectors of each turn, as a store would hold them."
         if c.name not in self._made:
             progress = tqdm(c.turns, f"embedding {c.name}", disable=None, leave=False)
             self._made[c.name] = [self.model.embed(passages(t["text"], t.get("speaker") or t.get("role")), "passage") for t in progress]
@@ -165,7 +165,7 @@ class ConversationVectors:
 def stored(c: Conversation,                    # the conversation
            vectors: ConversationVectors | None = None,    # vectors stored with it
            ) -> SQLiteStorage:
-    "A conversation in a store of its own."
+    "Return a conversation in a store of its own."
     backend, now = SQLiteStorage(SQLiteDatabase(":memory:")), SystemClock().now()
     with backend.transaction() as tx:
         new = tx.insert([new_record(t["text"], now, **{k: v for k, v in t.items() if k != "text"}) for t in c.turns])
@@ -287,7 +287,7 @@ def arms(vectors: ConversationVectors | None,         # None: without meaning
          conversations: Sequence[Conversation],  # all of a set
          skipped: Collection[str] = (),    # baselines that do not work here
          ) -> dict[str, Callable[[Conversation], RankFunction]]:
-    "Every arm by name: the control, the baselines, and our steps."
+    "Return every arm by name: the control, the baselines, and our steps."
     found: dict[str, Callable[[Conversation], RankFunction]] = {"the last turns said": _most_recent}
     found |= {name: by_words(build) for name, build in BY_WORDS.items() if name not in skipped}
     found |= {name: _by_turns(build) for name, build in BY_TURNS.items() if name not in skipped}
@@ -335,7 +335,7 @@ def score(c: Conversation,        # the conversation
 
 def mean(values: Sequence[float],  # values of one measure
          ) -> float:
-    "The mean; 0 of nothing."
+    "Return the mean; 0 of nothing."
     return sum(values) / len(values) if values else 0.0
 
 
@@ -343,7 +343,7 @@ def interval(scores: Sequence[Score],  # scores of one arm
              name: str,                # the measure's name
              seed: int,                # seed of the draws
              ) -> tuple[float, float]:
-    "The middle 95 % of means over resampled conversations."
+    "Return the middle 95 % of means over resampled conversations."
     by: dict[str, list[float]] = {}
     for s in scores:
         by.setdefault(s.conversation, []).append(getattr(s, name))
@@ -362,7 +362,7 @@ def rows_of(name: str,                # the set's name
             scores: Sequence[Score],  # scores of every question
             seed: int,                # seed of the intervals
             ) -> Iterator[Row]:
-    "One row a measure; for the last arms also one a kind of question."
+    "Yield one row a measure; for the last arms also one a kind of question."
     theirs = {*BY_WORDS, *BY_TURNS, *(f"e5 in {name}" for name in BY_VECTORS), FUSED}
     role: Any = "control" if arm == "the last turns said" else "baseline" if arm in theirs else "measured"
     for label, which in MEASURES.items():
@@ -391,7 +391,7 @@ def measured(name: str,                              # the set's name
              vectors: ConversationVectors | None = None,        # None: without meaning
              skipped: Collection[str] = (),          # baselines that do not work here
              ) -> Iterator[Row]:
-    "All arms over one set."
+    "Yield all arms over one set."
     for arm, build in arms(vectors, conversations, skipped).items():
         yield from rows_of(name, arm, asked(conversations, build, f"{name}: {arm}"), seed)
 

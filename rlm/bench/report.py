@@ -59,7 +59,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        "Whether the target was reached; None without a target."
+        "Return whether the target was reached; None without a target."
         if self.target is None:
             return None
         return self.value <= self.target if self.better == "lower" else self.value >= self.target
@@ -83,7 +83,7 @@ def timing(name: str,                # name of the measured action
            unit: Literal["ms", "s"] = "ms",  # the unit of the figure
            **more: Any,              # other fields of the row: target, role, note
            ) -> Row:
-    "A row from many measurements."
+    "Return a row from many measurements."
     scale, ordered = {"ms": 1e3, "s": 1.0}[unit], sorted(seconds)
     p95, p99, least, most = (digits(scale * ordered[min(len(ordered) - 1, int(len(ordered) * q))]) for q in (0.95, 0.99, 0, 1))
     return Row(name, unit, digits(scale * statistics.median(ordered)), p95, p99, least, most, len(ordered), **more)
@@ -111,7 +111,7 @@ def bootstrap(groups: Iterable[Sequence[float]],  # values that belong together
               seed: int,                          # seed of the draws
               draws: int = 1000,                  # number of draws of groups, each as many as there are
               ) -> tuple[float, float]:           # the middle 95 % of the means
-    "An interval for the mean of all values. Raises `ValueError` where there is no value."
+    "Return an interval for the mean of all values. Raises `ValueError` where there is no value."
     sums = np.array([(sum(g), len(g)) for g in groups if len(g)], float)
     chosen = np.random.default_rng(seed).integers(0, len(sums), (draws, len(sums)))
     means = np.sort((totals := sums[chosen].sum(axis=1))[:, 0] / totals[:, 1])
@@ -120,7 +120,7 @@ def bootstrap(groups: Iterable[Sequence[float]],  # values that belong together
 # %% ../../nbs/95_bench/01_report.ipynb #433eba08
 def machine(folder: Path,  # where the benchmark keeps its files
             ) -> dict[str, Any]:
-    "The machine, as far as it matters for speed."
+    "Return the machine, as far as it matters for speed."
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
     return {"cpu": _cpu(), "cores": cores, "ram_gib": round(memory / 2**30), "system": platform.system(),
@@ -169,7 +169,7 @@ class Report:
 
     @property
     def missed(self) -> list[Row]:
-        "The rows that did not reach their target."
+        "Return the rows that did not reach their target."
         return [row for row in self.rows if row.met is False]
 
     def json(self) -> str:
@@ -233,7 +233,7 @@ def write_report(report: Report,       # a report
 
 def read_report(path: "str | Path",  # file that `write_report` stored
                 ) -> Report:
-    "A stored report. Raises `NotFound`, `InvalidInput`."
+    "Return a stored report. Raises `NotFound`, `InvalidInput`."
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
         rows = tuple(map(read_row, values.pop("rows")))

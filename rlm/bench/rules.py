@@ -51,13 +51,13 @@ class Maker:
         self._homes = iter(self.rng.sample(range(USERS * TOPICS), USERS * TOPICS))
 
     def home(self) -> tuple[str, str, str]:
-        "A condition that no other rule has, the variable that its rules are about, and its topic."
+        "Return a condition that no other rule has, the variable that its rules are about, and its topic."
         n = next(self._homes)
         user, topic = f"u{n // TOPICS}", f"{'topic' if n % 2 else '주제'}{n % TOPICS}"
         return f'user == "{user}" and topic == "{topic}"', f"{'setting' if n % 3 else '설정'}_{n % (USERS * 2)}", topic
 
     def sound(self) -> tuple[str, str]:
-        "A condition that can be met and says something, and one that is narrower."
+        "Return a condition that can be met and says something, and one that is narrower."
         a, b = self.rng.randrange(1, 10), self.rng.randrange(11, 20)
         return self.rng.choice([
             (f"{a} <= hour < {b}", f"{a + 1} <= hour < {b}"), (f"busy and hour > {a}", f"busy and hour > {a} and vip"),

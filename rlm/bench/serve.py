@@ -23,8 +23,8 @@ from typing import Any
 from .report import Row, digits, timing
 from .workload import Workload
 from ..core.errors import RlmError
-from ..service.memory import Memory
 from ..service.http.tokens import TokenFile
+from ..service.memory import Memory
 
 # %% ../../nbs/95_bench/14_serve.ipynb #5d5ea735
 CLIENTS, SECONDS, MEMORIES = 16, 60.0, 10_000
@@ -73,7 +73,7 @@ async def exchange(reader: asyncio.StreamReader,  # a connection
                    path: str,                     # the path to request
                    body: dict[str, Any] | None,   # the body to send
                    ) -> int:                      # status
-    "One request and its answer."
+    "Send one request, and return its answer."
     data = b"" if body is None else json.dumps(body).encode()
     kind = "Content-Type: application/json\r\n" if data else ""
     writer.write(f"{method} {path} HTTP/1.1\r\n{head}{kind}Content-Length: {len(data)}\r\n\r\n".encode() + data)

@@ -89,7 +89,7 @@ def filled(folder: str,  # an empty one
 
 def left(folder: str,  # `filled`
          ) -> Stock:
-    "The questions that were left beside the store."
+    "Return the questions that were left beside the store."
     questions = json.loads(Path(folder, "questions.json").read_text(encoding="utf-8"))
     return Stock((), np.zeros((0, DIM)), tuple(questions), np.load(Path(folder, "asked.npy")))
 

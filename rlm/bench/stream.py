@@ -119,7 +119,7 @@ class _Speech:
     def texts(self,
               topics: Sequence[int],  # each memory's subject
               ) -> list[str]:
-        "A text for each memory, no two alike."
+        "Return a text for each memory, no two alike."
         found = dict[str, None]()
         for topic in topics:
             text = self.text(topic)
@@ -156,11 +156,11 @@ class Stream:
 
     @property
     def live(self) -> int:
-        "The number of the first memory that is written while questions are asked."
+        "Return the number of the first memory that is written while questions are asked."
         return self.questions[0].at - 1 if self.questions else len(self.texts)
 
     def turns(self) -> Iterator[dict[str, Any]]:
-        "The memories as turns: a session a visit, two speakers each."
+        "Yield the memories as turns: a session a visit, two speakers each."
         for trip in self.trips:
             pair = trip.topic % 2 * 2
             for n in range(trip.first, trip.last + 1):
@@ -269,7 +269,7 @@ def _memories(trips: Sequence[Visit], topics: NDArray[np.int32], aside: NDArray[
 # %% ../../nbs/95_bench/06_stream.ipynb #f5a20ee9
 def model_of(some: Stream,  # a stream
              ) -> LookupEmbedder:
-    "A model that knows every text of a stream."
+    "Return a model that knows every text of a stream."
     said = [passages(t["text"], t["speaker"])[0] for t in some.turns()]
     return LookupEmbedder([*said, *(q.text for q in some.questions)], np.concatenate([some.vectors, some.asked.astype(np.float16)]))
 

@@ -116,7 +116,7 @@ def share(name: str,                     # what chose
           seed: int,                     # seed of the interval
           **more: Any,                   # other fields of the row
           ) -> Row:
-    "A row with the share of situations in which a tool that fits was chosen, and its 95 % interval."
+    "Return a row with the share of situations in which a tool that fits was chosen, and its 95 % interval."
     right = [float(c in s.tools) for c, s in zip(chosen, situations, strict=True)]
     low, high = bootstrap([[r] for r in right], seed)
     return Row(name, "", digits(sum(right) / len(right)), min=digits(low), max=digits(high), n=len(right), better="higher", **more)

@@ -64,7 +64,7 @@ _K_SHAPES = ("{who:은는} {when} {where}에서 {what:을를} {does}.|{when} {wh
 def particle(noun: str,   # ending in a Hangul syllable, a Latin letter or a digit
              pair: str,   # after a consonant and after a vowel: 을를, 은는, 이가
              ) -> str:
-    "The noun with its particle."
+    "Return the noun with its particle."
     code = ord(noun[-1]) - 0xAC00
     closed = code % 28 > 0 if 0 <= code < 11172 else noun[-1] in "013678lmnrLMNR"
     return noun + pair[0 if closed else 1]
@@ -82,7 +82,7 @@ class Noun(str):
 def invented(rng: random.Random,  # source of chance
              count: int,          # number of words
              ) -> list[str]:
-    "Names that are in no dictionary: of people and products, with numbers as codes have them."
+    "Return names that are in no dictionary: of people and products, with numbers as codes have them."
     words = ["".join(rng.choices(_SYLLABLES.split(), k=rng.randint(2, 3))).title() for _ in range(count)]
     return [f"{word}-{rng.randint(1, 9999)}" if rng.random() < 0.3 else word for word in words]
 
@@ -97,7 +97,7 @@ class WordVocabulary:
     def pick(self,
              rng: random.Random,  # source of chance
              ) -> dict[str, str]:
-        "A word for each gap, by Zipf's law."
+        "Return a word for each gap, by Zipf's law."
         return {gap: rng.choices(words, cum_weights=_zipf(len(words)))[0] for gap, words in self.words.items()}
 
     def sentence(self,
@@ -146,7 +146,7 @@ class Workload:
     def turns(self,
               n: int,  # number of turns
               ) -> list[dict[str, Any]]:
-        "A conversation: user and assistant in turn, a sentence each."
+        "Return a conversation: user and assistant in turn, a sentence each."
         return [{"role": ("user", "assistant")[i % 2], "text": text} for i, text in enumerate(self.sentences(n))]
 
     def queries(self,
@@ -180,7 +180,7 @@ class LookupEmbedder:
               texts: Sequence[str],  # known ones
               kind: Kind,            # makes no difference
               ) -> Vectors:
-        "The vectors of these texts."
+        "Return the vectors of these texts."
         rows = np.asarray(self._vectors[[self._row[t] for t in texts]], np.float32)
         return np.asarray(self.calibration.mean + np.float32(0.5) * rows, np.float32)
 
@@ -195,7 +195,7 @@ class Stock:
     asked: Vectors  # (questions, dim)
 
     def turns(self) -> Iterator[dict[str, Any]]:
-        "The memories as turns of conversations: twenty a session, two speakers each."
+        "Yield the memories as turns of conversations: twenty a session, two speakers each."
         for n, text in enumerate(self.texts):
             pair = n // 20 % 2 * 2
             yield {"text": text, "session": f"s{n // 20}", "speaker": SPEAKERS[pair + n % 2], "role": ("user", "assistant")[n % 2]}
@@ -244,7 +244,7 @@ class Exact:
     def words(self,
               query: Query,  # question that is asked
               ) -> Any:      # (n,) BM25 over its ceiling
-        "What the words say of every memory."
+        "Return what the words say of every memory."
         features, lexical = self.index.scorer.query_features(query.text), self.index.lexical
         plan = lexical.plan(self.searcher.candidates.search_terms(features, query.terms))
         scores = np.zeros(lexical.docs.passage_doc.size, np.float32)
@@ -271,7 +271,7 @@ class Exact:
 def query_of(some: Stock,  # with questions
              n: int,       # the question's number
              ) -> Query:
-    "A question as an index takes it."
+    "Return a question as an index takes it."
     model = LookupEmbedder(some.questions, some.asked)
     return Query(some.questions[n], tuple(tokens(some.questions[n])), model.embed([some.questions[n]], "query")[0], model.name)
 
@@ -282,7 +282,7 @@ def recall_of(searcher: Searcher,  # search to judge
               filters: Filters = EVERYTHING,  # filters for the index
               kept: NDArray[np.bool_] | None = None,  # by memory number: which pass them; None for all
               ) -> list[float]:    # a share for each question that has an answer
-    "How much of the exact answer an index gives."
+    "Return how much of the exact answer an index gives."
     exact, shares = Exact(searcher), []
     for query in queries:
         if right := {r.seq for r in exact.search(query, k, kept)}:

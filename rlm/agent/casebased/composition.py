@@ -83,7 +83,7 @@ class _TermSet:
     conditions: int = 0  # phrases that a plain list does not have
 
     def features(self) -> list[object]:
-        "The features that its terms have or lack."
+        "Return the features that its terms have or lack."
         return [f for name in ("has", "lacks") if isinstance(some := self.arguments.get(name), list) for f in some]
 
     def add(self,

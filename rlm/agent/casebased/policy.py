@@ -12,13 +12,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .composition import TWO, compose
-from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, lookup_code, link_entities, read_value, strategies_in
+from rlm.agent.casebased.slot_filling import (
+    EMPTY,
+    PromptedStrategy,
+    QuestionEntities,
+    fill,
+    link_entities,
+    lookup_code,
+    read_value,
+    strategies_in,
+)
 from ..loop.prompt import read_layer, read_task
 from ..memory.injection import ASKED_BEFORE
 from ..memory.linking import mentions_in
 from ..memory.questions import guards_in, own_name
 from ..memory.strategy import fill_slots
-from ..models.base import Message, ModelError, Completion, Usage
+from ..models.base import Completion, Message, ModelError, Usage
 from ...core.text import tokens
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #7e9f07a9
@@ -39,7 +48,7 @@ def _open_words(names: QuestionEntities) -> set[str]:
 def covered(words: set[str],  # words that say what is asked for
             name: str,        # under which a tool shows something
             ) -> bool:
-    "Whether a name says just what the words say."
+    "Return whether a name says just what the words say."
     said = set(tokens(re.sub(r"([a-z])([A-Z])", r"\1 \2", name.rpartition(":")[2])))
     return bool(words & said) and words <= said | EMPTY
 
@@ -111,7 +120,7 @@ def unknown(why: str,            # key of the reason
             *told: str,          # what the reason names
             near: str = "",      # sentence that names what is known and comes nearest
             ) -> str:
-    "The reply of someone who does not know."
+    "Return the reply that says that the answer is not known."
     korean = bool(_KOREAN.search(question))
     said = ("I do not know: ", "모르겠습니다: ")[korean] + _WHY[why][korean].format(*told) + near
     return _block("There is nothing to go by.", f"FINAL({said!r})")
@@ -138,7 +147,7 @@ def _reject_empty_result(code: str, doubt: str = _DOUBT) -> str:
 def candidate_programs(names: QuestionEntities,    # terms that the question names
           memories: str,   # the strategies of the prompt
           ) -> list[str]:  # replies
-    "The strategies that fit, filled."
+    "Return the code of each strategy that fits, its slots filled."
     found = list[str]()
     some = strategies_in(memories)
     known = frozenset(w for shown in some for w in shown.words)
@@ -211,7 +220,7 @@ def _own_names(context: str) -> frozenset[str]:
 
 def next_move(messages: Sequence[Message],  # messages of a run
               ) -> str:
-    "What to do next. Raises `ModelError` when these are no messages of a run."
+    "Return what to do next. Raises `ModelError` when these are no messages of a run."
     task, context = read_task(messages)
     if not task:
         raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
@@ -252,7 +261,7 @@ class CaseBasedModel:
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Completion:
-        "The next move. It costs no tokens. Raises `ModelError` for anything but a run of the loop."
+        "Return the next move. It costs no tokens. Raises `ModelError` for anything but a run of the loop."
         return Completion(next_move(messages), Usage(calls=1))
 
     def __repr__(self) -> str:

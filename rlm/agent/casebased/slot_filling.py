@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..memory.linking import TermCandidate, Link, Mention, begins_asking, link, mentions_in, misspelt, unlinked
+from ..memory.linking import Link, Mention, TermCandidate, begins_asking, link, mentions_in, misspelt, unlinked
 from ..memory.questions import FILLERS, match_intents, normalize_question
 from ..memory.retrieval import TAKES
 from ..memory.strategy import procedure_of, slots_in
@@ -39,7 +39,7 @@ _SCORE = re.compile(r"score (\d(?:\.\d+)?)")
 
 def strategies_in(text: str,          # the layer of memories
                   ) -> list[PromptedStrategy]:   # in the order in which they are shown
-    "The strategies in a prompt. Whatever else stands there is passed over."
+    "Return the strategies in a prompt; other text is passed over."
     heads = list(_HEAD.finditer(text))
     found = []
     for number, head in enumerate(heads, start=1):
@@ -82,7 +82,7 @@ def lookup_code(mentions: Sequence[Mention],  # mentions of the question
 
 def read_value(observation: str,  # message of the loop after a step
                ) -> Any:          # None when there was no value, or none that can be read
-    "The value of a step, as Python data."
+    "Return the value of a step, as Python data."
     found = re.search(r"^Value:\n(.*?)(?=\n\n(?:Error|Note):|\Z)", observation, re.M | re.S)
     try:
         return ast.literal_eval(found[1]) if found else None
@@ -139,7 +139,7 @@ class QuestionEntities:
 
     @property
     def named(self) -> tuple[Link, ...]:
-        "The links that are meant as names."
+        "Return the links that are meant as names."
         return tuple(k for k in self.links if not k.asks)
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #96cf9f86
@@ -169,7 +169,7 @@ def link_entities(question: str,    # words of the question
                 observation: str,  # after the step of looking
                 own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
                 ) -> QuestionEntities:
-    "What the question names, by what was found."
+    "Return what the question names, among the terms that were found."
     mentions = mentions_in(question)
     asking = [span for spans in match_intents(question).values() for span in spans]
     links = link(mentions, _read_found(observation, mentions), asking, question)
@@ -201,7 +201,7 @@ def choose(links: Sequence[Link],  # meant as names, in the order of the questio
            kinds: Sequence[str],   # kinds that the slots take, in the order in which they are named
            known: frozenset[str],  # words that the strategies use themselves
            ) -> list[tuple[Link, TermCandidate]] | None:
-    "Names and terms for some slots. One that is left over means that something else is asked, unless it is likely no name at all."
+    "Return names and terms for some slots. One that is left over means that something else is asked, unless it is likely no name at all."
     def word(k: Link) -> bool:
         return k.mention.form == "words" and set(tokens(k.mention.text)) <= known | EMPTY
 
@@ -227,7 +227,7 @@ def beside(links: Sequence[Link],  # links of a question
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #5ea1598c
 def once(links: Sequence[Link],  # links of a question
          ) -> list[Link]:
-    "Each term once, where it is named in the plainest form: who says *before* four times asks about one property."
+    "Return each term once, where it is named in the plainest form: who says *before* four times asks about one property."
     best: dict[str, Link] = {}
     for k in links:
         iri = k.terms[0].iri
@@ -255,7 +255,7 @@ def fill(shown: PromptedStrategy,          # a strategy
          names: QuestionEntities,          # terms that the question names
          known: frozenset[str],  # words that the strategies in the prompt use themselves
          ) -> dict[str, object] | None:  # slot → value; None when it does not fit
-    "Values for all slots of a strategy."
+    "Return values for all slots of a strategy, or None where a slot has none."
     values = _other_values(shown, names)
     entities = _order_of(shown, [s for s in shown.slots if s.startswith("entity")])
     if values is None or not entities:

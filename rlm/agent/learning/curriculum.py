@@ -62,7 +62,7 @@ def _task(entry: Any, number: int, curriculum: str) -> Task:
 # %% ../../../nbs/80_learning/16_curriculum.ipynb #270fb263
 def read_curriculum(path: "str | Path",  # a YAML file
                     ) -> Curriculum:
-    "A curriculum from a file. The ontology's path is looked for from the working folder, then from the folders above the file."
+    "Return a curriculum from a file. The ontology's path is looked for from the working folder, then from the folders above the file."
     found = read_yaml(read_text(path, "curriculum"), f"curriculum {str(path)!r}")
     given = _only(found, ("id", "ontology", "tasks"), f"The curriculum {str(path)!r}")
     about = _only(given.get("ontology"), ("name", "path"), "Its ontology")
@@ -108,7 +108,7 @@ class CurriculumReport:
     promoted: Mapping[str, str] = field(default_factory=dict)  # strategy → status that the gate gave it
 
     def rows(self) -> list[list[object]]:
-        "A row an arm and pass: runs, successes, failures, unknown, mean iterations, mean characters, learned."
+        "Return a row for each arm and pass: runs, successes, failures, unknown, mean iterations, mean characters, learned."
         groups = sorted({(r.arm != "memory", r.arm, r.number) for r in self.results})
         found = []
         for _, arm, number in groups:

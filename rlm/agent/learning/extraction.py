@@ -27,7 +27,7 @@ from ...core.text import normalise
 # %% ../../../nbs/80_learning/14_extraction.ipynb #0a2fc1e8
 def spelt(text: str,  # a name, an IRI, a prefixed name
           ) -> str:   # its letters and digits
-    "What is the same in `software agent`, `prov:SoftwareAgent` and `<http://…#SoftwareAgent>`."
+    "Return what is the same in `software agent`, `prov:SoftwareAgent` and `<http://…#SoftwareAgent>`."
     bare = text.strip().strip("<>")
     local = re.search(r"[#/:]([^#/:\s]+)$", bare) if " " not in bare else None
     return "".join(c for c in normalise(local[1] if local else bare) if c.isalnum())
@@ -105,7 +105,7 @@ def parameterize(code: str,    # code that ran
                task: str,    # the question that it answered
                links: Links,  # terms that the question names
                ) -> str:     # empty when the code can't be read, or could not be filled again
-    "The code with slots in place of what the question names."
+    "Return the code with slots in place of what the question names."
     values: dict[str, Any] = {}
     try:
         tree = ast.parse(code)
@@ -151,7 +151,7 @@ def _undoubted(code: str) -> str:
 
 def answer_slice(trajectory: Trajectory,  # a run that answered
                  ) -> str:                # empty when there is none
-    "The code that led to the answer: the last step, and the earlier ones whose variables it uses."
+    "Return the code that led to the answer: the last step, and the earlier ones whose variables it uses."
     parts: list[str] = []
     wanted: set[str] = set()
     for step in reversed([s for s in trajectory.steps if s.code and not s.error]):
@@ -211,7 +211,7 @@ def strategy_from_code(trajectory: Trajectory,             # a run that answered
                        kinds: Mapping[str, str] | None = None,  # slot → class, property … as far as the terms are known
                        ontology: str | None = None,        # ontology that the run asked; the strategy is for this one only
                        ) -> Strategy | None:
-    "What the code of a run teaches; None when that is nothing new, has no call of a tool for a title, or does not pass the checks."
+    "Return what the code of a run teaches; None when that is nothing new, has no call of a tool for a title, or does not pass the checks."
     code = parameterize(answer_slice(trajectory), trajectory.task, links)
     if not code or code in {_same(i.procedure) for i in known} or not (tools := _tools(trajectory, code)):
         return None
@@ -250,7 +250,7 @@ def read_strategies_reply(text: str,            # a model's reply
                           task: str,            # its question
                           ontology: str | None = None,  # ontology that the run asked; the strategies are for this one only
                           ) -> list[Strategy]:
-    "The strategies in a reply; those that are malformed are left out."
+    "Return the strategies in a reply; those that are malformed are left out."
     found = read_object(text)
     entries = found.get("strategies") if found else None
     items = []
@@ -275,7 +275,7 @@ def extract_memories(trajectory: Trajectory,           # a run
                      kinds: Mapping[str, str] | None = None,  # slot → class, property …
                      ontology: str | None = None,       # asked by the run: what it teaches is for this one only, until a person widens it
                      ) -> list[Strategy]:             # at most three
-    "The strategies that a judged run teaches; none when its success is unknown."
+    "Return the strategies that a judged run teaches; none when its success is unknown."
     if judgment.success is None:
         return []
     items: list[Strategy] = []

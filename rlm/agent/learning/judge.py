@@ -38,7 +38,7 @@ _DENIES = re.compile(r"\b(?:not|\w+n['’]t) (?:found|find|exist|in this ontolog
 
 def is_abstention(answer: str,  # answer of a run
            ) -> bool:
-    "Whether an answer says, instead of answering, that it does not know."
+    "Return whether an answer says, instead of answering, that it does not know."
     first = _FIRST.match(normalise(answer))
     return first is not None and bool(_ADMITS.match(first[1]) or _ADMITS_KOREAN.search(first[1]))
 
@@ -73,7 +73,7 @@ _NATIVE = re.compile(rf"(?<!\w)(?!한\s*번)({'|'.join(sorted(_KOREAN, key=len, 
 
 def read_numbers(answer: str,  # a run's answer
                  ) -> set[int]:
-    "The whole numbers in an answer, in digits or written out."
+    "Return the whole numbers in an answer, in digits or written out."
     told = normalise(answer)
     found = {int(n.replace(",", "").replace("−", "-")) for n in _DIGITS.findall(told)} | {_KOREAN[n] for n in _NATIVE.findall(told)}
     said = _WRITTEN.match(told)
@@ -82,13 +82,13 @@ def read_numbers(answer: str,  # a run's answer
 # %% ../../../nbs/80_learning/13_judge.ipynb #258e33a5
 def match_form(text: str,  # an answer, or what must stand in it
                ) -> str:
-    "A text as it is searched: in normal form, its white space single."
+    "Return a text as it is searched: in normal form, its white space single."
     return " ".join(normalise(text).split())
 
 
 def local_name(term: object,  # an IRI, a prefixed name, or any text
                ) -> str:
-    "A term by its local name, or a text as it is matched."
+    "Return a term by its local name, or a text as it is matched."
     text = str(term).strip().strip("<>\"'`.,;")
     found = re.search(r"(?:^|[#/:])([^#/:\s]+)$", text) if " " not in text else None
     return normalise(found[1] if found else text)
@@ -96,7 +96,7 @@ def local_name(term: object,  # an IRI, a prefixed name, or any text
 
 def answer_parts(trajectory: Trajectory,  # a run
                  ) -> list[object]:
-    "The members of an answer, one if it is no list."
+    "Return the members of an answer, one if it is no list."
     return list(trajectory.value) if isinstance(trajectory.value, list | tuple) else [*_PARTED.split(trajectory.answer)]
 
 
@@ -128,7 +128,7 @@ def _names_others(text: str, task: str) -> bool:
 
 def read_refusal(trajectory: Trajectory,  # a run
                  ) -> bool | None:
-    "Whether an answer says that there is none; None where it may be an answer, too."
+    "Return whether an answer says that there is none; None where it may be an answer, too."
     told, task = normalise(trajectory.answer), trajectory.task
     if is_abstention(trajectory.answer):
         return True
@@ -153,7 +153,7 @@ def read_truth(answer: str,    # a run's answer
 def read_number(answer: str,    # a run's answer
                 value: object,  # the same before it became text
                 ) -> int | None:
-    "The one whole number in an answer; None where there is none, or several."
+    "Return the one whole number in an answer; None where there is none, or several."
     if isinstance(value, int | float) and not isinstance(value, bool):
         return int(value) if isinstance(value, int) or value.is_integer() else None
     found = read_numbers(answer)
@@ -174,7 +174,7 @@ def _of_something_else(answer: str, task: str) -> bool:
 def has_other_form(trajectory: Trajectory,  # a run
                    form: str,               # expected: truth or number
                    ) -> bool:
-    "Whether an answer can be read, but not as yes or no, or as one number: a list, terms, several numbers, a yes for a number."
+    "Return whether an answer can be read, but not as yes or no, or as one number: a list, terms, several numbers, a yes for a number."
     answer, value = trajectory.answer, trajectory.value
     if value is not None and not isinstance(value, str):
         return True
@@ -201,7 +201,7 @@ def _step(step: Step, code: int, output: int) -> dict[str, Any]:
 def extract_trajectory_artifact(trajectory: Trajectory,       # a run
                                 limit: int = ARTIFACT_LIMIT,  # characters as JSON, at least 1,000
                                 ) -> dict[str, Any]:
-    "The bounded form of a run, without credentials: taken out before it is cut, since half a credential would not be known."
+    "Return the bounded form of a run, without credentials: taken out before it is cut, since half a credential would not be known."
     trajectory = safe_trajectory(trajectory)
     for code, output, most in _CUTS:
         every = trajectory.steps
@@ -227,7 +227,7 @@ class Expectation:
 
 def read_expectation(given: Mapping[str, Any],  # such as {"terms": ["prov:Plan"]}
                      ) -> Expectation:
-    "What is expected, checked. Raises `InvalidInput`."
+    "Return what is expected, checked. Raises `InvalidInput`."
     if not isinstance(given, Mapping) or len(given) != 1:
         raise InvalidInput(f"The expectation is {str(given)[:60]!r}.", f"Give one of {', '.join(FORMS)}, such as terms: [prov:Plan].")
     [(form, value)] = given.items()
@@ -277,7 +277,7 @@ def _verify_one(trajectory: Trajectory, expected: bool | int) -> Judgment:
 def verify(trajectory: Trajectory,      # a run that answered
            expected: Expectation,        # expected answer
            ) -> Judgment:
-    "Whether the answer is what was expected. Certain where it can be read, unknown where it can't."
+    "Return whether the answer is what was expected. Certain where it can be read, unknown where it can't."
     if expected.form == "refuses":
         return _verify_refusal(trajectory, expected.value)
     if expected.form == "terms":
@@ -300,7 +300,7 @@ Reply with a JSON object only: {"success": "yes" | "no" | "unknown", "reason": o
 
 def read_judgment(text: str,  # a model's reply
                   ) -> Judgment:
-    "The judgment in a reply; unknown when there is none to be read."
+    "Return the judgment in a reply; unknown when there is none to be read."
     found = read_object(text)
     words = {"yes": True, "no": False, "unknown": None, True: True, False: False}
     if found is None or not isinstance(found.get("success"), str | bool) or found["success"] not in words:
@@ -316,7 +316,7 @@ def judge_trajectory(trajectory: Trajectory,                    # a run
                      expect: Expectation | None = None,         # expected answer, if it is known
                      model: Model | None = None,                # who judges where that is not known; None: nobody
                      ) -> Judgment:
-    "Whether a run answered its question."
+    "Return whether a run answered its question."
     if not trajectory.converged:
         return Judgment(None, f"It did not come to an end (stopped by: {trajectory.stopped}).")
     if is_abstention(trajectory.answer) and (expect is None or expect.form != "refuses"):

@@ -106,7 +106,7 @@ def context_for(context: OntologyContext | None,  # an ontology
                 memories: str,                    # the page of strategies
                 advice: str = "",                 # rules that apply, and what is remembered
                 ) -> str:
-    "The layers of context, each within its budget."
+    "Return the layers of context, each within its budget."
     if context is None:
         return compose_context({"memories": memories, "advice": advice})
     return compose_context({"card": context.sense_card(), "memories": memories, "recipes": recipes_for(context.meta.name),

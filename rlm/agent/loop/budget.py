@@ -79,12 +79,12 @@ class Budget:
 
     @property
     def usage(self) -> Usage:
-        "What was spent so far."
+        "Return what was spent so far."
         return self._usage
 
     @property
     def steps(self) -> int:
-        "Iterations so far, of all runs."
+        "Return the number of iterations so far, of all runs."
         return self._steps
 
     def charge(self,
@@ -170,7 +170,7 @@ class BudgetedModel:
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Completion:
-        "The model's next message. Raises `ModelError`, also when the budget is spent."
+        "Return the model's next message. Raises `ModelError`, also when the budget is spent."
         try:
             return self.budget.ask(self.model, messages, max_tokens, schema)
         except BudgetExceeded as e:

@@ -46,7 +46,7 @@ class Block:
 
 def first_block(reply: str,  # reply of a model
                 ) -> Block:
-    "The first block of code, and the part of the reply that is kept."
+    "Return the first block of code, and the part of the reply that is kept."
     text = reply.rpartition("</think>")[2].replace("\r\n", "\n").strip()
     for found in _FENCE.finditer(text):
         if found["lang"].lower() in _CODE:
@@ -60,7 +60,7 @@ def first_block(reply: str,  # reply of a model
 def plain_value(value: object,  # from a sandbox
                 depth: int = 8,  # levels of nesting; what lies deeper becomes text
                 ) -> Any:
-    "The value as JSON holds it."
+    "Return a value as JSON holds it."
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if depth and isinstance(value, Mapping):
@@ -74,7 +74,7 @@ def plain_value(value: object,  # from a sandbox
 
 def answer_text(value: object,  # plain
                 ) -> str:
-    "The answer for a person: names parted by commas, yes and no for truth values, nothing as `none`."
+    "Return the answer for a person: names parted by commas, yes and no for truth values, nothing as `none`."
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bool):
@@ -141,7 +141,7 @@ def observation(step: Step,  # step that was just made
                 limit: int,  # characters of its output that are shown
                 last: bool,  # whether only one more step is left
                 ) -> str:
-    "The message to the model after a step."
+    "Return the message to the model after a step."
     parts = [("Output", step.stdout.rstrip("\n")), ("Value", step.value), ("Error", step.error)]
     shown = [f"{name}:\n{indented(bounded(text, limit))}" for name, text in parts if text]
     if step.code and not shown:
@@ -217,7 +217,7 @@ class Run:
     offered: Sequence[Mapping[str, Any]] = ()  # tools that the model may call natively
 
     def all_tools(self) -> dict[str, Callable[..., Any]]:
-        "Those it was given, and those of the loop."
+        "Return the tools it was given and those of the loop, by name."
         ours: dict[str, Callable[..., Any]] = {}
         if self.submodel is not None:
             ours = asking_tools(self.budget, self.submodel)

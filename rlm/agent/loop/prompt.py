@@ -127,13 +127,13 @@ CONTEXT_LIMIT = 17_000  # characters that all layers together never exceed, head
 
 def indented(text: str,  # from somewhere: a memory, a label, the output of a step
              ) -> str:
-    "Every line indented, so that none can pass for a line of ours."
+    "Return a text with every line indented, so that none can pass for a line of ours."
     return "\n".join(f"  {line}" if line else "" for line in re.split(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text))
 
 
 def compose_context(layers: Mapping[str, str],  # by the names in `LAYERS`; a missing one is empty
                     ) -> str:                   # at most `CONTEXT_LIMIT` characters
-    "The layers under their headings, each cut to its limit, indentation included."
+    "Return the layers of context under their headings, each cut to its limit, indentation included."
     parts = [f"[{layer.title}]\n{bounded(indented(text), layer.limit)}" for layer in LAYERS
              if (text := layers.get(layer.name, "").strip("\n").rstrip())]
     return "\n\n".join(parts)
@@ -142,7 +142,7 @@ def compose_context(layers: Mapping[str, str],  # by the names in `LAYERS`; a mi
 def read_layer(context: str,  # context, made by `compose_context`
                name: str,     # name of a layer
                ) -> str:      # empty when it is not there
-    "One layer's text again, its indentation removed."
+    "Return one layer's text again, its indentation removed."
     title = next(layer.title for layer in LAYERS if layer.name == name)
     lines = iter(context.split("\n"))
     if f"[{title}]" not in lines:  # this also moves the iterator behind it
@@ -158,7 +158,7 @@ def read_layer(context: str,  # context, made by `compose_context`
 def tool_line(name: str,                  # name for the model
               tool: Callable[..., Any],   # the function behind it
               ) -> str:
-    "How the prompt shows a tool."
+    "Return how the prompt shows a tool."
     try:
         signature = str(inspect.signature(tool, eval_str=False)).replace("'", "")
     except (TypeError, ValueError):
@@ -193,7 +193,7 @@ def tool_schema(name: str,                 # name for the model
 def data_line(name: str,      # name of a variable
               value: object,  # value of the variable
               ) -> str:
-    "How the prompt shows a variable: its type and size, and nothing of what is in it."
+    "Return how the prompt shows a variable: its type and size, and nothing of what is in it."
     size = f", {len(value):,} {'characters' if isinstance(value, str) else 'items'}" if hasattr(value, "__len__") else ""
     return f"- {name}: {type(value).__name__}{size}"
 
@@ -225,7 +225,7 @@ def system_prompt(tools: Mapping[str, Callable[..., Any]],  # by name
                   schema: Mapping[str, Any] | None = None,  # JSON schema of the answer; None: any answer
                   native: bool = False,  # whether the model may call tools natively
                   ) -> str:
-    "Rules, dialect, tools, and what the answer must be."
+    "Return the system prompt: rules, dialect, tools, and what the answer must be."
     dialect += NATIVE if native else ""
     typed = "" if schema is None else f"\nThe answer must fit this JSON schema: {json.dumps(schema, ensure_ascii=False)}\n"
     listed = "\n".join(tool_line(name, tool) for name, tool in tools.items())
@@ -236,7 +236,7 @@ def task_message(task: str,             # question or task
                  context: str,          # context, made by `compose_context`
                  data: Mapping[str, object],  # variables that are in the sandbox
                  ) -> str:
-    "The first message to the model."
+    "Return the first message to the model."
     quoted = "\n".join(f"> {line}" for line in task.split("\n"))
     listed = "\n".join(data_line(name, value) for name, value in data.items())
     variables = f"\n\nVariables in the sandbox:\n{listed}" if listed else ""
@@ -245,7 +245,7 @@ def task_message(task: str,             # question or task
 
 def read_task(messages: Sequence[Message],  # messages of a run
               ) -> tuple[str, str]:         # both empty when these are no messages of a run
-    "The task, and the context below it, from the messages that a model is given."
+    "Return the task, and the context below it, from the messages that a model is given."
     first = next((m.content for m in messages if m.role == "user"), "")
     if not first.startswith("Task:\n> "):
         return "", ""

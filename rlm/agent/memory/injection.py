@@ -42,7 +42,7 @@ def _title(text: str) -> str:
 def show_item(item: Strategy,  # a strategy
               score: float,      # score of its fit, in [0, 1]
               ) -> str:
-    "One strategy as the model reads it."
+    "Return one strategy as the model reads it."
     lines = [f"### {_title(item.title)} [{item.memory_id}, score {score:.2f}, {item.source_type}, {item.status}]", _plain(item.description)]
     lines += ["Slots: " + ", ".join(f"{name} = {kind}" for name, kind in item.slots.items())] if item.slots else []
     lines += ["Asked like: " + " | ".join(_title(e) for e in _varied(item.examples))] if item.examples else []
@@ -72,7 +72,7 @@ class StrategyPage(NamedTuple):
 def render_strategies(retrieved: Retrieved,  # strategies and how well they fit, best first
             limit: int = BUDGET,    # characters, indentation by the prompt included
             ) -> StrategyPage:
-    "The page of strategies for a prompt, never longer than its limit, and which of them are on it."
+    "Return the page of strategies for a prompt, never longer than its limit, and which of them are on it."
     retrieved = [(item, score) for item, score in retrieved if not item.flagged]
     parts, shown = [ASSESS], list[tuple[Strategy, float]]()
     for rank, (item, score) in enumerate(retrieved):
@@ -91,7 +91,7 @@ def render_strategies(retrieved: Retrieved,  # strategies and how well they fit,
 def format_memories_for_injection(retrieved: Retrieved,    # strategies and how well they fit, best first
                                   limit: int = BUDGET,      # characters, indentation by the prompt included
                                   ) -> str:                 # empty when there is nothing to show
-    "The text of the page of strategies."
+    "Return the text of the page of strategies."
     return render_strategies(retrieved, limit).text
 
 # %% ../../../nbs/80_learning/08_injection.ipynb #fd16c9e8
@@ -117,12 +117,12 @@ RECIPE_LIMIT = 1500  # characters of one ontology's recipes
 
 
 def recipe_names() -> list[str]:
-    "The ontologies that there are recipes for."
+    "Return the ontologies that there are recipes for."
     return sorted(p.name.removesuffix(".md") for p in files("rlm").joinpath("data", "recipes").iterdir() if p.name.endswith(".md"))
 
 
 def recipes_for(ontology: str | None,  # its name, in any case
                 ) -> str:              # empty when there are none
-    "The recipes for an ontology."
+    "Return the recipes for an ontology."
     name = (ontology or "").lower()
     return files("rlm").joinpath("data", "recipes", f"{name}.md").read_text("utf-8").strip() if name in recipe_names() else ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .retrieval import StrategyRetriever
-from .store import StoredRun, Judgment, StrategyStore, Retrieved, redact_run
+from .store import Judgment, Retrieved, StoredRun, StrategyStore, redact_run
 from .strategy import MOST_EXAMPLES, SOURCES, Strategy, redact_strategy
 from ...core.clock import Clock, SystemClock, from_iso, to_iso
 from ...core.errors import InvalidInput, NotFound, StoreError
@@ -111,7 +111,7 @@ class JSONStrategyStore:
 
     def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
                  mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[Strategy, float]]:
-        "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
+        "Return the strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
         self._retriever.refresh(i for i in self.items() if i.status in ("hot", "ltm"))
         return self._retriever.retrieve(task, k, self._words, ontology=ontology, mentions=mentions, kinds=kinds)
 
@@ -163,7 +163,7 @@ class JSONStrategyStore:
         self._seen = found.st_ino, found.st_mtime_ns, found.st_size
 
     def sanitize(self, item: Strategy) -> Strategy:
-        "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
+        "Return the strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
         return redact_strategy(item, self.secrets)
 
     def add(self, item: Strategy) -> bool:
@@ -194,22 +194,22 @@ class JSONStrategyStore:
             self._gone.add(memory_id)
 
     def is_deleted(self, memory_id: str) -> bool:
-        "Whether somebody deleted it here."
+        "Return whether somebody deleted it here."
         self._refresh()
         return memory_id in self._gone
 
     def items(self) -> list[Strategy]:
-        "Every strategy, archived ones too, by id."
+        "Return every strategy, archived ones too, by id."
         self._refresh()
         return [self._items[i] for i in sorted(self._items)]
 
     def runs(self) -> list[StoredRun]:
-        "Every run, in the order it was stored."
+        "Return every run, in the order it was stored."
         self._refresh()
         return list(self._runs)
 
     def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
-        "The last answer to a question about an ontology, and when it was given; None: the file keeps no times."
+        "Return the last answer to a question about an ontology, and when it was given; None: the file keeps no times."
         return None
 
     def usage(self) -> dict[str, list[tuple[str, int, float]]]:
@@ -272,7 +272,7 @@ def open_memory(path: "str | Path",              # a store, or a file that ends 
                 clock: Clock | None = None,      # None: the machine's
                 settings: Settings | None = None,  # None: the defaults
                 ) -> StrategyStore:
-    "A memory of strategies. Raises `StoreError` where the file is no such thing."
+    "Return a memory of strategies. Raises `StoreError` where the file is no such thing."
     chosen = settings or Settings()
     if str(path).endswith(".json"):
         return JSONStrategyStore(path, clock, chosen.secrets)

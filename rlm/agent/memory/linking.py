@@ -50,7 +50,7 @@ def _korean(word: str) -> bool:
 
 def singular(words: str,  # English
              ) -> str:    # the same where there is nothing to take off
-    "The last word without its plural."
+    "Return the last word without its plural."
     if re.search(r"[^aeiou]ies$", words):
         return words[:-3] + "y"
     if re.search(r"(?:ss|x|z|ch|sh)es$", words):
@@ -60,7 +60,7 @@ def singular(words: str,  # English
 
 def bare(word: str,  # Korean
          ) -> list[str]:  # the word and what it may be without particles, longest first
-    "A Korean word without the particles that may be attached to it; what is left has at least one syllable."
+    "Return a Korean word without the particles that may be attached to it; what is left has at least one syllable."
     found = [word]
     for particle in _PARTICLES:
         if word.endswith(particle) and len(word) > len(particle):
@@ -188,7 +188,7 @@ class Link:
 
     @property
     def asks(self) -> bool:
-        "Whether it is rather a word of the question than a name."
+        "Return whether it is rather a word of the question than a name."
         return self.weight < 0
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #4d2d6300
@@ -224,7 +224,7 @@ def link(mentions: Sequence[Mention],           # mentions of a question
          asking: Sequence[tuple[int, int]] = (),  # where words of asking stand
          question: str = "",                      # words of the question; with them a word of asking may be a name by its neighbours
          ) -> list[Link]:                       # none overlapping another, in the order of the question
-    "The mentions that name terms."
+    "Return the mentions that name terms."
     links = []
     for m in mentions:
         plain = m.form in ("words", "capital")  # the words of OWL and RDFS are also words of asking
@@ -273,7 +273,7 @@ class LinkedTerm:
 def named_in(task: str,                # a question
              context: OntologyContext,  # ontology whose terms it may name
              ) -> list[LinkedTerm]:         # in the order of the question
-    "The terms that a question names."
+    "Return the terms that a question names."
     ontology, asking = context.ontology, [span for spans in match_intents(task).values() for span in spans]
     found: list[LinkedTerm] = []
     for m in sorted(mentions_in(task), key=lambda m: (m.form == "words", m.start - m.end)):

@@ -52,7 +52,7 @@ def _ordered(value: Any) -> Any:
 def pack_line(item: Strategy,  # a strategy
               pack: str,         # the name of the pack, with its version: core_v1
               ) -> str:
-    "One line of a pack, without its end."
+    "Return one line of a pack, without its end."
     told = {name: getattr(item, name) for name in _KEYS} | {"scope": _ordered(item.scope)}
     came = {name: _ordered(item.provenance[name]) for name in _CAME if name in item.provenance}
     return dump_json({"memory_id": item.memory_id, **told, "provenance": {"source": "pack", "pack": pack, **came}})
@@ -61,7 +61,7 @@ def pack_line(item: Strategy,  # a strategy
 def pack_text(items: Iterable[Strategy],  # strategies
               pack: str,                    # the name of the pack
               ) -> str:
-    "A whole pack. Raises `InvalidInput` for a strategy that is in it twice."
+    "Return a whole pack. Raises `InvalidInput` for a strategy that is in it twice."
     lines = {i.memory_id: pack_line(i, pack) for i in items}
     return "".join(lines[i] + "\n" for i in sorted(lines))
 
@@ -74,7 +74,7 @@ def _received(item: Strategy, source: Mapping[str, Any]) -> Strategy:
 
 def read_line(line: str,  # line of a pack
               ) -> Strategy:
-    "The strategy of a line. Raises `InvalidInput`."
+    "Return the strategy of a line. Raises `InvalidInput`."
     try:
         found = json.loads(line)
         if not isinstance(found, dict):
@@ -93,7 +93,7 @@ def read_line(line: str,  # line of a pack
 # %% ../../../nbs/80_learning/09_packs.ipynb #fb382bff
 def read_pack(text: str,  # text of a pack
               ) -> list[Strategy]:
-    "The strategies of a pack, all checked. Raises `InvalidInput` naming the line; a strategy may be in it only once."
+    "Return the strategies of a pack, all checked. Raises `InvalidInput` naming the line; a strategy may be in it only once."
     found: dict[str, Strategy] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
@@ -114,7 +114,7 @@ MOST_CHARACTERS = 20_000_000  # characters of a pack: more than ten thousand str
 def read_text(path: "str | Path",  # path of a file
               what: str,           # name in an error message
               ) -> str:
-    "The text of a file. Raises `NotFound`, and `InvalidInput` where it is no text or too long."
+    "Return the text of a file. Raises `NotFound`, and `InvalidInput` where it is no text or too long."
     try:
         with read_path(path).open(encoding="utf-8") as f:
             text = f.read(MOST_CHARACTERS + 1)
@@ -154,7 +154,7 @@ _STUMBLED = (LookupError, AttributeError, TypeError, ArithmeticError)  # over a 
 def read_yaml(text: str,  # text of a file
               what: str,  # name in an error message
               ) -> Any:
-    "What a file says; aliases are refused. Raises `InvalidInput`."
+    "Return what a file says; aliases are refused. Raises `InvalidInput`."
     import yaml
     refused = (yaml.YAMLError, ValueError, RecursionError)  # with a reason
     try:
@@ -197,7 +197,7 @@ def read_authored(text: str,  # YAML with the keys pack, ontology and strategies
 # %% ../../../nbs/80_learning/09_packs.ipynb #761352f0
 def read_strategies(path: "str | Path",  # a pack (.jsonl) or YAML
                     ) -> list[Strategy]:
-    "The strategies of a file, a pack's name in their provenance. Raises `NotFound`, `InvalidInput`."
+    "Return the strategies of a file, a pack's name in their provenance. Raises `NotFound`, `InvalidInput`."
     text = read_text(path, "pack")
     if Path(path).suffix not in (".yaml", ".yml"):
         return read_pack(text)
@@ -231,7 +231,7 @@ def _series(name: object) -> tuple[str, int]:
 
 def pack_version(name: object,  # name of a pack: core_v1
                  ) -> int:
-    "The number at the end of a pack's name; 0 without one."
+    "Return the number at the end of a pack's name; 0 without one."
     return _series(name)[1]
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #857909a1
@@ -309,7 +309,7 @@ CORE = "core_v1"
 
 
 def shipped_packs() -> list[str]:
-    "The names of the packs that come with the package."
+    "Return the names of the packs that come with the package."
     there = files("rlm").joinpath("data", "memory_packs").iterdir()
     return sorted(p.name.removesuffix(".jsonl") for p in there if p.name.endswith(".jsonl"))
 
@@ -324,7 +324,7 @@ def _pack_file(name: str) -> str:
 
 def shipped_pack(name: str,  # such as core_v1
                  ) -> list[Strategy]:
-    "The strategies of a pack that comes with the package. Raises `NotFound`."
+    "Return the strategies of a pack that comes with the package. Raises `NotFound`."
     return read_pack(_pack_file(name))
 
 
@@ -373,13 +373,13 @@ _CAPITALS_OF_OURS = re.compile(r"(?:Inverse)?Functional|(?:A|Ir)?(?:[Ss]ymmetric
 
 def carried(item: Strategy,  # a strategy
             ) -> list[str]:
-    "The texts that a pack would carry."
+    "Return the texts that a pack would carry."
     return list(texts_in(json.loads(pack_line(item, ""))))
 
 
 def fixed_names(item: Strategy,  # a strategy
                 ) -> list[str]:
-    "IRIs and prefixed names that belong to some ontology, or to a place, in all that a pack would carry; IRIs first."
+    "Return IRIs and prefixed names that belong to some ontology, or to a place, in all that a pack would carry; IRIs first."
     text = "\n".join(carried(item))
     found = [m[0] for m in _IRI.finditer(text) if not _STANDARD_IRI.match(m[0])]
     found += [m[0] for m in _CURIE.finditer(_IRI.sub(" ", text)) if (m[1] or m[2]) not in (*STANDARD, "http", "https", "urn")]
@@ -388,7 +388,7 @@ def fixed_names(item: Strategy,  # a strategy
 
 def generalisation(item: Strategy,  # a strategy
                    ) -> float:        # in [0, 1]
-    "How little a strategy is tied to the names it was learned with."
+    "Return how little a strategy is tied to the names it was learned with."
     written = [m[2] for m in _NAME.finditer(item.procedure) if not _CAPITALS_OF_OURS.fullmatch(m[2])]
     against, slots = len(fixed_names(item)) + len(dict.fromkeys(written)), len(slots_in(item.content))
     return (slots + (not slots)) / (slots + (not slots) + against)
@@ -401,7 +401,7 @@ GENERAL = 0.75  # the least generalisation score of a universal strategy
 def proved(item: Strategy,            # a strategy
            gate: PromotionPolicy = GATE,           # the promotion gate of rules and strategies
            ) -> bool:
-    "Whether a strategy has earned trust: a person wrote it, it was promoted, or its own counts would promote it now."
+    "Return whether a strategy has earned trust: a person wrote it, it was promoted, or its own counts would promote it now."
     if item.source_type == "human" or item.status == "ltm":
         return True
     if item.status != "hot":
@@ -450,7 +450,7 @@ class Export:
 
     @property
     def text(self) -> str:
-        "The pack."
+        "Return the pack as text."
         return pack_text(self.items, self.pack)
 
     def __repr__(self) -> str:
@@ -463,7 +463,7 @@ def export_pack(backend: StrategyStore,        # where from
                 gate: PromotionPolicy = GATE,             # the promotion gate
                 least: float = GENERAL,        # generalisation score
                 ) -> Export:
-    "The strategies of a store that may be in a pack. Writes nothing."
+    "Return the strategies of a store that may be in a pack. Writes nothing."
     why = {i.memory_id: refusal(i, ontology, gate, least) for i in backend.items()}
     passed = tuple(i for i in backend.items() if not why[i.memory_id])
     return Export(pack, passed, {i: reason for i, reason in why.items() if reason})
@@ -505,7 +505,7 @@ def candidates(items: Iterable[Strategy],   # items of a store
                ontology: str | None = None,   # ontology of the pack; None: universal
                gate: PromotionPolicy = GATE,             # the promotion gate
                ) -> str:
-    "Strategies as YAML to be edited and read back, those that pass the gates first."
+    "Return strategies as YAML to be edited and read back, those that pass the gates first."
     entries = [_entry(i, refusal(i, ontology, gate)) for i in items]
     ordered: Sequence[dict[str, Any]] = sorted(entries, key=lambda e: (not e["keep"], e["title"]))
     found = {"pack": pack, "ontology": ontology, "strategies": ordered}

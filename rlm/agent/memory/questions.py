@@ -72,7 +72,7 @@ def _near(word: str) -> Iterable[str]:
 @lru_cache(maxsize=4096)
 def correct_spelling(word: str,  # in small letters
            ) -> str:   # the same where nothing is near, or several things are
-    "The word of asking that was meant."
+    "Return the word of asking that was meant."
     if len(word) < 5 or word in SPELT:
         return word
     found = {w for w in _near(word) if w in SPELT}
@@ -83,7 +83,7 @@ def correct_spelling(word: str,  # in small letters
 
 def normalize_question(text: str,  # a question
           ) -> str:
-    "A question in plain wording. What is plain already stays as it is."
+    "Return a question in plain wording. What is plain already stays as it is."
     text = _written_out(text)
     return re.sub(r"(?<![\w{:#/.'’-])[a-z]{5,}(?![\w}:'’-])", lambda m: correct_spelling(m[0]), text)
 
@@ -149,7 +149,7 @@ def _form(sentence: str) -> Form | None:
 
 def classify_answer_type(masked: str,  # a question, its names masked, in plain wording
                   ) -> Form | None:  # None where cues are missing, or contradict each other
-    "What kind of answer a question can take."
+    "Return what kind of answer a question can take."
     parts = re.split(r"(?<=[?!])\s+|(?<=[a-z가-힣}])\.\s+|(?<=\{\}): ", re.sub(r"\([^(){}]*\)", " ", masked))
     found = {form for part in parts if part.strip() and (form := _form(part.strip()))}
     if "truth" in found and len(found) > 1 and masked.rstrip().endswith("?"):
@@ -187,7 +187,7 @@ def _capitalised(text: str) -> Iterable[str]:
 def mask_mentions(text: str,                     # a question, in any language
                   mentions: Iterable[str] = (),  # known names in it, such as linked terms
                   ) -> str:
-    "The question with `{}` in place of names and `{text}` in place of long quotes. Masking twice changes nothing."
+    "Return the question with `{}` in place of names and `{text}` in place of long quotes. Masking twice changes nothing."
     for mention in sorted(filter(None, mentions), key=len, reverse=True):
         text = re.sub(rf"(?<![\w{{]){re.escape(mention)}(?![A-Za-z0-9_}}])", " {} ", text, flags=re.I)
     text = _CODED.sub(" {} ", _ASIDE.sub(r"\1 {text} ", _TOLD.sub(" {text} ", _QUOTED.sub(_quoted, text))))
@@ -198,14 +198,14 @@ def mask_mentions(text: str,                     # a question, in any language
 
 def own_name(name: str,  # name of an ontology
              ) -> frozenset[str]:
-    "What people call it, in small letters: sio; uniprot-core, and uniprot."
+    "Return what people call it, in small letters: sio; uniprot-core, and uniprot."
     return frozenset({name.lower(), re.split(r"[^a-z0-9]", name.lower())[0]} - {""})
 
 
 def without_name(text: str,  # a question
                  name: str,  # name of the ontology that is asked
                  ) -> str:
-    "The question with *it* in place of the ontology's own name: *SIO's word for …* asks for nothing called SIO."
+    "Return the question with *it* in place of the ontology's own name: *SIO's word for …* asks for nothing called SIO."
     some = "|".join(re.escape(n) for n in sorted(own_name(name), key=lambda n: -len(n)) if len(n) > 2)
     return re.sub(rf"(?<![\w:/#.<-])(?:{some})(?:['’]s)?(?![A-Za-z0-9_:.-]*[A-Za-z0-9_:])", "it", text, flags=re.I) if some else text
 
@@ -222,7 +222,7 @@ _NOTIONS = _read_glossary()
 
 def match_intents(masked: str,  # a question, its names masked
             ) -> dict[str, list[tuple[int, int]]]:
-    "What a question asks for: notion → where in the question it is."
+    "Return what a question asks for: notion → where in the question it is."
     return {name: spans for name, pattern in _NOTIONS if (spans := [m.span() for m in pattern.finditer(masked)])}
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #9ed0e3e6
@@ -250,7 +250,7 @@ _OTHER |= {b: a for a, b in _OTHER.items()}
 # %% ../../../nbs/80_learning/03_questions.ipynb #3f8d778c
 def resolve_direction(masked: str,  # a question, its names masked
           ) -> frozenset[str]:
-    "The notions that a question asks for: up where it says *a subclass of which*."
+    "Return the notions that a question asks for: up where it says *a subclass of which*."
     found = match_intents(masked)
     return frozenset(_OTHER.get(n, n) for n in found) if _TURNED.search(masked) else frozenset(found)
 
@@ -331,7 +331,7 @@ class QuestionFeatures:
 
     @property
     def says(self) -> bool:
-        "Whether it says anything beside names: a name alone is no question."
+        "Return whether it says anything beside names: a name alone is no question."
         return any(f[0] in "ktw" and any(c.isalnum() for c in f[2:]) for f in self.features)
 
 
@@ -344,7 +344,7 @@ def _sequence(masked: str) -> list[str]:
 def analyze_question(text: str,                     # a question, or an example with slots
                mentions: Iterable[str] = (),  # known names in it
                ) -> QuestionFeatures:
-    "What a way of asking is compared by."
+    "Return what a way of asking is compared by."
     slotted = _MASK.sub(lambda m: m[0] if m[0] == "{text}" else "{}", text)
     masked = normalize_question(mask_mentions(slotted, mentions))
     form = classify_answer_type(masked)

@@ -21,7 +21,7 @@ Rows = list[dict[str, Any]]  # rows of a table, by the names of their columns
 
 def shortens(backend: StrategyStore,  # a memory
              ) -> Rows:             # the most saved first; ties by id
-    "Which strategies go with shorter runs of the same question: how many questions, and the mean iterations with and without them."
+    "Return which strategies go with shorter runs of the same question: how many questions, and the mean iterations with and without them."
     used, titles = backend.usage(), {i.memory_id: i.title for i in backend.items()}
     runs: dict[str, list[StoredRun]] = {}
     for e in backend.runs():
@@ -43,7 +43,7 @@ def shortens(backend: StrategyStore,  # a memory
 # %% ../../../nbs/80_learning/11_report.ipynb #62a1f290
 def misleads(backend: StrategyStore,  # a memory
              ) -> Rows:             # the most failures first; ties by id
-    "Which strategies are retrieved and lead to failures: how many runs were given them, and how those that followed them ended."
+    "Return which strategies are retrieved and lead to failures: how many runs were given them, and how those that followed them ended."
     rows = [{"memory_id": i.memory_id, "title": i.title, "given": i.access_count, "helped": i.success_count, "failed": i.failure_count}
             for i in backend.items() if i.failure_count]
     return sorted(rows, key=lambda m: (-m["failed"], -m["given"], m["memory_id"]))
@@ -51,7 +51,7 @@ def misleads(backend: StrategyStore,  # a memory
 
 def teaches(backend: StrategyStore,  # a memory
             ) -> Rows:            # the most reused first; ties by name
-    "Which tasks teach the strategies that runs of other tasks are given, and how many of these runs were a success."
+    "Return which tasks teach the strategies that runs of other tasks are given, and how many of these runs were a success."
     runs, used = {e.trajectory_id: e for e in backend.runs()}, backend.usage()
     taught: dict[tuple[str, str], list[Strategy]] = {}
     for item in backend.items():
@@ -79,7 +79,7 @@ ASKED: Mapping[str, str] = {"shortens": "Which strategies go with shorter runs o
 def memory_report(backend: StrategyStore,  # a memory
                   most: int = 20,          # rows of each answer
                   ) -> dict[str, Rows]:
-    "What shortens runs, what misleads, and what taught most. Writes nothing."
+    "Return what shortens runs, what misleads, and what taught most. Writes nothing."
     return {"shortens": shortens(backend)[:most], "misleads": misleads(backend)[:most], "teaches": teaches(backend)[:most]}
 
 

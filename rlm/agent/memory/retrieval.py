@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .questions import QuestionFeatures, Form, analyze_question
+from .questions import Form, QuestionFeatures, analyze_question
 from .strategy import Strategy
 from ...core.cached_files import read_cached, write_cached
 
@@ -53,26 +53,26 @@ class _FeatureSpace:
     def weight(self,
                feature: str,  # its first letter says its kind
                ) -> float:
-        "What a feature counts."
+        "Return what a feature counts."
         return WEIGHT[feature[0]] * self.rarity.get(feature, UNKNOWN)
 
     def norm(self,
              features: Iterable[str],  # features of one way of asking
              ) -> float:
-        "The length of its vector."
+        "Return the length of its vector."
         return math.sqrt(sum(self.weight(f) ** 2 for f in features))
 
     def cosines(self,
                 features: Iterable[str],  # features of a question
                 ) -> Floats:
-        "How like the question each example is, in [0, 1]."
+        "Return how like the question each example is, in [0, 1]."
         found, known = np.zeros(len(self.norms)), sorted(features)
         for feature in (f for f in known if f in self.postings):
             found[self.postings[feature]] += self.weight(feature) ** 2
         return np.asarray(found / np.maximum(self.norms * self.norm(known), 1e-12), np.float64)
 
     def likenesses(self) -> Floats:
-        "How like one another the examples are, in [0, 1]: a square matrix."
+        "Return how like one another the examples are, in [0, 1]: a square matrix."
         table = np.zeros((len(self.norms), len(self.postings)))
         for column, feature in enumerate(sorted(self.postings)):
             table[self.postings[feature], column] = self.weight(feature)
@@ -86,7 +86,7 @@ MOST_LEARNED = 2000  # examples up to which the regression is solved: its cost g
 def ridge(likeness: Floats,          # likeness of every example to every other, square
           owners: NDArray[np.int64],  # for each example, the number of its strategy
           ) -> Floats:               # a row an example, a column a strategy
-    "The weights that turn likenesses to examples into a score for each strategy."
+    "Return the weights that turn likenesses to examples into a score for each strategy."
     targets = np.eye(int(owners.max(initial=-1)) + 1)[owners]
     return np.asarray(np.linalg.solve(likeness + RIDGE * np.eye(len(likeness)), targets), np.float64)
 
@@ -185,13 +185,13 @@ class ExampleIndex:
                   asked: QuestionFeatures,               # a question
                   scores: Mapping[str, float],  # strategy → score
                   ) -> dict[str, float]:
-        "The scores of those that give answers of the form that is asked for, judging by how they were asked for before."
+        "Return the scores of those that give answers of the form that is asked for, judging by how they were asked for before."
         return {i: s for i, s in scores.items() if asked.form is None or not self.forms.get(i) or asked.form in self.forms[i]}
 
     def component_scores(self,
                  asked: QuestionFeatures,  # a question
                  ) -> dict[str, dict[str, float]]:  # nearest and regression → strategy → score in [0, 1]
-        "What the examples say; nothing when there are none."
+        "Return what the examples say; nothing when there are none."
         if not self.ids or not len(self.owners):
             return {}
         found = dict[str, dict[str, float]]()
@@ -283,7 +283,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
 def slot_types_compatible(item: Strategy,                      # a strategy
           kinds: Sequence[Collection[str]] = (),  # for each term that the question names, the kinds it is of
           ) -> bool:
-    "Whether there is a term of the right kind for each slot. What names no term yet may name one that was not recognised."
+    "Return whether there is a term of the right kind for each slot. What names no term yet may name one that was not recognised."
     wanted = [TAKES[kind] for slot, kind in item.slots.items() if slot.startswith("entity") and kind in TAKES]
     return not kinds or all(any(set(some) & set(want) for some in kinds) for want in wanted)
 
@@ -291,7 +291,7 @@ def slot_types_compatible(item: Strategy,                      # a strategy
 def applies(item: Strategy,      # a strategy
             ontology: str | None,  # ontology that is asked; None: none
             ) -> bool:
-    "Whether a strategy is meant for an ontology: its own, or any if it is universal and may be carried from one to another."
+    "Return whether a strategy is meant for an ontology: its own, or any if it is universal and may be carried from one to another."
     return item.ontology == ontology or (item.ontology is None and item.scope.get("transferable", True) is not False)
 
 
@@ -315,7 +315,7 @@ def fuse(parts: Mapping[str, Mapping[str, float]],  # opinion → strategy → s
          known: Callable[[str], float] = lambda _: 1.0,  # share of the question that a strategy's own examples cover
          opinions: FusionWeights = FUSION_WEIGHTS,             # weight of each opinion
          ) -> dict[str, float]:                     # strategy → score in [0, 1]
-    "The weighted mean of the opinions, times the share of the question that the strategy's own examples cover."
+    "Return the weighted mean of the opinions, times the share of the question that the strategy's own examples cover."
     weights = {name: getattr(opinions, name) for name in parts}
     total = sum(weights.values())
     ids = sorted({i for scores in parts.values() for i in scores}) if total else []
@@ -335,7 +335,7 @@ def select(items: Mapping[str, Strategy],  # candidates by id
            floor: float = FLOOR,             # the least score
            kinds: Sequence[Collection[str]] = (),  # for each term that the question names, the kinds it is of
            ) -> list[tuple[Strategy, float]]:
-    "The best `k` experiences, at most three strategies of each, then the best warning; ties by id, those for this ontology first."
+    "Return the best `k` experiences, at most three strategies of each, then the best warning; ties by id, those for this ontology first."
     fit = [(item, scores[i] * _reliability(item)) for i, item in items.items()
            if i in scores and not item.flagged and applies(item, ontology) and slot_types_compatible(item, kinds)]
     ranked = sorted(((item, score) for item, score in fit if score >= floor),
@@ -371,7 +371,7 @@ class StrategyRetriever:
 
     @property
     def items(self) -> list[Strategy]:
-        "The strategies that may be found."
+        "Return the strategies that may be found."
         return list(self._known.values())
 
     def retrieve(self,
@@ -383,7 +383,7 @@ class StrategyRetriever:
                  mentions: Iterable[str] = (),  # known names in the question
                  kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
                  ) -> list[tuple[Strategy, float]]:
-        "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
+        "Return the strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
         asked = analyze_question(task, mentions)
         if not self._known or not asked.says:
             return []

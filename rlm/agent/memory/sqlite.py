@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import cast
 
 from .retrieval import ExampleCache, StrategyRetriever
-from .store import Confidence, StoredRun, Judgment, Retrieved, redact_run
+from .store import Confidence, Judgment, Retrieved, StoredRun, redact_run
 from .strategy import MOST_EXAMPLES, Strategy, from_record, redact_strategy, to_record
 from ...core.clock import Clock, SystemClock, from_iso, to_iso
 from ...core.errors import InvalidInput, NotFound
@@ -78,7 +78,7 @@ class SQLiteStrategyStore:
 
     def retrieve(self, task: str, k: int = 1, *, ontology: str | None = None,
                  mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[Strategy, float]]:
-        "The strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
+        "Return the strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
         with self.store.snapshot():
             if (position := self.store.position()) != self._position:
                 self._retriever.refresh(map(from_record, self.store.find(self.namespace, Filters(kind="strategy"), EVERY)))
@@ -101,7 +101,7 @@ class SQLiteStrategyStore:
             return self._add(tx, item)
 
     def sanitize(self, item: Strategy) -> Strategy:
-        "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
+        "Return the strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
         return redact_strategy(item, self.secrets)
 
     def _add(self, tx: SQLiteWriter, item: Strategy) -> bool:
@@ -112,18 +112,18 @@ class SQLiteStrategyStore:
         return True
 
     def is_deleted(self, memory_id: str) -> bool:
-        "Whether somebody deleted it here."
+        "Return whether somebody deleted it here."
         return any(e.kind in ("delete", "erase") for e in self.store.events(self.namespace, memory_id))
 
     def items(self) -> list[Strategy]:
-        "Every strategy, archived ones too, by id."
+        "Return every strategy, archived ones too, by id."
         found = self.store.find(self.namespace, Filters(kind="strategy", status=STATUSES), EVERY)
         return sorted(map(from_record, found), key=lambda i: i.memory_id)
 
     def item(self,
              memory_id: str,  # id of a strategy
              ) -> Strategy:
-        "One strategy. Raises `NotFound`."
+        "Return one strategy. Raises `NotFound`."
         for record in self.store.get([memory_id], self.namespace):
             if record.kind == "strategy":
                 return from_record(record)
@@ -209,11 +209,11 @@ class SQLiteStrategyStore:
                 tx.count(id, self.namespace, self.clock.now(), success=won, failure=lost)
 
     def runs(self) -> list[StoredRun]:
-        "Every run, in the order it was stored."
+        "Return every run, in the order it was stored."
         return [_experience(*rows) for rows in self.store.runs.read(self.namespace)]
 
     def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
-        "The last answer to a question about an ontology, and when it was given; None: it was not asked."
+        "Return the last answer to a question about an ontology, and when it was given; None: it was not asked."
         found = self.store.runs.last_answer(self.namespace, task, ontology)
         return None if found is None else (found[0] or "", from_iso(found[1]))
 

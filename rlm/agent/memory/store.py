@@ -62,7 +62,7 @@ class StoredRun:
 def redact_run(e: StoredRun,         # about to be kept
                     mode: str = "redact",  # treatment of credentials: the setting `secrets`; refuse is the same as redact
                     ) -> StoredRun:
-    "A run as it may be stored: question, answer, steps, judgment and notes pass the guard, whatever their language."
+    "Return a run as it may be stored: question, answer, steps, judgment and notes pass the guard, whatever their language."
     def kept(text: str) -> str:
         return replace_surrogates(text) if mode == "allow" else screen(replace_surrogates(text)).text
     said = {n: safe_value(getattr(e, n), kept) for n in ("task", "answer", "artifact", "notes")}
@@ -86,12 +86,12 @@ class StrategyStore(Protocol):
                  mentions: Iterable[str] = (),  # known names in the question, such as linked terms
                  kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
                  ) -> list[tuple[Strategy, float]]:
-        "The strategies that fit a question, best first; none when nothing fits."
+        "Return the strategies that fit a question, best first; none when nothing fits."
 
     def sanitize(self,
              item: Strategy,  # a strategy
              ) -> Strategy:
-        "The strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
+        "Return the strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
 
     def add(self,
             item: Strategy,  # a strategy
@@ -106,7 +106,7 @@ class StrategyStore(Protocol):
     def is_deleted(self,
                 memory_id: str,  # id of a strategy
                 ) -> bool:
-        "Whether somebody deleted it here."
+        "Return whether somebody deleted it here."
 
 
     def record_usage(self,
@@ -135,16 +135,16 @@ class StrategyStore(Protocol):
         "What is written inside is stored together, or not at all."
 
     def items(self) -> list[Strategy]:
-        "Every strategy, archived ones too, by id."
+        "Return every strategy, archived ones too, by id."
 
     def runs(self) -> list[StoredRun]:
-        "Every run, in the order it was stored."
+        "Return every run, in the order it was stored."
 
     def last_answer(self,
                     task: str,      # a question, word by word
                     ontology: str,  # name of the ontology that it is about
                     ) -> tuple[str, datetime] | None:  # None: it was not asked
-        "The last answer to a question, and when it was given."
+        "Return the last answer to a question, and when it was given."
 
     def usage(self) -> Mapping[str, Sequence[tuple[str, int, float | None]]]:
         "For each trajectory: what it was given, with rank and score."

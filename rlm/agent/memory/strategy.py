@@ -19,8 +19,19 @@ from ...core.errors import InvalidInput, suggest
 from ...core.guard import guarded, screen
 from ...core.ids import squeeze, strategy_id
 from ...core.text import valid_label, valid_text
-from ...store.records import LABEL_LIMIT, MemoryRecord, Reader, dump_json, new_record, read_choice, read_count, read_flag
-from ...store.records import read_label, read_mapping, read_tags
+from rlm.store.records import (
+    LABEL_LIMIT,
+    MemoryRecord,
+    Reader,
+    dump_json,
+    new_record,
+    read_choice,
+    read_count,
+    read_flag,
+    read_label,
+    read_mapping,
+    read_tags,
+)
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #d78c5777
 SLOTS: tuple[str, ...] = ("entity", "entity2", "number", "text", "question")
@@ -31,13 +42,13 @@ _FENCE = re.compile(r"^```(?:repl|python|py)?[ \t]*\n(.*?)^```[ \t]*$", re.M | r
 
 def slots_in(text: str,  # a procedure, or a way of asking
              ) -> tuple[str, ...]:
-    "The slots that a text has, each once, in order of appearance."
+    "Return the slots that a text has, each once, in order of appearance."
     return tuple(dict.fromkeys(_SLOT.findall(text)))
 
 
 def procedure_of(content: str,  # content of a strategy
                  ) -> str:
-    "The code of its first block, with its slots; empty when the strategy is advice only."
+    "Return the code of its first block, with its slots; empty when the strategy is advice only."
     found = _FENCE.search(content)
     return found[1].strip() if found else ""
 
@@ -45,7 +56,7 @@ def procedure_of(content: str,  # content of a strategy
 def fill_slots(code: str,                      # a procedure with slots
                values: Mapping[str, object],   # slot → text, number, or anything else whose repr is a Python literal
                ) -> str:
-    "The procedure with Python literals in place of its slots. Raises `InvalidInput` when one has no value."
+    "Return the procedure with Python literals in place of its slots. Raises `InvalidInput` when one has no value."
     if missing := [name for name in slots_in(code) if name not in values]:
         raise InvalidInput(f"The slot {{{missing[0]}}} has no value.", f"The procedure needs: {', '.join(slots_in(code))}.")
     return _SLOT.sub(lambda m: repr(values[m[1]]), code)
@@ -84,12 +95,12 @@ class Strategy:
 
     @property
     def ontology(self) -> str | None:
-        "The one ontology it is meant for; None when it is universal."
+        "Return the one ontology it is meant for; None when it is universal."
         return self.scope.get("ontology")
 
     @property
     def flagged(self) -> bool:
-        "Whether the write guard found in it what speaks to a model about its orders. It is kept for people to read, and never used."
+        "Return whether the write guard found in it what speaks to a model about its orders. It is kept for people to read, and never used."
         flags = self.provenance.get("flags")
         return isinstance(flags, list | tuple) and "instructions" in flags
 
@@ -140,7 +151,7 @@ SCOPE_KEYS: tuple[str, ...] = tuple(_SCOPE)
 def read_scope(value: object,        # value of a file or a caller
                what: str = "scope",  # name in an error message
                ) -> dict[str, Any]:
-    "What a strategy is meant for. Raises `InvalidInput` naming the key."
+    "Return what a strategy is meant for. Raises `InvalidInput` naming the key."
     found = _aside(value, what)
     for name in found:
         if name not in _SCOPE:
@@ -177,7 +188,7 @@ _READERS: Mapping[str, Reader] = {
 # %% ../../../nbs/80_learning/01_strategy.ipynb #8cc1919b
 def make_item(**given: Any,  # the fields of a `Strategy`, as somebody wrote them
               ) -> Strategy:
-    "A strategy, every field checked. Raises `InvalidInput` naming the field; a missing description is the title."
+    "Return a strategy, every field checked. Raises `InvalidInput` naming the field; a missing description is the title."
     for name in given:
         if name not in _READERS:
             raise InvalidInput(f"A strategy has no field {name!r}.", suggest(name, _READERS))
@@ -192,7 +203,7 @@ def to_record(item: Strategy,  # item to be stored
               now: datetime,     # recorded time
               namespace: str,    # the partition it will belong to
               ) -> MemoryRecord:
-    "The strategy as a memory, not stored yet."
+    "Return the strategy as a memory, not stored yet."
     provenance = dict(item.provenance) | ({} if item.task_query is None else {"task_query": item.task_query})
     return new_record(item.content, now, namespace, id=item.memory_id, kind="strategy", title=item.title,
                       summary="\n".join([item.description, *item.examples]), tags=item.tags, source_type=item.source_type,
@@ -202,7 +213,7 @@ def to_record(item: Strategy,  # item to be stored
 
 def texts_in(value: Any,  # value that JSON can hold
              ) -> Iterator[str]:
-    "Every text in it, keys included."
+    "Yield every text in it, keys included."
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
@@ -217,7 +228,7 @@ def _screened(text: str) -> str:
 def safe_value(value: Any,  # value that JSON can hold
                kept: Callable[[str], str] = _screened,  # treatment of each text
                ) -> Any:
-    "The same with each text as it is kept: without credentials."
+    "Return the same with each text as it is kept: without credentials."
     if isinstance(value, str):
         return kept(value)
     if isinstance(value, Mapping):
@@ -255,7 +266,7 @@ def _fitted(item: Strategy, kept: Mapping[str, Any]) -> Strategy:
 def redact_strategy(item: Strategy,     # about to be kept
               mode: str = "redact",  # treatment of credentials: the setting `secrets`
               ) -> Strategy:       # the same when there is nothing to say
-    "A strategy as it may be stored: it passes the guard like any memory. Raises `InvalidInput` for credentials that are refused."
+    "Return a strategy as it may be stored: it passes the guard like any memory. Raises `InvalidInput` for credentials that are refused."
     said: dict[str, Any] = {"title": item.title, "text": item.content, "summary": "\n".join([item.description, *item.examples]),
                             "formal": item.task_query, "provenance": dict(item.provenance)}  # the question, too, is somebody's words
     kept = guarded(said, mode)
@@ -270,7 +281,7 @@ def redact_strategy(item: Strategy,     # about to be kept
 # %% ../../../nbs/80_learning/01_strategy.ipynb #3fca204a
 def from_record(record: MemoryRecord,  # record of kind strategy
                 ) -> Strategy:
-    "The strategy that a memory is."
+    "Return the strategy that a memory is."
     description, *examples = (record.summary or record.title or "").splitlines() or [""]
     source = record.source_type if record.source_type in SOURCES else "human"
     provenance = {k: v for k, v in record.provenance.items() if k != "task_query"}

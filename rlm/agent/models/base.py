@@ -57,7 +57,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 def replace_surrogates(text: str,  # from a model, or from its code
                        ) -> str:
-    "The text as UTF-8 can hold it: a replacement character stands for each half of a surrogate pair."
+    "Return the text as UTF-8 can hold it: a replacement character stands for each half of a surrogate pair."
     return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
@@ -85,7 +85,7 @@ class Model(Protocol):
                  schema: Mapping[str, Any] | None = None,  # a JSON schema the reply should fit, where the model can do that
                  max_tokens: int | None = None,  # the longest reply wanted; None: the model's own limit
                  ) -> Completion:
-        "The model's next message. Raises `ModelError` when there is none."
+        "Return the model's next message. Raises `ModelError` when there is none."
         ...
 
 # %% ../../../nbs/70_agent/20_base.ipynb #5d03e0cb
@@ -95,7 +95,7 @@ class ModelError(RlmError):
 # %% ../../../nbs/70_agent/20_base.ipynb #c0mpan02
 def read_object(text: str,  # a model's reply
                 ) -> dict[str, Any] | None:
-    "The JSON object in a reply, also in a fence or between words; None when there is none."
+    "Return the JSON object in a reply, also in a fence or between words; None when there is none."
     for candidate in (text, *re.findall(r"```(?:json)?\s*(\{.*?\})\s*```", text, re.S), text[text.find("{"):text.rfind("}") + 1]):
         try:
             found = json.loads(candidate)
@@ -128,7 +128,7 @@ class ScriptedModel:
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Completion:
-        "The next line. Raises `ModelError` at the script's end."
+        "Return the next line. Raises `ModelError` at the script's end."
         with self._lock:
             if len(self.seen) >= len(self._lines):
                 raise ModelError(f"The script of {self.name!r} is at its end after {len(self._lines)} replies.",
@@ -147,7 +147,7 @@ class ScriptedModel:
 # %% ../../../nbs/70_agent/20_base.ipynb #a6117b7d
 def read_script(path: Path,          # JSON, or replies parted by lines of three dashes
                 ) -> ScriptedModel:
-    "A scripted model from a file. Raises `NotFound`, `InvalidInput`."
+    "Return a scripted model from a file. Raises `NotFound`, `InvalidInput`."
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:

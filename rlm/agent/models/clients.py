@@ -43,7 +43,7 @@ class Prices:
               written: int,     # tokens
               cached: int = 0,  # tokens from the cache
               ) -> Usage:
-        "One answer's usage with its cost."
+        "Return one answer's usage with its cost."
         cheap = self.read if self.cached is None else self.cached
         return Usage(1, read, written, ((read - cached) * self.read + cached * cheap + written * self.written) / 1e6, cached)
 
@@ -72,7 +72,7 @@ def client(url: str,                    # asked, for the message
            headers: Mapping[str, str],  # the key among them
            timeout_s: float,            # for one request
            ) -> Any:                    # an `httpx.Client`
-    "A connection. Raises `ModelError` when httpx is not installed, or a key can't be sent."
+    "Return a connection. Raises `ModelError` when httpx is not installed, or a key can't be sent."
     if importlib.util.find_spec("httpx") is None:
         raise ModelError("Models on servers need the package httpx.", "Install it with: pip install 'rlm[openai]'")
     import httpx
@@ -129,7 +129,7 @@ def refusal(name: str,      # name of the model, with its client
             text: str,      # text that came instead
             attempts: int,  # attempts that were made
             ) -> ModelError:
-    "The error for an answer that is none."
+    "Return the error for an answer that is none."
     if status == 0:
         kind = "did not answer in time" if "Timeout" in text else "can't be reached"
         return ModelError(f"The model server {url} {kind}, in {attempts} attempts: {_said(text)}",
@@ -195,7 +195,7 @@ class HTTPModel:
              text: str,    # text that came
              reader: Callable[[Any, Prices], Completion],  # from JSON to a reply
              ) -> Completion:
-        "The reply in an answer. Raises `ModelError`."
+        "Return the reply in an answer. Raises `ModelError`."
         masked = text.replace(self.key, "***") if self.key else text
         if status != 200:
             raise refusal(self.name, self.url, status, masked, self.patience.attempts)
@@ -223,7 +223,7 @@ MOST_TOKENS = 2**53  # tokens that a count of one answer may claim; budgets are 
 def counted(used: Mapping[str, Any],  # usage in an answer
             name: str,                # name of a count in it
             ) -> int:
-    "A number of tokens as a server says it; nothing, and less than nothing, is 0. Raises `ValueError` for what is no count."
+    "Return a number of tokens as a server says it; nothing, and less than nothing, is 0. Raises `ValueError` for what is no count."
     try:
         found = max(0, int(used.get(name) or 0))
     except OverflowError:  # JSON's numbers have no end, and Python reads 1e999 as infinity
@@ -255,7 +255,7 @@ def openai_reply(answer: Any,     # JSON
                  prices: Prices,  # prices of its tokens
                  native: bool = False,  # whether tools were offered, whose calls count as code
                  ) -> Completion:
-    "The reply in an answer. Raises `ValueError` when there is none."
+    "Return the reply in an answer. Raises `ValueError` when there is none."
     try:
         choice, used = answer["choices"][0], answer.get("usage") or {}
         text, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
@@ -299,7 +299,7 @@ class OpenAIModel(HTTPModel):
                  max_tokens: int | None = None,
                  tools: Sequence[Mapping[str, Any]] = (),  # tools that it may call natively, as `tool_schema` describes them
                  ) -> Completion:
-        "The model's next message; calls of the tools that are offered come as a block of code. Raises `ModelError`."
+        "Return the model's next message; calls of the tools that are offered come as a block of code. Raises `ModelError`."
         body: dict[str, Any] = {"model": self.model, "messages": [{"role": m.role, "content": m.content} for m in messages]}
         body |= {self._limit: max_tokens} if max_tokens else {}
         body |= self.options
@@ -325,7 +325,7 @@ def anthropic_reply(answer: Any,     # JSON
                     prices: Prices,  # prices of its tokens
                     native: bool = False,  # whether tools were offered, whose calls count as code
                     ) -> Completion:
-    "The reply in an answer: the tool's input as JSON where a tool was used. Raises `ValueError` when there is none."
+    "Return the reply in an answer: the tool's input as JSON where a tool was used. Raises `ValueError` when there is none."
     try:
         blocks, used = answer["content"], answer.get("usage") or {}
         tools = [json.dumps(b["input"], ensure_ascii=False) for b in blocks if b["type"] == "tool_use"]
@@ -367,7 +367,7 @@ class AnthropicModel(HTTPModel):
                  max_tokens: int | None = None,
                  tools: Sequence[Mapping[str, Any]] = (),  # tools that it may call natively, as `tool_schema` describes them
                  ) -> Completion:
-        "The model's next message; JSON text where a schema is given, a block of code for calls of tools. Raises `ModelError`."
+        "Return the model's next message; JSON text where a schema is given, a block of code for calls of tools. Raises `ModelError`."
         system = "\n\n".join(m.content for m in messages if m.role == "system")
         said: list[dict[str, Any]] = [{"role": m.role, "content": m.content} for m in messages if m.role != "system"]
         keep: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}  # what the next step sends again is read from the cache
@@ -392,7 +392,7 @@ KINDS = ("habit", "openai", "anthropic", "scripted")
 def open_model(name: str | None = None,           # `habit`, `openai:NAME`, `anthropic:NAME` or `scripted:FILE`; None: the setting `model`
                settings: Settings | None = None,  # those in force if None
                ) -> Model:
-    "A model by its name. Raises `InvalidInput` for an unknown one, `ModelError` when its key or package is missing."
+    "Return a model by its name. Raises `InvalidInput` for an unknown one, `ModelError` when its key or package is missing."
     settings = settings or load_settings()
     kind, _, rest = (name or settings.model).partition(":")
     if kind == "habit" and not rest:

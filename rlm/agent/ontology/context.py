@@ -46,7 +46,7 @@ class GraphMeta:
     notes: tuple[str, ...] = ()  # oddities of the file
 
     def summary(self) -> str:
-        "A few lines for a prompt, at most 1,200 characters."
+        "Return a few lines for a prompt, at most 1,200 characters."
         kinds = ", ".join(f"{n:,} {_plural(kind, n)}" for kind, n in self.counts.items() if n)
         lines = [
             f"Ontology {self.name}{f' ({self.title})' if self.title else ''}" + (f", version {self.version}" if self.version else "")
@@ -177,7 +177,7 @@ class OntologyContext:
 
     @cached_property
     def graph(self) -> "rdflib.Graph":
-        "The graph behind rdflib's API, a copy in this process."
+        "Return the graph behind rdflib's API, a copy in this process."
         return rdflib_graph(self.ontology.graph, self.ontology.prefixes.prefixes)
 
     def summary(self) -> str:

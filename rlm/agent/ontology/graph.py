@@ -34,7 +34,7 @@ class Literal(NamedTuple):
 
     @property
     def plain(self) -> str | int | float | bool:
-        "The value in Python: a number or truth value where nothing is lost, else the text."
+        "Return the value in Python: a number or truth value where nothing is lost, else the text."
         if self.datatype == XSD + "boolean" and self.value in ("true", "1", "false", "0"):
             return self.value in ("true", "1")
         if self.datatype in NUMBERS and re.fullmatch(r"[+-]?\d{1,18}", self.value):
@@ -119,7 +119,7 @@ class TripleStore:
 
     @property
     def predicates(self) -> dict[str, int]:
-        "How many triples each predicate has, the most used first."
+        "Return how many triples each predicate has, the most used first."
         return dict(sorted(((p, len(pairs)) for p, pairs in self._by_predicate.items()), key=lambda kv: (-kv[1], kv[0])))
 
     def list_members(self,

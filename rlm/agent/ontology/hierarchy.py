@@ -145,22 +145,22 @@ class Hierarchy:
 
     @cached_property
     def components(self) -> dict[str, int]:
-        "The number of each term's component; terms of one component lead to one another, and it comes after those below it."
+        "Return the number of each term's component; terms of one component lead to one another, and it comes after those below it."
         return {t: n for n, together in enumerate(components(self.nodes, self.parents, self.children)) for t in together}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        "How many terms are below each."
+        "Return how many terms are below each."
         return _count_descendants(self.nodes, self.parents, self.components)
 
     @cached_property
     def roots(self) -> list[str]:
-        "Terms with nothing above them, those with the most below first."
+        "Return the terms with nothing above them, those with the most below first."
         return sorted((n for n in self.nodes if n not in self.parents), key=lambda n: (-self.sizes[n], n))
 
     @cached_property
     def root_distances(self) -> dict[str, int]:
-        "How many levels each term is from the nearest root. Terms that only lead round in a cycle are not in it."
+        "Return how many levels each term is from the nearest root. Terms that only lead round in a cycle are not in it."
         start = "\0every root"  # no IRI: one step below it are all roots
         return {n: d - 1 for n, d in _distances(start, {**self.children, start: tuple(self.roots)}).items()}
 

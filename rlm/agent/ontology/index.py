@@ -211,32 +211,32 @@ class OntologyIndex:
 
     @cached_property
     def hierarchies(self) -> Hierarchies:
-        "Classes, properties and concepts, each with what is above and below."
+        "Return classes, properties and concepts, each with what is above and below."
         return Hierarchies(self.ontology.graph, self.ontology.kinds)
 
     @cached_property
     def search(self) -> TermSearch:
-        "Terms by words."
+        "Return the search for terms by words."
         return TermSearch(self.ontology)
 
     @cached_property
     def disjointness(self) -> Disjointness:
-        "Terms that exclude each other."
+        "Return which terms exclude each other."
         return Disjointness(self.ontology.graph)
 
     @cached_property
     def facts(self) -> TermFacts:
-        "What is said of each term."
+        "Return what is said of each term."
         return TermFacts(self.ontology, self.disjointness)
 
     @cached_property
     def usage(self) -> PropertyUsage:
-        "Which class has which property."
+        "Return which class has which property."
         return PropertyUsage(self.ontology, self.hierarchies.classes)
 
     @cached_property
     def property_paths(self) -> PropertyPathFinder:
-        "Which properties join two classes."
+        "Return which properties join two classes."
         return PropertyPathFinder(self.usage)
 
     def __repr__(self) -> str:

@@ -255,7 +255,7 @@ class RdfProcess:
 
     @property
     def alive(self) -> bool:
-        "Whether the process can be asked."
+        "Return whether the process can be asked."
         return self._finalizer.alive and self._process.poll() is None
 
     def close(self) -> None:

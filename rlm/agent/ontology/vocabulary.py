@@ -301,7 +301,7 @@ class TermKinds:
 
     @cached_property
     def by_kind(self) -> dict[str, list[str]]:
-        "The terms of each kind, sorted."
+        "Return the terms of each kind, sorted."
         found: dict[str, list[str]] = {kind: [] for kind in KINDS}
         for iri in sorted(self.types):
             for kind in self.declared(iri):
@@ -310,17 +310,17 @@ class TermKinds:
 
     @property
     def classes(self) -> list[str]:
-        "The IRIs declared as classes, sorted."
+        "Return the IRIs declared as classes, sorted."
         return self.by_kind["class"]
 
     @cached_property
     def properties(self) -> list[str]:
-        "The IRIs declared as properties of any sort, sorted."
+        "Return the IRIs declared as properties of any sort, sorted."
         return sorted({p for kind in PROPERTIES.values() for p in self.by_kind[kind]})
 
     @cached_property
     def terms(self) -> list[str]:
-        "All IRIs that the graph says something about, and those used as classes or properties, sorted."
+        "Return all IRIs that the graph says something about, and those used as classes or properties, sorted."
         used = {t for t in (*self.used_as_class, *self.graph.predicates) if is_iri(t)}
         return sorted(used | {s for s in self.graph.by_subject if is_iri(s)})
 
@@ -335,7 +335,7 @@ class LabelValue:
 
     @property
     def tagged(self) -> str:
-        "The text, with @ and its language."
+        "Return the text, with @ and its language."
         return f"{self.text}@{self.lang}" if self.lang else self.text
 
 
@@ -389,7 +389,7 @@ class LabelIndex:
 
     @cached_property
     def languages(self) -> dict[str, int]:
-        "How many labels there are in each language, the most used first; empty for none."
+        "Return how many labels there are in each language, the most used first; empty for none."
         counts = Counter(o.lang for p in (*self.labelling, *self.other_labels) for _, o in self.graph.pairs(p) if isinstance(o, Literal))
         return dict(sorted(counts.items(), key=lambda kv: (-kv[1], kv[0])))
 

@@ -141,7 +141,7 @@ class Recovery:
 
     @property
     def warning(self) -> str:
-        "The note, if steps before the last request are undone, with a space before it; else nothing."
+        "Return the note, if steps before the last request are undone, with a space before it; else nothing."
         return f" {self.note}" if self.lost or self.dropped else ""
 
 

@@ -67,7 +67,7 @@ class StepResult:
 
     @property
     def ok(self) -> bool:
-        "Whether the code came to its end."
+        "Return whether the code came to its end."
         return not self.error
 
     def _repr_html_(self) -> str:

@@ -123,7 +123,7 @@ class JournaledModel:
                  max_tokens: int | None = None,
                  tools: Sequence[Mapping[str, Any]] = (),  # tools that it may call natively, as `tool_schema` describes them
                  ) -> Completion:
-        "The model's next message, from the journal if it was asked before. Raises `ModelError`."
+        "Return the model's next message, from the journal if it was asked before. Raises `ModelError`."
         key = digest(self.role, self.name, json.dumps([[m.role, m.content] for m in messages]), json.dumps(schema, sort_keys=True))
         kept, begun = self.journal.recall(key) if self.journal else None, time.monotonic()
         if kept is not None:

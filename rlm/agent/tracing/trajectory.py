@@ -35,7 +35,7 @@ _all_ = ["ToolCall", "Usage"]
 def bounded(text: str,   # anything
             limit: int,  # characters that may be kept; at least 40
             ) -> str:    # never longer than the limit
-    "The text, or its head and tail with a note between them that says how many characters were left out."
+    "Return a text, or its head and tail with a note between them that says how many characters were left out."
     if len(text) <= limit:
         return text
     room = limit - len(f" …[{len(text):,} characters left out]… ")
@@ -84,28 +84,28 @@ class Trajectory:
 
     @property
     def iterations(self) -> int:
-        "How many steps it took."
+        "Return how many steps the run took."
         return len(self.steps)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        "All calls of tools, in order."
+        "Return all calls of tools, in order."
         return tuple(call for step in self.steps for call in step.calls)
 
     @property
     def ending(self) -> str:
-        "How it ended, in a few words: whether it converged, after how many steps, and why not."
+        "Return how the run ended, in a few words: whether it converged, after how many steps, and why not."
         why = f"stopped by {self.stopped}" + (f": {_line(self.reason, 200).rstrip('.')}" if self.reason else "")
         steps = f"{self.iterations} step{'s' * (self.iterations != 1)}"
         return f"{'answered' if self.converged else f'not converged ({why})'} after {steps}"
 
     @property
     def verdict(self) -> str:
-        "One line: how it ended, and what it said."
+        "Return one line: how the run ended, and its answer."
         return f"{self.ending}: {_line(self.answer, 200) or 'nothing'}"
 
     def table(self) -> tuple[list[str], list[list[object]]]:
-        "Headers and rows: a step a row."
+        "Return headers and rows, a row for each step."
         return ["step", "code", "tools", "out"], [
             [s.number, _line(s.code, 60), _tools(s) or "-", _line(_out(s), 60)] for s in self.steps]
 
@@ -181,7 +181,7 @@ def _step_from(data: Mapping[str, Any]) -> Step:
 
 def trajectory_from(data: Mapping[str, Any],  # values that `Trajectory.as_dict` returned
                     ) -> Trajectory:
-    "A trajectory from its JSON form."
+    "Return a trajectory from its JSON form."
     found = _known(Trajectory, data)
     found |= {"steps": tuple(_step_from(s) for s in data.get("steps", ())), "usage": Usage(**_known(Usage, data.get("usage", {}))),
               "log_path": Path(data["log_path"]) if data.get("log_path") else None}
@@ -190,7 +190,7 @@ def trajectory_from(data: Mapping[str, Any],  # values that `Trajectory.as_dict`
 
 def safe_trajectory(trajectory: Trajectory,  # step that was made
                     ) -> Trajectory:
-    "The same without credentials, wherever they stood."
+    "Return a trajectory without credentials, wherever they stood."
     return trajectory_from(trajectory.as_dict(sys.maxsize, redact=True))
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #1e75c556
@@ -213,7 +213,7 @@ def _called(step: Step, width: int) -> Iterator[tuple[str, str]]:
 def transcript(trajectory: Trajectory,  # steps and answer of the run
                width: int = 2_000,      # characters of each text that are shown
                ) -> list[str]:          # lines
-    "The whole way as text."
+    "Return every step of a run as text."
     lines = [f"task: {_line(trajectory.task, 400)}",
              f"model {trajectory.model or '-'}, sandbox {trajectory.sandbox or '-'} ({'' if trajectory.isolated else 'not '}isolated)"]
     for step in trajectory.steps:
@@ -287,7 +287,7 @@ def log_start(logger: RLMLogger,      # where to
               trajectory: Trajectory,  # with task, model, sandbox and meta, and no steps yet
               depth: int = 0,         # 0 for a run that a person started
               ) -> None:
-    "The first line of a run."
+    "Write the first line of a run."
     begun = trajectory.as_dict(LOGGED, redact=True)
     logger.write("start", {"depth": depth, **{k: begun[k] for k in ("task", "model", "sandbox", "isolated", "meta")}})
 
@@ -297,7 +297,7 @@ def log_step(logger: RLMLogger,  # where to
              sent: str,          # message to the model, since the step before
              depth: int = 0,     # 0 for a run that a person started
              ) -> None:
-    "One iteration."
+    "Write one iteration."
     kept = Trajectory("", (step,)).as_dict(LOGGED, redact=True)["steps"][0]
     logger.write("step", {"depth": depth, **kept, "sent": bounded(screen(sent).text, LOGGED)})
 
@@ -306,7 +306,7 @@ def log_end(logger: RLMLogger,      # where to
             trajectory: Trajectory,  # complete
             depth: int = 0,         # 0 for a run that a person started
             ) -> None:
-    "The last line of a run."
+    "Write the last line of a run."
     done = trajectory.as_dict(LOGGED, redact=True)
     logger.write("end", {"depth": depth, **{k: done[k] for k in ("answer", "value", "converged", "stopped", "reason", "usage")}})
 
@@ -321,7 +321,7 @@ def _tried(entry: Mapping[str, Any]) -> None:
 
 def read_log(path: str | Path,             # a log
              ) -> Iterator[dict[str, Any]]:  # a line each
-    "The lines of a log, oldest first. Raises `NotFound`, `InvalidInput`."
+    "Yield the lines of a log, oldest first. Raises `NotFound`, `InvalidInput`."
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as e:
@@ -343,7 +343,7 @@ def read_log(path: str | Path,             # a log
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #fcc5cb1d
 def load_trajectory(path: str | Path,  # a log
                     ) -> Trajectory:
-    "The run in a log, without those it started. Without an end it is not converged. Raises `NotFound`, `InvalidInput`."
+    "Return the run in a log, without those it started. Without an end it is not converged. Raises `NotFound`, `InvalidInput`."
     entries = [e for e in read_log(path) if not e.get("depth")]
     begun = next((e for e in entries if e["kind"] == "start"), None)
     if begun is None:

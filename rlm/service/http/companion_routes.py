@@ -32,7 +32,7 @@ def rejection_dict(r: Rejection,  # a rejection
 
 @searching.add("POST", "/context", "ContextOut", right="read", span="memory.context")
 def make_context(call: Call, body: ContextBody) -> Any:
-    "A block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
+    "Return a block for a prompt within a budget of tokens: pinned memories first, then what answers the question, each line named."
     block = call.memory.companion.context(body.query, body.tokens, door="rest", actor=call.caller.id, apart_from=body.apart_from,
                                           least=body.least, facts=body.facts)
     return {"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used],
@@ -71,7 +71,7 @@ def apply_rules(call: Call, body: ApplyBody) -> Any:
 
 @review.add("GET", "", "ReviewOut")
 def get_review(call: Call) -> Any:
-    "What waits for a person, and what was rejected."
+    "Return what waits for a person, and what was rejected."
     companion = call.memory.companion
     return {"proposals": [p.as_dict() for p in open_proposals(call.memory)], "waiting": [w.as_dict() for w in companion.waiting()],
             "rejections": [rejection_dict(r) for r in companion.rejections()]}
@@ -112,7 +112,7 @@ def lift(call: Call, id: QuotedId) -> Any:
 
 @nights.add("GET", "", "NightsOut")
 def get_nights(call: Call) -> Any:
-    "The nights so far, the newest first."
+    "Return the nights so far, the newest first."
     return {"nights": call.memory.companion.nights()}
 
 
@@ -130,13 +130,13 @@ def undo_sleep(call: Call, id: QuotedId) -> Any:
 
 @scope.add("GET", "/namespaces", "NamespacesOut")
 def get_namespaces(call: Call) -> Any:
-    "The namespaces that the token opens, the usual one first. Others are not told of."
+    "Return the namespaces that the token opens, the usual one first. Others are not told of."
     return {"namespaces": call.caller.namespaces}
 
 
 @scope.add("GET", "/stats", "StatsOut")
 def get_stats(call: Call) -> Any:
-    "How many memories the namespace holds, by kind, status and category."
+    "Return how many memories the namespace holds, by kind, status and category."
     return {name: value for name, value in call.memory.stats().items() if name not in OF_THE_FILE and value is not None}
 
 

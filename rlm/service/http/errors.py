@@ -55,7 +55,7 @@ STORE_PROBLEMS: dict[type[RlmError], tuple[int, str, str]] = {  # error of the s
 
 def is_out_of_files(error: BaseException | None,  # an error; its causes are looked at too
                     ) -> bool:
-    "Whether the process, or the machine, has as many files open as it may."
+    "Return whether the process, or the machine, has as many files open as it may."
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
             return True

@@ -103,7 +103,7 @@ class NdjsonResponse(Response):
 
 @everything.add("GET", "/memories", "MemoriesOut")
 def list_memories(call: Call, filters: Annotated[dict[str, Any], Depends(_list_filters)], k: Count = 20, cursor: Cursor = None) -> Any:
-    "The memories stored last, newest first, a page at a time. A cursor holds however much is written in between."
+    "Return the memories stored last, newest first, a page at a time. A cursor holds however much is written in between."
     return call.memory.list(k, cursor=cursor, **filters)
 
 
@@ -142,7 +142,7 @@ def bulk_routes(service: Service,  # memories, metrics and spans
 @one.add("GET", "", "MemoryOut", 404)
 def get_memory(call: Call, id: QuotedId, as_of: Annotated[Time | None, Query(
         description="The version that was present then", examples=["2026-02-01"])] = None) -> Any:
-    "One memory, whole. Slashes and other letters of its id are quoted: `a/b` is `a%2Fb`."
+    "Return one memory, whole. Slashes and other letters of its id are quoted: `a/b` is `a%2Fb`."
     found = call.memory.get(id, as_of)
     near = memory_dict(found, call.memory.links(id)).get("links") if as_of is None else None
     return memory_response(found, **({"links": near} if near else {}))
@@ -171,7 +171,7 @@ def restore_memory(call: Call, id: QuotedId) -> MemoryRecord:
 
 @one.add("GET", "/history", "HistoryOut", 404)
 def get_history(call: Call, id: QuotedId) -> Any:
-    "Every version that is kept, and what happened to it; also of a deleted memory."
+    "Return every version that is kept, and what happened to it; also of a deleted memory."
     return call.memory.history(id)
 
 
@@ -191,7 +191,7 @@ def explain_memory(call: Call, id: QuotedId, body: ExplainBody) -> Any:
 
 @links.add("GET", "", "EdgesOut", 404)
 def list_links(call: Call, id: QuotedId) -> Any:
-    "The links from and to a memory, strongest first."
+    "Return the links from and to a memory, strongest first."
     return {"items": [asdict(edge) for edge in call.memory.links(id)]}
 
 
@@ -226,7 +226,7 @@ def audit(call: Call, query: Annotated[str | None, Query(max_length=10_000, exam
                                             examples=["dentist"])] = None,
           when: Annotated[Time | None, Query(description="A moment, or a day: its end. Without it, now", examples=["2026-05-08"])] = None,
           k: Count = 20) -> Any:
-    "What was believed at a moment, and what had been served by then: to whom, in which version, with which score. Needs admin."
+    "Return what was believed at a moment, and what had been served by then: to whom, in which version, with which score. Needs admin."
     return call.memory.audit(when, query, id, k)
 
 
@@ -242,7 +242,7 @@ def add_conversation(call: Call, body: ConversationBody) -> Any:
 
 @talks.add("GET", "/{session}", "ConversationPageOut", 404)
 def get_conversation(call: Call, session: QuotedId, k: Count = 100, cursor: Cursor = None) -> Any:
-    "The last turns of a conversation, in order; with a cursor, those before."
+    "Return the last turns of a conversation, in order; with a cursor, those before."
     page = call.memory.list(k, cursor=cursor, session=session)
     if not page and cursor is None:
         raise NotFound(f"There is no conversation {session[:60]!r} in namespace {call.caller.namespace!r}.", "Check its name.")

@@ -123,7 +123,7 @@ def header(scope: Scope,  # connection scope of ASGI
 @lru_cache(1000)
 def is_loopback(host: str,  # a name or an address
                 ) -> bool:
-    "Whether only this machine reaches a host."
+    "Return whether only this machine reaches a host."
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host.lower() == "localhost"

@@ -61,7 +61,7 @@ def layer_of(hits: SearchResults,  # result of a search
 
 @searching.add("POST", "/memories:search", "SearchOut", right="read", earlier="/v1/search")
 def search_memories(call: Call, body: SearchBody) -> Any:
-    "The memories that answer a question best. It changes nothing, unless it names a slot: then the anchor may move."
+    "Return the memories that answer a question best. It changes nothing, unless it names a slot: then the anchor may move."
     if body.slot is not None and not call.caller.may("write"):
         raise HttpProblem(403, "A search near an anchor may move it, and this token does not have the right to write.", "Leave out slot.")
     with call.service.tracer.span("memory.search", slot=body.slot or "") as span:
@@ -114,7 +114,7 @@ def neighbourhood(memory: Memory,  # open namespace
 @looking.add("GET", "/memories/{id}/neighbours", "NeighboursOut", 404)
 def neighbours(call: Call, id: QuotedId, radius: Annotated[int, Query(ge=0, le=3, description="Links away at most")] = 1,
                limit: Annotated[int, Query(ge=1, le=MAX_NODES, description="Memories at most")] = 60) -> Any:
-    "The memories that are linked to it, and theirs, as far as the radius goes."
+    "Return the memories that are linked to it, and theirs, as far as the radius goes."
     return neighbourhood(call.memory, id, radius, limit)
 
 
@@ -125,7 +125,7 @@ def timeline(call: Call, k: Annotated[int, Query(ge=1, le=1000, description="Mem
              session: Annotated[Name | None, Query(description="Only from this conversation")] = None,
              speaker: Annotated[Name | None, Query(description="Only said by this speaker")] = None,
              tag: Annotated[Name | None, Query(description="Only with this tag")] = None) -> Any:
-    "What was remembered, latest first; a span of time, a conversation, a speaker or a tag narrows it."
+    "Return what was remembered, latest first; a span of time, a conversation, a speaker or a tag narrows it."
     records = call.memory.recent(k + 1, since=since, until=until, session=session, speaker=speaker, tags=None if tag is None else [tag])
     moments = [{"id": r.id, "at": to_iso(r.valid_from), "text": clip(r.text, SNIPPET), "kind": r.kind, "tags": list(r.tags)}
                | ({"session": r.session} if r.session else {}) | ({"speaker": who} if (who := r.speaker or r.role) else {})
@@ -159,7 +159,7 @@ def change_anchor(anchors: AnchorManager,  # anchors of a namespace, or of a con
 
 @attention.add("GET", "", "AnchorsOut")
 def anchors(call: Call, context: ContextName = None) -> Any:
-    "The three anchors: where they stand, and whether they are pinned."
+    "Return the three anchors: where they stand, and whether they are pinned."
     return anchors_response(call.memory.anchors.of(context))
 
 

@@ -62,7 +62,7 @@ class Service:
         self._ready_age_s, self._ready, self._asked = ready_age_s, False, -math.inf
 
     def ready(self) -> bool:
-        "Whether the store answers, or did a moment ago."
+        "Return whether the store answers, or did a moment ago."
         if time.monotonic() - self._asked >= self._ready_age_s:
             self._ready, self._asked = self._answers(), time.monotonic()
         return self._ready

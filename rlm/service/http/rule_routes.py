@@ -36,7 +36,7 @@ def list_conflicts(call: Call, rule: Annotated[Name | None, Query(description="O
                    until: Annotated[Time | None, Query(description="Only before this time")] = None,
                    verdict: Annotated[Verdict | None, Query(description="Only those that were judged so")] = None,
                    limit: Limit = 100) -> Any:
-    "The log of conflicts, the newest first, and the rules that were disproved, or followed wrongly, at least twice."
+    "Return the log of conflicts, the newest first, and the rules that were disproved, or followed wrongly, at least twice."
     from rlm.rules import ConflictLog  # here, so that servers without rules do not load it
     from rlm.rules.conflicts import repeat_offenders
     found = ConflictLog(call.memory.rules).read(rule, stage, since, until, verdict)
@@ -74,13 +74,13 @@ def add_rule(call: Call, body: RuleBody) -> Any:
 
 @rules.add("GET", "/{id}", "RuleOut", 404)
 def get_rule(call: Call, id: QuotedId) -> Any:
-    "One rule by its id."
+    "Return one rule by its id."
     return call.memory.rules.get(id)
 
 
 @rules.add("GET", "/{id}/history", "RuleHistoryOut", 404)
 def rule_history(call: Call, id: QuotedId) -> Any:
-    "What happened to it, with the evidence for each change; also after it was deleted."
+    "Return what happened to it, with the evidence for each change; also after it was deleted."
     return call.memory.rules.history(id)
 
 

@@ -72,11 +72,11 @@ class Listener(socket.socket):
         self._held_back, self._notice = os.open(os.devnull, os.O_RDONLY), 0.0
 
     def accepted(self) -> list[socket.socket]:
-        "The connections that are open."
+        "Return the connections that are open."
         return [s for s in self._accepted if s.fileno() >= 0]
 
     def accept(self) -> tuple[socket.socket, Any]:
-        "A new connection, and its address. Raises `BlockingIOError` when nobody waits, or no more can be accepted now."
+        "Return a new connection, and its address. Raises `BlockingIOError` when nobody waits, or no more can be accepted now."
         for _ in range(TURNED_AWAY):
             try:
                 made, address = super().accept()
@@ -123,7 +123,7 @@ class Listener(socket.socket):
 def listening(host: str,  # a name or an address
               port: int,  # 0: any that is free
               ) -> Listener:
-    "A socket there, which takes as many connections as the process has files for. Raises `SettingsError`."
+    "Return a socket there, which takes as many connections as the process has files for. Raises `SettingsError`."
     try:
         family, _, proto, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         made = Listener(family, proto, connection_limit(file_limit()) + SPARE)
@@ -222,7 +222,7 @@ def http_config(app: App,                        # application to serve
                 patience_s: float = PATIENCE_S,  # seconds that a caller may let the server wait, whole
                 connections: int | None = None,  # at a time; None: as the files of the process allow
                 ) -> uvicorn.Config:
-    "How it is served."
+    "Return how it is served."
     protocol: Any = partial(_HttpConnection, limit=connection_limit(file_limit()) if connections is None else connections)
     return uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
                           loop="asyncio", http=protocol, timeout_keep_alive=math.ceil(patience_s), timeout_graceful_shutdown=10)

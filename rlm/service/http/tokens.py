@@ -62,13 +62,13 @@ class Token:
     def may(self,
             right: str,  # one of `RIGHTS`
             ) -> bool:
-        "Whether it has a right."
+        "Return whether it has a right."
         return right in self.rights or "admin" in self.rights or (right == "read" and "write" in self.rights)
 
     def valid_at(self,
                  moment: datetime,  # the present
                  ) -> bool:
-        "Whether it has not expired."
+        "Return whether it has not expired."
         return self.expires is None or moment < self.expires
 
     def within(self,
@@ -190,7 +190,7 @@ class TokenFile:
         return self._tokens
 
     def required(self) -> bool:
-        "Whether callers need a token: there is a file, or there was one. From then on it stays so. Raises `SettingsError`."
+        "Return whether callers need a token: there is a file, or there was one. From then on it stays so. Raises `SettingsError`."
         self.tokens()
         return self._existed
 

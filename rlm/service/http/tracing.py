@@ -56,7 +56,7 @@ class SpanTracer:
 
     @property
     def active(self) -> bool:
-        "Whether spans go anywhere: to the setting's target, or to a provider that the process has set up by itself."
+        "Return whether spans go anywhere: to the setting's target, or to a provider that the process has set up by itself."
         return self.tracer is not None and (self.provider is not None or not isinstance(trace.get_tracer_provider(),
                                                                                        trace.ProxyTracerProvider))
 
