@@ -163,9 +163,7 @@ class AuditedRule:
     examples: tuple[Mapping[str, Value], ...] = ()  # situations in which it fires, those that are known
 
 
-def _prepare_rule(rule: Rule,          # the rule in the store
-                  formal: FormalRule,  # its formal side
-                  ) -> AuditedRule:
+def _prepare_rule(rule: Rule, formal: FormalRule) -> AuditedRule:
     "Compute what the audit needs of a rule."
     claims, found = canonical_claims(formal.outcome), assignments(formal.outcome)
     plain = len(found) == len(claims) and all(isinstance(e, Constant) for e in found.values())
@@ -179,8 +177,7 @@ def _prepare_rule(rule: Rule,          # the rule in the store
 TRIED, KEPT = 60, 8  # situations that are tried for a rule or a pair; those in which a rule fires that are kept
 
 
-def _situations(*rules: AuditedRule,  # one rule or two
-                ) -> Iterator[dict[str, Value]]:
+def _situations(*rules: AuditedRule) -> Iterator[dict[str, Value]]:
     "Yield situations that rules may tell apart, near the constants in them and far, some like one where the first fires."
     rng, near = random.Random(rules[0].rule.rule_id), {c for a in rules for c in _constants(a.formal.condition)}
     numbers = {Fraction(0), *(Fraction(c) for c in near if kind_of(c) == "Number")}
@@ -209,11 +206,7 @@ _SINGLE = (("self_contradictory", "yes", "contradicts itself", "whenever it fire
            ("always_fires", "yes", "always fires", "its condition is always true", "always fires"))
 
 
-def _single_rule_findings(a: AuditedRule,      # a rule
-                          fires: SolverResult,  # whether it can fire
-                          always: bool,        # whether it may be that it always does
-                          reasoner: Reasoner,  # decides
-                          ) -> Iterator[AuditFinding]:
+def _single_rule_findings(a: AuditedRule, fires: SolverResult, always: bool, reasoner: Reasoner) -> Iterator[AuditFinding]:
     "Yield the defects of a rule by itself; a rule that never fires has no others."
     if fires.verdict == "no":
         yield AuditFinding("never fires", (a.rule.rule_id,), "its condition can't be true")
@@ -230,8 +223,7 @@ def _single_rule_findings(a: AuditedRule,      # a rule
             yield AuditFinding("unknown", (a.rule.rule_id,), f"whether it {asked}: {answer.why}")
 
 
-def _inconsistent_types(rules: Sequence[AuditedRule],  # all rules that can be parsed
-                        ) -> Iterator[AuditFinding]:
+def _inconsistent_types(rules: Sequence[AuditedRule]) -> Iterator[AuditFinding]:
     "Yield rules that take a variable for another kind than most rules do."
     kinds: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for a in rules:
@@ -245,9 +237,7 @@ def _inconsistent_types(rules: Sequence[AuditedRule],  # all rules that can be p
                 yield AuditFinding("mistyped", (i,), f"{name} is a {kind} here and a {most} in {others}")
 
 # %% ../../nbs/50_rules/15_audit.ipynb #03b494d3
-def _common_example(a: AuditedRule,  # a rule
-                    b: AuditedRule,  # another rule, with the same kinds of variables
-                    ) -> dict[str, Value] | None:
+def _common_example(a: AuditedRule, b: AuditedRule) -> dict[str, Value] | None:
     "Return a situation in which both fire, made of one in which each does; None when that does not work."
     if a.exact and b.exact:
         return None if (both := overlap(a.region, b.region)) is None else witness(both)
@@ -278,10 +268,7 @@ def contradiction(a: AuditedRule,      # a rule that can fire
     return AuditFinding("unknown", ids, f"whether they can clash ({about}): {answer.why}") if answer.verdict == "unknown" else None
 
 
-def _subsumption(a: AuditedRule,      # a rule that can fire
-                 by: AuditedRule,     # the rule that may make it superfluous
-                 reasoner: Reasoner,  # decides
-                 ) -> AuditFinding | None:
+def _subsumption(a: AuditedRule, by: AuditedRule, reasoner: Reasoner) -> AuditFinding | None:
     "Return a finding when `by` makes `a` superfluous, or when that is unknown."
     if a.sets is not None and by.sets is not None and not a.claims <= by.claims:
         return None
@@ -300,9 +287,7 @@ def _subsumption(a: AuditedRule,      # a rule that can fire
 _SUBSUMED = "{} fires whenever it does, and claims at least as much"
 
 
-def _sorts_fit(a: AuditedRule,  # a rule
-               b: AuditedRule,  # another rule
-               ) -> bool:
+def _sorts_fit(a: AuditedRule, b: AuditedRule) -> bool:
     "Return whether two rules take each variable for the same sort."
     return all(b.formal.sorts.get(n, s) == s for n, s in a.formal.sorts.items())
 

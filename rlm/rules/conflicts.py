@@ -56,8 +56,7 @@ class Conflict:
     clashes: tuple[ConflictEdge, ...]  # at least one
 
 # %% ../../nbs/50_rules/13_conflicts.ipynb #da93431c
-def _common_sorts(fired: Sequence[Activation],  # rules that fire
-                  ) -> dict[str, Sort]:
+def _common_sorts(fired: Sequence[Activation]) -> dict[str, Sort]:
     "Return the sorts of all variables, primed ones included; where rules differ in kind, the first rule's."
     found: dict[str, Sort] = {}
     for f in fired:
@@ -67,9 +66,7 @@ def _common_sorts(fired: Sequence[Activation],  # rules that fire
     return with_post_sorts(found)
 
 
-def _sorts_agree(f: Activation,              # a rule
-                 sorts: Mapping[str, Sort],  # variable → sort
-                 ) -> bool:
+def _sorts_agree(f: Activation, sorts: Mapping[str, Sort]) -> bool:
     "Return whether a rule takes all its variables for the given kinds."
     try:
         merge_sorts([f.formal.sorts, {n: sorts[n] for n in f.formal.sorts}])
@@ -78,9 +75,7 @@ def _sorts_agree(f: Activation,              # a rule
     return True
 
 
-def _value_has_sort(value: Value,  # a fact
-                    sort: Sort,    # the sort that rules take it for
-                    ) -> bool:
+def _value_has_sort(value: Value, sort: Sort) -> bool:
     "Return whether a fact has a sort."
     if isinstance(value, bool) or sort == "Bool":
         return isinstance(value, bool) and sort == "Bool"
@@ -96,11 +91,7 @@ def claim_sorts(claims: Mapping[str, Expression],  # name → claim
     return {name: sorts[name] for claim in claims.values() for name in variables(claim)}
 
 # %% ../../nbs/50_rules/13_conflicts.ipynb #7736de86
-def _impossible_outcome(f: Activation,              # a rule that fires
-                        match: MatchResult,         # the situation
-                        sorts: Mapping[str, Sort],  # variable → sort, of all variables, primed ones included
-                        reasoner: Reasoner,         # decides
-                        ) -> ConflictEdge | None:
+def _impossible_outcome(f: Activation, match: MatchResult, sorts: Mapping[str, Sort], reasoner: Reasoner) -> ConflictEdge | None:
     "Return why an outcome can't be the case afterwards, whatever is done; None when it can."
     if (len(f.effects) == len(f.formal.about) and not f.claims) or not _sorts_agree(f, sorts):
         return None  # it sets what it is about, each to one value
@@ -114,19 +105,13 @@ def _impossible_outcome(f: Activation,              # a rule that fires
     return ConflictEdge((f.rule_id,), f"{format_expression(f.formal.outcome)} can't be{f', since {against}' if against else ''}")
 
 
-def _open_variables(fired: Sequence[Activation],  # rules
-                    match: MatchResult,           # the situation
-                    ) -> frozenset[str]:
+def _open_variables(fired: Sequence[Activation], match: MatchResult) -> frozenset[str]:
     "Return the variables that rules claim something of and that no fact gives."
     return frozenset().union(*(f.formal.about for f in fired)) - match.facts.keys()
 
 
-def _pairwise_conflict(a: Activation,              # a rule that fires
-                       b: Activation,              # another rule that fires
-                       match: MatchResult,         # the situation
-                       sorts: Mapping[str, Sort],  # variable → sort, of all variables, primed ones included
-                       reasoner: Reasoner,         # decides
-                       ) -> ConflictEdge | None:
+def _pairwise_conflict(a: Activation, b: Activation, match: MatchResult, sorts: Mapping[str, Sort],
+                       reasoner: Reasoner) -> ConflictEdge | None:
     "Return what two rules contradict each other about; None when both can be followed."
     shared = a.formal.about & b.formal.about
     if not shared or canonical_claims(a.formal.outcome) == canonical_claims(b.formal.outcome):
@@ -150,11 +135,8 @@ def _pairwise_conflict(a: Activation,              # a rule that fires
     return ConflictEdge(ids, f"{format_expression(a.formal.outcome)} against {format_expression(b.formal.outcome)}", found.why)
 
 
-def _minimal_conflict_sets(match: MatchResult,            # the situation, and rules that fire
-                           sorts: Mapping[str, Sort],     # variable → sort, of all variables, primed ones included
-                           reasoner: Reasoner,            # decides
-                           found: Sequence[ConflictEdge],  # edges with the facts and in pairs
-                           ) -> Iterator[ConflictEdge]:
+def _minimal_conflict_sets(match: MatchResult, sorts: Mapping[str, Sort], reasoner: Reasoner,
+                           found: Sequence[ConflictEdge]) -> Iterator[ConflictEdge]:
     "Yield sets of three rules and more that contradict each other only together, each minimal."
     settled = {i for edge in found for i in edge.rules}
     left = {f.rule_id: f for f in match.fired if f.rule_id not in settled and _sorts_agree(f, sorts)}
@@ -246,8 +228,7 @@ class ConflictContext:
 MAX_IMPLICATIONS = 100  # promoted rules taken into account besides those that fire; more would make a question slow
 
 
-def _implication(formal: FormalRule,  # a rule that did not fire
-                 ) -> Expression | None:
+def _implication(formal: FormalRule) -> Expression | None:
     "Return the claim that afterwards the outcome holds if the condition does; None for a rule that counts on, such as `n = n + 1`."
     if any(variables(e) & formal.about for e in assignments(formal.outcome).values()):
         return None
@@ -261,11 +242,8 @@ def unchanged(facts: Mapping[str, Expression],  # name → claim, of before
     return {n: e if n in changed else conjunction([e, renamed(e)]) for n, e in facts.items()}
 
 
-def _related_rules(conflict: Conflict,         # the conflict
-                   every: Sequence[Conflict],  # all conflicts in this situation
-                   match: MatchResult,         # the situation
-                   store: RuleStore,           # the rules
-                   ) -> tuple[list[Activation], dict[str, FormalRule]]:
+def _related_rules(conflict: Conflict, every: Sequence[Conflict], match: MatchResult,
+                   store: RuleStore) -> tuple[list[Activation], dict[str, FormalRule]]:
     "Return rules that fire and are in no conflict, and promoted rules that did not fire but mention the same variables."
     disputed = {i for c in every for i in c.rules}
     others = [f for f in match.fired if f.rule_id not in disputed]

@@ -156,8 +156,7 @@ def _names(e: Expression) -> Iterator[str]:
 _PRECEDENCE = {"+": 5, "-": 5, "*": 6, "/": 6}
 
 
-def _precedence(e: Expression,  # an expression of any kind
-                ) -> int:
+def _precedence(e: Expression) -> int:
     "Return how tightly an expression binds: 1 `or`, 2 `and`, 3 `not`, 4 comparison, 5 sum, 6 product, 7 sign, 8 atom."
     match e:
         case Or():

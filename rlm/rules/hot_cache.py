@@ -29,9 +29,7 @@ from ..store.sqlite.storage import SQLiteStorage
 IndexKey = tuple[Literal["value"], Sort, str, Value] | tuple[Literal["reads"], Sort, str] | tuple[Literal["always"]]
 
 
-def _index_keys(part: Expression,           # one part of a condition
-                sorts: Mapping[str, Sort],  # variable → sort
-                ) -> tuple[IndexKey, ...]:  # all keys the rule must be filed under for this part to suffice
+def _index_keys(part: Expression, sorts: Mapping[str, Sort]) -> tuple[IndexKey, ...]:
     "Return the keys under which a rule is found by one part of its condition."
     match part:
         case Comparison("==", Variable(name), Constant(value)) | Comparison("==", Constant(value), Variable(name)):
@@ -125,10 +123,7 @@ class CachedRule(NamedTuple):
     tags: frozenset[str]  # its tags
 
 
-def _load_rules(backend: SQLiteStorage,             # the store
-                namespace: str,                     # the partition
-                seqs: Sequence[int] | None = None,  # numbers of rules; None: all
-                ) -> list[CachedRule]:              # ordered by number
+def _load_rules(backend: SQLiteStorage, namespace: str, seqs: Sequence[int] | None=None) -> list[CachedRule]:
     "Read rules for the cache. Raises `StoreError` when one is damaged."
     rows, tagged = backend.memories.rules(namespace, seqs)
     tags: dict[int, list[str]] = {}

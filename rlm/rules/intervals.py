@@ -88,9 +88,7 @@ def everything(sort: Sort,  # a variable's sort
     return ValueSet(sort, frozenset([True, False])) if sort == "Bool" else ValueSet(sort)
 
 
-def _intersect(a: ValueSet,  # a set
-               b: ValueSet,  # a set for the same variable
-               ) -> ValueSet:
+def _intersect(a: ValueSet, b: ValueSet) -> ValueSet:
     "Return the values in both sets."
     among = a.among if b.among is None else b.among if a.among is None else a.among & b.among
     lows = [(r.low, r.low_open) for r in (a, b) if r.low is not None]
@@ -101,15 +99,12 @@ def _intersect(a: ValueSet,  # a set
     return normalize(ValueSet(sort, among, a.without | b.without, low, low_open, high, not high_closed))
 
 
-def _is_empty(r: ValueSet,  # a set in normal form
-              ) -> bool:
+def _is_empty(r: ValueSet) -> bool:
     "Return whether a set has no values."
     return r.among is not None and not r.among
 
 
-def _is_subset(a: ValueSet,  # a set in normal form, not empty
-               b: ValueSet,  # a set in normal form
-               ) -> bool:
+def _is_subset(a: ValueSet, b: ValueSet) -> bool:
     "Return whether every value of `a` is in `b`."
     if a.among is not None:
         return all(b.holds(v) for v in a.among)
@@ -136,9 +131,7 @@ def sample(r: ValueSet,  # a set in normal form, not empty
 Region = Mapping[str, ValueSet]  # variable → the values it may have, in normal form
 
 
-def _atomic_constraint(e: Expression,              # one part of a condition
-                       sorts: Mapping[str, Sort],  # variable → sort
-                       ) -> tuple[str, ValueSet] | None:
+def _atomic_constraint(e: Expression, sorts: Mapping[str, Sort]) -> tuple[str, ValueSet] | None:
     "Return the variable that a part limits, and its values; None when the part is not a limit on one variable."
     match e:
         case Variable(name):
@@ -304,9 +297,7 @@ _SORTS: tuple[Sort, ...] = ("Bool", "Int", "Real", "String")
 _BITS = 64  # ranks that fit in the bits of a number
 
 
-def _rank_sets(where: Sequence[int],     # numbers of the regions
-               sets: Sequence[ValueSet],  # their sets for one variable, in normal form, none empty
-               ) -> _RankedColumn:
+def _rank_sets(where: Sequence[int], sets: Sequence[ValueSet]) -> _RankedColumn:
     "Rank the values of a variable: of k constants in order, the n-th has rank 2n + 1, what lies before it 2n, what lies after the last 2k."
     ends = {(kind_of(v), v) for r in sets for v in (*(r.among or ()), *r.without, r.low, r.high) if v is not None}
     rank = {key: 2 * n + 1 for n, key in enumerate(sorted(ends))}

@@ -100,16 +100,13 @@ GIVEN = ("rule_id", "expr", "formal", "tags", "status", "success", "fail", "cate
          "immutable", "valid_from", "valid_to", "scope", "provenance", "extra", "confidence", "version", "last_used")
 
 
-def _row_of(rule: Rule,  # a rule of some store
-            ) -> dict[str, Any]:
+def _row_of(rule: Rule) -> dict[str, Any]:
     "Return a rule as the row that it can be added from again; it is valid from when it was made."
     row = {name: value for name, value in rule.as_dict().items() if name not in ("created_at", "confidence")}
     return row | {"valid_from": rule.created_at, "pinned": rule.pinned, "immutable": rule.immutable}
 
 
-def _read_rule(rule: Any,                 # the words, a dictionary of fields, or a rule of some store
-               fields: Mapping[str, Any],  # more fields
-               ) -> dict[str, Any]:        # fields of a memory
+def _read_rule(rule: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     "Convert a rule as a caller gave it to the store's names. Raises `InvalidInput`. The formal side is not parsed."
     if isinstance(rule, Rule):
         rule = _row_of(rule)

@@ -75,8 +75,7 @@ def tokenize(text: str,  # the formal side of a rule
     return found
 
 # %% ../../nbs/50_rules/02_parser.ipynb #d9f1f792
-def _check_brackets(tokens: Sequence[RuleToken],  # one part of a rule
-                    ) -> None:
+def _check_brackets(tokens: Sequence[RuleToken]) -> None:
     "Check that brackets match and are not nested deeper than `MAX_DEPTH`. Raises `FormalError`."
     opened: list[RuleToken] = []
     for token in tokens:
@@ -159,10 +158,7 @@ class _ParseState:
 Typed = tuple[Expression, str]
 
 
-def _translate_node(node: Any,        # a node of the syntax tree
-                    r: _ParseState,    # the parse, updated
-                    depth: int = 0,   # the nesting depth so far
-                    ) -> Typed:
+def _translate_node(node: Any, r: _ParseState, depth: int=0) -> Typed:
     "Translate a node into an expression and its kind. Raises `FormalError`."
     if depth > MAX_DEPTH:
         r.refuse(node, f"it is nested more than {MAX_DEPTH} deep")
@@ -176,11 +172,7 @@ _NAMES: dict[type, str] = {
     ast.NamedExpr: "an assignment", ast.Dict: "a dictionary", **dict.fromkeys((ast.Tuple, ast.List, ast.Set), "a list here")}
 
 
-def _translate_as(node: Any,      # a node of the syntax tree
-                  r: _ParseState,  # the parse, updated
-                  depth: int,     # the nesting depth so far
-                  kind: Kind,     # the required kind
-                  ) -> Expression:
+def _translate_as(node: Any, r: _ParseState, depth: int, kind: Kind) -> Expression:
     "Translate a node that must have a kind. Raises `FormalError`."
     found, has = _translate_node(node, r, depth)
     r.unify(has, kind, node)
@@ -287,10 +279,7 @@ _NODES: dict[type, Callable[[Any, _ParseState, int], Typed]] = {
     ast.Name: _name, ast.Constant: _constant, ast.BoolOp: _bool_op, ast.UnaryOp: _unary, ast.BinOp: _arithmetic, ast.Compare: _compare}
 
 # %% ../../nbs/50_rules/02_parser.ipynb #151cd0c8
-def _parse_part(tokens: Sequence[RuleToken],  # a condition or an outcome
-                r: _ParseState,                # the parse, updated
-                outcome: bool,                # allow `=` for `==`
-                ) -> Expression:
+def _parse_part(tokens: Sequence[RuleToken], r: _ParseState, outcome: bool) -> Expression:
     "Parse a condition or an outcome, a Bool. Raises `FormalError`."
     start, end = tokens[0].start, tokens[-1].start + len(tokens[-1].text)
     single = [t.start - start for t in tokens if t.kind == "op" and t.text == "="]
@@ -318,9 +307,7 @@ def _parse_part(tokens: Sequence[RuleToken],  # a condition or an outcome
     return _translate_as(tree, r, 0, "Bool")
 
 # %% ../../nbs/50_rules/02_parser.ipynb #5df92c51
-def _parse_declarations(tokens: Sequence[RuleToken],  # tokens after `for`
-                        r: _ParseState,                # the parse, updated
-                        ) -> Iterator[tuple[str, Sort]]:
+def _parse_declarations(tokens: Sequence[RuleToken], r: _ParseState) -> Iterator[tuple[str, Sort]]:
     "Yield declared variables and their sorts. Raises `FormalError`."
     seen: set[str] = set()
     for n in range(0, len(tokens), 4):

@@ -78,9 +78,7 @@ class Decision:
     disproved: tuple[str, ...] = ()  # losers that the facts, or the rules that are not in dispute, rule out: they alone are to blame
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #f47ac9b2
-def _proposal_effects(outcome: Expression,  # a proposed outcome
-                      match: MatchResult,   # the situation
-                      ) -> dict[str, Value]:
+def _proposal_effects(outcome: Expression, match: MatchResult) -> dict[str, Value]:
     "Return what a proposal sets, as far as the facts allow to compute it."
     facts = type_facts(match.facts)
     sorts: dict[str, Sort] = {name: sort for sort, name in facts}
@@ -135,9 +133,7 @@ Ids = tuple[str, ...]  # ids of the rules behind a candidate, which identify it
 Edges = Mapping[Ids, list[frozenset[Ids]]]  # a candidate → sets with it that can't all be followed, but all except any one can
 
 
-def _conflict_edges(candidates: Sequence[ConflictCandidate],  # candidates that are left
-                    conflict: Conflict,                       # the conflict; edges with a rule that is not left are dropped
-                    ) -> Edges:
+def _conflict_edges(candidates: Sequence[ConflictCandidate], conflict: Conflict) -> Edges:
     "Return which candidates of a conflict can't be followed together."
     party, found = {i: c.ids for c in candidates for i in c.ids}, {c.ids: dict[frozenset[Ids], None]() for c in candidates}
     for edge in conflict.clashes:
@@ -255,10 +251,7 @@ def _decision(context: ConflictContext, stage: str, kept: Sequence[ConflictCandi
     return Decision(context.conflict, stage, " and ".join(says), winners, losers, tuple(reasons), proposal, tuple(disproved))
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #4ef6762d
-def _conflict_prompt(context: ConflictContext,           # the conflict
-                     left: Sequence[ConflictCandidate],  # candidates that are still open; none if all were ruled out
-                     refused: Sequence[str],             # earlier answers, and why they were refused
-                     ) -> str:
+def _conflict_prompt(context: ConflictContext, left: Sequence[ConflictCandidate], refused: Sequence[str]) -> str:
     "Return the question for a model."
     sides = "\n".join(f"{_fenced(r.rule_id)}: {_fenced(c.says)} ({_fenced(r.expr)})" for c in left or context.candidates for r in c.rules)
     facts = "\n".join(_fenced(f"{name} = {format_constant(constant(value))}") for name, value in sorted(context.match.facts.items()))
@@ -278,9 +271,7 @@ def _fenced(text: str) -> str:
     return _TAGS.sub(lambda m: "‹" if m[0] == "<" else "›", " ".join(text[:500].split()))
 
 
-def _read_outcome(text: str,                 # a model's answer
-                  context: ConflictContext,  # the conflict
-                  ) -> FormalRule:
+def _read_outcome(text: str, context: ConflictContext) -> FormalRule:
     "Read the outcome in an answer, as a rule that always applies. Raises `InvalidInput`."
     lines = [line.strip().strip("`").removeprefix("then ").strip() for line in text.strip().splitlines() if line.strip().strip("`")]
     if len(lines) != 1:

@@ -32,8 +32,7 @@ COLUMNS = (*PLAIN, "title", "summary", "category", "source_type", "pinned", "imm
 _STORED = {**NAMES, **TIMES, "given_confidence": "confidence"}
 
 
-def _to_columns(r: MemoryRecord,  # a rule
-                ) -> dict[str, Any]:  # ordered as `COLUMNS`
+def _to_columns(r: MemoryRecord) -> dict[str, Any]:
     "Return a rule's columns in a file, without those that have their default."
     values = {name: getattr(r, _STORED.get(name, name)) for name in COLUMNS}
     usual: dict[str, Any] = {"pinned": False, "immutable": False, "access_count": 0, "updated_at": r.created_at, "valid_from": r.created_at,
@@ -72,9 +71,7 @@ def read_line(line: str,    # a line of the file
     return {k: v for k, v in found.items() if v is not None and k != "confidence"}
 
 # %% ../../nbs/50_rules/08_transfer.ipynb #9fe8c7ec
-def _read_times(columns: Mapping[str, Any],  # a line's columns
-                now: datetime,               # the present
-                ) -> dict[str, Any]:         # in the store's names; none is missing
+def _read_times(columns: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     "Read the times of an imported rule, and fill in missing ones. Raises `InvalidInput`."
     given = {name: parse_time(columns[name], name) for name in TIMES if name in columns}
     used = given.get("last_used")
@@ -94,8 +91,7 @@ def _read_times(columns: Mapping[str, Any],  # a line's columns
             "valid_from": given.get("valid_from", made)}
 
 
-def _content_id(r: MemoryRecord,  # a rule that was given no id
-                ) -> str:         # 12 hexadecimal characters
+def _content_id(r: MemoryRecord) -> str:
     "Return the id that a rule has by its words and its formal side."
     return hashlib.sha256(canonical_json([r.text, r.formal]).encode()).hexdigest()[:12]
 
@@ -111,11 +107,7 @@ def is_same_rule(columns: Mapping[str, Any],  # the line's columns
     return here.kind == "rule" and all(ours.get(n) == theirs.get(n) for n in compared if n not in silent)
 
 # %% ../../nbs/50_rules/08_transfer.ipynb #28acc88c
-def _columns_to_record(columns: Mapping[str, Any],  # a line's columns
-                       number: int,                 # the line's number, for errors
-                       settings: Settings,          # namespace, limits, and what is done with credentials
-                       now: datetime,               # the present
-                       ) -> MemoryRecord:           # not stored yet
+def _columns_to_record(columns: Mapping[str, Any], number: int, settings: Settings, now: datetime) -> MemoryRecord:
     "Make a record from a line's columns, checked and guarded as a new rule. Raises `InvalidInput` naming the line."
     past = ("version", "access_count", "given_confidence", *TIMES, *PLACED)
     try:

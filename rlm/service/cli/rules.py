@@ -107,6 +107,8 @@ def search(rules: RuleStore, query: str, k: int, as_json: bool) -> None:
     hits = rules.search(query, k)
     if as_json:
         print_json([{"score": round(h.score, 4), "rule": h.rule.as_dict()} for h in hits])
+    elif not hits:
+        click.echo("No rule says anything about that.")
     else:
         rows = [(f"{h.score:.3f}", h.rule.rule_id, h.rule.status, clip(h.rule.expr, 90)) for h in hits]
         print_table(rows, ["score", "rule", "status", "says"])

@@ -25,9 +25,10 @@ from ...core.errors import (
 from ...core.files import hidden_password
 from ..protocols import Question
 from ..sqlite.fulltext import namespace_key
+from ..sqlite.schema import Migration
 from .dialect import translated
 from .cluster import MOST_INSTANCES, ClusterPlace, address_of, located
-from .schema import MOVED, POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, PostgresMigration, grants
+from .schema import MOVED, POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, grants
 from .setup import configure, prepare
 
 if TYPE_CHECKING:
@@ -402,7 +403,7 @@ class PostgresDatabase:
                  synchronous: str = "normal",   # PostgreSQL waits for its disk in any case; 'normal' and 'full' are the same
                  busy_timeout_s: float = 30.0,  # seconds that a write waits for another one
                  schema: str = SCHEMA,          # schema of the database that holds the tables
-                 migrations: Sequence[PostgresMigration] = POSTGRES_MIGRATIONS,  # other ones, for tests
+                 migrations: Sequence[Migration] = POSTGRES_MIGRATIONS,  # other ones, for tests
                  home: str | None = None,       # a namespace: of a cluster, the instance that holds it is opened; None: that of the address
                  ) -> None:
         try:

@@ -1,11 +1,11 @@
 """The tables of a store in PostgreSQL, the functions that its statements call, and migrations forward from every earlier version."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...core.text import TOKENISER_VERSION
 from ..protocols import TEXT_COLUMNS
 from ..records import COLUMNS
+from ..sqlite.schema import Migration
 
 MOVED = "RL001"  # SQLSTATE of a write for a namespace that went to another instance
 SCHEMA = "rlm"  # the schema of the database that holds the tables; others of the database are left alone
@@ -331,20 +331,11 @@ def grants(role: str,             # name of a role that owns nothing
     return [f"GRANT USAGE ON SCHEMA {schema} TO {quoted}", *given, *later]
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresMigration:
-    "One step from version `to - 1` to version `to` of the tables in PostgreSQL."
-
-    to: int  # the version it leads to
-    why: str  # one line, for the log
-    sql: str  # statements, ended by semicolons
-
-
-POSTGRES_MIGRATIONS: Sequence[PostgresMigration] = (
-    PostgresMigration(1, "the first schema", MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS + FUNCTIONS + _history_view()),
-    PostgresMigration(2, "a generation for each namespace, and row-level security", PER_NAMESPACE + ROW_SECURITY),
-    PostgresMigration(3, "indexes of rules by status and by last use", RULE_INDEXES),
-    PostgresMigration(4, "the catalogue of a cluster, and namespaces that went to another instance", CLUSTER))
+POSTGRES_MIGRATIONS: Sequence[Migration] = (  # one step from version `to - 1` to version `to` of the tables in PostgreSQL
+    Migration(1, "the first schema", MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS + FUNCTIONS + _history_view()),
+    Migration(2, "a generation for each namespace, and row-level security", PER_NAMESPACE + ROW_SECURITY),
+    Migration(3, "indexes of rules by status and by last use", RULE_INDEXES),
+    Migration(4, "the catalogue of a cluster, and namespaces that went to another instance", CLUSTER))
 PRIMARY_KEYS = {  # primary keys of tables whose rows may be there already
     "meta": "key", "edges": "src, dst, relation", "slots": "namespace, slot", "slot_refs": "namespace, slot, seq",
     "namespace_statistics": "namespace", "rejections": "namespace, salt, digest", "judgments": "trajectory_id", "facts": "seq, place",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import StoreError, StoreForeign, StoreNewer, StoreReadOnly
 from ...core.files import hidden_password
-from .schema import PostgresMigration
+from ..sqlite.schema import Migration
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -63,7 +63,7 @@ def prepare(connection: "Connection[Any]",           # outside of a transaction
             url: str,                                # address of the store, as it was given
             schema: str,                             # schema of the database that holds the tables
             read_only: bool,                         # never make tables
-            migrations: Sequence[PostgresMigration],  # steps to the present tables
+            migrations: Sequence[Migration],  # steps to the present tables
             ) -> None:
     "Refuse a server or database that can't be a store; make the tables or bring them up to date. Raises `StoreError`."
     place = hidden_password(url)

@@ -354,10 +354,7 @@ def _gone(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple
     return past - present - known
 
 # %% ../../../nbs/20_store/27_importer.ipynb #799efef3
-def _carried(table: str,                  # its name
-             rows: list[dict[str, Any]],  # rows of that table, as exported
-             plan: _Plan,                 # plan of the import
-             ) -> list[dict[str, Any]]:
+def _carried(table: str, rows: list[dict[str, Any]], plan: _Plan) -> list[dict[str, Any]]:
     "The rows of a table that belong to what is imported, with this store's numbers."
     links = ("src", "dst") if table == "edges" else ("anchor",) if table == "slots" else ("seq",)
     kept = []
@@ -421,10 +418,7 @@ Refuse = Callable[[MemoryRecord], str]  # a memory that is not here yet; returns
 Keep = Callable[[SQLiteWriter, Sequence[MemoryRecord]], None]  # the transaction, and the memories that came in
 
 
-def _check_each(rows: Iterable[Mapping[str, Any]],  # memories, as they would be stored
-                numbers: Iterable[int],             # their lines in the export
-                check: Check,                       # asked about each
-                ) -> None:
+def _check_each(rows: Iterable[Mapping[str, Any]], numbers: Iterable[int], check: Check) -> None:
     "Refuse the import for a memory that could not have been written, and say where it stands."
     for row, number in zip(rows, numbers, strict=True):
         try:
