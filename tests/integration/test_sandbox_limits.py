@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rlm.agent.sandbox import DIALECT, Limits, Sandbox, SandboxError, StepResult, open_sandbox
-from rlm.agent.sandbox.process import answer_question
+from rlm.agent.sandbox.session import InterpreterSandbox, Session, answer_question
 from rlm.agent.sandbox.tool_bridge import ToolBridge, ToolError
 from rlm.core.errors import InvalidInput, NotFound
 
@@ -359,9 +359,9 @@ TREACHEROUS = {
 }
 
 
-@BWRAP
-def test_an_exception_ends_its_step_only_whatever_it_does() -> None:
-    with open_sandbox("process") as sandbox:
+@pytest.mark.parametrize("kind", ["inprocess", pytest.param("process", marks=BWRAP)])
+def test_an_exception_ends_its_step_only_whatever_it_does(kind: str) -> None:
+    with open_sandbox(kind) as sandbox:
         sandbox.start({}, {}, LIMITS)
         sandbox.run("kept = 7")
         for code, told in TREACHEROUS.items():
@@ -373,6 +373,23 @@ def test_an_exception_ends_its_step_only_whatever_it_does() -> None:
             with pytest.raises(InvalidInput, match="can't be read"):
                 sandbox.get(name)
         assert sandbox.run("kept").value == "7"
+
+
+def test_time_is_up_in_the_midst_of_an_exceptions_text() -> None:
+    with open_sandbox("inprocess") as sandbox:
+        sandbox.start({}, {}, LIMITS)
+        step = sandbox.run("class E(Exception):\n  def __str__(self):\n    while True: pass\nraise E")
+        assert step.timed_out and sandbox.run("1").value == "1"
+
+
+def test_a_sandbox_of_a_new_kind_says_what_it_lacks() -> None:
+    class Half(Session):
+        def close(self) -> None: ...
+
+    class Bare(InterpreterSandbox): ...
+    for lacking, method in ((Half, "exchange"), (Bare, "open_session")):
+        with pytest.raises(TypeError, match=method):
+            lacking()  # type: ignore[abstract, call-arg]
 
 
 class Odd(KeyError, OSError):
@@ -478,7 +495,11 @@ def test_a_child_process_without_bubblewrap_is_refused_or_says_so() -> None:
         assert failed(open_one.run("import os"))
 
 
-def test_the_default_kind_is_isolated() -> None:
+def test_the_unwalled_kind_must_be_asked_for() -> None:
+    with open_sandbox("inprocess") as here:
+        here.start({"find": lambda word: Rows([word])}, {}, LIMITS)
+        assert not here.isolated and here.run("import os\nos.getpid()").value == str(os.getpid())
+        assert here.run("a = 1\nwhile True: pass").timed_out and here.run("find('물').total").value == "1"
     assert open_sandbox().kind == "monty"
     with pytest.raises(InvalidInput, match="Did you mean 'process'"):
         open_sandbox("proces")

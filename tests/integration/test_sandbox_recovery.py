@@ -47,7 +47,18 @@ def test_steps_that_took_long_are_not_all_run_again(monkeypatch: pytest.MonkeyPa
         assert step.state_lost or box.get("given") == "x"
 
 
-@pytest.mark.parametrize("kind", ["monty", pytest.param("process", marks=BWRAP)])
+def test_in_this_process_nothing_is_done_twice(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    with open_sandbox("inprocess") as box:
+        box.start({}, {}, Limits(seconds=0.3))
+        box.run(f"n = 1\nwith open({str(file)!r}, 'a') as f: f.write('x')\nf = None")
+        state = box.dump()
+        assert box.run("n = 2\nwhile True: pass").timed_out and box.get("n") == 1
+        box.load(state)
+        assert box.get("n") == 1 and file.read_text() == "x"
+
+
+@pytest.mark.parametrize("kind", ["monty", pytest.param("process", marks=BWRAP), "inprocess"])
 def test_a_tools_error_names_no_folder_of_the_host(kind: str, tmp_path: Path) -> None:
     def fail() -> None:
         (tmp_path / "nothing.txt").read_text()

@@ -20,8 +20,11 @@ from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.ontology.rdf_client import OntologyError
 from rlm.agent.sandbox import Limits
+from rlm.agent.sandbox.inprocess import InprocessSandbox
+from rlm.agent.sandbox.interpreter import Interpreter
 from rlm.agent.sandbox.marshalling import decode, encode
-from rlm.agent.sandbox.process import ProcessSandbox, answer_question, is_reply
+from rlm.agent.sandbox.process import ProcessSandbox
+from rlm.agent.sandbox.session import answer_question, is_reply
 from rlm.agent.sandbox.tool_bridge import ToolBridge
 from rlm.agent.tracing.trajectory import load_trajectory
 from rlm.core.clock import ManualClock
@@ -91,10 +94,22 @@ answer["ready"] = True"""
 DEEPLY = "__import__('functools').reduce(lambda a, _: [a], range(900), 1)"
 
 
+BOXES = [pytest.param(InprocessSandbox, id="inprocess"),
+         pytest.param(lambda: ProcessSandbox(unisolated=shutil.which("bwrap") is None), id="process")]
+
+
+@pytest.fixture
+def own_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    "In this process the interpreter's class is this process's own: it is put right afterwards."
+    monkeypatch.setattr(Interpreter, "get", Interpreter.get)
+
+
+@pytest.mark.usefixtures("own_class")
+@pytest.mark.parametrize("make", BOXES)
 @pytest.mark.parametrize("reply", ["{'size': 'x'}", "{'size': True}", "{'size': 1e999}", "{'error': [1]}", f"{{'error': {DEEPLY}}}",
                                    f"{{'value': {DEEPLY}}}", "{'value': {'dict': [[[1], 2]]}}", "{}", "{'missing': 1, 'size': None}"])
-def test_a_forged_answer_of_the_interpreter_is_an_error_of_ours(reply: str) -> None:
-    with ProcessSandbox(unisolated=shutil.which("bwrap") is None) as box:
+def test_a_forged_answer_of_the_interpreter_is_an_error_of_ours(reply: str, make: Callable[[], Any]) -> None:
+    with make() as box:
         box.start({"search": lambda word: []}, {}, Limits(seconds=5))
         box.run("answer = 1")
         box.run(FORGED.format(reply).replace('answer["ready"] = True', ""))
@@ -103,12 +118,14 @@ def test_a_forged_answer_of_the_interpreter_is_an_error_of_ours(reply: str) -> N
         assert box.run("1 + 1").value == "2", "the sandbox goes on"
 
 
-def test_a_run_goes_on_after_a_forged_answer() -> None:
-    if shutil.which("bwrap") is None:
+@pytest.mark.usefixtures("own_class")
+@pytest.mark.parametrize("kind", ["inprocess", "process"])
+def test_a_run_goes_on_after_a_forged_answer(kind: str) -> None:
+    if kind == "process" and shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
     for reply in ("{'size': 'x'}", f"{{'value': {DEEPLY}}}"):
         lines = [f"```repl\n{FORGED.format(reply)}\n```", "```repl\nsearch('x')\n```", "```repl\nFINAL('done')\n```"]
-        done = rlm_run("q", model=ScriptedModel(lines), tools={"search": lambda word: []}, sandbox="process")
+        done = rlm_run("q", model=ScriptedModel(lines), tools={"search": lambda word: []}, sandbox=kind)
         assert (done.stopped, done.answer) == ("answered", "done")
 
 

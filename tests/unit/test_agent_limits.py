@@ -1,6 +1,5 @@
 "Limits of a run hold while a tool runs, a request is repeated and a child works; what can't be checked, or is cut off, is refused."
 import json
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -62,12 +61,16 @@ def test_time_is_over_while_a_step_runs(code: str) -> None:
     assert seconds < LONG / 2
 
 
-def test_time_is_over_in_the_other_sandbox() -> None:
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
+@pytest.mark.parametrize("kind", ["process", "inprocess"])
+def test_time_is_over_in_each_sandbox(kind: str) -> None:
+    if kind == "process":
+        pytest.importorskip("rlm.agent.sandbox.process")
+        import shutil
+        if not shutil.which("bwrap"):
+            pytest.skip("bubblewrap is not installed")
     limits = RunLimits(seconds=1.5, step_seconds=60)
     code = "try:\n    nap()\nexcept Exception:\n    pass\nwhile True: pass"
-    made, seconds = took(lambda: rlm_run("?", ScriptedModel([block(code)] * 3), tools={"nap": nap}, sandbox="process", limits=limits))
+    made, seconds = took(lambda: rlm_run("?", ScriptedModel([block(code)] * 3), tools={"nap": nap}, sandbox=kind, limits=limits))
     assert made.stopped == "time" and seconds < LONG / 2
 
 

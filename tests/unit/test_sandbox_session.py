@@ -2,8 +2,8 @@
 
 import pytest
 
-from rlm.agent.sandbox.process import ProcessSandbox, Recovery, SessionLost
 from rlm.agent.sandbox.protocol import Limits
+from rlm.agent.sandbox.session import InterpreterSandbox, Recovery, SessionLost
 from rlm.core.errors import InvalidInput
 
 
@@ -31,11 +31,9 @@ class BrokenSession:
 @pytest.mark.parametrize(("recovery", "said"), [
     (Recovery(), ""), (Recovery("So are the last 2 steps.", dropped=2), " So are the last 2 steps."),
     (Recovery("All variables are gone.", lost=True), " All variables are gone.")])
-def test_setting_and_reading_a_variable_say_which_steps_are_undone(
-        recovery: Recovery, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_and_reading_a_variable_say_which_steps_are_undone(recovery: Recovery, said: str) -> None:
     session = BrokenSession(recovery)
-    box = ProcessSandbox(unisolated=True)
-    monkeypatch.setattr(box, "_open", lambda bridge: session)  # no child can be made to break in just this way
+    box = InterpreterSandbox("toy", True, lambda bridge: session)
     box.start({}, {}, Limits())
     with pytest.raises(InvalidInput) as put:
         box.put("x", 1)

@@ -85,7 +85,7 @@ LOST = "The variables of all steps are gone."
 class Sandbox(Protocol):
     "A place where a model's code runs. Use it in a `with` block, or close it."
 
-    kind: str  # monty, process
+    kind: str  # monty, process, inprocess
     isolated: bool  # whether the code is kept from files, network, environment and host
 
     def start(self,
@@ -137,13 +137,15 @@ _MONTY = ("The code runs in a subset of Python 3. Not there: yield and generator
           "base64, hashlib, decimal, unicodedata, time. No files, no network, no environment. ")
 _PROCESS = ("The code runs in Python with the harmless part of its standard library, such as re, json, math, datetime, collections and "
             "itertools: no third-party packages, no files, no network, no environment, no other processes, no threads. ")
-DIALECT: Mapping[str, str] = {"monty": _MONTY + _COMMON, "process": _PROCESS + _COMMON}  # kind of sandbox → what a model is told about it
+DIALECT: Mapping[str, str] = {  # kind of sandbox → what a model is told about it
+    "monty": _MONTY + _COMMON, "process": _PROCESS + _COMMON, "inprocess": "The code runs in Python. " + _COMMON,
+}
 
 # %% ../../../nbs/70_agent/01_protocol.ipynb #e991d6da
-_KINDS = {"monty": "MontySandbox", "process": "ProcessSandbox"}  # each in a module of its kind's name
+_KINDS = {"monty": "MontySandbox", "process": "ProcessSandbox", "inprocess": "InprocessSandbox"}  # each in a module of its kind's name
 
 
-def open_sandbox(kind: str = "monty",  # monty or process
+def open_sandbox(kind: str = "monty",  # monty, process, or inprocess
                  ) -> Sandbox:
     "Make a sandbox of a kind, not yet started. Raises `SandboxError` where the kind can't be had on this machine."
     if kind not in _KINDS:
