@@ -114,31 +114,6 @@ class _QueryTransform:
             self._last = query, base.axes, unit, rotated
         return unit, rotated
 
-# %% ../../../nbs/28_index/15_vector_index.ipynb #cc3fcb76
-class _Compactor:
-    "Runs one compaction at a time, in a thread of its own or at once."
-
-    def __init__(self,
-                 background: bool,  # in a thread of its own
-                 ) -> None:
-        self.background = background
-        self._thread: threading.Thread | None = None
-
-    def run(self,
-            compact: Callable[[], None],  # the work
-            ) -> None:
-        "Do the work, or start it unless it is under way."
-        if not self.background:
-            compact()
-        elif self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=compact, name="rlm-vector-compaction", daemon=True)
-            self._thread.start()
-
-    def wait(self) -> None:
-        "Wait for work that is under way."
-        if self._thread is not None:
-            self._thread.join()
-
 # %% ../../../nbs/28_index/15_vector_index.ipynb #9981da11
 class VectorIndex:
     "The vectors of one namespace and one model, searchable at once. Safe to use from several threads."
@@ -155,7 +130,8 @@ class VectorIndex:
         self.dim, self.mean, self.config = dim, mean.astype(np.float32), config
         self.cache = None if fetch is None else VectorCache(fetch, self.mean, config.cached)
         self.refresh_lock = threading.Lock()  # held by `catch_up`
-        self._segments, self._transform, self._compactor = SegmentStore(dim), _QueryTransform(self.mean), _Compactor(background)
+        self._segments, self._transform = SegmentStore(dim), _QueryTransform(self.mean)
+        self._background, self._compaction = background, threading.Thread(target=self.compact)
         self._axes: tuple[Floats | None, tuple[NDArray[np.int8], Floats] | None] = None, None  # axes, and these in whole steps
 
     @property
@@ -281,7 +257,11 @@ class VectorIndex:
         self._segments.put(seqs, chunks, center(vectors, self.mean))
         self._forget(seqs.tolist())
         if len(self.state.recent) >= max(self.config.compact_from, len(self.state.base.codes) // 8):
-            self._compactor.run(self.compact)
+            if not self._background:
+                self.compact()
+            elif not self._compaction.is_alive():  # one at a time
+                self._compaction = threading.Thread(target=self.compact, name="rlm-vector-compaction", daemon=True)
+                self._compaction.start()
 
     def remove(self,
                seqs: Collection[int] | Ints,  # memories; unknown ones are passed over
@@ -331,7 +311,8 @@ class VectorIndex:
 
     def close(self) -> None:
         "Wait for a compaction that is under way."
-        self._compactor.wait()
+        if self._compaction.ident is not None:
+            self._compaction.join()
 
     def __len__(self) -> int:
         return sum(len(part) - int(part.deleted.sum()) for part in self.state.parts)
