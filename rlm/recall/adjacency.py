@@ -70,11 +70,7 @@ class Adjacency:
         return self.to[a:b], self.weight[a:b], self.bits[a:b]
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #30612e6c
-def _merge_links(a: Ints,  # ends that a row belongs to
-                 b: Ints,  # neighbours
-                 w: Floats,  # weights
-                 o: NDArray[np.uint8],  # origins
-                 ) -> tuple[Ints, Ints, Floats, NDArray[np.uint8]]:
+def _merge_links(a: Ints, b: Ints, w: Floats, o: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, NDArray[np.uint8]]:
     "Merge repeated pairs; returns rows in order, each row strongest first."
     order = np.lexsort((b, a))
     a, b, w, o = a[order], b[order], w[order], o[order]

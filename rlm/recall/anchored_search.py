@@ -56,10 +56,7 @@ class AnchoredResult:
     there: Vectors | None = None  # topic of that memory; None: it is not known yet
 
 
-def _add_path_boost(ranked: Sequence[RankedMemory],  # memories by the index's own score
-                    walk: Walk,                # walk that reached some of them
-                    boost: float,              # added to a score for a path of weight 1
-                    ) -> list[RankedMemory]:
+def _add_path_boost(ranked: Sequence[RankedMemory], walk: Walk, boost: float) -> list[RankedMemory]:
     "Add the boost of each memory that was walked to, the start aside; best first, ties by number."
     weight = dict(zip(walk.seqs[1:].tolist(), (boost * walk.weight[1:]).tolist(), strict=True))
     more = [RankedMemory(r.seq, r.score + weight[r.seq], {**r.parts, "way": weight[r.seq]}) if r.seq in weight else r for r in ranked]

@@ -156,16 +156,12 @@ def read_slot(slot: object,  # slot as a caller gave it
     return slot.upper()
 
 
-def _topic_cosine(row: AnchorRow,         # an anchor
-                  topic: Vectors | None,  # topic of a question
-                  ) -> float:
+def _topic_cosine(row: AnchorRow, topic: Vectors | None) -> float:
     "Return the cosine of an anchor's topic with another, in [-1, 1]; 0 when there is nothing to compare."
     return 0.0 if row.topic is None or topic is None or row.seq is None else min(1.0, max(-1.0, float(row.topic @ topic)))
 
 
-def _nearest_slot(rows: Mapping[str, AnchorRow],  # the three anchors
-                  topic: Vectors | None,          # topic of a question
-                  ) -> str:
+def _nearest_slot(rows: Mapping[str, AnchorRow], topic: Vectors | None) -> str:
     "Return the anchor nearest to a topic; the one in use unless another is nearer by more than the hysteresis; A if all are free."
     taken = [r for r in rows.values() if r.seq is not None]
     if not taken:
@@ -175,11 +171,7 @@ def _nearest_slot(rows: Mapping[str, AnchorRow],  # the three anchors
     return best.slot if _topic_cosine(best, topic) > _topic_cosine(current, topic) + HYSTERESIS else current.slot
 
 
-def _choose_slot(rows: Mapping[str, AnchorRow],  # the three anchors
-                 topic: Vectors | None,          # topic of a question
-                 gate: float | None,             # cosine from which a memory is near; None: there is no model
-                 slot: str = "auto",             # A, B or C is honoured
-                 ) -> AnchorChoice:
+def _choose_slot(rows: Mapping[str, AnchorRow], topic: Vectors | None, gate: float | None, slot: str = "auto") -> AnchorChoice:
     "Choose the anchor for a question or a new memory. Raises `InvalidInput` for an unknown slot."
     if slot != "auto":
         row = rows[read_slot(slot)]
@@ -192,9 +184,7 @@ def _choose_slot(rows: Mapping[str, AnchorRow],  # the three anchors
     return AnchorChoice(chosen.slot, 1 - _topic_cosine(chosen, topic), chosen.seq is None)
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #01c94736
-def _moved_topic(old: Vectors | None,  # topic before; None: the new one is taken as it is
-                 new: Vectors | None,  # topic of the memory it moves to
-                 ) -> Vectors | None:
+def _moved_topic(old: Vectors | None, new: Vectors | None) -> Vectors | None:
     "Return the exponential moving average of two topics, of length 1."
     return new if old is None or new is None else unit((1 - RATE) * old + RATE * new)
 
@@ -214,9 +204,7 @@ class _AnchorUse:
     context: str = ""  # conversation whose anchor it is; empty: the namespace's own
 
 
-def _after_use(rows: Mapping[str, AnchorRow],  # the three anchors
-               use: _AnchorUse,                 # use of one of them
-               ) -> AnchorRow:
+def _after_use(rows: Mapping[str, AnchorRow], use: _AnchorUse) -> AnchorRow:
     "Return that anchor as the use leaves it: counted, the one in use, and moved unless it is pinned."
     row, turn = rows[use.slot], 1 + max(r.turn for r in rows.values())
     if use.seq is not None and use.seq != row.seq and not row.pinned:
@@ -243,8 +231,7 @@ def explore_rate(uses: int,  # uses of an anchor
     return max(0.05, 1 / (2 + uses))
 
 
-def _search_profile(row: AnchorRow,  # an anchor
-                    ) -> SearchProfile:
+def _search_profile(row: AnchorRow) -> SearchProfile:
     "Return how far a search from an anchor looks, by its use."
     rate, budget = explore_rate(row.uses), row.hop_budget or min(3, BUDGET + min(row.failures, 1))
     return SearchProfile(budget, rate, (row.uses + 1) % round(1 / rate) == 0, row.failures >= PATIENCE and not row.pinned)

@@ -58,8 +58,7 @@ class CachedAnswer(NamedTuple):
         return unit is self.unit if unit is None or self.unit is None else float(unit @ self.unit) >= SAME_COSINE
 
 
-def _timeless(filters: Filters,  # filters of a search
-              ) -> Filters | None:
+def _timeless(filters: Filters) -> Filters | None:
     "Return filters without the present moment, which is another each time; None: they hold nothing back."
     return None if is_plain(filters) else replace(filters, now=None)
 

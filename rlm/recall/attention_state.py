@@ -138,8 +138,7 @@ class StoreWatcher:
 Subject = tuple[str, datetime]  # context and moment of beginning of a slot: both stay when it moves or is renamed
 
 
-def _subject_of(slot: Slot,  # a slot, in mind or stored
-                ) -> Subject:
+def _subject_of(slot: Slot) -> Subject:
     "Return what a slot is about, whatever its name."
     return slot.context, slot.created_at
 

@@ -350,9 +350,7 @@ def _ring_positions(reached: Sequence[tuple[str, int, str]]) -> dict[str, tuple[
             for n, id in enumerate(ids) for turn in [2 * math.pi * n / len(ids) + 0.4 * hops]}
 
 
-def _draw_graph(reached: Sequence[tuple[str, int, str]],  # id, hops and text of each memory, the middle first
-                edges: Sequence[tuple[str, str, float]],  # id, id and weight of each link
-                ) -> Any:
+def _draw_graph(reached: Sequence[tuple[str, int, str]], edges: Sequence[tuple[str, str, float]]) -> Any:
     "Draw memories and links; returns matplotlib's axes. Raises `InvalidInput` without matplotlib."
     try:
         import matplotlib.pyplot as plt

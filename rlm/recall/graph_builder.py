@@ -72,9 +72,7 @@ def pair_cosines(vectors: NormalizedVectors,  # vectors that rows are numbers of
 Candidates = tuple[Ints, Ints, Floats]  # rows, candidate neighbours of each as rows, and their cosines
 
 
-def _top_k_per_row(found: Candidates,  # in any order
-                   k: int,             # largest number of neighbours of a row
-                   ) -> Candidates:
+def _top_k_per_row(found: Candidates, k: int) -> Candidates:
     "Keep the k nearest neighbours of each row: rows in order, nearest first, ties by row."
     at, other, score = found
     order = np.lexsort((other, -score, at))
@@ -192,8 +190,7 @@ class NearestNeighbors:
         self.threshold[at[full]] = np.maximum(self.threshold[at[full]], np.nextafter(score[full], np.float32(2)))
 
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #8bd72245
-def _conversation_ranks(threads: Threads,  # times and conversations of a namespace
-                        ) -> Ints:
+def _conversation_ranks(threads: Threads) -> Ints:
     "Return the rank of each memory among all, ordered by conversation, then by time."
     order = np.lexsort((threads.seqs, threads.said, threads.session))
     ranks = np.empty(len(order), np.int64)
@@ -201,8 +198,7 @@ def _conversation_ranks(threads: Threads,  # times and conversations of a namesp
     return ranks
 
 
-def _thread_pairs(threads: Threads,  # times, conversations and tags of a namespace
-                  ) -> tuple[Ints, Ints]:
+def _thread_pairs(threads: Threads) -> tuple[Ints, Ints]:
     "Return pairs of positions, the lower first: each memory with the next two in time, and with the next for each of its tags."
     order, pairs, line = np.argsort(_conversation_ranks(threads)), list[tuple[Ints, Ints]](), threads.session
     for step in (1, 2):
@@ -344,9 +340,7 @@ class BuildRun:
         return found.only(np.isin(found.src, there) & np.isin(found.dst, there))
 
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #2f163e5f
-def _least_cosine(weights: LinkWeights,  # θ, and the share of similarity
-                  related: float,        # the model's calibration
-                  ) -> float:
+def _least_cosine(weights: LinkWeights, related: float) -> float:
     "Return the cosine from which similarity alone makes a link; above 1: it never does."
     wanted = weights.theta / weights.alpha if weights.alpha else 2.0
     return 2 * wanted * related if wanted <= 0.5 else related + (2 * wanted - 1) * (1 - related)

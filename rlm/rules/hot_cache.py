@@ -123,7 +123,7 @@ class CachedRule(NamedTuple):
     tags: frozenset[str]  # its tags
 
 
-def _load_rules(backend: SQLiteStorage, namespace: str, seqs: Sequence[int] | None=None) -> list[CachedRule]:
+def _load_rules(backend: SQLiteStorage, namespace: str, seqs: Sequence[int] | None = None) -> list[CachedRule]:
     "Read rules for the cache. Raises `StoreError` when one is damaged."
     rows, tagged = backend.memories.rules(namespace, seqs)
     tags: dict[int, list[str]] = {}

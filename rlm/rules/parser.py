@@ -158,7 +158,7 @@ class _ParseState:
 Typed = tuple[Expression, str]
 
 
-def _translate_node(node: Any, r: _ParseState, depth: int=0) -> Typed:
+def _translate_node(node: Any, r: _ParseState, depth: int = 0) -> Typed:
     "Translate a node into an expression and its kind. Raises `FormalError`."
     if depth > MAX_DEPTH:
         r.refuse(node, f"it is nested more than {MAX_DEPTH} deep")

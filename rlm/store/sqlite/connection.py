@@ -79,9 +79,7 @@ def _no_more_files() -> bool:
     return False
 
 
-def _explain_error(error: sqlite3.Error,  # error that SQLite raised
-                   path: str,             # path of the store, for the message
-                   ) -> StoreError:
+def _explain_error(error: sqlite3.Error, path: str) -> StoreError:
     "Our error for SQLite's, by its primary result code."
     code = getattr(error, "sqlite_errorcode", 0)
     if isinstance(error, sqlite3.OperationalError) and str(error).startswith(_ODD):
@@ -240,8 +238,7 @@ class ConnectionPool:
         return _closed_error(self.path) if gone else _explain_error(error, self.path)
 
 
-def _closed_error(path: str,  # path of the store
-                  ) -> StoreError:
+def _closed_error(path: str) -> StoreError:
     "Return the error for a store that was closed."
     return StoreError(f"The store {path!r} is closed.", "Open it again.")
 

@@ -70,10 +70,7 @@ ERASED = '{"erased":true}'  # what an artifact becomes
 GONE = "(erased)"  # what a text becomes that can't be missing
 
 
-def _runs_of(db: Database,                           # inside a transaction
-             records: Sequence[MemoryRecord],  # about to be erased, every version
-             namespace: str,                   # their partition
-             ) -> tuple[list[str], list[str]]:  # trajectories that they came from, and trajectories that were given them
+def _runs_of(db: Database, records: Sequence[MemoryRecord], namespace: str) -> tuple[list[str], list[str]]:
     "The trajectories that may hold the text of some memories."
     ids = json.dumps(sorted({r.id for r in records}))
     wanted = json.dumps(sorted({str(t) for r in records if (t := r.provenance.get("trajectory_id"))}))
@@ -84,10 +81,7 @@ def _runs_of(db: Database,                           # inside a transaction
     return [t for (t,) in origins], [t for (t,) in users]
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #164ab353
-def _forget_runs(db: Database,                           # inside a transaction
-                 records: Sequence[MemoryRecord],  # about to be erased, every version
-                 namespace: str,                   # their partition
-                 ) -> list[str]:                   # paths of logs, to be removed when the transaction is through
+def _forget_runs(db: Database, records: Sequence[MemoryRecord], namespace: str) -> list[str]:
     "Take the text of memories out of the runs that they came from or were given to."
     origins, users = _runs_of(db, records, namespace)
     every = json.dumps(sorted({*origins, *users}))
@@ -99,8 +93,7 @@ def _forget_runs(db: Database,                           # inside a transaction
     return [path for (path,) in logs]
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #8f4756f0
-def _files_of_run(path: Path,  # path of a file
-                  ) -> list[Path]:  # empty for a file that is no log of a run
+def _files_of_run(path: Path) -> list[Path]:
     "The log of a run, known by its name and its first line, and the journal of replies beside it, which a run without an answer leaves."
     try:
         if not (path.name.startswith("rlm_") and path.suffix == ".jsonl" and path.is_file() and not path.is_symlink()):
@@ -128,8 +121,7 @@ def remove_logs(paths: Iterable[str],  # paths of logs
     return left
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #0e33d24f
-def _refuse_logs(left: Sequence[str],  # paths of logs that could not be removed
-                 ) -> None:
+def _refuse_logs(left: Sequence[str]) -> None:
     "Raise `StoreError` naming the logs of runs that still hold what was erased."
     if left:
         raise StoreError(f"The log {left[0]!r} can't be removed, nor can {len(left) - 1} others." if left[1:] else
@@ -213,11 +205,7 @@ class PendingScrub:
     logs: tuple[str, ...]  # paths of logs of runs that are to be removed
 
 
-def _record_scrub(db: Database,         # inside the transaction of the erasure
-                  namespace: str,       # the partition erased from
-                  at: datetime,         # recorded time
-                  logs: Sequence[str],  # paths of logs of runs that are to be removed
-                  ) -> None:
+def _record_scrub(db: Database, namespace: str, at: datetime, logs: Sequence[str]) -> None:
     "Note what is to be done after the transaction."
     db.query("INSERT INTO pending_scrubs (namespace, at, logs_json) VALUES (?, ?, ?)", (namespace, to_iso(at), json.dumps(list(logs))))
 
@@ -267,8 +255,7 @@ def erase(db: Database,               # the store, outside of any transaction
     return count
 
 
-def _finish_erasure(db: Database,        # the store, whose rows are erased
-                    ) -> None:
+def _finish_erasure(db: Database) -> None:
     "Do what is left to be done; say so when it can't be done."
     forget_tokens()
     try:
@@ -278,18 +265,14 @@ def _finish_erasure(db: Database,        # the store, whose rows are erased
                       "When that is over, run `rlm db check --repair`, or open the store again.") from e
 
 
-def _refuse_within_transaction(db: Database,        # the store
-                               ) -> None:
+def _refuse_within_transaction(db: Database) -> None:
     "Raise `StoreError` when an erasure can't be finished, because a transaction or snapshot is open."
     if db.in_transaction:
         raise StoreError("An erasure rewrites the whole file, so it can't be part of a transaction or snapshot.",
                          "Erase after its end.")
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #ab3e07d4
-def _deleted_before(db: Database,        # the store
-                    namespace: str,      # the partition
-                    before: datetime,    # a moment
-                    ) -> list[str]:
+def _deleted_before(db: Database, namespace: str, before: datetime) -> list[str]:
     "Return the ids of memories that were deleted before a moment, and whose text is still kept as history."
     sql = ("SELECT id FROM memory_versions v WHERE namespace = ? AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.namespace = v.namespace "
            "AND m.id = v.id) GROUP BY id HAVING max(replaced_at) < ? ORDER BY id")

@@ -98,8 +98,7 @@ def _document(namespace: str, texts: Sequence[str | None]) -> Document:
     return (out[0], out[1], out[2], out[3], out[4], out[5])
 
 
-def _read_tags_json(stored: str,  # a JSON list of texts
-                    ) -> list[str]:
+def _read_tags_json(stored: str) -> list[str]:
     "Tags as they are stored."
     try:
         return [str(tag) for tag in json.loads(stored)]
@@ -114,9 +113,7 @@ def documents(db: Database,                    # the store
     return {docid: document for docid, (_, document) in _owned_documents(db, docids).items()}
 
 
-def _owned_documents(db: Database,             # the store
-                     docids: Collection[int],  # a memory's `seq`, or minus the `vid` of a superseded version
-                     ) -> dict[int, tuple[str, Document]]:  # those that exist, each with its namespace
+def _owned_documents(db: Database, docids: Collection[int]) -> dict[int, tuple[str, Document]]:
     "Return the documents that the rows call for, and whose they are."
     found: dict[int, tuple[str, Document]] = {}
     if not docids:
@@ -199,10 +196,7 @@ _ADD = f"INSERT INTO memories_fts (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 
 _DROP = f"INSERT INTO memories_fts (memories_fts, rowid, {_COLUMNS}) VALUES ('delete', ?, ?, ?, ?, ?, ?, ?)"
 
 
-def _count_documents(db: Database,                             # inside a transaction
-                     removed: Iterable[tuple[str, Document]],  # documents with their namespaces
-                     added: Iterable[tuple[str, Document]],    # documents with their namespaces
-                     ) -> None:
+def _count_documents(db: Database, removed: Iterable[tuple[str, Document]], added: Iterable[tuple[str, Document]]) -> None:
     "Keep the statistics of each namespace in step with its documents."
     documents, words = Counter[str](), Counter[str]()
     for sign, part in ((-1, removed), (1, added)):
@@ -293,8 +287,7 @@ def index_levels(db: Database,        # the store
     return next(iter(_varints(block[start:])), 0)
 
 
-def _empty_index(db: Database,        # inside a transaction
-                 ) -> None:
+def _empty_index(db: Database) -> None:
     "Remove all documents from the full-text index, also from one that SQLite refuses to open."
     drop = "INSERT INTO memories_fts (memories_fts) VALUES ('delete-all')"
     try:
@@ -388,9 +381,7 @@ _OCCURRENCES = ("SELECT j.key, i.doc, sum(CASE i.col " + " ".join(f"WHEN '{c}' T
 _SIZES = "SELECT d.id, d.sz FROM json_each(?) j CROSS JOIN memories_fts_docsize d ON d.id = j.value"
 
 
-def _document_lengths(db: Database,               # the store
-                      docids: NDArray[np.int64],  # numbers of documents, ascending
-                      ) -> NDArray[np.float64]:   # one score for each document
+def _document_lengths(db: Database, docids: NDArray[np.int64]) -> NDArray[np.float64]:
     "Return how many tokens each document has in all its columns. Raises `StoreCorrupt` for a document without a length."
     rows = sorted(db.query(_SIZES, (json.dumps(docids.tolist()),)))
     if len(rows) < len(docids):
@@ -402,12 +393,8 @@ def _document_lengths(db: Database,               # the store
     return np.add.reduceat((data & 127) << 7 * after, starts).astype(np.float64)
 
 
-def _bm25_scores(db: Database,           # the store
-                 terms: Sequence[str],   # distinct terms of the query
-                 namespace: str,         # the partition to look in
-                 stats: TermStatistics,  # statistics of the same terms
-                 weights: Weights,       # factors of the columns
-                 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # numbers of documents, ascending, and their scores
+def _bm25_scores(db: Database, terms: Sequence[str], namespace: str, stats: TermStatistics,
+                 weights: Weights) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     "Score every document that holds one of the terms."
     values: dict[str, Any] = {c: float(getattr(weights, c)) for c in TEXT_COLUMNS}
     found = np.array(db.query(_OCCURRENCES, values | {"terms": json.dumps(key_terms(terms, namespace))}), np.float64).reshape(-1, 3)

@@ -18,9 +18,7 @@ from .schema import COUNTED
 from ..protocols import TEXT_COLUMNS, Database
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #b77ee3fa
-def _expected_sums(db: Database,             # inside a snapshot
-                   batch: int = 2000,  # documents in memory at once
-                   ) -> Counter[int]:  # document number → sum
+def _expected_sums(db: Database, batch: int = 2000) -> Counter[int]:
     "For every document the rows call for: the sum of the fingerprints of its occurrences."
     from tqdm import tqdm  # loaded when a store is checked
     sums: Counter[int] = Counter()
@@ -32,8 +30,7 @@ def _expected_sums(db: Database,             # inside a snapshot
     return sums
 
 
-def _indexed_sums(db: Database,             # inside the same snapshot
-                  ) -> Counter[int]:  # document number → sum
+def _indexed_sums(db: Database) -> Counter[int]:
     "The same for every document in the index."
     from tqdm import tqdm  # loaded when a store is checked
     sums: Counter[int] = Counter()
@@ -43,8 +40,7 @@ def _indexed_sums(db: Database,             # inside the same snapshot
     return sums
 
 
-def _check_index(db: Database,               # inside a snapshot
-                 ) -> Iterator[str]:   # a sentence for each problem
+def _check_index(db: Database) -> Iterator[str]:
     "Where the full-text index disagrees with the rows."
     if is_stale(db):
         yield "The full-text index was made by another version of the tokeniser."
@@ -90,8 +86,7 @@ _QUESTIONS: Mapping[str, str] = {
 }
 
 # %% ../../../nbs/20_store/16_integrity.ipynb #0893d061
-def _reply_circles(db: Database,         # inside a snapshot or transaction
-                   ) -> list[str]: # one id of each circle
+def _reply_circles(db: Database) -> list[str]:
     "Memories that answer their own answers."
     rows = db.query("SELECT namespace, id, reply_to FROM memories WHERE reply_to IS NOT NULL")
     above = {(namespace, id): (namespace, question) for namespace, id, question in rows}
@@ -131,16 +126,14 @@ def check(db: Database,         # a store, which others may be using
         return [e.message]
 
 
-def _check_erasures(db: Database,        # inside a snapshot
-                    ) -> Iterator[str]:  # a sentence for each that is not finished
+def _check_erasures(db: Database) -> Iterator[str]:
     "Say which erasures were begun and not finished: by a process that was killed, or that is at it now."
     for p in pending_scrubs(db):
         where = f"logs of runs (first: {p.logs[0]})" if p.scrubbed and p.logs else "the file or beside it"
         yield f"The erasure of {to_iso(p.at)} in namespace {p.namespace!r} is not finished: what was erased may still be in {where}."
 
 
-def _check_values(db: Database,        # inside a snapshot
-                  ) -> Iterator[str]:
+def _check_values(db: Database) -> Iterator[str]:
     "Whether every version of every memory can be read."
     for row in db.iterate(f"SELECT {MEMORY_FIELDS}, m.tags_json FROM memory_history m"):
         try:

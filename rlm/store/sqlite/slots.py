@@ -26,9 +26,7 @@ SLOTS = ("A", "B", "C")
 CONTEXTS = 200  # conversations of a namespace whose anchors are kept: a row of one takes some two kilobytes
 
 
-def _slot_name(slot: str,     # A, B or C
-               context: str,  # conversation; empty: the namespace's own
-               ) -> str:
+def _slot_name(slot: str, context: str) -> str:
     "Return the name by which an anchor is stored."
     return f"{slot} {context}" if context else slot
 

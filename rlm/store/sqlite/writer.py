@@ -43,9 +43,7 @@ def insert_questions(records: Sequence[MemoryRecord],  # about to be stored
     yield numbers_question(len(records))
 
 
-def _seen_before(db: Database,                           # inside a transaction
-                 records: Sequence[MemoryRecord],  # about to be stored
-                 ) -> list[MemoryRecord]:
+def _seen_before(db: Database, records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
     "Those whose id the diary knows."
     if len(records) == 1:
         return list(records) if db.query(_SEEN_ONE, (records[0].namespace, records[0].id)) else []
@@ -53,9 +51,7 @@ def _seen_before(db: Database,                           # inside a transaction
     return [r for r in records if (r.namespace, r.id) in seen] if seen else []
 
 
-def _past_versions(db: Database,                           # inside a transaction
-                   records: Sequence[MemoryRecord],  # about to be stored, their ids known to the diary
-                   ) -> dict[tuple[str, str], tuple[int, datetime]]:
+def _past_versions(db: Database, records: Sequence[MemoryRecord]) -> dict[tuple[str, str], tuple[int, datetime]]:
     "The last version of each of these ids that is kept in the history, and when it was replaced."
     return {(pair[0], id): (version, from_iso(gone)) for pair in ids_by_namespace(records)
             for id, version, gone in db.query(_VERSIONS, pair)}
@@ -79,10 +75,7 @@ def place(db: Database,                                                # inside 
     return placed
 
 
-def _next_turn(db: Database,                             # inside a transaction
-               r: MemoryRecord,                    # a turn of some session
-               turns: dict[tuple[str, str], int],  # the last turn of each session; looked up when needed, and kept up to date
-               ) -> int:
+def _next_turn(db: Database, r: MemoryRecord, turns: dict[tuple[str, str], int]) -> int:
     "The turn that was given, or the one after the last."
     where = (r.namespace, r.session or "")
     if where not in turns:
@@ -93,9 +86,7 @@ def _next_turn(db: Database,                             # inside a transaction
     return turn
 
 # %% ../../../nbs/20_store/14_writer.ipynb #bd24aaba
-def _refuse_taken(db: Database,                           # inside a transaction
-                  records: Sequence[MemoryRecord],  # some of them stored, some not
-                  ) -> None:
+def _refuse_taken(db: Database, records: Sequence[MemoryRecord]) -> None:
     "Say which id or turn is there already, or twice in `records`; asked only after the database refused them."
     ids, turns = set[tuple[str, str]](), set[tuple[str, str, int | None]]()
     mine = "SELECT 1 FROM memories WHERE namespace = ? AND seq NOT IN (SELECT value FROM json_each(?)) AND "
@@ -111,9 +102,7 @@ def _refuse_taken(db: Database,                           # inside a transaction
         turns.add((r.namespace, r.session or "", r.turn))
 
 # %% ../../../nbs/20_store/14_writer.ipynb #6d05fd79
-def _refuse_dangling(db: Database,                           # inside a transaction
-                     records: Sequence[MemoryRecord],  # about to be stored, in order
-                     ) -> None:
+def _refuse_dangling(db: Database, records: Sequence[MemoryRecord]) -> None:
     "No reply to what is not there."
     known: set[tuple[str, str]] = set()
     there = "SELECT 1 FROM memories WHERE namespace = ? AND id = ?"
@@ -131,9 +120,7 @@ WITH RECURSIVE above (id) AS (VALUES (:reply_to) UNION
 SELECT 1 FROM above WHERE id = :id"""
 
 
-def _refuse_circles(db: Database,                           # inside a transaction
-                    records: Sequence[MemoryRecord],  # stored just now
-                    ) -> None:
+def _refuse_circles(db: Database, records: Sequence[MemoryRecord]) -> None:
     "No memory that answers its own answer; asked once the rows are in, of ids that were here before."
     for r in records:
         if r.reply_to is not None and db.query(_ABOVE, {"namespace": r.namespace, "id": r.id, "reply_to": r.reply_to}):
