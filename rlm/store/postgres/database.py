@@ -104,9 +104,7 @@ def _asked(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> str:
     return f"{sql} {values!r}"
 
 
-def asked_at_once(cursor: Any,                    # a cursor of a connection
-                  questions: Iterable[Question],  # statements with their values, in the words of SQLite
-                  ) -> list[str]:
+def _written_out(cursor: Any, questions: Iterable[Question]) -> list[str]:
     "Return questions with their values written in, so that they go in one message."
     return [cursor.mogrify(translated(sql), values) for sql, values in questions]
 
@@ -278,7 +276,7 @@ class StatementPipeline:
             try:
                 scope = "" if scopes.pop(connection, ...) == namespace else scope_statements(namespace).decode()
                 cursor = connection.cursor()
-                cursor.execute(f"{begin[0]}; {scope}{'; '.join([*begin[1:], *asked_at_once(cursor, questions)])}".encode())
+                cursor.execute(f"{begin[0]}; {scope}{'; '.join([*begin[1:], *_written_out(cursor, questions)])}".encode())
                 answers = _results(cursor)
                 scopes[connection] = namespace
                 return connection, answers[len(answers) - len(questions):]
@@ -553,7 +551,7 @@ class PostgresDatabase:
         before = state.answered
         if questions := list(questions):
             with self._pipeline.cursor(state) as cursor:
-                self._pipeline.send(state, self.namespace, cursor, "; ".join(asked_at_once(cursor, questions)))
+                self._pipeline.send(state, self.namespace, cursor, "; ".join(_written_out(cursor, questions)))
                 state.answered = before | dict(zip((_asked(*q) for q in questions), _results(cursor), strict=True))
         try:
             yield
