@@ -1,6 +1,7 @@
 """The MCP server from the command line, and its entry in the configuration of the programs that start it."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -57,6 +58,8 @@ def install(client: str, write: bool, name: str, read_only: bool, db: Path | Non
     inside = settings.namespace if settings.sources.get("namespace") == "argument" else None
     entry = server_entry(name, read_path(settings.db_path), inside, [*more, *(["--read-only"] if read_only else [])])
     path = config_path(client, Path.cwd())
+    if find_spec("mcp") is None:
+        click.echo("The server needs the package mcp, which is not installed here: pip install 'rlm[mcp]'", err=True)
     if not write:
         if as_json:
             print_json({"client": client, "path": str(path), "config": merged({}, client, entry)})

@@ -12,6 +12,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
 from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, print_value,
                                     terminal_width, with_memory)
+from rlm.service.duplicates import same_again
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import KINDS, STATUSES, read_count
@@ -89,7 +90,7 @@ def spoken_texts(given: tuple[str, ...],  # arguments of `write`
 @json_option
 def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, slot: str | None, policy: str | None,
           context: str | None, as_json: bool, **fields: Any) -> None:
-    """Store each TEXT as a memory; - reads one from standard input.
+    """Store each TEXT as a memory; - reads one from standard input. What is known already, word for word, is not stored again.
 
     Words without quotes are one memory: `rlm memory write I am allergic`."""
     common = set_options(id=id_, **fields)
@@ -97,11 +98,15 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
     items = [{**common, "text": t} for t in texts] + [{**common, **item} for item in (read_jsonl(jsonl) if jsonl else ())]
     if not items:
         raise InvalidInput("There is nothing to write.", "Give a text, - for standard input, or --jsonl FILE.")
-    stored = memory.write_many(items, slot=slot, policy=policy, context=context)
+    again = {n: r for n, t in enumerate(texts) if (r := same_again(memory, t, common))} if not (slot or policy or context) else {}
+    new = [item for n, item in enumerate(items) if n not in again]
+    stored = memory.write_many(new, slot=slot, policy=policy, context=context) if new else []
     if as_json:
-        print_json([memory_dict(r) for r in stored])
+        print_json([memory_dict(r) | {"duplicate": True} for r in again.values()] + [memory_dict(r) for r in stored])
     elif len(stored) <= 20:
         ended = 0
+        for r in again.values():
+            click.echo(f"{r.id}  known already: {clip(r.text, 75)}")
         for r in stored:
             click.echo(f"{r.id}  {clip(r.text, 90)}")
             for old in memory.superseded_by(r.id):
