@@ -250,10 +250,9 @@ def _decision_rows(folder: Path,  # where the labelled sets are
         for where, name in (("later turns, ", "turns_late"), ("", "turns")):
             turns = labelled(folder, name, language, split)
             votes = None if isinstance(model, str) else _model_of(turns, model)
-            for arm, judge in (("patterns", None), ("patterns and model", votes)):
-                if judge is not None or arm == "patterns":
-                    made = decide_all(MemoryPolicy(model=judge), turns)
-                    yield _drawn(f"{where}decisions before learning: {arm}, macro-F1, {language}", made, [], seed, target=0.85)
+            for arm, judge in {", patterns alone": None, "": votes}.items():
+                made = decide_all(MemoryPolicy(model=judge), turns)
+                yield _drawn(f"{where}decisions before learning{arm}: macro-F1, {language}", made, [], seed, target=0.85)
         policy = MemoryPolicy(model=votes)
         before = decide_all(policy, turns)
         yield _drawn(f"decisions if feedback were perfect: macro-F1, {language}", _best_by_feedback(policy, turns), [], seed)
