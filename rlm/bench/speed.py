@@ -137,7 +137,7 @@ def _stages(memory: Memory,      # open
             laps += [clock() for _ in asked_for(searcher, query)]
             found = searcher.candidates.retrieve(query, POOL, searcher.filters.resolve(EVERYTHING))
             laps.append(clock())
-            ranked = searcher.rank(found, 10)
+            ranked = searcher.rank(found, 10, None)
             laps.append(clock())
             searcher.index.storage.memories.records([r.seq for r in ranked])
             laps.append(clock())

@@ -22,7 +22,7 @@ from .supersession import current_again, end_memory, is_kept_as_given, speaker_o
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
-from ..search.explainer import LATER
+from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
 from ..store.sqlite.storage import SQLiteStorage

@@ -228,7 +228,7 @@ class AnchoredSearcher:
         walk = None if place is None else place.walk
         local = self._search_locally(query, place, 4 * k if self.boost else k, filters) if fallback and place is not None else None
         if local is not None and query.features is not None:
-            local = local[0], self.searcher.with_updates(query.features, local[1])
+            local = local[0], self.searcher.reorder(query.features, local[1], self.searcher.filters.resolve(filters))
         plan, ranked = local or self._ask_index(query, k, filters, fallback)
         if walk is not None:
             ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk), filters)

@@ -323,7 +323,7 @@ class SearchCoordinator:
             self.state.note_local_answers()
         if cached is not None:
             return cached.ranked
-        best = self.searcher.with_updates(q.features, local.ranked)
+        best = self.searcher.reorder(q.features, local.ranked, self.searcher.filters.resolve(q.filters))
         ranked = best if len(best) <= q.key.k else self.cut(best, q.key.k)
         self._cache(q, ranked, local.slot)
         return ranked

@@ -43,7 +43,8 @@ class ScoreWeights:
     length: float = 0.06  # for each e-fold of its length, up to 25 words: "Thanks!" answers little
     evidence: float = 0.5  # sum of words, meaning and language from which session, user, when and now count in full
     now: float = 0.2  # the question asks about the present: times the share of the ten best that were said earlier; scaled by `evidence`
-    update: float = 0.1  # distance of a memory that tells a change above the earlier one that it changes; 0: it stays where it is
+    update: float = 0.1  # distance of a memory that takes the place of an earlier one above it; 0: it stays where it is
+    opening: float = 2.0  # times the part *session*, besides, for the turn that opens a conversation, in a store of many conversations
 
     def weigh(self,
               parts: Mapping[str, Values],  # part → amount, for each candidate
@@ -54,7 +55,7 @@ class ScoreWeights:
 
 PARTS: tuple[str, ...] = ("words", "meaning", "language", "session", "speaker", "user", "date", "when", "length")
 NOW = "now"  # the part that is added last, to the best by all others
-UPDATE = "update"  # what brings a memory that tells a change above the earlier one that it changes
+UPDATE = "update"  # what brings a memory above the earlier one whose place it takes
 DEFAULT_WEIGHTS = ScoreWeights()
 
 # %% ../../nbs/30_search/05_fusion.ipynb #80e194cd

@@ -49,7 +49,7 @@ from ..core.settings import Settings
 from ..core.text import clip, split_sentences, tokens, valid_text
 from ..federation.aggregation import GAIN, FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
-from ..search.explainer import LATER
+from ..search.candidates import LATER
 from .input_parsing import MAX_K, read_k, read_list, read_turn
 from .reader import MemoryContext, MemoryReader
 from .results import History, SearchResults, memory_dict

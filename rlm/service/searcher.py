@@ -25,7 +25,8 @@ from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
 from ..recall.working_memory import CheckpointManager, Ints
 from ..search.candidates import Query
-from ..search.explainer import LATER, NEARBY, ExplainedHit
+from ..search.explainer import NEARBY, ExplainedHit
+from ..search.candidates import LATER
 from ..search.fusion import NOW, SCORE_EPSILON, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.query_features import asks_before
@@ -272,10 +273,8 @@ class MemorySearcher:
             else:
                 parts, frequencies = self.explainer.explain(asked.query, memory, request.filters)
                 rank = self.explainer.rank_of(asked.query, memory, request.filters)
-                if linked := [e for e in self.storage.edges([memory.id], self.namespace) if e.relation == LATER]:  # may be ranked otherwise
-                    found = self.explainer.find(asked.query, 1000, request.filters)
-                    rank, parts = next(((n, h.shares) for n, h in enumerate(found, 1) if h.record.id == memory.id), (rank, parts))
-                    later = tuple(r.text for r in self.storage.get([e.dst for e in linked if e.src == memory.id], self.namespace))
+                linked = [e.dst for e in self.storage.edges([memory.id], self.namespace) if e.relation == LATER and e.src == memory.id]
+                later = tuple(r.text for r in self.storage.get(linked, self.namespace))
         if not past and asked_relations(request.text, alone=True):  # what states the fact that is asked for is before all others
             there = self.search(request, (rank or 0) + _KNOWN).hits
             rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))

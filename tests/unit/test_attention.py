@@ -34,7 +34,7 @@ from rlm.search import namespace_index
 from rlm.search.candidates import Searcher
 from rlm.search.embedding.base import Kind, register_embedder
 from rlm.search.embedding.reembed import reembed
-from rlm.search.fusion import EMPTY_RANKING, PARTS
+from rlm.search.fusion import DEFAULT_WEIGHTS, EMPTY_RANKING, PARTS
 from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
 from rlm.search.training_examples import save_ranker
 from rlm.service.cli.attention import attention_group, status_of
@@ -155,8 +155,9 @@ def test_each_memory_counts_once_by_its_nearest_place(found: list[list[tuple[int
 
 # ---- scoring
 
-def test_a_neighbourhood_scores_as_the_index_does(full: Memory) -> None:
+def test_a_neighbourhood_scores_as_the_index_does(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     index = full.index
+    monkeypatch.setattr(index.scorer, "ranker", replace(DEFAULT_WEIGHTS, opening=0.0))  # moves what was found, after scoring
     full.recall("boat at sea")
     with index.snapshot():
         every = Neighbourhood(index, places(full.attention).vectors(), index.metadata["seq"].astype(np.int64))

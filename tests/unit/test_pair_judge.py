@@ -6,8 +6,8 @@ import pytest
 
 from rlm.companion.pair_judge import ENDED, MAY_END
 from rlm.core.clock import ManualClock
+from rlm.search.candidates import LATER
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.explainer import LATER
 from rlm.service.memory import Memory
 
 UPDATES = [("My brother lives in Cardiff.", "Owen's got himself a houseboat in Bristol, my brother the sailor.",
