@@ -39,7 +39,7 @@ from rlm.companion.policy import (
 from ..companion.rejection import RejectedValue, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
-from ..companion.statements import asked_relations
+from ..companion.statements import asked_facts, asked_relations
 from ..companion.supersession import DISPUTES, facts_of
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
@@ -205,8 +205,9 @@ def _with_facts(ctx: MemoryContext,  # the open store
                 found: list[tuple[MemoryRecord, float]],  # memories with their relevance
                 apart_from: str | None,  # session whose turns are left out; None: none is
                 ) -> list[tuple[MemoryRecord, float]]:
-    "Return what a search found, after the memories that state a current fact of the user that the question asks for."
-    first = [r for r in stating_facts(ctx, asked_relations(query), FEW) if apart_from is None or r.session != apart_from]
+    "Return what a search found, after the memories that state a current fact that the question asks for."
+    asked = list(dict.fromkeys([*(("user", relation) for relation in asked_relations(query)), *asked_facts(query)]))
+    first = [r for r in stating_facts(ctx, asked, FEW) if apart_from is None or r.session != apart_from]
     ids = {r.id for r in first}
     return [(r, 1.0) for r in first] + [(r, w) for r, w in found if r.id not in ids]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..companion.statement import normal_value
-from ..companion.statements import asked_relations
+from ..companion.statements import asked_facts
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
 from ..core.text import tokens, valid_text
@@ -112,12 +112,12 @@ def _cut_irrelevant(hits: tuple[Hit, ...],  # hits of one search, best first
 _KNOWN = 2  # memories that state a fact that is asked for, at most
 
 
-def stating_facts(ctx: MemoryContext,        # the open store
-                  relations: Sequence[str],  # relations of the user
-                  most: int,                 # memories, at most
-                  ) -> list[MemoryRecord]:   # the latest first
-    "Return the memories that state the current facts of the user in some relations."
-    facts = [f for relation in relations for f in ctx.storage.facts.about(ctx.namespace, "user", normal_value(relation))]
+def stating_facts(ctx: MemoryContext,                 # the open store
+                  asked: Sequence[tuple[str, str]],   # subjects and relations
+                  most: int,                          # memories, at most
+                  ) -> list[MemoryRecord]:            # the latest first
+    "Return the memories that state the current facts about some subjects in some relations."
+    facts = [f for who, what in asked for f in ctx.storage.facts.about(ctx.namespace, normal_value(who), normal_value(what))]
     seqs, now = list({f.seq: None for f in reversed(facts) if not (f.negated or f.ended)})[:most], ctx.clock.now()
     known = ctx.storage.memories.records(seqs) if seqs else {}
     return [r for r in (known[s] for s in seqs if s in known) if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)
@@ -169,18 +169,19 @@ class MemorySearcher:
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
 
     def _known_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
-        "The hits, after what states the fact of the user that is asked for: *Where do I live?* has no word of *I moved to Busan*."
-        relations = asked_relations(request.text, alone=True)
-        if not relations or request.filters.valid_at is not None or asks_before(request.text):
+        "The hits, after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."
+        asked = asked_facts(request.text)
+        if not asked or request.filters.valid_at is not None or asks_before(request.text):
             return found
-        known = [r for r in stating_facts(self.ctx, relations, _KNOWN) if self.storage.passes(r.id, self.namespace, request.filters)]
+        known = [r for r in stating_facts(self.ctx, asked, _KNOWN) if self.storage.passes(r.id, self.namespace, request.filters)]
         later = self.storage.edge_table.targets([r.seq for r in known], LATER)
         for record in reversed(known):
             if record.seq in later or (found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares):
                 continue  # another has its place already
             old = next((h for h in found if h.record.seq == record.seq), None) or ExplainedHit(record, 0.0, {})
-            if not found or found[0] is old:
-                found = found or [old]
+            if not found:
+                found = [ExplainedHit(record, 2 * SCORE_EPSILON, {f"({NOW})": {NOW: 2 * SCORE_EPSILON}})]
+            if found[0].record.seq == record.seq:
                 continue
             add, relevant = found[0].score + 2 * SCORE_EPSILON - old.score, [r for h in (old, found[0]) if (r := h.relevance) is not None]
             best = max([*relevant, found[0].floor]) if relevant else None  # what states the fact is not below the floor
@@ -275,7 +276,7 @@ class MemorySearcher:
                 rank = self.explainer.rank_of(asked.query, memory, request.filters)
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace) if e.relation == LATER and e.src == memory.id]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
-        if not past and asked_relations(request.text, alone=True):  # what states the fact that is asked for is before all others
+        if not past and asked_facts(request.text):  # what states the fact that is asked for is before all others
             there = self.search(request, (rank or 0) + _KNOWN).hits
             rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))
         return Explanation(request.text, memory, rank, parts, frequencies, held, self.explainer.evidence_scale(parts), later)

@@ -212,3 +212,14 @@ def test_ordinary_pairs_end_what_they_contradict_and_nothing_else() -> None:
                 (missed if pair["ends"] else wrong).append(f"{pair['old']} / {pair['new']}")
     assert wrong == [] and len(pairs) == 101
     assert len(missed) <= 4, f"by words alone these four are not read: {missed}"
+
+
+@pytest.mark.parametrize(("text", "question"), [
+    ("Mina moved to Busan.", "Where does Mina live now?"), ("Tom works at Acme.", "Where is Tom working?"),
+    ("My sister moved to Jeju.", "Where does my sister live?"), ("내 남동생은 카카오에 다녀.", "내 남동생은 어디 다녀?")])
+def test_where_somebody_else_is_comes_first_too(memory: Memory, text: str, question: str) -> None:
+    memory.write("I like green tea.", speaker="Mina")
+    memory.write("I had lunch with Tom.", speaker="Mina")
+    told = memory.write(text).id
+    found = memory.search(question)
+    assert found[0].id == told and found[0].score > 0 and memory.explain(question, told).rank == 1
