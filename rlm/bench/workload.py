@@ -10,7 +10,7 @@ __all__ = ['DIM', 'NEAR', 'SPEAKERS', 'particle', 'Noun', 'invented', 'WordVocab
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import tokens
-from ..search.candidates import EVERYTHING, Query, Searcher
+from ..search.candidates import EVERYTHING, POOL, Query, Searcher
 from ..search.embedding.base import Kind, passages
 from ..search.fusion import Candidates, RankedList
 from ..search.semantic_index import StoredVectors
@@ -265,7 +265,8 @@ class Exact:
             meaning = asked.z_scores(self.vectors @ center(asked.vector[None], self.source.mean)[0])
             some = Candidates(np.arange(len(self.vectors)), self.words(query), meaning)
             some = some if kept is None else some.subset(np.flatnonzero(kept))
-            return self.index.scorer.rank(self.index.scorer.query_features(query.text), some, k)
+            found = self.searcher.candidates.retrieve(query, POOL, None)
+            return self.searcher.rank(replace(found, candidates=some), k, None)
 
 # %% ../../nbs/95_bench/02_workload.ipynb #6e1245cb
 def query_of(some: Stock,  # with questions

@@ -39,7 +39,7 @@ from rlm.companion.policy import (
 from ..companion.rejection import RejectedValue, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
-from ..companion.statements import asked_facts, asked_relations
+from ..companion.statements import asked_relations
 from ..companion.supersession import DISPUTES, facts_of
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
@@ -78,7 +78,7 @@ def _later_memories(ctx: MemoryContext,                # the open store
                     ) -> dict[str, str]:              # id of a memory → what may have taken its place
     "Return which memories may have been superseded by a current one: its id if it is among them, else its words."
     seqs, now = {r.seq: r.id for r in records}, ctx.clock.now()
-    links = ctx.storage.edge_table.targets(list(seqs), LATER)
+    links = ctx.storage.edge_table.targets(list(seqs), LATER, kept=False)
     newer = ctx.storage.memories.records([s for to in links.values() for s in to]) if links else {}
     current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
     return {seqs[seq]: f"later: {current[s].id if s in seqs else clip(current[s].text, LATER_SHOWN)}"
@@ -206,7 +206,7 @@ def _with_facts(ctx: MemoryContext,  # the open store
                 apart_from: str | None,  # session whose turns are left out; None: none is
                 ) -> list[tuple[MemoryRecord, float]]:
     "Return what a search found, after the memories that state a current fact that the question asks for."
-    asked = list(dict.fromkeys([*(("user", relation) for relation in asked_relations(query)), *asked_facts(query)]))
+    asked = [("user", relation) for relation in asked_relations(query)]  # what a whole question asks for, a search has found
     first = [r for r in stating_facts(ctx, asked, FEW) if apart_from is None or r.session != apart_from]
     ids = {r.id for r in first}
     return [(r, 1.0) for r in first] + [(r, w) for r, w in found if r.id not in ids]

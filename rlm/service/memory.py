@@ -714,6 +714,12 @@ class Memory:
         "Do what `history` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.history, id)
 
+    async def asuperseded_by(self,
+                             id: str,  # id of a memory
+                             ) -> builtins.list[MemoryRecord]:
+        "Do what `superseded_by` does in a thread, so that an event loop goes on meanwhile."
+        return await run_in_thread(self.superseded_by, id)
+
     async def alink(self,
                     src: str,                   # id of the memory the link starts from
                     dst: str,                   # id of the memory it leads to

@@ -115,11 +115,13 @@ _KNOWN = 2  # memories that state a fact that is asked for, at most
 def stating_facts(ctx: MemoryContext,                 # the open store
                   asked: Sequence[tuple[str, str]],   # subjects and relations
                   most: int,                          # memories, at most
+                  found: Mapping[int, MemoryRecord] = {},  # memories by number that need not be read again
                   ) -> list[MemoryRecord]:            # the latest first
     "Return the memories that state the current facts about some subjects in some relations."
     facts = [f for who, what in asked for f in ctx.storage.facts.about(ctx.namespace, normal_value(who), normal_value(what))]
     seqs, now = list({f.seq: None for f in reversed(facts) if not (f.negated or f.ended)})[:most], ctx.clock.now()
-    known = ctx.storage.memories.records(seqs) if seqs else {}
+    missing = [s for s in seqs if s not in found]
+    known = {**found, **(ctx.storage.memories.records(missing) if missing else {})}
     return [r for r in (known[s] for s in seqs if s in known) if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)
             and r.valid_from <= now]
 
@@ -173,12 +175,14 @@ class MemorySearcher:
         asked = asked_facts(request.text)
         if not asked or request.filters.valid_at is not None or asks_before(request.text):
             return found
-        known = [r for r in stating_facts(self.ctx, asked, _KNOWN) if self.storage.passes(r.id, self.namespace, request.filters)]
-        later = self.storage.edge_table.targets([r.seq for r in known], LATER)
-        for record in reversed(known):
-            if record.seq in later or (found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares):
+        there = {h.record.seq: h for h in found}
+        for record in reversed(stating_facts(self.ctx, asked, _KNOWN, {seq: h.record for seq, h in there.items()})):
+            if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
-            old = next((h for h in found if h.record.seq == record.seq), None) or ExplainedHit(record, 0.0, {})
+            if (old := there.get(record.seq)) is None:
+                if not self.storage.passes(record.id, self.namespace, request.filters):
+                    continue
+                old = ExplainedHit(record, 0.0, {})
             if not found:
                 found = [ExplainedHit(record, 2 * SCORE_EPSILON, {f"({NOW})": {NOW: 2 * SCORE_EPSILON}})]
             if found[0].record.seq == record.seq:

@@ -19,7 +19,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.core.settings import load_settings
 from rlm.service.advice import MemoryAdvisor
-from rlm.service.cli.common import Group, example, json_option, print_json, store_options, version
+from rlm.service.cli.common import Group, example, json_option, print_json, refuse_missing_store, store_options, version
 
 
 NOT_CONVERGED = 3  # exit code of a run that a limit ended, or that found no answer
@@ -115,6 +115,7 @@ def judge_command(name: str, opinion: str, db: Path | None, namespace: str | Non
     a person judged already is not judged again."""
     from rlm.service.memory import Memory
     settings = load_settings(config, db_path=db, namespace=namespace)
+    refuse_missing_store(settings.db_path)
     gate = PromotionPolicy.of(settings)
     if str(settings.db_path).endswith(".json"):  # such a file has no rules that could be counted
         trajectory, promoted = judge_stored_run(open_memory(settings.db_path, settings=settings), name, opinion, gate)

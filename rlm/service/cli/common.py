@@ -228,6 +228,15 @@ def refuse_namespace(namespace: str | None,  # value of the option -n; None: it 
                            f"Leave -n out; one namespace is written with: rlm db export FILE -n {namespace}")
 
 
+def refuse_missing_store(db: "str | Path",  # path or address of a store
+                         ) -> None:
+    "Raise `NotFound` for a file that is not there: a command that reads makes none."
+    from rlm.core.files import read_path, server_url
+    path = read_path(db)
+    if server_url(path) is None and not os.path.exists(path):
+        raise NotFound(f"There is no store at {str(path)!r}.", "Write a memory first, or give the right file with --db.")
+
+
 def with_memory(makes: bool = False,  # may the command make a store that is not there yet?
                 whole: str = "",      # act of the command, if that is never of one namespace: then -n is refused
                 named: bool = False,  # should the command be told, as `named`, the namespace that -n names, if it does?
@@ -237,15 +246,12 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
         @store_options
         @wraps(command)
         def run(*args: Any, db: Path | None, namespace: str | None, config: Path | None, **kwargs: Any) -> None:
-            from rlm.core.files import read_path, server_url
             from rlm.core.settings import load_settings
             from rlm.service.memory import Memory
             if whole:
                 refuse_namespace(namespace, whole)
-            path = read_path(load_settings(config, db_path=db).db_path)
-            if not makes and server_url(path) is None and not os.path.exists(path):
-                raise NotFound(f"There is no store at {str(path)!r}.",
-                               "Write a memory first, or give the right file with --db.")
+            if not makes:
+                refuse_missing_store(load_settings(config, db_path=db).db_path)
             with Memory(db, namespace=namespace, config=config) as memory:
                 told = {"named": None if namespace is None else memory.ctx.namespace} if named else {}
                 command(memory, *args, **told, **kwargs)
