@@ -128,7 +128,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "situations.jsonl").write_text(json.dumps(situation) + "\n", encoding="utf-8")
     (home / "data").mkdir()
     shutil.copytree(ROOT / "nbs" / "95_bench" / "results", home / "results")
-    for name in ("turns", "nonconflicts", "merges"):
+    for name in ("turns", "turns_late", "nonconflicts", "merges"):
         lines = (ROOT / "tests" / "data" / f"companion_{name}.jsonl").read_text(encoding="utf-8").splitlines()
         (home / "data" / f"companion_{name}.jsonl").write_text("\n".join(lines[::11]), encoding="utf-8")
     question = {"question": "Who has the key?", "type": "single", "gold": ["m1"], "answer_words": ["Okafor"]}

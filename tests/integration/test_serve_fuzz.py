@@ -44,6 +44,7 @@ ROUTES = ["POST /v1/memories:search", "POST /v1/search", "POST /v1/recall", "POS
           "POST /v1/context", "POST /v1/observe", "POST /v1/conversations:remember", "POST /v1/review/proposals",
           "DELETE /v1/review/proposals/{id}", "POST /v1/review/rejections",
           "DELETE /v1/review/rejections/{id}", "POST /v1/review/acceptances", "POST /v1/sleep", "POST /v1/sleep/{id}/undo", "GET /v1/audit"]
+LONGEST_ADDRESS = 65_000  # bytes
 GOOD, SPOILT = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 PLAIN = ["GET /health", "GET /health/live", "GET /metrics", "GET /v1/anchors", "GET /v1/namespaces", "GET /v1/review", "GET /v1/sleep",
          "GET /v1/stats"]
@@ -61,6 +62,9 @@ def probe(contract: Any, route: str, mode: Any, examples: int) -> None:
     @settings(max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     def ask(case: Any) -> None:
         answer = case.call(headers={"Host": "localhost"})
+        if len(str(answer.request.url)) > LONGEST_ADDRESS:  # refused by the parser of HTTP, before there is a route
+            assert answer.status_code == 400
+            return
         case.validate_response(answer, checks=CHECKS)
         assert "Traceback" not in answer.text and "memory.db" not in answer.text
     ask()
