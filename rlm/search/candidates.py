@@ -274,7 +274,13 @@ class Searcher:
     @property
     def _depth(self) -> int:
         "How many memories are ranked at least, so that those may be moved that move."
-        return REORDERED if opening_share(len(self.index.metadata.sessions)) else UPDATES_OF
+        return REORDERED if self._opening else UPDATES_OF
+
+    @property
+    def _opening(self) -> float:
+        "How much openings count here; nothing above 20,000 memories, where the 64 best are not known exactly."
+        c = self.index.metadata
+        return opening_share(len(c.sessions)) if len(c["seq"]) <= DENSE_LIMIT else 0.0
 
     def reorder(self,
                 features: QueryFeatures,  # features of the question
@@ -285,7 +291,7 @@ class Searcher:
         moves up with it. A memory that takes the place of an earlier one moves above it, unless the question asks about what was:
         it is linked as `LATER`, or it was written singly, is like the earlier one and tells a change. The latter takes vectors."""
         own, c = self.index.scorer.ranker, self.index.metadata
-        weights, many = own if isinstance(own, ScoreWeights) else DEFAULT_WEIGHTS, opening_share(len(c.sessions))
+        weights, many = own if isinstance(own, ScoreWeights) else DEFAULT_WEIGHTS, self._opening
         if many and weights is own:
             ranked = promote_openings(ranked, opening_turns(c, c.docs(ranked.seqs[:REORDERED])), weights.opening * many)
         if not len(ranked) or features.before or not weights.update or self.index.semantic.model is None:
