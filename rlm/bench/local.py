@@ -41,7 +41,7 @@ TARGETS = {"working_memory": 0.045, "cache": 0.02, "checkpoint": 0.12}  # millis
 MEAN = 0.15  # milliseconds, over all questions, at the smallest size
 SHARE = 0.7  # share of the questions that is to be answered before a full search
 GRADE = 90.0  # grade that is to be reached at the smallest size
-TALK_TURNS, TALK_CHARACTERS = 400, 150_000  # of one conversation that are replayed: long messages take long to embed
+TALK_TURNS, TALK_CHARACTERS = 400, 150_000  # limits of what is replayed of one conversation: long messages take long to embed
 
 
 def grade(recall: float,  # share of a full search's ten best in the answers of all layers, in [0, 1]

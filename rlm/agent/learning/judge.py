@@ -117,7 +117,7 @@ def same_term(expected: object,  # an IRI, a prefixed name, or a bare name
 
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #5852d38b
-_OBJECT = re.compile(rf"(?: (?:such|class|term|property|individual|entity|called|named))* (?:{_TERM.pattern})")  # of a denial
+_OBJECT = re.compile(rf"(?: (?:such|class|term|property|individual|entity|called|named))* (?:{_TERM.pattern})")  # object of a denial
 
 
 def _names_others(text: str, task: str) -> bool:

@@ -123,7 +123,7 @@ class EdgeTable:
                 relation: str,          # type of link
                 kept: bool = True,      # whether what was asked before is not read again; outside a snapshot that asks a server first
                 ) -> dict[int, list[int]]:  # number of a memory → those that it is linked to, of memories that have such links
-        "Return where links of a type lead; what was asked before is not read again while nobody writes to the store."
+        "Return where links of a type lead; what was asked before is not read again until something is written to the store."
         known = known_rows(self.db, self._targets, KNOWN_TARGETS) if kept else {}
         if missing := [s for s in seqs if (s, relation) not in known]:
             new: dict[tuple[int, str], list[int]] = {(s, relation): [] for s in missing}
