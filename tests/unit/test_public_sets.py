@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlm.bench.public_sets import Conversation, read_beam, read_locomo
+from rlm.bench.public_sets import Conversation, read_beam, read_locomo, read_realmem
 from rlm.core.errors import InvalidInput
 
 TALK: dict[str, Any] = {
@@ -86,3 +86,21 @@ def test_published_and_reduced_are_the_same_conversations(shared: Path) -> None:
     turns = {t["id"]: t for t in reduced.turns}
     assert published.turns and all(turns[t["id"]] == t for t in published.turns)
     assert published.questions and set(published.questions) <= set(reduced.questions)
+
+
+def test_published_and_reduced_are_the_same_people(shared: Path, tmp_path: Path) -> None:
+    original = (shared / "data" / "public_format" / "realmem_dialogues.json").read_text(encoding="utf-8")
+    (tmp_path / "Kenta_Tanaka_dialogues_256k.json").write_text(original, encoding="utf-8")
+    (published,) = read_realmem(tmp_path)
+    (reduced,) = (c for c in read_realmem(shared / "data" / "realmem_dev") if c.name == "Kenta_Tanaka")
+    assert published.name == reduced.name and published.turns
+    turns = {t["id"]: t for t in reduced.turns}
+    for turn in published.turns:  # the published file is cut: texts are shorter, and there are fewer sessions
+        whole = turns[turn["id"]]
+        assert whole["text"].startswith(turn["text"][:100]) and (whole["role"], whole["valid_from"]) == (turn["role"], turn["valid_from"])
+
+
+def test_what_is_no_person_is_said(tmp_path: Path) -> None:
+    (tmp_path / "x_dialogues_256k.json").write_text('{"dialogues": [{"session_uuid": "a"}]}', encoding="utf-8")
+    with pytest.raises(InvalidInput, match="RealMem"):
+        list(read_realmem(tmp_path))
