@@ -21,7 +21,7 @@ from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
 from ..search.embedding.base import Embedder
-from ..search.fusion import DEFAULT_WEIGHTS, ScoreWeights
+from ..search.scoring import DEFAULT_WEIGHTS, ScoreWeights
 from ..search.namespace_search import NamespaceSearch
 from ..service.memory import Memory
 from ..service.reader import MemoryContext

@@ -30,7 +30,7 @@ from ..core.text import tokens
 from ..search.candidates import Query, Searcher
 from ..search.embedding.base import Embedder, choose_embedder, model_info, passages
 from ..search.embedding.service import QueryVectorCache
-from ..search.fusion import DEFAULT_WEIGHTS, PARTS, Ranker, ScoreWeights
+from ..search.scoring import DEFAULT_WEIGHTS, PARTS, Ranker, ScoreWeights
 from ..search.lexical.bm25 import LONG_TEXT
 from ..search.namespace_index import NamespaceIndex
 from ..search.ranker import FEATURES, TrainingExample, TrainingReport, train

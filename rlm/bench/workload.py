@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..core.text import tokens
 from ..search.candidates import EVERYTHING, POOL, Query, Searcher
 from ..search.embedding.base import Kind, passages
-from ..search.fusion import Candidates, RankedList
+from ..search.scoring import Candidates, RankedList
 from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center, synthetic_vectors
 from ..service.memory import Memory

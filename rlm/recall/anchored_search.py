@@ -21,7 +21,7 @@ from .local_search import NeighbourhoodRanker
 from .neighbourhood import Ints, Neighbourhood, TrueVectors
 from ..search.candidates import Query, Searcher
 from ..search.explainer import ExplainedHit, LazyExplanation
-from ..search.fusion import DEFAULT_WEIGHTS, SCORE_EPSILON, RankedList, RankedMemory, ScoreWeights
+from ..search.scoring import DEFAULT_WEIGHTS, SCORE_EPSILON, RankedList, RankedMemory, ScoreWeights
 from ..search.lexical.bm25 import QueryPlan
 from ..search.namespace_index import NamespaceIndex
 from ..search.semantic_index import MeasuredQuery, StoredVectors

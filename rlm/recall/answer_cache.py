@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.text import normalise
 from ..search.candidates import EVERYTHING
-from ..search.fusion import RankedMemory
+from ..search.scoring import RankedMemory
 from ..search.query_features import QueryFeatures
 from ..store.filters import Filters, is_plain
 

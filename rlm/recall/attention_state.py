@@ -33,7 +33,7 @@ from rlm.recall.working_memory import (
     write_slots,
 )
 from ..search.candidates import Searcher
-from ..search.fusion import RankedMemory
+from ..search.scoring import RankedMemory
 from ..search.namespace_index import NamespaceIndex
 from ..search.namespace_search import IndexBuilder
 from ..store.sqlite.storage import SQLiteStorage

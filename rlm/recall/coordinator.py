@@ -34,7 +34,7 @@ from .neighbourhood import Ints
 from .slot_search import SlotSearch, final_score
 from .working_memory import CheckpointManager
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
-from ..search.fusion import SCORE_EPSILON, RankedMemory, base_score, nth_highest
+from ..search.scoring import SCORE_EPSILON, RankedMemory, base_score, nth_highest
 from ..search.namespace_search import NamespaceSearch
 from ..search.query_features import QueryFeatures
 from ..search.semantic_index import MeasuredQuery, check_query_vector

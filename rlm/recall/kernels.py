@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from ..core.compiled import F4, F8, F44, F88, I1, I2, I4, I8, I11, I88, YES, loop
-from ..search.fusion import RANK
+from ..search.scoring import RANK
 from ..search.lexical.bm25 import ADD_POSTINGS_AT, FIND_TERMS
 from ..search.vector.quantizer import CODED_Z_SCORES, MEASURE_QUERY, NEAREST_VECTOR, VECTOR_DOT, Z_SCORES
 SEGMENT = "i4 i8 i4 f4"  # arrays of each segment: terms, starts, units, impacts

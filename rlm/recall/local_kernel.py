@@ -17,7 +17,7 @@ import numpy as np
 from ..core.compiled import Table
 from .kernels import ALL, BUFFER, CANDIDATES, INDEX, MODEL, RECALL, SEGMENT, WHOLE, WORKSPACE
 from .neighbourhood import COLUMNS, POSTINGS, KernelBuffers
-from rlm.search.fusion import (
+from rlm.search.scoring import (
     DEFAULT_WEIGHTS,
     EMPTY_RANKING,
     KERNEL_TOP_K,

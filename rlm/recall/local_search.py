@@ -28,7 +28,7 @@ from rlm.recall.local_kernel import (
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
 from .working_memory import CheckpointManager, RecentMemories, Slot, WorkingMemory
 from ..search.candidates import AllowedDocs, Query, Searcher
-from ..search.fusion import DEFAULT_WEIGHTS, EXACT, Candidates, RankedList, ScoreWeights
+from ..search.scoring import DEFAULT_WEIGHTS, EXACT, Candidates, RankedList, ScoreWeights
 from ..search.namespace_index import NamespaceIndex
 from ..search.query_features import QueryFeatures
 from ..search.semantic_index import MeasuredQuery, StoredVectors

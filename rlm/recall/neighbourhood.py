@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.compiled import Table
 from .kernels import BUFFER, CANDIDATES
-from ..search.fusion import EXACT, Candidates
+from ..search.scoring import EXACT, Candidates
 from ..search.lexical.bm25 import QueryPlan
 from ..search.lexical.lexical_index import best_passages
 from ..search.metadata_table import MetadataTable

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.compiled import loop, searched
 from ..core.text import tokens
-from .fusion import DEFAULT_WEIGHTS, EXACT, HEAD_CODES, Candidates, RankedList, ScoreWeights, matching, prefilter
+from .scoring import DEFAULT_WEIGHTS, EXACT, HEAD_CODES, Candidates, RankedList, ScoreWeights, matching, prefilter
 from .lexical.bm25 import QueryPlan
 from .metadata_table import Values
 from .namespace_index import NamespaceIndex

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.text import sentence_spans, tokens
 from .candidates import POOL, CandidateSet, Query, Searcher
-from .fusion import NO_SCRIPT, NOW, PARTS, SCORE_EPSILON, UPDATE, RankedMemory, ScoreWeights, foreign_script
+from .scoring import NO_SCRIPT, NOW, PARTS, SCORE_EPSILON, UPDATE, RankedMemory, ScoreWeights, foreign_script
 from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
 from .namespace_index import NamespaceIndex
 from .scorer import REORDERED

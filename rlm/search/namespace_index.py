@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from ..core.errors import StoreCorrupt, StoreError
 from ..core.text import TOKENISER_VERSION
-from .fusion import DEFAULT_WEIGHTS, Ranker
+from .scoring import DEFAULT_WEIGHTS, Ranker
 from .growable_array import GrowableArray
 from .index_file import Arrays, index_path, read_index, write_index
 from .lexical.bm25 import Segment

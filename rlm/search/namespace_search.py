@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .candidates import Searcher
 from .explainer import Explainer
-from .fusion import Ranker
+from .scoring import Ranker
 from .namespace_index import NamespaceIndex
 from .past_index import PastIndex
 from ..store.sqlite.storage import SQLiteStorage

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .fusion import DEFAULT_WEIGHTS, PARTS, session_best
+from .scoring import DEFAULT_WEIGHTS, PARTS, session_best
 from .lexical.lexical_index import LexicalIndex
 from .metadata_table import MetadataTable, Values
 

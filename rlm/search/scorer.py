@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm.search.fusion import (
+from rlm.search.scoring import (
     DEFAULT_WEIGHTS,
     EMPTY_RANKING,
     EXACT,

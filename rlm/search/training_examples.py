@@ -18,7 +18,7 @@ from ..core.errors import InvalidInput
 from ..core.files import numbered_lines
 from ..core.ids import new_id
 from .candidates import EVERYTHING, POOL, Query, Searcher
-from .fusion import prefilter
+from .scoring import prefilter
 from .ranker import LearnedRanker, TrainingExample, candidate_facts, dump_ranker, feature_matrix
 from ..store.records import Event
 from ..store.sqlite.slots import LearnedParameters

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..search.explainer import NEARBY, Passage, best_passage
-from ..search.fusion import NOW, PARTS, UPDATE
+from ..search.scoring import NOW, PARTS, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS

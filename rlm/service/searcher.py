@@ -27,7 +27,7 @@ from ..recall.working_memory import CheckpointManager, Ints
 from ..search.candidates import Query
 from ..search.explainer import NEARBY, ExplainedHit
 from ..search.candidates import LATER
-from ..search.fusion import NOW, SCORE_EPSILON, UPDATE
+from ..search.scoring import NOW, SCORE_EPSILON, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.query_features import asks_before
 from .reader import MemoryContext, MemoryReader

@@ -18,7 +18,7 @@ from rlm.bench.workload import LookupEmbedder, Stock, fill, stock
 from rlm.core import compiled
 from rlm.core.clock import ManualClock
 from rlm.search import semantic_index
-from rlm.search.fusion import SCORE
+from rlm.search.scoring import SCORE
 
 numba = pytest.importorskip("numba", reason="needs numba: pip install 'rlm[fast]'")
 

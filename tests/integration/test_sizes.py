@@ -9,7 +9,7 @@ from rlm import Memory
 from rlm.bench.workload import Exact, LookupEmbedder, Stock, fill, query_of, recall_of, stock
 from rlm.search import semantic_index
 from rlm.search.candidates import POOL, Query
-from rlm.search.fusion import EXACT, HEAD_CODES
+from rlm.search.scoring import EXACT, HEAD_CODES
 
 SIZE = 6000  # memories: more than are compared in full, fewer than are left to an index
 

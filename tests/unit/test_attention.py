@@ -34,8 +34,8 @@ from rlm.search import namespace_index
 from rlm.search.candidates import Searcher
 from rlm.search.embedding.base import Kind, register_embedder
 from rlm.search.embedding.reembed import reembed
-from rlm.search.fusion import DEFAULT_WEIGHTS, EMPTY_RANKING, PARTS
 from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
+from rlm.search.scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, PARTS
 from rlm.search.training_examples import save_ranker
 from rlm.service.cli.attention import attention_group, status_of
 from rlm.store.embedding_model import Vectors

@@ -33,8 +33,8 @@ from rlm.recall.local_kernel import (
 from rlm.recall.local_search import LocalRanking, NeighbourhoodRanker
 from rlm.recall.neighbourhood import Neighbourhood, TrueVectors
 from rlm.search.candidates import Searcher
-from rlm.search.fusion import DEFAULT_WEIGHTS, KERNEL_TOP_K
 from rlm.search.query_features import QueryFeatures
+from rlm.search.scoring import DEFAULT_WEIGHTS, KERNEL_TOP_K
 from rlm.search.semantic_index import StoredVectors
 from rlm.search.vector.vector_segments import DEFAULT_CONFIG
 from rlm.store.filters import Filters

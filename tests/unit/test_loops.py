@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from rlm.core.compiled import interpreted, load
 from rlm.core.text import tokens
-from rlm.search.fusion import EXACT, HEAD_CODES, KERNEL_TOP_K, Candidates, RescorePolicy
 from rlm.search.lexical.lexical_index import LexicalIndex
 from rlm.search.metadata_table import MetadataTable
 from rlm.search.scorer import Scorer
+from rlm.search.scoring import EXACT, HEAD_CODES, KERNEL_TOP_K, Candidates, RescorePolicy
 from rlm.search.semantic_index import quantize_sample
 from rlm.search.vector.quantizer import (
     FIND_ROWS,

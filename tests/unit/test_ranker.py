@@ -16,7 +16,6 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch
 from rlm.core.text import tokens
-from rlm.search.fusion import PARTS
 from rlm.search.ranker import (
     FEATURES,
     RAREST,
@@ -33,6 +32,7 @@ from rlm.search.ranker import (
     prior_penalty,
     train,
 )
+from rlm.search.scoring import PARTS
 from rlm.search.training_examples import recorded_questions
 from rlm.service.cli import main
 
