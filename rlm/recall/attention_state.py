@@ -19,23 +19,14 @@ import numpy as np
 from ..core.clock import Clock
 from ..core.errors import StoreBusy, StoreFull, StoreMoved
 from .answer_cache import AnswerCache
+from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_checkpoints
 from .local_search import LocalizedSearchEngine
 from .neighbourhood import Floats, Ints
-from rlm.recall.working_memory import (
-    SLOTS,
-    Checkpoint,
-    CheckpointManager,
-    Slot,
-    WorkingMemory,
-    read_checkpoints,
-    read_slots,
-    write_checkpoints,
-    write_slots,
-)
+from .working_memory import SLOTS, Slot, WorkingMemory, read_slots, write_slots
 from ..search.candidates import Searcher
-from ..search.scoring import RankedMemory
 from ..search.namespace_index import NamespaceIndex
 from ..search.namespace_search import IndexBuilder
+from ..search.scoring import RankedMemory
 from ..store.sqlite.storage import SQLiteStorage
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them

@@ -32,7 +32,7 @@ from .local_kernel import RELEVANCE, LocalAnswer
 from .local_search import LEAST_HITS, LocalizedSearchEngine
 from .neighbourhood import Ints
 from .slot_search import SlotSearch, final_score
-from .working_memory import CheckpointManager
+from .checkpoints import CheckpointManager
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
 from ..search.scoring import SCORE_EPSILON, RankedMemory, base_score, nth_highest
 from ..search.namespace_search import NamespaceSearch

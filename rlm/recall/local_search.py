@@ -26,7 +26,8 @@ from rlm.recall.local_kernel import (
     tail_bound,
 )
 from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
-from .working_memory import CheckpointManager, RecentMemories, Slot, WorkingMemory
+from .checkpoints import CheckpointManager
+from .working_memory import RecentMemories, Slot, WorkingMemory
 from ..search.candidates import AllowedDocs, Query, Searcher
 from ..search.scoring import DEFAULT_WEIGHTS, EXACT, Candidates, RankedList, ScoreWeights
 from ..search.namespace_index import NamespaceIndex

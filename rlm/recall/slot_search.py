@@ -15,7 +15,8 @@ from ..core.clock import to_iso
 from ..core.errors import InvalidInput, NotFound
 from .attention_state import AttentionKeeper, AttentionState
 from .neighbourhood import Floats, Ints
-from .working_memory import Checkpoint, Slot, WorkingMemory
+from .checkpoints import Checkpoint
+from .working_memory import Slot, WorkingMemory
 from ..search.semantic_index import MeasuredQuery, check_query_vector
 from ..search.vector.quantizer import center_one
 from ..store.sqlite.memories import RecordCache

@@ -23,7 +23,7 @@ from ..recall.anchored_search import AnchoredSearcher
 from ..recall.anchors import AnchorManager, SearchReach
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
-from ..recall.working_memory import CheckpointManager, Ints
+from ..recall.checkpoints import CheckpointManager, Ints
 from ..search.candidates import Query
 from ..search.explainer import NEARBY, ExplainedHit
 from ..search.candidates import LATER

@@ -26,10 +26,11 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, ModelMismatch, StoreError
 from rlm.recall.attention_state import FLUSH_THRESHOLD
+from rlm.recall.checkpoints import Checkpoint, CheckpointManager, nearest_first
 from rlm.recall.coordinator import SearchCoordinator
 from rlm.recall.local_search import NeighbourhoodCache
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood
-from rlm.recall.working_memory import Checkpoint, CheckpointManager, Slot, nearest_first
+from rlm.recall.working_memory import Slot
 from rlm.search import namespace_index
 from rlm.search.candidates import Searcher
 from rlm.search.embedding.base import Kind, register_embedder
