@@ -28,21 +28,8 @@ from ..core.errors import InvalidInput, RlmError, need
 from ..core.guard import INSTRUCTIONS, SECRETS
 from ..core.ids import canonical_json
 from .aggregation import RULES, AggregateResult, Reputation, aggregate
-from rlm.federation.update import (
-    CLIP,
-    DELTA,
-    SHAPES,
-    Array,
-    FeedbackExample,
-    PolicyUpdate,
-    PrivacyBudget,
-    PrivacyRound,
-    clip_norm,
-    decode_update,
-    encode_update,
-    gaussian_noise,
-    linear_model,
-)
+from .privacy import DELTA, PrivacyBudget, PrivacyRound, gaussian_noise
+from .update import CLIP, SHAPES, Array, FeedbackExample, PolicyUpdate, clip_norm, decode_update, encode_update, linear_model
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #62a682b8
 _CARD = re.compile(r"([a-z0-9-]{1,64})/([0-9a-f]{64})@(https?://\S{1,200})")

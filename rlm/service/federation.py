@@ -33,7 +33,8 @@ from rlm.federation.gossip import (
     read_config,
     read_message,
 )
-from ..federation.update import Array, FeedbackExample, epsilon
+from ..federation.privacy import epsilon
+from ..federation.update import Array, FeedbackExample
 from .companion import Companion
 from .http.middleware import RateLimiter
 
