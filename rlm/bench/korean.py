@@ -24,7 +24,7 @@ from ..search.embedding.base import Embedder
 from ..search.scoring import DEFAULT_WEIGHTS, ScoreWeights
 from ..search.namespace_search import NamespaceSearch
 from ..service.memory import Memory
-from ..service.reader import MemoryContext
+from ..service.memory_context import MemoryContext
 from ..store.embedding_model import Vectors, unit
 
 # %% ../../nbs/95_bench/15_korean.ipynb #ab540238

@@ -51,7 +51,8 @@ from ..federation.aggregation import GAIN, FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
 from ..search.candidates import LATER
 from .input_parsing import MAX_K, read_k, read_list, read_turn
-from .reader import MemoryContext, MemoryReader
+from .memory_context import MemoryContext
+from .reader import MemoryReader
 from .results import History, SearchResults, memory_dict
 from .searcher import MemorySearcher, SearchRequest, stating_facts
 from .writer import MemoryWriter

@@ -36,7 +36,8 @@ from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService
 from ..search.namespace_index import NamespaceIndex
 from .input_parsing import formal_checker, read_k, read_share
-from .reader import MemoryContext, MemoryReader
+from .memory_context import MemoryContext
+from .reader import MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
 from .searcher import MemorySearcher, RecallSearcher, anchor_manager, refuse_least, search_coordinator
 from .writer import MemoryWriter, read_placement

@@ -30,7 +30,8 @@ from ..search.candidates import LATER
 from ..search.scoring import NOW, SCORE_EPSILON, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.query_features import asks_before
-from .reader import MemoryContext, MemoryReader
+from .memory_context import MemoryContext
+from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, by_column
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters

@@ -23,7 +23,8 @@ from ..recall.graph import GraphIndex
 from ..search.embedding.base import embedding_fields
 from ..search.embedding.service import RecordVectors
 from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_turn
-from .reader import MemoryContext, MemoryReader
+from .memory_context import MemoryContext
+from .reader import MemoryReader
 from ..store.filters import Filters
 from rlm.store.records import (
     Edge,

@@ -18,7 +18,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rlm.service.memory import EARLIER_NAMES
-from rlm.service.reader import MemoryContext
+from rlm.service.memory_context import MemoryContext
 from rlm.store.records import MemoryRecord
 
 METHODS = ["write", "write_many", "add_conversation", "get", "list", "search", "update", "delete", "restore", "explain", "history", "link",

@@ -24,7 +24,7 @@ from rlm.search.embedding.reembed import reembed
 from rlm.search.embedding.service import EmbeddingService
 from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.cli import main
-from rlm.service.reader import MemoryContext
+from rlm.service.memory_context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
 from rlm.store.sqlite.integrity import check
 from rlm.store.sqlite.recall_log import RecallLog
