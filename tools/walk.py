@@ -12,8 +12,8 @@ from types import FrameType
 
 # The parts whose calls are steps: classes, whose public methods all are, and functions. What they work on is no step.
 PARTS = {
-    "a write": {"Memory", "MemoryWriter", "guarded", "EmbeddingService", "facts_of", "SQLiteStorage.transaction", "refuse_rejected",
-                "SQLiteWriter", "FactKeeper"},
+    "a write": {"Memory", "MemoryWriter", "guarded", "EmbeddingService", "facts_of", "SQLStorage.transaction", "refuse_rejected",
+                "SQLWriter", "FactKeeper"},
     "a search": {"Memory", "MemorySearcher", "EmbeddingService", "IndexBuilder", "Explainer", "Searcher", "FilterResolver",
                  "CandidateGenerator", "Scorer", "RecordCache"},
     "a run of the agent": {"run", "setup_ontology_context", "rlm_run_with_memory", "named_in", "SQLiteStrategyStore.retrieve", "rlm_run",

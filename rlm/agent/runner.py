@@ -42,7 +42,7 @@ from ..core.files import read_path, server_url
 from ..core.promotion import PromotionPolicy
 from ..core.settings import Settings, load_settings
 from ..core.text import valid_text
-from ..store.sqlite.storage import SQLiteStorage, open_database
+from ..store.sqlite.storage import SQLStorage, open_database
 
 # %% ../../nbs/80_learning/21_runner.ipynb #be2ca295
 @dataclass(frozen=True, slots=True, repr=False)
@@ -215,7 +215,7 @@ def run(query: str,                             # the question, in any language
             backend = JSONStrategyStore(settings.db_path, clock, settings.secrets)
         else:
             database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s)
-            store = stack.enter_context(closing(SQLiteStorage(database))).for_namespace(settings.namespace)
+            store = stack.enter_context(closing(SQLStorage(database))).for_namespace(settings.namespace)
             backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
         if ontology:
             ensure_packs(backend, ontology.meta.name)

@@ -33,7 +33,7 @@ from ..search.embedding.base import choose_embedder
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041
 SIZES = (1_000, 10_000, 100_000)
@@ -44,7 +44,7 @@ def bootstrapped(path: str,  # a store's file
                  ) -> None:
     "Link its memories; print time, memory and links as JSON. Run in a process of its own."
     import resource
-    backend, began = SQLiteStorage(SQLiteDatabase(path)), time.perf_counter()
+    backend, began = SQLStorage(SQLiteDatabase(path)), time.perf_counter()
     done = build_graph(backend, "default", progress=False)
     took, used = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     unit = 1024 if sys.platform.startswith("linux") else 1

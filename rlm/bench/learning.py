@@ -31,7 +31,7 @@ from .questions import Part, Question, generate, read_questions
 from .report import Report, Role, Row, digits, machine
 from ..core.clock import SystemClock
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/95_bench/26_learning.ipynb #2b22fa89
 def _attempt_of(learned: RunRecord,  # a run with memory
@@ -72,7 +72,7 @@ class Agent:
                  held: Collection[str] = (),               # ontologies whose own packs it does not get
                  ) -> None:
         self.contexts = contexts
-        self.backend = None if memory == "none" else SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+        self.backend = None if memory == "none" else SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
         self.setting = setting_for(CaseBasedModel(), None, extract=False, log_dir=None, options={})
         if self.backend and memory == "packs":
             names = [name for name in shipped_packs() if name.rpartition("_v")[0] not in held]

@@ -42,7 +42,7 @@ from ..store.filters import Filters
 from ..store.protocols import Weights
 from ..store.records import new_record
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/95_bench/10_recall.ipynb #58e032a6
 REASONS = ("not a candidate", "ranked 11 to 20", "ranked 21 to 50", "ranked below 50", "ranked low, in pieces",
@@ -164,9 +164,9 @@ class ConversationVectors:
 
 def stored(c: Conversation,                    # the conversation
            vectors: ConversationVectors | None = None,    # vectors stored with it
-           ) -> SQLiteStorage:
+           ) -> SQLStorage:
     "Return a conversation in a store of its own."
-    backend, now = SQLiteStorage(SQLiteDatabase(":memory:")), SystemClock().now()
+    backend, now = SQLStorage(SQLiteDatabase(":memory:")), SystemClock().now()
     with backend.transaction() as tx:
         new = tx.insert([new_record(t["text"], now, **{k: v for k, v in t.items() if k != "text"}) for t in c.turns])
         if vectors is not None:

@@ -25,8 +25,8 @@ from ..core.text import split_sentences, tokens
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
-from ..store.sqlite.storage import SQLiteStorage
-from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.storage import SQLStorage
+from ..store.sqlite.writer import SQLWriter
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #78361209
 CUES = ("change", "event", "past", "hypothetical", "hearsay", "addition", "person", "own", "correction", "negation", "question")
@@ -179,7 +179,7 @@ class PairJudge:
     "Judges new memories of one namespace beside the nearest older ones."
 
     def __init__(self,
-                 storage: SQLiteStorage,   # the store
+                 storage: SQLStorage,      # the store
                  search: NamespaceSearch,  # search of the namespace
                  clock: Clock,             # the present
                  ) -> None:
@@ -255,7 +255,7 @@ class PairJudge:
         return out
 
     def apply(self,
-              tx: SQLiteWriter,           # a transaction
+              tx: SQLWriter,              # a transaction
               judgement: PairJudgement,  # what is to be done
               night: str = "",           # id of the night that does it; empty: a write
               ) -> None:
@@ -274,7 +274,7 @@ class PairJudge:
             end_memory(tx, old, until, at, detail)
 
     def release(self,
-                tx: SQLiteWriter,                  # the transaction in which memories go
+                tx: SQLWriter,                     # the transaction in which memories go
                 records: Sequence[MemoryRecord],  # memories that are about to be deleted
                 ) -> None:
         "Make current again what these memories had ended by the model's judgement."
@@ -285,7 +285,7 @@ class PairJudge:
                 current_again(tx, old, self.clock.now())
 
     def undo(self,
-             tx: SQLiteWriter,    # a transaction
+             tx: SQLWriter,       # a transaction
              old: MemoryRecord,  # memory that the model has ended
              ) -> str:           # id of the memory that it was ended for; empty: it was not, or has another end since
         "Make one memory current again, with its facts, and unlink it."

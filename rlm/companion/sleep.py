@@ -40,8 +40,8 @@ from ..core.settings import Settings
 from ..store.filters import Filters
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.slots import LearnedParameters
-from ..store.sqlite.storage import SQLiteStorage
-from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.storage import SQLStorage
+from ..store.sqlite.writer import SQLWriter
 
 # %% ../../nbs/85_companion/19_sleep.ipynb #65ea098e
 STAGES = ("merge", "regenerate", "supersede", "compress", "archive", "delete")
@@ -114,7 +114,7 @@ PAGE = 1000  # memories that are read at a time
 BATCH = 50  # changes in one transaction: some 20 ms, so that no write waits long
 
 
-def pages(storage: SQLiteStorage,  # the store
+def pages(storage: SQLStorage,     # the store
           namespace: str,          # the partition
           ) -> Iterator[list[MemoryRecord]]:
     "Yield the blocks of a namespace, archived ones too, the newest first."
@@ -133,7 +133,7 @@ class Decisions:
 
     @classmethod
     def read(cls,
-             storage: SQLiteStorage,  # the store
+             storage: SQLStorage,     # the store
              namespace: str,          # the partition
              ) -> "Decisions":
         "Return what was undone so far: it is not done again."
@@ -153,7 +153,7 @@ def _own_links(edges: Iterable[Edge],  # links of memories
     return found
 
 
-def _vectors(storage: SQLiteStorage, records: Sequence[MemoryRecord]) -> dict[int, NDArray[np.float16]]:
+def _vectors(storage: SQLStorage, records: Sequence[MemoryRecord]) -> dict[int, NDArray[np.float16]]:
     "The vectors of memories by the store's model; those that have none are left out."
     model = storage.vectors.model()
     if model is None or not records:
@@ -167,7 +167,7 @@ def _merge(found: Duplicate) -> SleepChange:
     return SleepChange("merge", found.goes.id, f"the same {found.by} as {found.stays.id}{how}", found.stays.id, found.goes.version)
 
 
-def _plan_night(storage: SQLiteStorage,   # the store
+def _plan_night(storage: SQLStorage,      # the store
                 namespace: str,           # the partition
                 now: datetime,            # the present
                 curve: ForgettingCurve = SEED_CURVE,  # numbers of forgetting
@@ -224,7 +224,7 @@ class SleepCycle:
     "The nights of one namespace."
 
     def __init__(self,
-                 storage: SQLiteStorage,  # the store
+                 storage: SQLStorage,     # the store
                  namespace: str,          # the partition
                  clock: Clock,            # the present
                  learners: Sequence[str] = (),  # names of learners whose parameters a night saves
@@ -366,13 +366,13 @@ class SleepCycle:
             self.storage.erase(gone, self.namespace, now)
         return done
 
-    def _regenerate(self, tx: SQLiteWriter, record: MemoryRecord, night: str, now: datetime) -> None:
+    def _regenerate(self, tx: SQLWriter, record: MemoryRecord, night: str, now: datetime) -> None:
         "Store the facts of a memory, and end what they contradict."
         self.facts.keep(tx, record, facts_of(record), now)
         detail = {"version": record.version, "changed": [], "reason": "regenerate", "night": night}
         tx.log([Event(now, "update", record.id, self.namespace, detail)])
 
-    def _put_away(self, tx: SQLiteWriter, record: MemoryRecord, change: SleepChange, night: str, now: datetime) -> MemoryRecord:
+    def _put_away(self, tx: SQLWriter, record: MemoryRecord, change: SleepChange, night: str, now: datetime) -> MemoryRecord:
         "Archive a memory, or have it told shortly; a merged one leaves its links to the memory that stands for it."
         at, before = version_time(now, record.updated_at), record.extra.get(SLEEP_MARK)
         mark: dict[str, Any] = {"night": night, "why": change.kind, "was": record.status}
@@ -387,7 +387,7 @@ class SleepCycle:
         detail |= {"into": change.into, "links": links} if change.into else {}
         return tx.replace(record, new, Event(at, "update", record.id, self.namespace, detail))
 
-    def _hand_over(self, tx: SQLiteWriter, goes: MemoryRecord, into: str, at: datetime) -> list[list[str]]:
+    def _hand_over(self, tx: SQLWriter, goes: MemoryRecord, into: str, at: datetime) -> list[list[str]]:
         "Give the links of a memory to another one that has none like it; returns their ends and relations."
         edges = self.storage.edges([goes.id, into], self.namespace)
         known = {(e.src, e.dst, e.relation) for e in edges}
@@ -399,7 +399,7 @@ class SleepCycle:
             tx.log([Event(at, "link", e.src, self.namespace, {"dst": e.dst, "relation": e.relation, "weight": e.weight}) for e in new])
         return [[e.src, e.dst, e.relation] for e in new]
 
-    def _undo_one(self, tx: SQLiteWriter, night: str, event: Event) -> str:
+    def _undo_one(self, tx: SQLWriter, night: str, event: Event) -> str:
         "Take back one change; returns why it stays, or nothing."
         found = self.storage.get([event.subject], self.namespace)
         if event.kind == "forget" or not found:

@@ -20,7 +20,7 @@ from ..core.guard import may_overrule
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable
 from ..store.sqlite.memories import MemoryTable
-from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.writer import SQLWriter
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #ca3fbe60
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ DISPUTES = "disputes"  # type of the link from a disputed memory to what it cont
 _MOMENT = timedelta(microseconds=1)
 
 
-def end_memory(tx: SQLiteWriter,       # a transaction
+def end_memory(tx: SQLWriter,          # a transaction
                record: MemoryRecord,  # memory that is current
                until: datetime,       # when it ended
                now: datetime,         # recorded time
@@ -143,7 +143,7 @@ def end_memory(tx: SQLiteWriter,       # a transaction
     return _with_end(tx, record, until, now, detail)
 
 
-def current_again(tx: SQLiteWriter,       # a transaction
+def current_again(tx: SQLWriter,          # a transaction
                   record: MemoryRecord,  # memory that has ended
                   now: datetime,         # recorded time
                   ) -> MemoryRecord:
@@ -151,7 +151,7 @@ def current_again(tx: SQLiteWriter,       # a transaction
     return _with_end(tx, record, None, now, {"reason": "current again"})
 
 
-def _with_end(tx: SQLiteWriter, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
+def _with_end(tx: SQLWriter, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
     at = version_time(now, record.updated_at)
     new = record.changed(valid_to=until, version=record.version + 1, updated_at=at)
     told = {"version": new.version, "changed": ["valid_to"], **detail}
@@ -168,7 +168,7 @@ class FactKeeper:
         self.facts, self.memories = facts, memories
 
     def keep(self,
-             tx: SQLiteWriter,       # the transaction in which the memory was stored
+             tx: SQLWriter,          # the transaction in which the memory was stored
              record: MemoryRecord,  # it, with its number
              found: MemoryFacts,    # facts that it states
              now: datetime,         # recorded time
@@ -202,7 +202,7 @@ class FactKeeper:
         record = self.memories.records([old.seq]).get(old.seq)
         return record is None or may_overrule(new.provenance, record.provenance)
 
-    def _dispute(self, tx: SQLiteWriter, accepted: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
+    def _dispute(self, tx: SQLWriter, accepted: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
         "Mark a memory as disputed, and link it to what it contradicts."
         others, at = self.memories.records(list(accepted)), version_time(now, new.updated_at)
         disputed = new.changed(provenance={**new.provenance, "trust": "disputed"}, version=new.version + 1, updated_at=at)
@@ -214,7 +214,7 @@ class FactKeeper:
         return [Retirement(stored, "; ".join(accepted.values()))]
 
     def keep_all(self,
-                 tx: SQLiteWriter,                  # the transaction in which the memories were stored
+                 tx: SQLWriter,                     # the transaction in which the memories were stored
                  records: Iterable[MemoryRecord],  # they, with their numbers, in any order
                  now: datetime,                    # recorded time
                  ) -> None:
@@ -243,7 +243,7 @@ class FactKeeper:
                 rows[other.seq, other.place] = other
         return list(rows.values())
 
-    def _retire(self, tx: SQLiteWriter, touched: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
+    def _retire(self, tx: SQLWriter, touched: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
         "Give an end to each memory that states facts, nothing else, and none that is current."
         states = self.facts.of(list(touched)) if touched else {}
         over = {seq: max(f.valid_to for f in facts if f.valid_to) for seq, facts in states.items()
@@ -258,7 +258,7 @@ class FactKeeper:
 
 
     def release(self,
-                tx: SQLiteWriter,                  # the transaction in which the memories go
+                tx: SQLWriter,                     # the transaction in which the memories go
                 records: Sequence[MemoryRecord],  # memories that are about to be deleted
                 now: datetime,                    # recorded time
                 ) -> list[MemoryRecord]:          # their new versions

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidInput
 from ..store.records import Event
 from ..store.sqlite.edges import TAG, TIME, USER, WRITE, Floats, Ints, Links, links
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #4dcfaaa7
 Row = tuple[Ints, Floats, NDArray[np.uint8]]  # neighbours, weights and origins, strongest first
@@ -349,7 +349,7 @@ class LinkReport:
     dropped: int  # number of links dropped in exchange
 
 
-def add_links(store: SQLiteStorage,    # the store, inside a transaction
+def add_links(store: SQLStorage,       # the store, inside a transaction
               namespace: str,        # the partition
               seq: int,              # memory to be linked
               new: Links,            # candidates from it
@@ -394,7 +394,7 @@ def over_degree_limit(found: Links,  # every link of a namespace that no person 
     return np.asarray(over[:len(found)] | over[len(found):], bool)
 
 
-def superfluous_links(store: SQLiteStorage,    # the store
+def superfluous_links(store: SQLStorage,       # the store
                       namespace: str,        # the partition
                       weights: LinkWeights,  # thresholds and the limit
                       ) -> Links:

@@ -22,7 +22,7 @@ from ..search.vector.quantizer import center
 from ..store.embedding_model import unit
 from ..store.records import Event, MemoryRecord, read_confidence, read_count
 from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
-from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.writer import SQLWriter
 
 # %% ../../nbs/40_recall/08_anchored_write.ipynb #4a081d52
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class AnchoredWriter:
         self.graph, self.anchors, self.policy = graph, anchors, policy
 
     def attach(self,
-               tx: SQLiteWriter,       # transaction that has stored the memory, with its vectors
+               tx: SQLWriter,          # transaction that has stored the memory, with its vectors
                record: MemoryRecord,   # memory as it was stored
                slot: str,              # A, B, C or auto
                at: datetime,           # recorded time

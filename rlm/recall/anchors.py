@@ -31,7 +31,7 @@ from ..store.embedding_model import EmbeddingModelInfo, Vectors, unit
 from ..store.filters import Filters
 from ..store.records import Event, MemoryRecord, read_label, stored_id
 from ..store.sqlite.slots import SLOTS, AnchorRow
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #2febecd5
 HYSTERESIS = 0.05  # cosine by which another topic must be nearer than that of the anchor in use
@@ -93,7 +93,7 @@ class _TopicSpace:
     "Place questions and memories where topics are compared: centred vectors of length 1, by the store's model."
 
     def __init__(self,
-                 backend: SQLiteStorage,  # the store
+                 backend: SQLStorage,     # the store
                  namespace: str,          # the partition
                  gates: Mapping[str, float] | None = None,  # model → cosine, instead of its calibration's
                  ) -> None:
@@ -267,7 +267,7 @@ class _AnchorStore:
     "Read and store the three anchors of a namespace, and log what happens to them."
 
     def __init__(self,
-                 backend: SQLiteStorage,  # the store
+                 backend: SQLStorage,     # the store
                  namespace: str,          # the partition
                  clock: Clock,            # source of recorded times
                  topics: _TopicSpace,      # finds the topics of memories
@@ -411,7 +411,7 @@ class AnchorManager:
     "Manage the anchors A, B and C of a namespace. Raises `InvalidInput` for an unknown mode."
 
     def __init__(self,
-                 backend: SQLiteStorage,           # the store
+                 backend: SQLStorage,              # the store
                  namespace: str,                   # the partition
                  clock: Clock | None = None,       # source of recorded times; None: the machine's
                  mode: str = "normal",             # name of a reach, or normal: by use

@@ -27,7 +27,7 @@ from ..search.candidates import Searcher
 from ..search.namespace_index import NamespaceIndex
 from ..search.namespace_search import IndexBuilder
 from ..search.scoring import RankedMemory
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them
 MAX_NEW_CHECKPOINTS = 16  # memories written at once that become checkpoints, the last ones
@@ -153,7 +153,7 @@ class _AttentionRepository:
     "Read and store the slots and checkpoints of a namespace."
 
     def __init__(self,
-                 store: SQLiteStorage,  # the store
+                 store: SQLStorage,     # the store
                  namespace: str,        # the partition
                  ) -> None:
         self.store, self.namespace = store, namespace

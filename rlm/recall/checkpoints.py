@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.clock import from_iso, to_iso
 from .working_memory import HALF_LIFE_S, Slot
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #ed6b3e4c
 Ints = NDArray[np.int64]
@@ -153,7 +153,7 @@ class CheckpointManager:
         self.held.clear()
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #344742ce
-def write_checkpoints(store: SQLiteStorage,       # the store, inside the transaction that stores the slots
+def write_checkpoints(store: SQLStorage,          # the store, inside the transaction that stores the slots
                       namespace: str,            # the partition
                       slots: Sequence[Slot],     # all slots there are
                       manager: CheckpointManager,  # their checkpoints
@@ -163,7 +163,7 @@ def write_checkpoints(store: SQLiteStorage,       # the store, inside the transa
                              for s in slots for r in manager.of(s)])
 
 
-def read_checkpoints(store: SQLiteStorage,    # the store
+def read_checkpoints(store: SQLStorage,       # the store
                      namespace: str,         # the partition
                      slots: Sequence[Slot],  # slots that fit
                      manager: CheckpointManager,  # manager that takes the checkpoints

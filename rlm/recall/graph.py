@@ -39,7 +39,7 @@ from ..search.index_file import Arrays, index_path, read_index, write_index
 from ..store.records import Event, read_confidence, stored_id
 from ..store.sqlite.database import identity_of
 from ..store.sqlite.edges import Floats, Ints, bits_of, links, origin_of
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/05_graph.ipynb #54c0ac97
 COMPACT_ROWS = 256  # changed rows, at least, after which the overlay is worked into the arrays; a twentieth of a larger graph
@@ -64,7 +64,7 @@ class GraphIndex:
     "Hold the links of one namespace: neighbours, walks, new links."
 
     def __init__(self,
-                 backend: SQLiteStorage,      # the store
+                 backend: SQLStorage,         # the store
                  namespace: str,              # the partition
                  theta: float = 0.35,         # least weight of a link of similarity
                  kmax: int = 32,              # links of one memory that the graph makes
@@ -333,7 +333,7 @@ class GraphIndex:
         return f"<graph of {self.namespace!r}>\n{tabulate(rows, tablefmt='plain')}"
 
 # %% ../../nbs/40_recall/05_graph.ipynb #0f35a17e
-def check_link_files(backend: SQLiteStorage,  # the store
+def check_link_files(backend: SQLStorage,     # the store
                      ) -> list[str]:
     "Return what is wrong with the saved links of a store, a sentence each."
     folder = backend.derived_files.folder

@@ -26,7 +26,7 @@ from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
 from ..store.records import Event
 from ..store.sqlite.edges import SIM, TAG, TIME, Floats, Ints, Links, Threads, links
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #fe2cf2cc
 BLOCK_CELLS = 25_000_000  # cosines held at a time by a thread: 100 MB
@@ -279,7 +279,7 @@ class BuildRun:
     "Hold the state of one bootstrap over a namespace: where it begins, what it has noted, and what it weighs."
 
     def __init__(self,
-                 backend: SQLiteStorage,  # the store
+                 backend: SQLStorage,     # the store
                  namespace: str,          # the partition
                  weights: LinkWeights,    # share of each part
                  k: int,                  # neighbours in meaning that each memory brings
@@ -372,7 +372,7 @@ def link_batches(weigher: PairWeigher,  # the memories of a namespace
         yield int(seqs[stop - 1]), weigher.links(a, b) if len(a) else links()
 
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #48067ee0
-def build_graph(backend: SQLiteStorage,  # the store
+def build_graph(backend: SQLStorage,     # the store
                 namespace: str,          # the partition
                 weights: LinkWeights | None = None,  # share of each part; None: .7, .2 and .1
                 k: int = 16,                 # neighbours in meaning that each memory brings; those that choose it come on top

@@ -21,7 +21,7 @@ from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
 from ..search.vector.quantizer import NEAREST_VECTOR
 from ..store.sqlite.events import Generation
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/10_working_memory.ipynb #24520fe0
 Floats = NDArray[np.float32]
@@ -153,7 +153,7 @@ class RecentMemories:
         self.slot_of.clear()
 
 # %% ../../nbs/40_recall/10_working_memory.ipynb #fd0aa142
-def write_slots(store: SQLiteStorage,   # the store, inside a transaction
+def write_slots(store: SQLStorage,      # the store, inside a transaction
                 namespace: str,      # the partition
                 slots: Sequence[Slot],  # all slots there are
                 event: int,          # last event of the store that they know
@@ -164,7 +164,7 @@ def write_slots(store: SQLiteStorage,   # the store, inside a transaction
                                to_iso(s.created_at), to_iso(s.last_used_at), stamp) for s in slots])
 
 
-def _stamp_of(store: SQLiteStorage, extra: str) -> Generation | None:
+def _stamp_of(store: SQLStorage, extra: str) -> Generation | None:
     "Return the state of the store that a slot was stored in; None: this store never was in it."
     try:
         found = Generation.from_stamp(json.loads(extra))
@@ -177,7 +177,7 @@ def _bytes(vector: Floats | None) -> bytes | None:
     return None if vector is None else vector.astype("<f4").tobytes()
 
 
-def read_slots(store: SQLiteStorage,   # the store
+def read_slots(store: SQLStorage,      # the store
                namespace: str,      # the partition
                model: str | None,   # name of the model whose vectors the store has now
                ) -> tuple[list[Slot], int]:

@@ -23,7 +23,7 @@ from .parser import FormalError, parse
 from ..store.filters import Filters
 from ..store.records import RECALLED, STATUSES, MemoryRecord
 from ..store.sqlite.connection import unreadable
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #3f10a915
 IndexKey = tuple[Literal["value"], Sort, str, Value] | tuple[Literal["reads"], Sort, str] | tuple[Literal["always"]]
@@ -123,7 +123,7 @@ class CachedRule(NamedTuple):
     tags: frozenset[str]  # its tags
 
 
-def _load_rules(backend: SQLiteStorage, namespace: str, seqs: Sequence[int] | None = None) -> list[CachedRule]:
+def _load_rules(backend: SQLStorage, namespace: str, seqs: Sequence[int] | None = None) -> list[CachedRule]:
     "Read rules for the cache. Raises `StoreError` when one is damaged."
     rows, tagged = backend.memories.rules(namespace, seqs)
     tags: dict[int, list[str]] = {}
@@ -142,7 +142,7 @@ class HotCacheManager:
     "Holds the rules of one namespace as the store has them now. Threads may share it."
 
     def __init__(self,
-                 backend: SQLiteStorage,  # the store
+                 backend: SQLStorage,     # the store
                  namespace: str,          # the partition
                  ) -> None:
         self.backend, self.namespace = backend, namespace

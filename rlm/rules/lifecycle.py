@@ -29,9 +29,9 @@ from ..core.settings import Settings
 from ..core.text import clip, valid_text
 from ..core.tables import html_table, text_table
 from .model import Rule, find_rule_record
-from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.writer import SQLWriter
 from ..store.records import Event, MemoryRecord, read_count, read_label, version_time
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def due_limits(gate: PromotionPolicy,  # the thresholds
             ("held", never, gate.k_fail_total, idle(gate.ttl_hot))]
 
 
-def apply_transition(tx: SQLiteWriter,       # an open transaction
+def apply_transition(tx: SQLWriter,          # an open transaction
                      record: MemoryRecord,   # the rule as it is in the transaction
                      t: Transition,          # the change
                      by: str,                # who decided: job, use, conflict or person
@@ -221,10 +221,10 @@ def _about(detail: Mapping[str, Any]) -> str:
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #0028bca9
 HeldCallback = Callable[[Rule, str], object]  # takes the rule as it is now, and why it is held
 WEBHOOK_TIMEOUT_S = 5.0  # how long an address may take to answer
-_callbacks: "WeakKeyDictionary[SQLiteStorage, list[tuple[str, HeldCallback]]]" = WeakKeyDictionary()  # callbacks of each open store
+_callbacks: "WeakKeyDictionary[SQLStorage, list[tuple[str, HeldCallback]]]" = WeakKeyDictionary()  # callbacks of each open store
 
 
-def register_held_callback(backend: SQLiteStorage,   # an open store
+def register_held_callback(backend: SQLStorage,      # an open store
                            namespace: str,           # the partition
                            callback: HeldCallback,   # called with the rule and the reason
                            ) -> Callable[[], None]:  # ends it
@@ -250,7 +250,7 @@ def send_webhook(url: str,      # an address, http or https
         _log.warning("The webhook for held rules did not answer (%s: %s).", type(e).__name__, e)
 
 
-def tell_held(backend: SQLiteStorage,  # the store
+def tell_held(backend: SQLStorage,     # the store
               settings: Settings,      # namespace and webhook
               rule: Rule,              # the rule, held
               reason: str,             # why
@@ -277,7 +277,7 @@ class RuleLifecycle:
     "Counts the uses of a namespace's rules, and changes their status by evidence or by decision."
 
     def __init__(self,
-                 backend: SQLiteStorage,  # the store
+                 backend: SQLStorage,     # the store
                  settings: Settings,      # namespace, thresholds of promotion, limits
                  clock: Clock,            # the present
                  ) -> None:
@@ -324,7 +324,7 @@ class RuleLifecycle:
         return rule
 
     def count(self,
-              tx: SQLiteWriter,           # an open transaction
+              tx: SQLWriter,              # an open transaction
               record: MemoryRecord,       # the rule as it is in the transaction
               counts: Mapping[str, int],  # success and failure
               at: datetime,               # when the use was

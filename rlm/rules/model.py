@@ -22,7 +22,7 @@ from ..core.text import clip, valid_text
 from .expressions import FormalRule, Value, constant, format_constant, format_outcome, json_value
 from .parser import parse
 from ..store.records import MemoryRecord, new_record, read_count, read_label
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/50_rules/05_model.ipynb #6cde726b
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def make_rule_record(rule: Any,                  # the words, or a dictionary of
     return record.changed(version=version, last_used_at=used)
 
 
-def find_rule_record(backend: SQLiteStorage,  # the store
+def find_rule_record(backend: SQLStorage,     # the store
                      namespace: str,          # the partition
                      rule_id: object,         # the id as a caller gave it
                      ) -> MemoryRecord:

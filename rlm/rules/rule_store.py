@@ -29,7 +29,7 @@ from ..store.filters import Filters
 from ..search.embedding.base import Embedder
 from ..search.candidates import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 from ..search.embedding.service import EmbeddingService, open_store
 from ..store.transfer.importer import DELETED, ImportReport
 
@@ -60,7 +60,7 @@ class RuleStore:
                                       search=NamespaceSearch.open(backend, settings.namespace))
         self.settings: Settings = context.settings
         self.clock: Clock = context.clock
-        self.backend: SQLiteStorage = context.storage
+        self.backend: SQLStorage = context.storage
         self.embeddings: EmbeddingService = context.embeddings
         self._search: NamespaceSearch = context.search
         self.namespace = self.settings.namespace

@@ -40,7 +40,7 @@ from .vector.vector_segments import IndexState
 from ..store.embedding_model import EmbeddingModelInfo
 from ..store.protocols import ChangeSet
 from ..store.sqlite.database import identity_of
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/30_search/08_namespace_index.ipynb #15aee621
 SAVE_AFTER = 2000  # number of memories read since the last save from which on a large index is saved
@@ -82,7 +82,7 @@ class NamespaceIndex:
     "Lexical index, semantic index and metadata of one namespace, in memory, kept in step with the store."
 
     def __init__(self,
-                 storage: SQLiteStorage,  # the store
+                 storage: SQLStorage,     # the store
                  namespace: str,          # the partition to index
                  ranker: Ranker | None = None,  # weights of the parts of scores; None: learned in this namespace, else the default weights
                  ) -> None:
@@ -355,7 +355,7 @@ def fingerprints(lexical: LexicalIndex,    # words of an index
 BATCH = 5000  # memories that are compared at a time
 
 
-def _expected_fingerprints(storage: SQLiteStorage,  # a store, inside a snapshot
+def _expected_fingerprints(storage: SQLStorage,     # a store, inside a snapshot
                            namespace: str,          # the partition
                            ) -> Iterator[dict[int, int]]:
     "Yield what `fingerprints` should return, for some memories at a time."
@@ -404,7 +404,7 @@ def _wrong_vectors(index: VectorIndex,     # an index that was loaded from its f
     return sorted(wrong | set((keys[~seen] >> 32).tolist()))
 
 # %% ../../nbs/30_search/08_namespace_index.ipynb #e99e3d4c
-def check_index_files(storage: SQLiteStorage,  # a store, which others may be using
+def check_index_files(storage: SQLStorage,     # a store, which others may be using
                       ) -> Iterator[str]:      # a sentence for each file that is wrong
     "Compare each index file that a search would believe with the rows; one that it would not believe is made anew anyhow."
     folder = storage.derived_files.folder
@@ -416,7 +416,7 @@ def check_index_files(storage: SQLiteStorage,  # a store, which others may be us
                 yield from _check_namespace(storage, namespace)
 
 
-def _check_namespace(storage: SQLiteStorage, namespace: str) -> Iterator[str]:
+def _check_namespace(storage: SQLStorage, namespace: str) -> Iterator[str]:
     index, wrong = NamespaceIndex(storage, namespace), dict[str, list[int]]()
     identity, model = storage.position()[0], storage.vectors.model()
     try:

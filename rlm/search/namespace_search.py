@@ -16,7 +16,7 @@ from .explainer import Explainer
 from .scoring import Ranker
 from .namespace_index import NamespaceIndex
 from .past_index import PastIndex
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/30_search/18_namespace_search.ipynb #506c4a99
 BACKGROUND_FROM = 50_000  # number of memories to read from which on a thread reads them
@@ -112,7 +112,7 @@ class NamespaceSearch:
 
     @classmethod
     def open(cls,
-             storage: SQLiteStorage,              # the store
+             storage: SQLStorage,                 # the store
              namespace: str,                      # the partition to search
              ranker: Ranker | None = None,        # weights of the parts of scores; None: as learned in this namespace, or the default
              background_from: int = BACKGROUND_FROM,  # number of memories to read from which on a thread reads them

@@ -37,14 +37,14 @@ from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, Allowed, Batch, IndexState, VectorIndexConfig
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.protocols import ChangeSet
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #54f5da05
 class StoredVectors:
     "The stored vectors of one namespace and one model, levelled: what a `VectorIndex` is made from."
 
     def __init__(self,
-                 backend: SQLiteStorage,     # the store
+                 backend: SQLStorage,        # the store
                  stamp: EmbeddingModelInfo,  # model of its vectors
                  namespace: str,             # the partition
                  ) -> None:
@@ -307,7 +307,7 @@ class SemanticIndex:
     "The vectors of one namespace, in memory and in a file, in step with the store and compared with questions."
 
     def __init__(self,
-                 backend: SQLiteStorage,  # the store
+                 backend: SQLStorage,     # the store
                  namespace: str,          # the partition
                  config: VectorIndexConfig = DEFAULT_CONFIG,  # limits of a search's cost and of its misses
                  ) -> None:

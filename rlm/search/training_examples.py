@@ -22,7 +22,7 @@ from .scoring import prefilter
 from .ranker import LearnedRanker, TrainingExample, candidate_facts, dump_ranker, feature_matrix
 from ..store.records import Event
 from ..store.sqlite.slots import LearnedParameters
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/30_search/14_training_examples.ipynb #99898371
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _labelled(line: str, where: str, n: int) -> LabelledQuestion:
         raise InvalidInput(f"This is no labelled question ({where}): {line[:60]!r}", hint) from None
 
 # %% ../../nbs/30_search/14_training_examples.ipynb #30069449
-def recorded_questions(storage: SQLiteStorage,  # the store
+def recorded_questions(storage: SQLStorage,     # the store
                        namespace: str,          # the partition
                        ) -> list[LabelledQuestion]:
     "Return the questions that memories helped with, by recorded use; a memory that helped and failed equally often counts as neither."
@@ -82,7 +82,7 @@ def training_examples(searcher: Searcher,  # search of the namespace
             yield TrainingExample(feature_matrix(parts), relevant, labelled.group)
 
 # %% ../../nbs/30_search/14_training_examples.ipynb #9a82a904
-def save_ranker(storage: SQLiteStorage,  # the store
+def save_ranker(storage: SQLStorage,     # the store
                 namespace: str,          # partition that it ranks
                 ranker: LearnedRanker,   # ranker as `train` returns it
                 clock: Clock,            # source of the recorded time
@@ -95,7 +95,7 @@ def save_ranker(storage: SQLiteStorage,  # the store
     return id
 
 
-def forget_rankers(storage: SQLiteStorage,  # the store
+def forget_rankers(storage: SQLStorage,     # the store
                    namespace: str,          # partition that they rank
                    clock: Clock,            # source of the recorded time
                    ) -> int:

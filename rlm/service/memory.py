@@ -43,8 +43,8 @@ from .searcher import MemorySearcher, RecallSearcher, anchor_manager, refuse_lea
 from .writer import MemoryWriter, read_placement
 from ..store.embedding_model import Vectors
 from ..store.records import Edge, MemoryRecord, read_count
-from ..store.sqlite.storage import SQLiteStorage
-from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.storage import SQLStorage
+from ..store.sqlite.writer import SQLWriter
 from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, import_file, import_lines
 if TYPE_CHECKING:  # loaded when they are first asked for
@@ -96,7 +96,7 @@ class MemoryAdmin:
         "Why a memory must not come in: what it states was rejected here. Empty: it may."
         return rejection_of(record, self.storage.for_namespace(None).rejections)
 
-    def _keep(self, tx: SQLiteWriter, records: Sequence[MemoryRecord]) -> None:
+    def _keep(self, tx: SQLWriter, records: Sequence[MemoryRecord]) -> None:
         "Read what imported memories state, and end what they contradict."
         if self.ctx.settings.supersede == "on":
             whole = self.storage.for_namespace(None)
@@ -201,7 +201,7 @@ class Memory:
         return self.ctx.clock
 
     @property
-    def backend(self) -> SQLiteStorage:
+    def backend(self) -> SQLStorage:
         "Return the storage, for those who build on it."
         return self.ctx.storage
 

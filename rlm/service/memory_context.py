@@ -19,7 +19,7 @@ from ..search.embedding.service import EmbeddingService, open_store
 from ..search.namespace_search import NamespaceSearch
 from ..store.records import read_label
 from ..store.sqlite.recall_log import RecallLog
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/90_service/02_memory_context.ipynb #8bc79152
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class MemoryContext:
     settings: Settings  # all settings
     namespace: str  # partition that is read and written
     clock: Clock  # the present
-    storage: SQLiteStorage  # rows of the store
+    storage: SQLStorage  # rows of the store
     embeddings: EmbeddingService  # model and vectors of the store
     search: NamespaceSearch  # parts of the namespace's search
     recalls: RecallLog  # log of what was served to whom
@@ -75,7 +75,7 @@ class MemoryContext:
         if (address := self.storage.db.elsewhere(name)) is not None:
             settings = replace(self.settings, db_path=server_path(address), namespace=name)
             return MemoryContext.of_settings(settings, self.storage.read_only, self.embeddings.model() or "none", self.clock)
-        storage = SQLiteStorage(self.storage.db.for_namespace(name), owns_database=False)
+        storage = SQLStorage(self.storage.db.for_namespace(name), owns_database=False)
         settings = replace(self.settings, namespace=name)
         return MemoryContext(settings, name, self.clock, storage, self.embeddings, NamespaceSearch.open(storage, name), self.recalls)
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from ..core.errors import NotFound
 from ..store.sqlite.runs import ProvenanceTables
-from ..store.sqlite.storage import SQLiteStorage
+from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/90_service/08_rdf_export.ipynb #86565ae7
 Value = str  # an object in Turtle's spelling
@@ -169,7 +169,7 @@ def _link_blocks(tables: ProvenanceTables,     # the tables of a store
         )
 
 # %% ../../nbs/90_service/08_rdf_export.ipynb #0cb421f2
-def rdf_blocks(storage: SQLiteStorage,              # a live store
+def rdf_blocks(storage: SQLStorage,                 # a live store
                namespace: str | None = None,  # only this one; None for the whole store
                words: bool = True,            # with what memories, tasks and answers say; otherwise provenance only
                ) -> Generator[str, None, None]:  # paragraphs of Turtle

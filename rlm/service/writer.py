@@ -38,7 +38,7 @@ from rlm.store.records import (
     stored_id,
     version_time,
 )
-from ..store.sqlite.writer import SQLiteWriter
+from ..store.sqlite.writer import SQLWriter
 
 # %% ../../nbs/90_service/04_writer.ipynb #e01ae251
 FIXED = frozenset({"id", "kind", "session", "turn", "reply_to", "success", "failure"})  # fields that no update changes
@@ -166,7 +166,7 @@ class MemoryWriter:
         on = self.ctx.settings.supersede == "on"
         return [facts_of(r) if on and r.session is None else MemoryFacts((), ()) for r in records]
 
-    def _keep_facts(self, tx: SQLiteWriter, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
+    def _keep_facts(self, tx: SQLWriter, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
         "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."
         now, latest = max(r.updated_at for r in records), {r.seq: r for r in records}
         for record, stated in zip(records, found, strict=True):

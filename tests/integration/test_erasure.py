@@ -169,14 +169,14 @@ def test_a_reader_that_holds_the_log_is_named_and_the_rest_can_be_done_later(sto
 KILLED = """
 import os, sys
 from datetime import UTC, datetime
-from rlm.store import SQLiteDatabase, SQLiteStorage
+from rlm.store import SQLiteDatabase, SQLStorage
 from rlm.store.sqlite import erasure
 path, id, step = sys.argv[1:]
 def die(*args, **kwargs): os._exit(9)
 real = erasure.scrub
 if step == "after": erasure.remove_logs = die
 else: setattr(*{"files": (erasure.DerivedFiles, "drop"), "bytes": (erasure, "scrub")}[step], die)
-SQLiteStorage(SQLiteDatabase(path)).erase([id], "default", datetime.now(UTC))
+SQLStorage(SQLiteDatabase(path)).erase([id], "default", datetime.now(UTC))
 """
 
 

@@ -21,14 +21,14 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
 from rlm.core.files import hidden_password, server_path, server_url
 from rlm.service.cli import main
-from rlm.store import Event, Filters, SQLiteStorage, Weights
+from rlm.store import Event, Filters, SQLStorage, Weights
 from rlm.store.postgres import database, setup
 from rlm.store.postgres.dialect import translated
 from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants
 from rlm.store.records import new_record
 from rlm.store.sqlite import slots
 from rlm.store.sqlite.storage import open_database
-from rlm.store.sqlite.writer import SQLiteWriter
+from rlm.store.sqlite.writer import SQLWriter
 from rlm.store.transfer import store_copy
 
 psycopg = pytest.importorskip("psycopg")
@@ -56,7 +56,7 @@ def test_addresses_survive_being_a_path_and_hide_their_password() -> None:
 
 def test_the_ordinary_case_in_english_and_korean(store: Memory, postgres: str, clock: ManualClock,
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(store.backend, SQLiteStorage)
+    assert isinstance(store.backend, SQLStorage)
     written = [store.write(text) for text in NOTES]
     assert [store.search(q)[0].memory.text for q in ("Where does Yuna live?", "유나는 어디에 살아?", "when may we deploy", "peanut")] == [
         NOTES[0], NOTES[2], NOTES[1], NOTES[4]]
@@ -220,7 +220,7 @@ def test_a_connection_lost_in_a_transaction_stores_nothing_and_the_next_call_con
         with store.backend.transaction() as writer:
             write_twice(writer)
 
-    def write_twice(writer: SQLiteWriter) -> None:
+    def write_twice(writer: SQLWriter) -> None:
         writer.log([Event(store.clock.now(), "use", "x", "default", {})])
         with psycopg.connect(postgres, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "

@@ -17,7 +17,7 @@ from rlm.agent.models.base import Message, ModelError
 from rlm.agent.ontology import setup_ontology_context
 from rlm.core.clock import ManualClock
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")
@@ -27,7 +27,7 @@ Ask = Callable[..., RunRecord]
 @pytest.fixture(scope="module")
 def ask(root: Path) -> Iterator[Ask]:
     "Put a question about a bundled ontology to the habit model with the shipped strategies."
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(backend)
     with ExitStack() as stack:
         loaded = {name: stack.enter_context(setup_ontology_context(root / "ontology" / f"{name}.ttl")) for name in ("prov", "time", "org")}

@@ -31,7 +31,7 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.agent import main
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,7 +182,7 @@ def test_an_answer_is_printed_as_json(said: str, value: object, tmp_path: Path) 
 # ---------------------------------------------------------------- training that goes on
 
 def test_the_gate_looks_after_every_pass_whoever_asked_its_last_question(tmp_path: Path) -> None:
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     item = make_item(title="t", content="c", source_type="success", provenance={"source": "extracted"})
     for n in range(9):
         stored = StoredRun(f"r-{n}", f"t-{n}", "q", "a", 1, True, {}, Judgment(True, "yes", "high"), curriculum_id="c_v1", task_id="last")

@@ -1,6 +1,6 @@
 """What every backend must do, whatever database it uses: a new one joins by one more entry in `BACKENDS`.
 
-These tests speak the verbs of `SQLiteStorage` alone. A last one sets a random life of a store against a model in plain Python."""
+These tests speak the verbs of `SQLStorage` alone. A last one sets a random life of a store against a model in plain Python."""
 import ast
 import threading
 from collections.abc import Callable, Iterator
@@ -28,16 +28,16 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreBusy, StoreError, StoreReadOnly
 from rlm.core.text import tokens
-from rlm.store import Edge, Event, Filters, MemoryRecord, SQLiteDatabase, SQLiteStorage, Weights
+from rlm.store import Edge, Event, Filters, MemoryRecord, SQLiteDatabase, SQLStorage, Weights
 from rlm.store.protocols import MAX_TERMS
 from rlm.store.records import new_record
 from rlm.store.sqlite.integrity import check
 from rlm.store.sqlite.storage import open_database
 
-Make = Callable[[Path], SQLiteStorage]
+Make = Callable[[Path], SQLStorage]
 BACKENDS: dict[str, Make] = {
-    "sqlite file": lambda folder: SQLiteStorage(SQLiteDatabase(folder / "store.db")),
-    "sqlite memory": lambda folder: SQLiteStorage(SQLiteDatabase(":memory:")),
+    "sqlite file": lambda folder: SQLStorage(SQLiteDatabase(folder / "store.db")),
+    "sqlite memory": lambda folder: SQLStorage(SQLiteDatabase(":memory:")),
 }
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANY = Filters.read(status="any")
@@ -45,11 +45,11 @@ W = Weights()
 
 
 @pytest.fixture(params=[*BACKENDS, pytest.param("postgres", marks=pytest.mark.nightly)])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SQLiteStorage]:
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SQLStorage]:
     if request.param == "postgres":
         if "backup" in request.node.name:
             pytest.skip("a server's backups are made by its own tools")
-        made: SQLiteStorage = SQLiteStorage(open_database(request.getfixturevalue("postgres"), False, "normal", 30.0))
+        made: SQLStorage = SQLStorage(open_database(request.getfixturevalue("postgres"), False, "normal", 30.0))
     else:
         made = BACKENDS[request.param](tmp_path)
     yield made
@@ -60,33 +60,33 @@ def day(n: float) -> datetime:
     return NOW + timedelta(days=n)
 
 
-def store(backend: SQLiteStorage, *texts: str, at: datetime = NOW, namespace: str = "default", **fields: Any) -> list[MemoryRecord]:
+def store(backend: SQLStorage, *texts: str, at: datetime = NOW, namespace: str = "default", **fields: Any) -> list[MemoryRecord]:
     with backend.transaction() as tx:
         return tx.insert([new_record(text, at, namespace, **fields) for text in texts])
 
 
-def put(backend: SQLiteStorage, id: str, text: str = "words", at: datetime = NOW, namespace: str = "default",
+def put(backend: SQLStorage, id: str, text: str = "words", at: datetime = NOW, namespace: str = "default",
         **fields: Any) -> MemoryRecord:
     return store(backend, text, at=at, namespace=namespace, id=id, **fields)[0]
 
 
-def change(backend: SQLiteStorage, id: str, at: datetime, namespace: str = "default", **values: Any) -> MemoryRecord:
+def change(backend: SQLStorage, id: str, at: datetime, namespace: str = "default", **values: Any) -> MemoryRecord:
     with backend.transaction() as tx:
         old = backend.get([id], namespace)[0]
         new = old.changed(**values, version=old.version + 1, updated_at=at)
         return tx.replace(old, new, Event(at, "update", id, namespace))
 
 
-def remove(backend: SQLiteStorage, *ids: str, at: datetime = NOW, namespace: str = "default") -> None:
+def remove(backend: SQLStorage, *ids: str, at: datetime = NOW, namespace: str = "default") -> None:
     with backend.transaction() as tx:
         tx.remove(backend.get(ids, namespace), at)
 
 
-def found(backend: SQLiteStorage, query: str, namespace: str = "default", k: int = 100, weights: Weights = W, **filters: Any) -> list[str]:
+def found(backend: SQLStorage, query: str, namespace: str = "default", k: int = 100, weights: Weights = W, **filters: Any) -> list[str]:
     return [m.record.id for m in backend.match(tokens(query), namespace, Filters.read(None, **filters), k, weights)]
 
 
-def everything(backend: SQLiteStorage, *namespaces: str) -> list[Any]:
+def everything(backend: SQLStorage, *namespaces: str) -> list[Any]:
     "All that the protocol shows of a store."
     shown: list[Any] = [backend.position()]
     for n in namespaces or ("default",):
@@ -99,20 +99,20 @@ def everything(backend: SQLiteStorage, *namespaces: str) -> list[Any]:
 
 # ---------------------------------------------------------------- storing and getting
 
-def test_it_is_a_backend(backend: SQLiteStorage) -> None:
+def test_it_is_a_backend(backend: SQLStorage) -> None:
     assert not backend.read_only
     name, position = backend.position()
     assert len(name) == 32 and position == 0
 
 
-def test_what_was_inserted_is_given_back(backend: SQLiteStorage) -> None:
+def test_what_was_inserted_is_given_back(backend: SQLStorage) -> None:
     a, b = store(backend, "one", "two", tags=["가", "b", "a"], extra={"n": [1, {"x": None}]}, title="T", confidence=0.5, category="c")
     assert backend.get([b.id, "nobody", a.id, b.id], "default") == [b, a, b]
     assert backend.get([], "default") == [] and (a.seq, b.seq) == (1, 2) and a.version == 1 and a.tags == ("a", "b", "가")
     assert backend.get([a.id], "default", day(0)) == [a] and backend.get([a.id], "default", day(-1)) == []
 
 
-def test_nothing_inserted_is_nothing_changed(backend: SQLiteStorage) -> None:
+def test_nothing_inserted_is_nothing_changed(backend: SQLStorage) -> None:
     before = everything(backend)
     with backend.transaction() as tx:
         assert tx.insert([]) == []
@@ -122,7 +122,7 @@ def test_nothing_inserted_is_nothing_changed(backend: SQLiteStorage) -> None:
     assert backend.erase([], "default", NOW) == 0 and everything(backend) == before
 
 
-def test_order_is_the_order_of_storing_and_numbers_are_never_used_again(backend: SQLiteStorage) -> None:
+def test_order_is_the_order_of_storing_and_numbers_are_never_used_again(backend: SQLStorage) -> None:
     first = store(backend, *"abcde")
     assert [m.seq for m in first] == [1, 2, 3, 4, 5]
     assert [m.text for m in backend.find("default", ANY, 3)] == ["e", "d", "c"]
@@ -133,7 +133,7 @@ def test_order_is_the_order_of_storing_and_numbers_are_never_used_again(backend:
     assert store(backend, "f")[0].seq == 6
 
 
-def test_taken_ids_turns_and_missing_questions_are_refused(backend: SQLiteStorage) -> None:
+def test_taken_ids_turns_and_missing_questions_are_refused(backend: SQLStorage) -> None:
     put(backend, "a", session="s")
     put(backend, "foreign", namespace="other")
     before = everything(backend, "default", "other")
@@ -143,7 +143,7 @@ def test_taken_ids_turns_and_missing_questions_are_refused(backend: SQLiteStorag
         assert caught.value.hint and everything(backend, "default", "other") == before
 
 
-def test_turns_are_numbered_from_zero_in_each_session_of_each_namespace(backend: SQLiteStorage) -> None:
+def test_turns_are_numbered_from_zero_in_each_session_of_each_namespace(backend: SQLStorage) -> None:
     with backend.transaction() as tx:
         made = tx.insert([new_record("x", NOW, n, session=s, turn=t) for n, s, t in [
             ("default", "s", None), ("default", "s", None), ("default", "t", None), ("other", "s", None),
@@ -155,7 +155,7 @@ def test_turns_are_numbered_from_zero_in_each_session_of_each_namespace(backend:
     assert put(backend, "after", session="s").turn in (12, 13), "the turn of a deleted memory may be given again"
 
 
-def test_a_deleted_id_comes_back_as_a_later_version(backend: SQLiteStorage) -> None:
+def test_a_deleted_id_comes_back_as_a_later_version(backend: SQLStorage) -> None:
     put(backend, "a", "first")
     remove(backend, "a", at=day(1))
     again = put(backend, "a", "second", at=day(2))
@@ -167,7 +167,7 @@ def test_a_deleted_id_comes_back_as_a_later_version(backend: SQLiteStorage) -> N
 
 # ---------------------------------------------------------------- changing
 
-def test_a_replaced_version_stays_in_the_history(backend: SQLiteStorage) -> None:
+def test_a_replaced_version_stays_in_the_history(backend: SQLStorage) -> None:
     one = put(backend, "a", "old words", tags=["x"])
     two = change(backend, "a", day(1), text="new words", tags=("y",), status="archived", archived_at=day(1))
     assert backend.get(["a"], "default") == [two] and two.seq == one.seq
@@ -178,7 +178,7 @@ def test_a_replaced_version_stays_in_the_history(backend: SQLiteStorage) -> None
     assert found(backend, "words", as_of=day(0.5), tags=["x"]) == ["a"] and found(backend, "words", as_of=day(0.5), tags=["y"]) == []
 
 
-def test_an_overtaken_change_is_refused(backend: SQLiteStorage) -> None:
+def test_an_overtaken_change_is_refused(backend: SQLStorage) -> None:
     old = put(backend, "a")
     change(backend, "a", day(1), text="meanwhile")
     before = everything(backend)
@@ -187,7 +187,7 @@ def test_an_overtaken_change_is_refused(backend: SQLiteStorage) -> None:
     assert caught.value.hint and everything(backend) == before
 
 
-def test_what_was_removed_is_gone_from_the_present_only(backend: SQLiteStorage) -> None:
+def test_what_was_removed_is_gone_from_the_present_only(backend: SQLStorage) -> None:
     a, b = put(backend, "a", "some words"), put(backend, "b", "some words")
     with backend.transaction() as tx:
         tx.link([Edge("a", "b", "similar", 0.5)], "default", NOW)
@@ -197,7 +197,7 @@ def test_what_was_removed_is_gone_from_the_present_only(backend: SQLiteStorage) 
     assert [e.kind for e in backend.events("default", "a")] == ["write", "delete"]
 
 
-def test_counters_add_up_without_a_version(backend: SQLiteStorage) -> None:
+def test_counters_add_up_without_a_version(backend: SQLStorage) -> None:
     put(backend, "a")
     with backend.transaction() as tx:
         tx.count("a", "default", day(1), access=2, success=1)
@@ -210,7 +210,7 @@ def test_counters_add_up_without_a_version(backend: SQLiteStorage) -> None:
     assert backend.get(["a"], "default") == [got]
 
 
-def test_counters_lose_nothing_when_threads_count_at_once(backend: SQLiteStorage) -> None:
+def test_counters_lose_nothing_when_threads_count_at_once(backend: SQLStorage) -> None:
     put(backend, "a")
 
     def work() -> None:
@@ -225,7 +225,7 @@ def test_counters_lose_nothing_when_threads_count_at_once(backend: SQLiteStorage
     assert backend.get(["a"], "default")[0].access_count == 100
 
 
-def test_edges_are_kept_updated_and_ordered(backend: SQLiteStorage) -> None:
+def test_edges_are_kept_updated_and_ordered(backend: SQLStorage) -> None:
     for id in "abc":
         put(backend, id)
     with backend.transaction() as tx:
@@ -243,7 +243,7 @@ def test_edges_are_kept_updated_and_ordered(backend: SQLiteStorage) -> None:
         assert everything(backend) == before
 
 
-def test_events_are_read_in_order_and_from_a_position(backend: SQLiteStorage) -> None:
+def test_events_are_read_in_order_and_from_a_position(backend: SQLStorage) -> None:
     put(backend, "a")
     middle = backend.position()[1]
     with backend.transaction() as tx:
@@ -259,7 +259,7 @@ def test_events_are_read_in_order_and_from_a_position(backend: SQLiteStorage) ->
     assert backend.position() == (backend.position()[0], events[-1].id)
 
 
-def test_erased_is_erased_whole(backend: SQLiteStorage) -> None:
+def test_erased_is_erased_whole(backend: SQLStorage) -> None:
     put(backend, "a", "secret words")
     put(backend, "b", "answer words", reply_to="a")
     change(backend, "a", day(1), text="secret again")
@@ -276,16 +276,16 @@ def test_erased_is_erased_whole(backend: SQLiteStorage) -> None:
     assert backend.erase(["b"], "default", day(4)) == 1 and backend.versions("b", "default") == [], "of a deleted memory too"
 
 
-def test_repair_changes_nothing_that_was_right(backend: SQLiteStorage) -> None:
+def test_repair_changes_nothing_that_was_right(backend: SQLStorage) -> None:
     store(backend, "one words", "two words", session="s")
     before = everything(backend)
     backend.repair()
     assert everything(backend) == before
 
 
-def test_a_backup_is_a_store_of_its_own(backend: SQLiteStorage, tmp_path: Path) -> None:
+def test_a_backup_is_a_store_of_its_own(backend: SQLStorage, tmp_path: Path) -> None:
     store(backend, "one words", "two words")
-    copy = SQLiteStorage(SQLiteDatabase(backend.backup(tmp_path / "copy.db")))
+    copy = SQLStorage(SQLiteDatabase(backend.backup(tmp_path / "copy.db")))
     assert copy.find("default", ANY, 9) == backend.find("default", ANY, 9) and found(copy, "words") == found(backend, "words")
     copy.close()
 
@@ -301,7 +301,7 @@ FILTERS: dict[str, list[dict[str, Any]]] = {
     "time": [{"since": day(3)}, {"until": day(3)}, {"since": day(2), "until": day(5)}, {"valid_at": day(4)}, {"valid_at": day(-9)}]}
 
 
-def crowd(backend: SQLiteStorage) -> list[MemoryRecord]:
+def crowd(backend: SQLStorage) -> list[MemoryRecord]:
     made = []
     for n in range(48):
         made.append(new_record(f"words about {'many ' * (n % 5)}things {n}", NOW, "default", id=f"m{n:02}",
@@ -350,7 +350,7 @@ def test_filters_alone_and_together_apply_before_ranking(name: str, tmp_path: Pa
     backend.close()
 
 
-def test_what_is_over_by_now_does_not_pass(backend: SQLiteStorage) -> None:
+def test_what_is_over_by_now_does_not_pass(backend: SQLStorage) -> None:
     put(backend, "past", valid_from=day(-9), valid_to=day(-1))
     put(backend, "open", valid_from=day(-9))
     put(backend, "soon", valid_from=day(-9), valid_to=day(1))
@@ -365,7 +365,7 @@ def test_what_is_over_by_now_does_not_pass(backend: SQLiteStorage) -> None:
     assert passing(day(0)) == ["open", "soon"] and passing(day(1)) == ["open"]
 
 
-def test_filter_values_are_data(backend: SQLiteStorage) -> None:
+def test_filter_values_are_data(backend: SQLStorage) -> None:
     nasty = "x'; DROP TABLE memories; --"
     put(backend, "a", tags=[nasty], category=nasty, session=nasty, speaker=nasty, role=nasty)
     put(backend, "b")
@@ -376,7 +376,7 @@ def test_filter_values_are_data(backend: SQLiteStorage) -> None:
 
 # ---------------------------------------------------------------- search
 
-def test_ranking_is_by_score_and_ties_are_by_id(backend: SQLiteStorage) -> None:
+def test_ranking_is_by_score_and_ties_are_by_id(backend: SQLStorage) -> None:
     for id in ("c", "a", "b"):
         put(backend, id, "same words here")
     put(backend, "z", "same same words")
@@ -387,7 +387,7 @@ def test_ranking_is_by_score_and_ties_are_by_id(backend: SQLiteStorage) -> None:
     assert [m.record.id for m in backend.match(["nothing"], "default", ANY, 9, W)] == []
 
 
-def test_each_column_finds_and_a_column_without_weight_does_not(backend: SQLiteStorage) -> None:
+def test_each_column_finds_and_a_column_without_weight_does_not(backend: SQLStorage) -> None:
     put(backend, "q", "previousword", session="s")
     put(backend, "m", "textword", session="s", title="titleword", summary="summaryword", tags=["tagsword"])
     put(backend, "n", "nextword", session="s")
@@ -398,7 +398,7 @@ def test_each_column_finds_and_a_column_without_weight_does_not(backend: SQLiteS
     assert {c: w for c, w in words.items() if w} == {c: tokens(f"{c}word") for c in words}
 
 
-def test_of_very_many_terms_the_rarest_count(backend: SQLiteStorage) -> None:
+def test_of_very_many_terms_the_rarest_count(backend: SQLStorage) -> None:
     put(backend, "needle", "zebra")
     store(backend, *[" ".join(f"common{n}" for n in range(MAX_TERMS + 20)) for _ in range(3)])
     query = [f"common{n}" for n in range(MAX_TERMS + 20)] + ["zebra"]
@@ -406,14 +406,14 @@ def test_of_very_many_terms_the_rarest_count(backend: SQLiteStorage) -> None:
     assert backend.match([f"unknown{n}" for n in range(500)], "default", ANY, 9, W) == []
 
 
-def test_statistics_of_terms_count_documents_of_the_namespace(backend: SQLiteStorage) -> None:
+def test_statistics_of_terms_count_documents_of_the_namespace(backend: SQLStorage) -> None:
     store(backend, "apple pear", "apple", "plum")
     store(backend, "apple", namespace="other")
     found_terms = backend.term_statistics(tokens("apple pear kiwi"), "default").frequencies
     assert {t: found_terms[t] for t in tokens("apple pear kiwi")} == dict(zip(tokens("apple pear kiwi"), [2, 1, 0], strict=True))
 
 
-def test_columns_of_an_older_version_are_its_own(backend: SQLiteStorage) -> None:
+def test_columns_of_an_older_version_are_its_own(backend: SQLStorage) -> None:
     one = put(backend, "a", "old", session="s", tags=["t"])
     put(backend, "b", "neighbour", session="s")
     two = change(backend, "a", day(1), text="new")
@@ -427,7 +427,7 @@ class Oops(Exception):
     "Raised in the middle of a transaction."
 
 
-def test_an_error_inside_undoes_all_of_it(backend: SQLiteStorage) -> None:
+def test_an_error_inside_undoes_all_of_it(backend: SQLStorage) -> None:
     put(backend, "a", "one words")
     put(backend, "b", "two words")
     before = everything(backend)
@@ -437,7 +437,7 @@ def test_an_error_inside_undoes_all_of_it(backend: SQLiteStorage) -> None:
     assert put(backend, "c").seq >= 3, "and the store goes on; a server's numbers have a gap"
 
 
-def with_everything_done(backend: SQLiteStorage) -> None:
+def with_everything_done(backend: SQLStorage) -> None:
     with backend.transaction() as tx:
         tx.insert([new_record("three words", NOW)])
         a, b = backend.get(["a", "b"], "default")
@@ -449,7 +449,7 @@ def with_everything_done(backend: SQLiteStorage) -> None:
         raise Oops
 
 
-def test_a_transaction_in_a_transaction_is_part_of_it(backend: SQLiteStorage) -> None:
+def test_a_transaction_in_a_transaction_is_part_of_it(backend: SQLStorage) -> None:
     before = everything(backend)
     with suppress(Oops), backend.transaction():
         put(backend, "a")
@@ -464,7 +464,7 @@ def test_a_transaction_in_a_transaction_is_part_of_it(backend: SQLiteStorage) ->
     assert found(backend, "words") == ["a", "b"]
 
 
-def stumble(name: str, backend: SQLiteStorage, tx: Any) -> None:
+def stumble(name: str, backend: SQLStorage, tx: Any) -> None:
     "A write that fails half-way."
     a = backend.get(["a"], "default")[0]
     new = a.changed(text="new words", version=2, updated_at=day(1))
@@ -483,7 +483,7 @@ def stumble(name: str, backend: SQLiteStorage, tx: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["insert", "nested insert", "link", "replace", "log"])
-def test_a_failed_write_that_somebody_caught_leaves_no_half(backend: SQLiteStorage, name: str) -> None:
+def test_a_failed_write_that_somebody_caught_leaves_no_half(backend: SQLStorage, name: str) -> None:
     put(backend, "a", "one words")
     put(backend, "b", "two words")
     before = everything(backend)
@@ -495,7 +495,7 @@ def test_a_failed_write_that_somebody_caught_leaves_no_half(backend: SQLiteStora
     put(backend, "c")
 
 
-def test_a_part_that_fails_alone_leaves_the_rest(backend: SQLiteStorage) -> None:
+def test_a_part_that_fails_alone_leaves_the_rest(backend: SQLStorage) -> None:
     with backend.transaction():
         put(backend, "a")
         with suppress(InvalidInput), backend.transaction() as part:
@@ -507,7 +507,7 @@ def test_a_part_that_fails_alone_leaves_the_rest(backend: SQLiteStorage) -> None
     assert found(backend, "words") == ["a", "c"] and check(backend.db) == []  # type: ignore[attr-defined]
 
 
-def test_an_erasure_is_no_part_of_a_transaction(backend: SQLiteStorage) -> None:
+def test_an_erasure_is_no_part_of_a_transaction(backend: SQLStorage) -> None:
     put(backend, "a")
     for span in (backend.transaction, backend.snapshot):
         with pytest.raises(StoreError, match="erasure") as caught, span():
@@ -516,7 +516,7 @@ def test_an_erasure_is_no_part_of_a_transaction(backend: SQLiteStorage) -> None:
 
 
 def test_a_snapshot_is_of_one_moment(tmp_path: Path) -> None:
-    backend, other = (SQLiteStorage(SQLiteDatabase(tmp_path / "store.db")) for _ in range(2))
+    backend, other = (SQLStorage(SQLiteDatabase(tmp_path / "store.db")) for _ in range(2))
     put(backend, "a")
     with backend.snapshot():
         assert found(backend, "words") == ["a"]
@@ -527,7 +527,7 @@ def test_a_snapshot_is_of_one_moment(tmp_path: Path) -> None:
     other.close()
 
 
-def test_threads_share_a_backend(backend: SQLiteStorage) -> None:
+def test_threads_share_a_backend(backend: SQLStorage) -> None:
     failures: list[BaseException] = []
 
     def work(name: int) -> None:
@@ -548,7 +548,7 @@ def test_threads_share_a_backend(backend: SQLiteStorage) -> None:
     assert failures == [] and sorted(m.seq for m in backend.find("default", ANY, 100)) == list(range(1, 41))
 
 
-def test_a_closed_backend_says_so(backend: SQLiteStorage) -> None:
+def test_a_closed_backend_says_so(backend: SQLStorage) -> None:
     backend.close()
     backend.close()
     for call in (lambda: backend.get(["a"], "default"), lambda: put(backend, "a"), lambda: backend.position(), lambda: found(backend, "a")):
@@ -558,10 +558,10 @@ def test_a_closed_backend_says_so(backend: SQLiteStorage) -> None:
 
 
 def test_a_store_that_is_only_read_refuses_writes(tmp_path: Path) -> None:
-    backend = SQLiteStorage(SQLiteDatabase(tmp_path / "store.db"))
+    backend = SQLStorage(SQLiteDatabase(tmp_path / "store.db"))
     put(backend, "a")
     backend.close()
-    backend = SQLiteStorage(SQLiteDatabase(tmp_path / "store.db", read_only=True))
+    backend = SQLStorage(SQLiteDatabase(tmp_path / "store.db", read_only=True))
     assert backend.read_only and found(backend, "words") == ["a"]
     for call in (lambda: put(backend, "b"), lambda: backend.erase(["a"], "default", NOW), backend.repair):
         with pytest.raises(StoreReadOnly):
@@ -571,7 +571,7 @@ def test_a_store_that_is_only_read_refuses_writes(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- namespaces
 
-def twins(backend: SQLiteStorage) -> None:
+def twins(backend: SQLStorage) -> None:
     "Two partitions with the same ids and sessions, and other words."
     for namespace, word in (("ours", "apple"), ("theirs", "plum")):
         put(backend, "a", f"{word} one", namespace=namespace, session="s", tags=[word])
@@ -582,7 +582,7 @@ def twins(backend: SQLiteStorage) -> None:
         change(backend, "b", day(1), namespace, text=f"{word} changed")
 
 
-def test_namespaces_are_hard_partitions(backend: SQLiteStorage) -> None:
+def test_namespaces_are_hard_partitions(backend: SQLStorage) -> None:
     twins(backend)
     for mine, word, foreign in (("ours", "apple", "plum"), ("theirs", "plum", "apple")):
         assert found(backend, foreign, mine, status="any") == found(backend, foreign, mine,
@@ -601,7 +601,7 @@ def test_namespaces_are_hard_partitions(backend: SQLiteStorage) -> None:
     assert not backend.passes("a", "nobody", ANY) and backend.statistics("nobody")["memories"] == 0
 
 
-def test_changes_in_one_namespace_leave_the_other_as_it_was(backend: SQLiteStorage) -> None:
+def test_changes_in_one_namespace_leave_the_other_as_it_was(backend: SQLStorage) -> None:
     twins(backend)
     before = everything(backend, "theirs")[1:]
     with backend.transaction() as tx:
@@ -791,7 +791,7 @@ TestStoreLife.settings = settings(max_examples=60, stateful_step_count=30, deadl
 ROOMS_ABOVE = ("rules", "recall", "agent", "companion", "federation", "service")
 STATEMENT = ("SELECT ", "INSERT ", "UPDATE ", "DELETE FROM", "PRAGMA ", "CREATE TABLE", "ATTACH ", "BEGIN ", "VACUUM")
 REACHES = {  # what the facade and the commands still take from the database itself, until the protocol offers it
-    "service/memory.py": {"SQLiteDatabase", "SQLiteStorage", "export_file", "import_file", "backup", "check"},
+    "service/memory.py": {"SQLiteDatabase", "SQLStorage", "export_file", "import_file", "backup", "check"},
 }
 
 
@@ -812,7 +812,7 @@ def test_rooms_above_the_store_speak_no_sql(root: Path) -> None:
 
 
 def test_the_facade_asks_its_backend_only_what_every_backend_answers(root: Path) -> None:
-    verbs = {name for name in dir(SQLiteStorage) if not name.startswith("_")}
+    verbs = {name for name in dir(SQLStorage) if not name.startswith("_")}
     tree = ast.parse((root / "rlm" / "service" / "memory.py").read_text(encoding="utf-8"))
     asked = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Attribute)
              and n.value.attr == "backend"}

@@ -59,7 +59,7 @@ from rlm.store.embedding_model import QUESTION_SHARE, Calibration, EmbeddingMode
 from rlm.store.filters import Filters
 from rlm.store.records import Event
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 PROBES = Path(__file__).resolve().parent.parent / "data" / "korean_probes.jsonl"
 needs_onnx = pytest.mark.skipif(bool(onnx_problem()), reason=f"needs the extra e5: {onnx_problem()}")
@@ -679,9 +679,9 @@ KILLED = """
     sys.path.insert(0, sys.argv[2])
     from test_embedding import Letters
     from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.sqlite.storage import SQLiteStorage
+    from rlm.store.sqlite.storage import SQLStorage
     from rlm.search.embedding.reembed import reembed
-    reembed(SQLiteStorage(SQLiteDatabase(sys.argv[1])), Letters("new", "aeiou", pause=0.002), batch=5)
+    reembed(SQLStorage(SQLiteDatabase(sys.argv[1])), Letters("new", "aeiou", pause=0.002), batch=5)
     print("done")
 """
 
@@ -694,7 +694,7 @@ def test_killed_at_any_point_it_goes_on(path: Path, after_s: float) -> None:
         put(memory, old, [f"memory number {n}" for n in range(200)])
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(path), str(Path(__file__).parent)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    with closing(SQLiteStorage(SQLiteDatabase(path))) as backend:
+    with closing(SQLStorage(SQLiteDatabase(path))) as backend:
         deadline, begun = time.monotonic() + 60, "SELECT 1 FROM vectors WHERE model = 'new' LIMIT 1"
         while running.poll() is None and time.monotonic() < deadline and not backend.db.query(begun):
             time.sleep(0.005)

@@ -15,7 +15,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreCorrupt
 from rlm.core.text import tokens
-from rlm.store import Filters, SQLiteDatabase, SQLiteStorage, Weights
+from rlm.store import Filters, SQLiteDatabase, SQLStorage, Weights
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import MemoryRecord, new_record
 from rlm.store.sqlite.erasure import erase_rows
@@ -241,7 +241,7 @@ def test_the_index_follows_changes(texts: list[str], data: st.DataObject) -> Non
 
 
 def test_an_index_of_another_tokeniser_is_rebuilt_on_opening(tmp_path: Any) -> None:
-    backend = SQLiteStorage(SQLiteDatabase(tmp_path / "m.db"))
+    backend = SQLStorage(SQLiteDatabase(tmp_path / "m.db"))
     with backend.transaction() as tx:
         tx.insert([new_record("zebra", ManualClock().now(), id="z")])
     backend.db.query("UPDATE meta SET value = 'older' WHERE key = 'tokeniser'")
@@ -256,7 +256,7 @@ def test_an_index_of_another_tokeniser_is_rebuilt_on_opening(tmp_path: Any) -> N
 def test_five_thousand_erasures_leave_a_store_that_works() -> None:
     """Each merges the index, and SQLite before 3.51 adds two levels then; above 2,000 it refuses the index. The file is not
     rewritten here, as an erasure does: that is slow."""
-    backend, now = SQLiteStorage(SQLiteDatabase(":memory:")), ManualClock().now()
+    backend, now = SQLStorage(SQLiteDatabase(":memory:")), ManualClock().now()
     with backend.transaction() as tx:
         tx.insert([new_record(" ".join(f"word{i}x{j}" for j in range(60)), now, id=f"kept{i}") for i in range(10)])
     most = 0

@@ -19,14 +19,14 @@ from rlm.core.clock import ManualClock
 from rlm.search.index_file import index_path, read_index, write_index
 from rlm.search.vector.vector_file import save_index, vector_file_path
 from rlm.store.sqlite.events import Generation
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 
 
 def test_a_store_holds_its_own_past_and_no_other(path: Path, tmp_path: Path) -> None:
     with Memory(path) as memory:
-        storage: SQLiteStorage = memory.backend
+        storage: SQLStorage = memory.backend
         nothing = storage.generation()
         assert (nothing.event, nothing.digest) == (0, "") and storage.holds(nothing)
         memory.write("first")

@@ -36,7 +36,7 @@ from rlm.store.embedding_model import unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event, MemoryRecord
 from rlm.store.sqlite.edges import SIM, TAG, TIME, Links, links
-from rlm.store.sqlite.writer import SQLiteWriter
+from rlm.store.sqlite.writer import SQLWriter
 
 WORDS = [w for subject in SUBJECTS for w in subject[:2]]
 texts = st.lists(st.lists(st.sampled_from([*WORDS, "green", "old", "오늘"]), min_size=1, max_size=5).map(" ".join), min_size=1, max_size=12)
@@ -290,7 +290,7 @@ from toy import Toy
 from rlm import Memory
 from rlm.recall import anchors as anchors_module
 from rlm.recall import graph_builder as module
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 real = module.link_batches
 def dying(weigher, k, after, size=20):
     for n, batch in enumerate(real(weigher, k, after, size)):
@@ -782,7 +782,7 @@ def test_a_write_that_fails_at_any_step_leaves_nothing(memory: Memory, step: str
     harbour(memory)
     memory.anchors.set("A", "boat0")
     before, graph = state(memory), repr(memory.graph)
-    where: Any = {"insert": SQLiteWriter, "log": SQLiteWriter, "store": type(memory.embeddings), "candidates": AnchoredWriter,
+    where: Any = {"insert": SQLWriter, "log": SQLWriter, "store": type(memory.embeddings), "candidates": AnchoredWriter,
                   "choose": AnchorManager, "record": AnchorManager}.get(step)
     target = "rlm.recall.anchored_write.add_links" if where is None else f"{where.__module__}.{where.__name__}.{step}"
     module = sys.modules["rlm.recall.anchored_write"]

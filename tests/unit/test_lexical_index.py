@@ -30,7 +30,7 @@ from rlm.search.lexical.lexical_index import (
 from rlm.store.records import new_record
 from rlm.store.sqlite import fulltext
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 WORDS = [f"w{n}" for n in range(12)]
 FIELDS = ("title", "summary", "tags", "previous", "next")
@@ -188,7 +188,7 @@ def test_values_of_a_growable_array_are_views_of_its_memory() -> None:
 
 
 def test_an_erasure_forgets_the_tokens_of_texts() -> None:
-    clock, storage = ManualClock(), SQLiteStorage(SQLiteDatabase(":memory:"))
+    clock, storage = ManualClock(), SQLStorage(SQLiteDatabase(":memory:"))
     with storage.transaction() as tx:
         tx.insert([new_record("the xylophone opens the safe", clock.now(), id="a", session="s")])
     assert "xylophon" in fulltext.text_tokens("the xylophone opens the safe")

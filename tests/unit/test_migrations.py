@@ -16,7 +16,7 @@ from make_store_fixture import FOLDER, FOUND, fill
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreError, StoreNewer, StoreReadOnly
-from rlm.store import SQLiteDatabase, SQLiteStorage
+from rlm.store import SQLiteDatabase, SQLStorage
 from rlm.store.sqlite.integrity import check
 from rlm.store.sqlite.schema import MIGRATIONS, SCHEMA_VERSION, Migration, statements
 
@@ -130,7 +130,7 @@ def test_a_backup_is_made_before_the_first_step(old: Path) -> None:
     after = content_of(old)
     assert {t: len(rows) for t, rows in after.items() if t != "moods"} == {t: len(rows) for t, rows in before.items()}
     assert [row[:-1] for row in after["memories"]] == before["memories"]
-    backend = SQLiteStorage(SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD)))
+    backend = SQLStorage(SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD)))
     assert check(backend.db) == [] and backend.get(["tea"], "default")[0].text == "Mina drinks black tea" and len(backups_of(old)) == 1
     backend.close()
 

@@ -15,11 +15,11 @@ from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.runner import RunResult, setting_for
 from rlm.core.settings import load_settings
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 
 def answered(ontology: str, texts: list[str]) -> list[RunResult]:
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     ensure_packs(backend, ontology)
     setting = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, False, None, {})
     with setup_ontology_context(ontology_path(ontology) or ontology) as context:

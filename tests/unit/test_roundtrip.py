@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.text import tokens
-from rlm.store import Filters, SQLiteDatabase, SQLiteStorage, Weights
+from rlm.store import Filters, SQLiteDatabase, SQLStorage, Weights
 from rlm.store.sqlite.database import backup
 from rlm.store.sqlite.integrity import check
 from rlm.store.transfer.export import export_lines
@@ -35,7 +35,7 @@ MEMORIES = st.fixed_dictionaries({"text": TEXTS}, optional={
 @example([{"text": "\r\n line ends \x85\u2028\u2029 \x1c", "extra": {"\0": "\0", "n": 10**30, "f": 1e-300, "t": True, "o": 1}}])
 @example([{"text": '{"json":"lines"}\n{"format":"rlm-store","lines":2}', "tags": ["👨\u200d👩\u200d👧", "می\u200cخواهم", "e\u0301"]}])
 def test_what_was_written_is_found_exported_and_imported_unchanged(given_memories: list[dict[str, Any]]) -> None:
-    clock, copy = ManualClock("2026-01-01"), SQLiteStorage(SQLiteDatabase(":memory:"))
+    clock, copy = ManualClock("2026-01-01"), SQLStorage(SQLiteDatabase(":memory:"))
     with Memory(":memory:", clock=clock) as memory:
         made = memory.write_many(given_memories)
         for m, given_ in zip(made, given_memories, strict=True):

@@ -17,7 +17,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.core.settings import load_settings
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_what_both_routes_give_is_right_and_what_differs_is_unknown(prov: Ontolo
 
 
 def test_a_question_that_was_refused_is_worked_out_for_the_next_time(prov: OntologyContext) -> None:
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     first = asked(backend, "How many subclasses does Activity have?", prov)
     assert first.answer.startswith("I do not know") and first.judgment.success is None and len(first.learned) == 1
     again = asked(backend, "How many subclasses does Agent have?", prov)
@@ -64,7 +64,7 @@ def test_a_question_that_was_refused_is_worked_out_for_the_next_time(prov: Ontol
 
 
 def test_what_was_learned_answers_no_other_question(prov: OntologyContext) -> None:
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     asked(backend, "How many subclasses does Activity have?", prov)
     for other in ("How many subclasses of Agent have no definition?", "How many direct superclasses does Person have?",
                   "Why does Agent have subclasses?"):
@@ -72,7 +72,7 @@ def test_what_was_learned_answers_no_other_question(prov: OntologyContext) -> No
 
 
 def test_what_two_ontologies_confirm_is_tried_in_a_third(prov: OntologyContext) -> None:
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     with setup_ontology_context("org") as org, setup_ontology_context("time") as time:
         for question, context in (("How many subclasses does Activity have?", prov), ("How many subclasses does Agent have?", org)):
             assert is_abstention(asked(backend, question, context).answer), "what one ontology taught is for it alone"
@@ -83,7 +83,7 @@ def test_what_two_ontologies_confirm_is_tried_in_a_third(prov: OntologyContext) 
 
 
 def test_what_was_refused_is_refused_at_once_the_second_time(prov: OntologyContext) -> None:
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     first, again = (asked(backend, "What is Agent supposed to eat?", prov) for _ in range(2))
     assert is_abstention(first.answer) and is_abstention(again.answer) and "asked before" in again.answer
     assert again.trajectory.iterations == 2 < first.trajectory.iterations
@@ -100,7 +100,7 @@ def test_without_a_second_route_nothing_is_tried(prov: OntologyContext) -> None:
 
 
 def test_a_person_overrules_the_second_route_once(prov: OntologyContext) -> None:
-    backend = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     asked(backend, "How many subclasses does Activity have?", prov)
     done = asked(backend, "How many subclasses does Agent have?", prov).experience
     [learned] = backend.items()

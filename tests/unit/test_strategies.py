@@ -43,7 +43,7 @@ from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import tokens
 from rlm.store.filters import Filters
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = [line.split("\t") for line in (ROOT / "tests/data/strategy_questions.tsv").read_text(encoding="utf-8").splitlines()]
@@ -52,7 +52,7 @@ QUESTIONS = [line.split("\t") for line in (ROOT / "tests/data/strategy_questions
 @pytest.fixture
 def backend() -> Iterator[SQLiteStrategyStore]:
     "An empty memory that vanishes."
-    opened = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    opened = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     yield opened
     opened.close()
 
@@ -60,7 +60,7 @@ def backend() -> Iterator[SQLiteStrategyStore]:
 @pytest.fixture(scope="module")
 def core() -> Iterator[SQLiteStrategyStore]:
     "A memory with the universal pack."
-    opened = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    opened = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(opened)
     yield opened
     opened.close()
@@ -144,7 +144,7 @@ def test_the_pack_was_not_written_from_the_questions() -> None:
 def test_full_text_ranks_as_rank_bm25_does(core: SQLiteStrategyStore) -> None:
     pytest.importorskip("rank_bm25")
     items = [replace(i, content="") for i in core.items()]
-    bare = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    bare = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     for item in items:
         bare.add(replace(item, content=".", tags=item.tags))
     for question in ["all subclasses of a class", "domain property", "하위 클래스", "how many instances", "inverse"]:
@@ -241,7 +241,7 @@ def test_a_pack_goes_round(backend: SQLiteStrategyStore, tmp_path: Path) -> None
     assert not first.refused and [json.loads(line)["memory_id"] for line in first.text.splitlines()] == both
     assert mark_exported(backend, first) == 2 and {i.provenance["exported_in_pack"] for i in backend.items()} == {"mine_v1"}
     assert export_pack(backend, "mine_v1").text == first.text
-    other = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    other = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     assert len(import_items(other, read_pack(first.text)).added) == 2 and len(import_items(other, read_pack(first.text)).unchanged) == 2
     assert {i.title: (i.source_type, i.provenance["source"], i.status) for i in other.items()} == {
         "L": ("success", "pack", "ltm"), "W": ("failure", "pack", "ltm")}

@@ -31,7 +31,7 @@ from rlm.agent.memory.strategy import CONTENT_LIMIT, Strategy, make_item, redact
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.promotion import PromotionPolicy
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 SECRET = "password = Xk29!qqpl7"
@@ -44,7 +44,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Strategy
     if request.param == "file":
         yield JSONStrategyStore(tmp_path / "memory.json")
         return
-    with_rows = SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(":memory:")))
+    with_rows = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     yield with_rows
     with_rows.close()
 

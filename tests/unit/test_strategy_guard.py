@@ -43,7 +43,7 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLiteStorage
+from rlm.store.sqlite.storage import SQLStorage
 from rlm.store.transfer.export import export_file
 from rlm.store.transfer.importer import import_file
 
@@ -150,7 +150,7 @@ def test_what_looks_like_a_name_and_is_none(said: str) -> None:
     assert fixed_names(make_item(title="t", content=said)) == []
 
 
-@pytest.mark.parametrize("open_one", [lambda folder: SQLiteStrategyStore(SQLiteStorage(SQLiteDatabase(folder / "memory.db"))),
+@pytest.mark.parametrize("open_one", [lambda folder: SQLiteStrategyStore(SQLStorage(SQLiteDatabase(folder / "memory.db"))),
                                       lambda folder: JSONStrategyStore(folder / "memory.json")], ids=["sqlite", "file"])
 def test_no_backend_stores_a_credential(open_one: Callable[[Path], StrategyStore], tmp_path: Path) -> None:
     backend = open_one(tmp_path)

@@ -11,7 +11,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.text import tokens
 from rlm.service.cli import main
-from rlm.store import Filters, SQLiteStorage, Weights
+from rlm.store import Filters, SQLStorage, Weights
 
 pytestmark = pytest.mark.usefixtures("bare")
 LATER, EVERY = "2026-06-01T00:00:00Z", Filters.read(status="any")
@@ -73,7 +73,7 @@ def test_what_a_tenant_is_shown_does_not_depend_on_another(path: Path, writes: C
 def test_statistics_that_disagree_are_found_and_mended(path: Path) -> None:
     with Memory(path) as memory:
         fill(memory)
-        storage: SQLiteStorage = memory.backend
+        storage: SQLStorage = memory.backend
         kept = storage.db.query("SELECT * FROM namespace_statistics")
         for damage in ("UPDATE namespace_statistics SET tokens = tokens + 1", "DELETE FROM namespace_statistics",
                        "INSERT INTO namespace_statistics VALUES ('nobody', 1, 1)"):

@@ -25,7 +25,7 @@ from rlm.search.embedding.service import EmbeddingService
 from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.cli import main
 from rlm.service.memory_context import MemoryContext
-from rlm.store import Filters, SQLiteDatabase, SQLiteStorage
+from rlm.store import Filters, SQLiteDatabase, SQLStorage
 from rlm.store.sqlite.integrity import check
 from rlm.store.sqlite.recall_log import RecallLog
 from rlm.store.sqlite.threads import THREAD_TABLES, make_thread_tables
@@ -90,12 +90,12 @@ def full(path: Path, clock: ManualClock) -> Iterator[Memory]:
         yield memory
 
 
-def lines_of(backend: SQLiteStorage, namespace: str | None = None) -> list[str]:
+def lines_of(backend: SQLStorage, namespace: str | None = None) -> list[str]:
     return list(export_lines(backend, datetime.fromisoformat("2026-02-01T00:00:00Z"), namespace))
 
 
-def empty() -> SQLiteStorage:
-    return SQLiteStorage(SQLiteDatabase(":memory:"))
+def empty() -> SQLStorage:
+    return SQLStorage(SQLiteDatabase(":memory:"))
 
 
 def nameless(lines: list[str]) -> list[str]:
@@ -108,7 +108,7 @@ def resealed(lines: list[str]) -> list[str]:
     return [*lines[:-1], json.dumps({"format": "rlm-store", "lines": len(lines)})]
 
 
-def read_all(backend: SQLiteStorage) -> None:
+def read_all(backend: SQLStorage) -> None:
     "Every row can be read: what check does not ask, a reader would stumble over."
     for (namespace,) in backend.db.query("SELECT DISTINCT namespace FROM events UNION SELECT DISTINCT namespace FROM memories"):
         for m in backend.find(namespace, EVERY, 10_000):
@@ -123,7 +123,7 @@ def read_all(backend: SQLiteStorage) -> None:
     backend.db.query("SELECT * FROM memory_items")
 
 
-def over(backend: SQLiteStorage, namespace: str = "default") -> Memory:
+def over(backend: SQLStorage, namespace: str = "default") -> Memory:
     "A memory over a storage that is open already."
     chosen = load_settings(namespace=namespace, embedder="none")
     embeddings = EmbeddingService(backend, chosen)
@@ -131,7 +131,7 @@ def over(backend: SQLiteStorage, namespace: str = "default") -> Memory:
                                         RecallLog(backend.db, chosen.recall_log)))
 
 
-def usable(backend: SQLiteStorage) -> None:
+def usable(backend: SQLStorage) -> None:
     "New memories still get numbers of their own."
     made = over(backend)
     try:
@@ -363,7 +363,7 @@ def test_what_two_stores_say_about_one_session_is_not_mixed_up(bare: Path, clock
 
 # ---------------------------------------------------------------- hostile files
 
-def outcome(lines: list[str], into: Callable[[], SQLiteStorage] = empty) -> str:
+def outcome(lines: list[str], into: Callable[[], SQLStorage] = empty) -> str:
     "Import; whatever comes of it must be all, or nothing and a plain error."
     backend = into()
     before = lines_of(backend)

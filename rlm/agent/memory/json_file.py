@@ -278,6 +278,6 @@ def open_memory(path: "str | Path",              # a store, or a file that ends 
         return JSONStrategyStore(path, clock, chosen.secrets)
     from rlm.agent.memory.sqlite import SQLiteStrategyStore
     from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.sqlite.storage import SQLiteStorage
+    from rlm.store.sqlite.storage import SQLStorage
     db = SQLiteDatabase(path, synchronous=chosen.synchronous, busy_timeout_s=chosen.busy_timeout_s)
-    return SQLiteStrategyStore(SQLiteStorage(db), namespace, clock, chosen.secrets)
+    return SQLiteStrategyStore(SQLStorage(db), namespace, clock, chosen.secrets)

@@ -23,8 +23,8 @@ from ...store.filters import Filters
 from ...store.protocols import TermStatistics, Weights
 from ...store.records import STATUSES, Event, dump_json, version_time
 from ...store.sqlite.runs import JudgmentRow, RunRow, TrajectoryRow
-from ...store.sqlite.storage import SQLiteStorage
-from ...store.sqlite.writer import SQLiteWriter
+from ...store.sqlite.storage import SQLStorage
+from ...store.sqlite.writer import SQLWriter
 
 # %% ../../../nbs/80_learning/06_sqlite.ipynb #973d94a5
 COLUMNS = Weights(title=1.0, text=0.0, summary=1.0, tags=1.0, previous=0.0, next=0.0)  # the content is not searched
@@ -66,7 +66,7 @@ class SQLiteStrategyStore:
     "Strategies and runs in the one store. Threads may share it."
 
     def __init__(self,
-                 store: SQLiteStorage,          # an open store; closed by whoever opened it
+                 store: SQLStorage,             # an open store; closed by whoever opened it
                  namespace: str = "default",    # the partition to work in
                  clock: Clock | None = None,    # None: the machine's
                  secrets: str = "redact",       # treatment of credentials in strategies and runs: the setting `secrets`
@@ -91,7 +91,7 @@ class SQLiteStrategyStore:
         most = ceiling(terms, self.store.term_statistics(terms, self.namespace))
         return {m.record.id: min(1.0, m.score / most) for m in matches}
 
-    def transaction(self) -> AbstractContextManager[SQLiteWriter]:
+    def transaction(self) -> AbstractContextManager[SQLWriter]:
         "What is written inside is stored together, or not at all."
         return self.store.transaction()
 
@@ -104,7 +104,7 @@ class SQLiteStrategyStore:
         "Return the strategy as it would be kept, after the guard. Raises `InvalidInput` for credentials that are refused."
         return redact_strategy(item, self.secrets)
 
-    def _add(self, tx: SQLiteWriter, item: Strategy) -> bool:
+    def _add(self, tx: SQLWriter, item: Strategy) -> bool:
         item = self.sanitize(item)
         if self.store.get([item.memory_id], self.namespace) or self.is_deleted(item.memory_id):
             return False
@@ -164,7 +164,7 @@ class SQLiteStrategyStore:
                 raise InvalidInput(f"The usage of {trajectory_id!r} has been recorded already.", "Record it once, whole.")
             self._use(tx, trajectory_id, found[0], retrieved, credited)
 
-    def _use(self, tx: SQLiteWriter, trajectory_id: str, verdict: int | None, retrieved: Retrieved,
+    def _use(self, tx: SQLWriter, trajectory_id: str, verdict: int | None, retrieved: Retrieved,
              credited: Collection[str] | None) -> None:
         "Rows and counters; a strategy that is gone meanwhile keeps its row."
         self.store.runs.put_usage(trajectory_id, [(i.memory_id, score) for i, score in retrieved])

@@ -17,10 +17,10 @@ from ...core.errors import StoreReadOnly
 from .base import Embedder, model_info, passages
 from ...store.embedding_model import EmbeddingModelInfo
 from ...store.records import Event
-from ...store.sqlite.storage import SQLiteStorage
+from ...store.sqlite.storage import SQLStorage
 
 # %% ../../../nbs/25_embedding/10_reembed.ipynb #e649fe4a
-def embed_batch(storage: SQLiteStorage,    # an open store
+def embed_batch(storage: SQLStorage,       # an open store
                 embedder: Embedder,        # the new model
                 info: EmbeddingModelInfo,  # name, size and calibration of the model
                 seqs: Sequence[int],       # numbers of memories without its vectors
@@ -44,7 +44,7 @@ def embed_batch(storage: SQLiteStorage,    # an open store
     return stored
 
 # %% ../../../nbs/25_embedding/10_reembed.ipynb #73e7770f
-def embed_missing(storage: SQLiteStorage,    # an open store
+def embed_missing(storage: SQLStorage,       # an open store
                   embedder: Embedder,        # the model whose vectors the store has, or the first one
                   info: EmbeddingModelInfo,  # name, size and calibration of the model
                   namespace: str,            # only memories of this one
@@ -75,7 +75,7 @@ class ReembedReport:
         return f"<reembed: {self.model}, {self.embedded} embedded, {self.removed} old vectors removed>"
 
 
-def switch_model(storage: SQLiteStorage,    # an open store
+def switch_model(storage: SQLStorage,       # an open store
                  info: EmbeddingModelInfo,  # the new model
                  clock: Clock,              # source of recorded times
                  ) -> bool:
@@ -92,7 +92,7 @@ def switch_model(storage: SQLiteStorage,    # an open store
         return True
 
 
-def reembed(storage: SQLiteStorage,      # an open store
+def reembed(storage: SQLStorage,         # an open store
             embedder: Embedder,          # the model that shall make its vectors
             clock: Clock | None = None,  # source of recorded times; None: the machine's
             batch: int = 64,             # memories in one transaction

@@ -21,7 +21,7 @@ from .reembed import embed_missing
 from .worker import EmbeddingWorker
 from ...store.embedding_model import EmbeddingModelInfo, Vectors, model_mismatch
 from ...store.records import MemoryRecord
-from ...store.sqlite.storage import SQLiteStorage, open_storage
+from ...store.sqlite.storage import SQLStorage, open_storage
 
 # %% ../../../nbs/25_embedding/13_service.ipynb #ac5acf1f
 class QueryVectorCache:
@@ -96,7 +96,7 @@ class EmbeddingService:
     "Embeds questions and memories with the one model of a store, which is loaded when it is first needed. Threads may share it."
 
     def __init__(self,
-                 storage: SQLiteStorage,          # the store
+                 storage: SQLStorage,             # the store
                  settings: Settings,              # all settings; they name the model
                  model: Embedder | None = None,   # a model that was made elsewhere; it goes before the settings
                  clock: Clock | None = None,      # source of recorded times; None: the machine's
@@ -219,7 +219,7 @@ def open_store(settings: Settings,                     # all settings: path, dur
                read_only: bool,                        # refuse every write
                model: "str | Embedder | None" = None,  # a model that was made elsewhere; a name is in the settings already
                clock: Clock | None = None,             # source of recorded times; None: the machine's
-               ) -> tuple[SQLiteStorage, EmbeddingService, Clock]:
+               ) -> tuple[SQLStorage, EmbeddingService, Clock]:
     """Open the store that settings name, with what embeds for it and with its clock, which does not go back behind what is recorded, unless
     it is a `ManualClock`, which goes where it is told. Raises `StoreError`."""
     storage = open_storage(settings, read_only)

@@ -17,7 +17,7 @@ from .base import Embedder
 from .reembed import embed_batch
 from ...store.embedding_model import EmbeddingModelInfo
 from ...store.records import Event
-from ...store.sqlite.storage import SQLiteStorage
+from ...store.sqlite.storage import SQLStorage
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #3069f2c4
 WORKER_BATCH = 4  # memories in one call of the model and one transaction, unless the model has a `batch` of its own, as a server's has
@@ -46,7 +46,7 @@ class EmbeddingWorker:
     "Embeds the memories of a store that have no vectors, in a thread, while the store is used. Threads may share it."
 
     def __init__(self,
-                 storage: SQLiteStorage,  # the store
+                 storage: SQLStorage,     # the store
                  load: Callable[[], tuple[Embedder, EmbeddingModelInfo] | None],  # gives the model; None: there is none
                  clock: Clock,            # source of recorded times
                  ) -> None:

@@ -20,7 +20,7 @@ from rlm.service.memory import Memory
 from rlm.store.sqlite.database import examine, restore
 from rlm.store.postgres.database import PostgresDatabase
 from rlm.store.postgres.schema import NEWEST_RIGHTS, grants
-from rlm.store.sqlite.storage import SQLiteStorage, open_database
+from rlm.store.sqlite.storage import SQLStorage, open_database
 from rlm.store.transfer.export import export_lines
 from rlm.store.transfer.store_copy import copy_store
 
@@ -55,7 +55,7 @@ def init(target: Path | None, role: str | None, sql: bool, as_json: bool) -> Non
     if role is not None and server_url(path) is None:
         raise InvalidInput(f"The store {path} is a file, which knows no roles.", "Leave --role out.")
     with closing(open_database(path, False, "normal", 30.0)) as made:
-        SQLiteStorage(made, owns_database=False)
+        SQLStorage(made, owns_database=False)
         if role is not None and isinstance(made, PostgresDatabase):
             made.grant(role)
     print_value(as_json, {"store": made.path, "role": role}, f"{made.path} is ready." + (f" The role {role} may use it." if role else ""))

@@ -17,7 +17,7 @@ from ...core.clock import to_iso
 from ...core.files import replace_file
 from ..records import dump_json
 from ..sqlite.schema import SCHEMA_VERSION
-from ..sqlite.storage import SQLiteStorage
+from ..sqlite.storage import SQLStorage
 from ..sqlite.threads import THREAD_TABLES
 
 # %% ../../../nbs/20_store/26_export.ipynb #922d5af2
@@ -45,7 +45,7 @@ def _encode(value: Any) -> Any:
     return {"$base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 # %% ../../../nbs/20_store/26_export.ipynb #b137512f
-def export_lines(storage: SQLiteStorage,        # a live store
+def export_lines(storage: SQLStorage,           # a live store
                  now: datetime,                 # stamped on the first line
                  namespace: str | None = None,  # only this one; None for the whole store
                  ) -> Generator[str, None, None]:  # lines without line ends
@@ -67,7 +67,7 @@ def export_lines(storage: SQLiteStorage,        # a live store
         yield dump_json({"format": FORMAT, "lines": lines + 1})
 
 # %% ../../../nbs/20_store/26_export.ipynb #6d9a75ca
-def export_file(storage: SQLiteStorage,         # a live store
+def export_file(storage: SQLStorage,            # a live store
                 path: "str | Path",            # the file
                 now: datetime,                 # stamped on the first line
                 namespace: str | None = None,  # only this one; None for the whole store

@@ -42,10 +42,10 @@ from ..sqlite.fulltext import adjacent, replies, updating_index
 from ..sqlite.integrity import contradictions
 from ..sqlite.runs import RUN_TABLES, storable
 from ..sqlite.schema import SCHEMA_VERSION
-from ..sqlite.storage import SQLiteStorage
+from ..sqlite.storage import SQLStorage
 from ..sqlite.threads import THREAD_TABLES, make_thread_tables
 from ..sqlite.vectors import is_vector
-from ..sqlite.writer import SQLiteWriter
+from ..sqlite.writer import SQLWriter
 from .export import FORMAT, TABLES
 
 # %% ../../../nbs/20_store/27_importer.ipynb #155ced25
@@ -415,7 +415,7 @@ def rows_of(tables: Mapping[str, list[dict[str, Any]]],  # rows of an export, by
 
 Check = Callable[[dict[str, Any], object], object]  # formal and extra of a memory, and its kind; raises InvalidInput
 Refuse = Callable[[MemoryRecord], str]  # a memory that is not here yet; returns why it must not come in, or nothing
-Keep = Callable[[SQLiteWriter, Sequence[MemoryRecord]], None]  # the transaction, and the memories that came in
+Keep = Callable[[SQLWriter, Sequence[MemoryRecord]], None]  # the transaction, and the memories that came in
 
 
 def _check_each(rows: Iterable[Mapping[str, Any]], numbers: Iterable[int], check: Check) -> None:
@@ -429,7 +429,7 @@ def _check_each(rows: Iterable[Mapping[str, Any]], numbers: Iterable[int], check
                                f"{e.hint} Nothing was imported.") from None
 
 # %% ../../../nbs/20_store/27_importer.ipynb #f723aa88
-def import_lines(storage: SQLiteStorage,         # a live store
+def import_lines(storage: SQLStorage,            # a live store
                  lines: Iterable[str],          # lines of an export
                  namespace: str | None = None,  # refuse rows of any other
                  secrets: str = "redact",       # treatment of credentials in texts: see the setting
@@ -523,7 +523,7 @@ def _renumbered(row: Mapping[str, Any], plan: _Plan) -> MemoryRecord:
     return read_memory(row).changed(seq=plan.numbers[row["seq"]])
 
 # %% ../../../nbs/20_store/27_importer.ipynb #893b65ae
-def import_file(storage: SQLiteStorage,         # a live store
+def import_file(storage: SQLStorage,            # a live store
                 path: "str | Path",            # an export
                 namespace: str | None = None,  # refuse rows of any other
                 secrets: str = "redact",       # treatment of credentials in texts: see the setting
