@@ -84,17 +84,19 @@ def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
     deliver(durable.run(quick, seed), out, as_json, strict=not quick)
 
 
-@bench.command(epilog=example("rlm bench recall --locomo locomo --beam beam --embedder none --out recall.json"))
+@bench.command(epilog=example("rlm bench recall --locomo locomo --beam beam --realmem realmem --embedder none --out recall.json"))
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
 @click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False),
               help="BEAM: a folder such as chats/100K, or of chat-*.json.")
+@click.option("--realmem", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="RealMem: a folder of NAME_dialogues_256k.json.")
 @click.option("--embedder", default="auto", show_default=True, help="The model; none: words alone.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals.")
 @out_option
 @json_option
-def recall(locomo: Path | None, beam: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
+def recall(locomo: Path | None, beam: Path | None, realmem: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
     "How much of what answers a question comes back among the first ten, step by step; and what was missed, and why. Minutes."
-    deliver(recalled.run(locomo, beam, seed, embedder), out, as_json, strict=False)
+    deliver(recalled.run(locomo, beam, realmem, seed, embedder), out, as_json, strict=False)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #492e1b9a
 @bench.command(epilog=example("rlm bench embedding --quick --out embedding.json"))

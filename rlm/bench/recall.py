@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['REASONS', 'RankFunction', 'DEPTH', 'STEPS', 'LEARNED', 'FUSED', 'MEASURES', 'WORDS', 'HYBRID', 'TARGETS',
-           'LEARNED_FROM', 'MissedEvidence', 'reason', 'missed', 'failure_rows', 'examples', 'ConversationVectors',
-           'stored', 'by_words', 'full_text', 'arms', 'Score', 'score', 'mean', 'interval', 'rows_of', 'asked',
-           'measured', 'run']
+           'NOT_STREAMED', 'LEARNED_FROM', 'MissedEvidence', 'reason', 'missed', 'failure_rows', 'examples',
+           'ConversationVectors', 'stored', 'by_words', 'full_text', 'arms', 'Score', 'score', 'mean', 'interval',
+           'rows_of', 'asked', 'measured', 'before_sessions', 'run']
 
 # %% ../../nbs/95_bench/10_recall.ipynb #226fa8ce
 from collections import Counter
@@ -22,7 +22,7 @@ from .baselines import TURNS as BY_TURNS
 from .baselines import VECTORS as BY_VECTORS
 from .baselines import WORDS as BY_WORDS
 from .baselines import CachingEmbedder, VectorSearch, WordSearch, fused, in_numpy, unusable, windowed_fts5
-from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo
+from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo, read_realmem
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import NotFound
@@ -147,13 +147,13 @@ class ConversationVectors:
         self._made: dict[str, list[Vectors]] = {}
 
     def of(self,
-           c: "Conversation",  # a conversation
+           c: "Conversation",  # conversation, or the first turns of one of the same name
            ) -> list[Vectors]:
         "Return the vectors of each turn, as a store would hold them."
-        if c.name not in self._made:
-            progress = tqdm(c.turns, f"embedding {c.name}", disable=None, leave=False)
-            self._made[c.name] = [self.model.embed(passages(t["text"], t.get("speaker") or t.get("role")), "passage") for t in progress]
-        return self._made[c.name]
+        made = self._made.setdefault(c.name, [])
+        for turn in tqdm(c.turns[len(made):], f"embedding {c.name}", disable=None, leave=False):
+            made.append(self.model.embed(passages(turn["text"], turn.get("speaker") or turn.get("role")), "passage"))
+        return made[:len(c.turns)]
 
     def question(self,
                  text: str,  # question as it was asked
@@ -352,9 +352,9 @@ def interval(scores: Sequence[Score],  # scores of one arm
 # %% ../../nbs/95_bench/10_recall.ipynb #bc2b3aa4
 MEASURES = {"R@10": "recall", "MRR": "reciprocal", "session R@5": "session"}
 WORDS, HYBRID = f"+ {STEPS[-1]}", "+ meaning"  # the last arm without vectors, and the one with everything
-TARGETS = {(WORDS, "LoCoMo", "R@10"): 0.76, (WORDS, "BEAM", "R@10"): 0.50, (HYBRID, "LoCoMo", "R@10"): 0.79,
-           (HYBRID, "LoCoMo", "MRR"): 0.61, (HYBRID, "LoCoMo", "session R@5"): 0.88, (HYBRID, "BEAM", "R@10"): 0.55,
-           (HYBRID, "LoCoMo", "multi-hop"): 0.50, (LEARNED, "LoCoMo", "R@10"): 0.82}
+TARGETS = {(WORDS, "LoCoMo", "R@10"): 0.76, (WORDS, "BEAM", "R@10"): 0.50, (HYBRID, "LoCoMo", "R@10"): 0.81,
+           (HYBRID, "LoCoMo", "MRR"): 0.64, (HYBRID, "LoCoMo", "session R@5"): 0.88, (HYBRID, "BEAM", "R@10"): 0.60,
+           (HYBRID, "LoCoMo", "multi-hop"): 0.54, (HYBRID, "RealMem", "R@10"): 0.34, (LEARNED, "LoCoMo", "R@10"): 0.82}
 
 
 def rows_of(name: str,                # the set's name
@@ -370,7 +370,8 @@ def rows_of(name: str,                # the set's name
         yield Row(f"{name} {label}: {arm}", "", digits(mean([getattr(s, which) for s in scores])), min=digits(low),
                   max=digits(high), n=len(scores), better="higher", role=role,
                   target=TARGETS.get((arm, name, label)))
-    for kind in sorted({s.kind for s in scores}) if arm in (WORDS, HYBRID, LEARNED) else ():
+    kinds = {s.kind for s in scores} - {""}
+    for kind in sorted(kinds) if arm in (WORDS, HYBRID, LEARNED) else ():
         some = [s.recall for s in scores if s.kind == kind]
         yield Row(f"{name} R@10 of {kind.replace('_', ' ')} questions: {arm}", "", digits(mean(some)), n=len(some), better="higher",
                   target=TARGETS.get((arm, name, kind)))
@@ -389,11 +390,28 @@ def measured(name: str,                              # the set's name
              conversations: Sequence[Conversation],  # all of it
              seed: int,                              # seed of the intervals
              vectors: ConversationVectors | None = None,        # None: without meaning
-             skipped: Collection[str] = (),          # baselines that do not work here
+             skipped: Collection[str] = (),          # arms that are left out
              ) -> Iterator[Row]:
     "Yield all arms over one set."
     for arm, build in arms(vectors, conversations, skipped).items():
+        if arm in skipped:
+            continue
         yield from rows_of(name, arm, asked(conversations, build, f"{name}: {arm}"), seed)
+
+# %% ../../nbs/95_bench/10_recall.ipynb #d18e8128
+NOT_STREAMED = frozenset({"rank-bm25", "bm25s", "SQLite FTS5 as it comes", "our tokens in FTS5", "+ neighbours",
+                          "+ index in memory, units", LEARNED, *(f"+ {step}" for step in STEPS[:-1]),
+                          *(f"e5 in {name}" for name in BY_VECTORS if not name.startswith("numpy"))})
+
+
+def before_sessions(c: Conversation,  # conversation whose questions name, as their kind, the session before which they are asked
+                    ) -> Iterator[Conversation]:
+    "Yield, for each session before which something is asked, the turns said until then and its questions."
+    sessions = [t["session"] for t in c.turns]
+    for kind in dict.fromkeys(q.kind for q in c.questions):
+        if kind in sessions:
+            asked = tuple(replace(q, kind="") for q in c.questions if q.kind == kind)
+            yield replace(c, turns=c.turns[:sessions.index(kind)], questions=asked)
 
 # %% ../../nbs/95_bench/10_recall.ipynb #33e71dfe
 LEARNED_FROM = [name for name in FEATURES if name not in PARTS]  # what a learned ranker sees besides the parts
@@ -430,15 +448,17 @@ def _all_missed(conversations: Sequence[Conversation],  # conversations of one s
 # %% ../../nbs/95_bench/10_recall.ipynb #d5bd70b5
 def run(locomo: Path | None = None,  # locomo10.json, locomo10.zip, or a folder of conv-*.json
         beam: Path | None = None,    # a folder such as chats/100K, or of chat-*.json
+        realmem: Path | None = None,  # a folder of NAME_dialogues_256k.json or of NAME.json
         seed: int = 0,               # seed of the intervals
         model: str = "auto",         # its name; 'none': words and cues alone
         ) -> Report:
     "Measure recall. Raises `NotFound` when there is nothing to measure it on."
     from rlm import __version__
     sets = {"LoCoMo": list(read_locomo(locomo)) if locomo else [], "BEAM": list(read_beam(beam)) if beam else []}
-    if not any(sets.values()):
-        raise NotFound("There are no conversations to measure recall on.",
-                       "Name LoCoMo's locomo10.json or a folder of conv-*.json, or BEAM's chats/100K or a folder of chat-*.json.")
+    people = list(read_realmem(realmem)) if realmem else []
+    if not any((*sets.values(), people)):
+        raise NotFound("There are no conversations to measure recall on.", "Name LoCoMo's locomo10.json or a folder of conv-*.json, "
+                       "BEAM's chats/100K or a folder of chat-*.json, or RealMem's folder.")
     found = choose_embedder(model)
     vectors, rows, shown = None if found is None else ConversationVectors(CachingEmbedder(found)), list[Row](), dict[str, list[str]]()
     skipped = unusable()
@@ -447,6 +467,10 @@ def run(locomo: Path | None = None,  # locomo10.json, locomo10.zip, or a folder 
         rows += [*measured(name, some, seed, vectors, skipped), *failure_rows(name, lost, evidence)]
         rows += _ablation(name, some, seed, vectors) if vectors and len(some) > 1 else ()
         shown[name] = examples(lost)
+    if people:
+        parts = [part for person in people for part in before_sessions(person)]
+        rows += measured("RealMem", parts, seed, vectors, (*skipped, *NOT_STREAMED))
+        sets["RealMem"] = people
     sizes = {name: {"conversations": len(some), "questions": sum(len(c.questions) for c in some),
                     "turns": sum(len(c.turns) for c in some)} for name, some in sets.items() if some}
     parameters = {"sets": sizes, "split": "development", "model": None if found is None else found.name,
