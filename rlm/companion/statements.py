@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from .english import english_statements
-from .korean import korean_statements
+from .korean import asked_of_near, asks_of_self, korean_statements
 from .statement import Statement, language_data, relation_of
 from ..core.text import split_sentences
 
@@ -34,6 +34,10 @@ def placed(statement: Statement,  # a statement as the grammar has read it
     if statement.relation not in _PLACED or statement.ended or statement.negated or not statement.value:
         return statement
     scope = _scope()
+    if scope["later"].search(sentence):
+        return None
+    if statement.relation == "employer" and scope["no_employer"].match(statement.value):
+        return replace(statement, relation="place of work", single=False)
     if statement.relation != "occupation":
         if scope["no_place"].match(statement.value) or scope["within"].match(statement.value):
             return None
@@ -68,12 +72,12 @@ def text_facts(text: str,              # words of a memory
 
 # %% ../../nbs/85_companion/04_statements.ipynb #f471c930
 _OWNED = re.compile(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?)", re.I)
-_PARTICLE = re.compile(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|지|뭐|더라)+$")
+_PARTICLE = re.compile(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
 _ASKED = (  # relations that a verb names
     ("residence", re.compile(r"\bwhere\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)\b|어디.{0,6}(?:살|거주)|"
                              r"사는 (?:곳|데|동네)", re.I)),
-    ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|am|are) (?:i|we)\b.*\bwork|(?:어디|무슨 회사).{0,6}(?:다니|다녀|일해|일하|근무)|"
-                            r"다니는 (?:곳|데|회사)", re.I)),
+    ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|am|are) (?:i|we)\b.*\bwork|"
+                            r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다니|다녀|일해|일하|근무)|다니는 (?:곳|데|회사)", re.I)),
     ("occupation", re.compile(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
                               r"(?:내|제|나).{0,8}무슨 일", re.I)))
 
@@ -90,7 +94,7 @@ def asked_relations(question: str,  # what is asked
     for english, korean in (_ASKED_ALONE if alone else _OWNED).findall(question):
         words = (english or korean).split()
         out += [relation_of(_PARTICLE.sub("", phrase.removesuffix("'s")), False)[0] for phrase in (" ".join(words), words[0])]
-    out += [relation for relation, pattern in _ASKED if pattern.search(question)]
+    out += [relation for relation, pattern in _ASKED if (m := pattern.search(question)) and asks_of_self(question[:m.start()])]
     return list(dict.fromkeys(out))
 
 
@@ -108,5 +112,6 @@ def asked_facts(question: str,  # what is asked
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF:
         if m := pattern.search(question):
-            out.append((_MINE.sub("user's ", m[1] or m[2]), relation))
-    return out
+            who = _MINE.sub("user's ", m[1] or m[2])
+            out += [(who, relation)] + ([(f"{who}이", relation)] if question.startswith(f"{m[2]}이") else [])  # `이` may be of the name
+    return list(dict.fromkeys(out + asked_of_near(question)))

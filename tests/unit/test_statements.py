@@ -8,7 +8,7 @@ import pytest
 from rlm.companion import supersession
 from rlm.companion.english import may_end_facts
 from rlm.companion.statement import normal_value
-from rlm.companion.statements import text_facts
+from rlm.companion.statements import asked_facts, text_facts
 from rlm.store.records import new_record
 
 DATA = Path(__file__).parents[1] / "data"
@@ -81,6 +81,34 @@ def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
     ("우리 고양이는 열네 살 페르시안이고 처방식을 먹어", ["user's 고양이 | is | 열네 살 페르시안", "user's 고양이 | eat | 처방식"])])
 def test_each_clause_is_read_by_itself(text: str, read: list[str]) -> None:
     assert [str(s) for s in text_facts(text).statements] == read
+
+
+@pytest.mark.parametrize(("text", "read"), [
+    ("나는 서울에 살지 않아", ["user | residence | not 서울"]), ("저는 서울에 안 살아요", ["user | residence | not 서울"]),
+    ("고기를 먹지 않아", ["user | eat | not 고기"]), ("나 새우 알러지 없어", ["user | allergy | not 새우"]),
+    ("내 최애 음식은 떡볶이야", ["user | favourite 음식 | 떡볶이"]), ("오이 싫어", ["user | like | not 오이"]), ("오이 빼고 다 먹어", []),
+    ("나 이번달부터 카카오로 이직했어", ["user | employer | 카카오"]), ("나 다음 주에 대전으로 이사가", []), ("나는 교회에 다녀", []),
+    ("저는 네이버에서 백엔드 개발자로 일해요", ["user | employer | 네이버", "user | occupation | 백엔드 개발자"]),
+    ("매운거 진짜 못먹는데", ["user | eat | not 매운거"]), ("혈압약 아침마다 먹어", ["user | eat | 혈압약"]),
+    ("우리 강아지 이름은 초코야 푸들이야", ["user's 강아지 | name | 초코"]), ("우리 애 이름은 하준이에요", ["user's 아이 | name | 하준"]),
+    ("팀장님 성함은 박정훈이셔", ["user's 팀장 | name | 박정훈"]), ("제 이름은 이서연이라고 합니다", ["user | name | 이서연"]),
+    ("어머니는 부산에 사세요", ["user's 엄마 | residence | 부산"]), ("엄마 대구로 이사하셨어", ["user's 엄마 | residence | 대구"]),
+    ("아 맞다 내 생일 10월 4일이야", ["user | birthday | 10월 4일"]), ("대답은 짧게 해주세요", []), ("헐 벌써 6시네", []),
+    ("우리 집 냉장고엔 두유뿐이야", [])])
+def test_korean_is_read_as_people_write_it(text: str, read: list[str]) -> None:
+    assert [str(s) for s in text_facts(text).statements] == read
+
+
+@pytest.mark.parametrize(("question", "asked"), [
+    ("나 어디 살지", ("user", "residence")), ("근데 나 요즘 어디 살더라", ("user", "residence")),
+    ("저 어느 회사 다녀요?", ("user", "employer")), ("여동생 어디 살아", ("user's 여동생", "residence")),
+    ("동생 사는 곳", ("user's 동생", "residence")), ("지은이 어디 살아?", ("지은이", "residence")),
+    ("어머니는 어디에 사세요?", ("user's 엄마", "residence")), ("울엄마 성함이 뭐더라", ("user's 엄마", "name")),
+    ("남친 이름 뭐게 ㅋㅋ", ("user's 남자친구", "name"))])
+def test_a_korean_question_is_about_whom_it_names(question: str, asked: tuple[str, str]) -> None:
+    found = asked_facts(question)
+    assert asked in found
+    assert asked[0] == "user" or not [subject for subject, _ in found if subject == "user"]
 
 
 def test_what_the_words_rule_out_states_no_fact_that_could_end_another(monkeypatch: pytest.MonkeyPatch) -> None:
