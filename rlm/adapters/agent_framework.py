@@ -7,6 +7,7 @@ from typing import Any
 
 from agent_framework import ContextProvider, Message
 
+from rlm.companion.composer import without_block
 from rlm.service.memory import Memory
 
 ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
@@ -44,6 +45,6 @@ class RecallProvider(ContextProvider):
                         ) -> None:
         "Keep what was said and answered."
         said = [*context.input_messages, *(context.response.messages if context.response else ())]
-        turns = [{"text": m.text, "role": str(m.role)} for m in said if str(m.role) in ROLES and m.text.strip()]
+        turns = [{"text": words, "role": str(m.role)} for m in said if str(m.role) in ROLES and (words := without_block(m.text))]
         if turns:
             await self.memory.aadd_conversation(turns, context.session_id)

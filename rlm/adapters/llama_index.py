@@ -8,6 +8,8 @@ from typing import Any
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 
+from rlm.companion.composer import without_block
+
 ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
 
 
@@ -25,7 +27,7 @@ class RecallBlock(BaseMemoryBlock[str]):
     async def _aput(self, messages: list[ChatMessage]) -> None:
         sessions = dict[str | None, list[dict[str, Any]]]()
         for m in messages:
-            if m.role.value in ROLES and (m.content or "").strip():
-                sessions.setdefault(m.additional_kwargs.get("session_id"), []).append({"text": m.content, "role": m.role.value})
+            if m.role.value in ROLES and (words := without_block(m.content or "")):
+                sessions.setdefault(m.additional_kwargs.get("session_id"), []).append({"text": words, "role": m.role.value})
         for session, turns in sessions.items():
             await self.memory.aadd_conversation(turns, session)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TokenCounter', 'SUMMARY', 'SLEEP_MARK', 'FENCE', 'NOTE', 'STATES_TOLD', 'LAMBDA', 'PROFILE', 'WHOLE', 'PART', 'COST',
-           'FLATTEN', 'estimate_tokens', 'best_sentence', 'summary', 'resolutions', 'memory_line',
-           'by_marginal_relevance', 'ContextBlock', 'compose']
+           'FLATTEN', 'estimate_tokens', 'best_sentence', 'summary', 'resolutions', 'memory_line', 'ended_statements',
+           'by_marginal_relevance', 'ContextBlock', 'compose', 'without_block']
 
 # %% ../../nbs/85_companion/10_composer.ipynb #8dffb599
 import html
@@ -20,6 +20,7 @@ from ..core.guard import trust_of
 from ..core.text import clip, split_sentences, tokens
 from ..search.explainer import PASSAGE_SIZE, best_passage
 from ..store.records import MemoryRecord
+from ..store.sqlite.facts import Fact
 
 # %% ../../nbs/85_companion/10_composer.ipynb #94d3b563
 TokenCounter = Callable[[str], int]
@@ -109,6 +110,15 @@ def memory_line(record: MemoryRecord,  # a memory
     "Return one line of the block."
     over = f" ({past})" if past else ""
     return f"- [{html.escape(_source_label(record), quote=False)}] {html.escape(text + over, quote=False)}"
+
+
+def ended_statements(records: Sequence[MemoryRecord],      # current memories
+                     facts: Mapping[int, Sequence[Fact]],  # number of a memory → what it states
+                     ) -> dict[str, str]:                  # id of a memory → its statements that have ended
+    "Return which statements of memories have ended, as a line of the block says it."
+    over = {r.id: [f"{f.relation} {f.value}".strip() for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
+    return {id: "no longer true: " + ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
+
 
 # %% ../../nbs/85_companion/10_composer.ipynb #933a4632
 LAMBDA = 0.7  # weight of relevance against likeness, the seed's
@@ -269,3 +279,14 @@ def _by_worth(answers: Sequence[tuple[_Offer, float]]) -> list[_Offer]:
 def _omission(number: int) -> str:
     "The line that says how many memories were left out."
     return f"({number} more)\n"
+
+# %% ../../nbs/85_companion/10_composer.ipynb #d3c0c83f
+_BLOCK = re.compile(rf'<({FENCE}|rules) note="[^"\n]*">.*?(?:</\1>|\Z)', re.S)  # of memories or rules; what was cut short has no end
+
+
+def without_block(text: str,        # answer of a model, or words of a person
+                  block: str = "",  # block that was in the prompt: its lines are taken out one by one, too
+                  ) -> str:
+    "Return a text without the blocks for prompts that it quotes; empty if it says nothing else."
+    lines = {line.strip() for line in block.splitlines() if line.strip()}
+    return "\n".join(line for line in _BLOCK.sub("", text).splitlines() if line.strip() not in lines).strip()

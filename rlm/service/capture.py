@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rlm.companion.composer import without_block
 from rlm.companion.rejection import RejectedValue
 from rlm.store.records import MemoryRecord
 
@@ -30,7 +31,7 @@ def capture_prompt(memory: Memory,              # open namespace
                    provenance: dict[str, Any],  # where it comes from
                    ) -> CapturedPrompt:
     "Store a prompt if the companion's policy finds it worth keeping, and return what became of it. Raises `InvalidInput`, `StoreError`."
-    decision = memory.companion.decide(text)
+    decision = memory.companion.decide(text := without_block(text))
     if not decision.save:
         return CapturedPrompt(False, decision.reason)
     if (known := same_again(memory, text, {"role": "user"})) is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, estimate_tokens, summary
+from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, ended_statements, estimate_tokens, summary
 from ..companion.importance import LANGUAGES, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from rlm.companion.policy import (
@@ -66,14 +66,6 @@ if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
 # %% ../../nbs/90_service/06_companion.ipynb #dfb3d7f6
-def _ended_statements(records: Sequence[MemoryRecord],      # current memories
-                     facts: Mapping[int, Sequence[Fact]],  # number of a memory → what it states
-                     ) -> dict[str, str]:                  # id of a memory → its statements that have ended
-    "Return which statements of memories have ended."
-    over = {r.id: [f"{f.relation} {f.value}".strip() for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
-    return {id: "no longer true: " + ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
-
-
 def _later_memories(ctx: MemoryContext,                # the open store
                     records: Sequence[MemoryRecord],  # current memories
                     ) -> dict[str, str]:              # id of a memory → what may have taken its place
@@ -763,7 +755,7 @@ class Companion:
 
     def _ended(self, records: Sequence[MemoryRecord]) -> Mapping[str, str]:
         "Which statements of current memories have ended, by id: those of a letter that says more than one thing; or what is later."
-        return _later_memories(self.ctx, records) | _ended_statements(records, self.storage.facts.of([r.seq for r in records]))
+        return _later_memories(self.ctx, records) | ended_statements(records, self.storage.facts.of([r.seq for r in records]))
 
     def reject(self,
                id: str | None = None,        # id of a memory that is wrong, present or deleted: its text, and each fact it states

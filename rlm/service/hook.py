@@ -199,6 +199,9 @@ def turn_of(event: Mapping[str, Any],  # event that Claude Code sent
     "Return the turn that an event tells of; None: it tells of none that is worth keeping."
     kind = event.get("hook_event_name")
     said = event.get("prompt") if kind == "UserPromptSubmit" else last_answer(event) if kind == "Stop" else None
+    if isinstance(said, str) and "<memories " in said:
+        from rlm.companion.composer import without_block  # here, as it takes time to import
+        said = without_block(said)  # an answer that quotes its context is stored without it
     if not isinstance(said, str) or not said.strip() or COMMAND.match(said):
         return None
     text = said if len(said) <= MOST_STORED else said[:MOST_STORED - 1] + "…"
@@ -254,8 +257,7 @@ def handle(event: Mapping[str, Any],    # event that Claude Code sent
             block, served = hook_alone.word_context(given, question, apart)
             told |= served
         if turn is not None:
-            hook_alone.write_later(given, name, turn)
-            stored = True
+            hook_alone.write_later(given, name, turn)  # it says itself in the log what it has stored
     if stored:
         told["stored"] = 1
     return block, told

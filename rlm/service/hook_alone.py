@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rlm.store.protocols import Database
 
 POOL = 8  # hits that compete for room in a block: by words alone, the later ones share little with the question
+FEW = 3  # memories that are looked up by a fact that the question names, at most
 
 
 def store_path(given: argparse.Namespace,  # options of the hook
@@ -39,35 +40,48 @@ def word_context(given: argparse.Namespace,  # options of the hook
                  question: str,              # subject of the context
                  apart_from: str | None,     # session whose turns are left out
                  ) -> tuple[str, dict[str, Any]]:
-    "Return a block of what is pinned and what holds the words of a question, and its figures for the log. Raises `StoreError`."
+    """Return a block of what is pinned, what states a fact that a question asks for, and what holds its words; and its figures for the log.
+    What is no longer true of a memory is said. Raises `StoreError`."""
     path, namespace = store_path(given)
     from rlm.core.files import server_url
     if server_url(path) is None and not os.path.exists(path):
         return "", {"memories": 0, "tokens": 0}
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads are not needed, and take time to start
-    from rlm.companion.composer import compose
+    from rlm.companion.composer import compose, ended_statements
+    from rlm.companion.statement import normal_value
+    from rlm.companion.statements import asked_relations
     from rlm.core.clock import SystemClock
     from rlm.core.text import tokens
     from rlm.store.filters import Filters
     from rlm.store.protocols import Weights
+    from rlm.store.records import RECALLED
+    from rlm.store.sqlite.facts import FactTable
     from rlm.store.sqlite.fulltext import FullTextIndex
     from rlm.store.sqlite.memories import MemoryTable
     from rlm.store.sqlite.rejections import RejectionTable
     now, db = SystemClock().now(), open_for_reading(path)
     try:
-        pinned = [r for r in MemoryTable(db).pinned(namespace, now) if r.provenance.get("trust") != "low"]
+        memories, facts, rejections = MemoryTable(db), FactTable(db), RejectionTable(db)
+        pinned = [r for r in memories.pinned(namespace, now) if r.provenance.get("trust") != "low"]
+        asked = [f for name in asked_relations(question) for f in facts.about(namespace, "user", normal_value(name))]
+        seqs = list(dict.fromkeys(f.seq for f in reversed(asked) if not (f.negated or f.ended)))[:FEW]
+        known = memories.records(seqs) if seqs else {}
+        stated = [r for r in known.values() if r.status in RECALLED and r.valid_from <= now and (r.valid_to is None or r.valid_to > now)]
         terms = tuple(dict.fromkeys(tokens(question)))
         matches = FullTextIndex(db).match(terms, namespace, Filters.read(now, kind="block"), POOL, Weights()) if terms else []
-        rejections = RejectionTable(db)
+        best = max((m.score for m in matches), default=0.0)
+        found = {r.id: (r, 1.0) for r in sorted(stated, key=lambda r: -r.seq)}
+        found |= {m.record.id: (m.record, m.score / best) for m in matches if m.score > 0 and m.record.id not in found}
+        wrong = set[str]()
         if rejections.salts(namespace):
             from rlm.companion.rejection import rejectable  # reads facts, which takes time to import
-            pinned = [r for r in pinned if not rejections.find(namespace, rejectable(r))]
-            matches = [m for m in matches if not rejections.find(namespace, rejectable(m.record))]
+            wrong = {r.id for r in [*pinned, *(r for r, _ in found.values())] if rejections.find(namespace, rejectable(r))}
+        profile = [r for r in pinned if r.id not in wrong]
+        answers = [(r, w) for r, w in found.values() if r.id not in wrong and (apart_from is None or r.session != apart_from)]
+        over = ended_statements(shown := [*profile, *(r for r, _ in answers)], facts.of([r.seq for r in shown]) if shown else {})
     finally:
         db.close()
-    best = max((m.score for m in matches), default=0.0)
-    found = [(m.record, m.score / best) for m in matches if m.score > 0 and (apart_from is None or m.record.session != apart_from)]
-    block = compose(pinned, found, question, given.tokens)
+    block = compose(profile, answers, question, given.tokens, past=over)
     return block.text, {"memories": len(block), "tokens": block.tokens}
 
 
@@ -95,14 +109,16 @@ def write_turn(words: Sequence[str] | None = None,  # options of the hook; None:
         os.nice(10)  # the person's next prompt comes first
     given = read_options(words)
     try:
-        told = json.loads(sys.stdin.buffer.read())
+        told, kept = json.loads(sys.stdin.buffer.read()), True
         from rlm.service.memory import Memory
         with Memory(given.db, namespace=given.namespace, config=given.config) as memory:
             if told["turn"]["role"] == "user":
                 from rlm.service.capture import capture_prompt
-                capture_prompt(memory, told["turn"]["text"], {"source": "hook"})
+                kept = capture_prompt(memory, told["turn"]["text"], {"source": "hook"}).kept
             else:
                 memory.add_conversation([told["turn"] | {"provenance": {"source": "hook"}}], session=told["session"])
+        if kept:
+            note(given.log, {"event": "write", "by": "words", "stored": 1})
     except Exception as error:  # nobody waits for it: the log is where it is told
         note(given.log, {"event": "write", "failed": reason_of(error)})
     return 0

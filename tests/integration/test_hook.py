@@ -80,6 +80,40 @@ def test_alone_it_reads_by_words_and_another_process_writes(tmp_path: Path) -> N
     assert found[0].provenance["source"] == "hook" and found[0].role == "user"
 
 
+def wait_for_note(folder: Path, count: int) -> list[dict[str, Any]]:
+    "What the writing processes have told, once so many have."
+    for _ in range(200):
+        told = [json.loads(line) for line in (folder / "hook.log").read_text().splitlines()]
+        if len(found := [t for t in told if t.get("event") == "write"]) >= count:
+            return found
+        time.sleep(.1)
+    raise AssertionError(told)
+
+
+def test_alone_it_knows_what_was_corrected_and_says_what_was_stored(tmp_path: Path) -> None:
+    hook(tmp_path, prompt("We use tabs in this repo, and I live in Seoul.", "a"), "--url", AWAY)
+    wait_for_note(tmp_path, 1)
+    hook(tmp_path, prompt("no, I moved to Busan", "b"), "--url", AWAY)
+    wait_for_note(tmp_path, 2)
+    lines = hook(tmp_path, prompt("where do I live?", "c"), "--url", AWAY).splitlines()[1:-1]
+    assert lines[0].endswith("no, I moved to Busan") and all("no longer true: residence Seoul" in line for line in lines[1:])
+    assert "stored" not in last_line(tmp_path)
+    hook(tmp_path, prompt("My sister lives in Jeju.", "d"), "--url", AWAY)
+    assert [t["stored"] for t in wait_for_note(tmp_path, 3)] == [1, 1, 1]  # none for the question
+    with Memory(tmp_path / "memory.db", read_only=True) as memory:
+        assert len(memory.list()) == 3
+
+
+def test_an_answer_that_quotes_its_context_is_stored_without_it(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.write("I am allergic to peanuts.")
+    block = hook(tmp_path, prompt("peanut cookies?"), "--url", AWAY)
+    hook(tmp_path, {"hook_event_name": "Stop", "last_assistant_message": f"{block}\nSo no peanut cookies."}, "--url", AWAY)
+    wait_for_note(tmp_path, 1)
+    with Memory(tmp_path / "memory.db", read_only=True) as memory:
+        assert memory.list()[0].text == "So no peanut cookies."
+
+
 def test_what_fails_is_a_reason_in_the_log_and_nothing_else(tmp_path: Path) -> None:
     book = TokenFile(tmp_path / "tokens")
     (tmp_path / "secret").write_text(book.add("default")[0])

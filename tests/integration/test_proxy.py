@@ -41,12 +41,13 @@ class Upstream:
         asked = self.bodies[-1] or {}
         if asked.get("model") == "broken":
             return JSONResponse({"error": {"message": "no such model"}}, 404)
+        said = f"You told me:\n{asked['messages'][-1]['content']}" if asked.get("model") == "echo" else REPLY
         if not asked.get("stream"):
             return JSONResponse({"path": request.url.path, "query": request.url.query,
-                                 "choices": [{"index": 0, "message": {"role": "assistant", "content": REPLY}}]})
+                                 "choices": [{"index": 0, "message": {"role": "assistant", "content": said}}]})
 
         async def events() -> AsyncIterator[bytes]:
-            for word in REPLY.split(" "):
+            for word in said.split(" "):
                 piece = {"choices": [{"index": 0, "delta": {"content": word + " "}}]}
                 yield b"data: " + json.dumps(piece, ensure_ascii=False).encode() + b"\n\n"
                 await asyncio.sleep(0)
@@ -129,6 +130,27 @@ def test_only_what_is_new_is_kept_and_an_answer_is_not_given_back_to_its_own_cha
     assert "저는 땅콩 알레르기가 있어요" in block and "Peanuts are out" not in block and len(stored(path, 4)) == 4
     chat(client, "나 땅콩 먹어도 돼?")
     assert "Peanuts are out" in upstream.bodies[2]["messages"][0]["content"]
+
+
+def test_what_a_person_states_is_kept_whatever_the_upstream_answers(setting: Setting) -> None:
+    _, client, path = setting
+    assert chat(client, "My sister lives in Jeju.", model="broken").status_code == 404
+    assert stored(path, 2)[0] == "My sister lives in Jeju."
+    chat(client, "My sister lives in Jeju.")  # tried again: known already
+    assert stored(path, 3)[:2] == [REPLY, "My sister lives in Jeju."]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_block_that_the_upstream_quotes_is_not_stored(setting: Setting, stream: bool) -> None:
+    upstream, client, path = setting
+    for session in ("one", "two"):
+        chat(client, "May I have peanut butter?", model="echo", stream=stream, headers={"Rlm-Session": session})
+        said = stored(path, 2)[0]
+        assert said.startswith("You told me:") and said.endswith("May I have peanut butter?") and "allergic" not in said
+    assert "memories" not in "".join(stored(path, 3)) and "&lt;" not in upstream.bodies[1]["messages"][0]["content"]
+    block = upstream.bodies[0]["messages"][0]["content"].partition("May I")[0]
+    chat(client, block + "I live in Busan.")  # a client that sends back what it was shown
+    assert stored(path, 5)[:2] == [REPLY, "I live in Busan."]
 
 
 def test_the_switch_of_a_request_and_what_is_no_chat(setting: Setting) -> None:

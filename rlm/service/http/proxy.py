@@ -1,8 +1,9 @@
 """A proxy before a server of OpenAI's protocol: memory for any client that can be given another base URL.
 
 A chat completion gets a block of memories into its last user message, and goes on to the upstream server; the answer comes back
-byte by byte as it was sent, streamed or whole. When it is over, what the person stated is kept, and the answer as a turn. Every
-other request goes through as it is. Memory never stands in the way: what fails there is logged, and the request goes on without it.
+byte by byte as it was sent, streamed or whole. What the person stated is kept while the upstream server answers, whatever becomes of
+its answer; the answer is kept as a turn when it is over, without the block if it quotes it. Every other request goes through as it is.
+Memory never stands in the way: what fails there is logged, and the request goes on without it.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from rlm.companion.composer import without_block
 from rlm.core.errors import InvalidInput, RlmError
 
 from ..capture import capture_prompt
@@ -119,7 +121,7 @@ class MemoryProxy:
         if not re.match(r"https?://[^/\s]", upstream):
             raise InvalidInput(f"{upstream!r} is not the address of a server.", "Give one such as https://api.openai.com/v1.")
         self.upstream, self.pool, self.tokens, self.names = upstream.rstrip("/"), pool, tokens, names
-        self.budget, self.capturing = budget, capture
+        self.budget, self.capturing, self.keeping = budget, capture, set[asyncio.Task[None]]()
         self.client = httpx.AsyncClient(timeout=httpx.Timeout(WAIT_S, connect=REACH_S), follow_redirects=False, transport=transport)
 
     def caller(self,
@@ -146,27 +148,27 @@ class MemoryProxy:
                                             least=LEAST).text
 
     def keep(self,
-             caller: Token,   # who said it
-             session: str,    # conversation that the answer belongs to
-             prompt: str,     # words of the person; empty: none are new
-             answer: str,     # words of the model
+             caller: Token,   # who said it, or was answered
+             words: str,      # words of a person, or of the model
+             session: str | None = None,  # conversation that an answer is a turn of; None: the words are a person's
              ) -> None:
-        "Keep what a prompt states, and the answer as a turn. What fails is logged: the client has its answer already."
-        came = {"source": "proxy", "caller": caller.id}
+        "Keep what a person states, or an answer as a turn. What fails is logged: the client is answered all the same."
+        came, said = {"source": "proxy", "caller": caller.id}, words.strip()[:MOST_STORED]
+        if not said:
+            return
         try:
             with self.pool.use(caller.namespace) as memory:
-                if prompt.strip():
-                    capture_prompt(memory, prompt[:MOST_STORED], came)
-                if answer.strip():
-                    turn = {"text": answer[:MOST_STORED], "role": "assistant", "provenance": came}
-                    memory.add_conversation([turn], session=session)
-        except RlmError as e:
-            log.warning("A turn was not kept: %s", e.message)
+                if session is None:
+                    capture_prompt(memory, said, came)
+                else:
+                    memory.add_conversation([{"text": said, "role": "assistant", "provenance": came}], session=session)
+        except (RlmError, HttpProblem) as e:
+            log.warning("A turn was not kept: %s", e)
 
     async def forward(self,
                       request: Request,  # request of a client
                       body: bytes,       # body that is sent on
-                      keep: Any = None,  # called with the words of the answer when it is over; None: they are not read
+                      keep: Callable[[str], Awaitable[None]] | None = None,  # takes the words of the answer at its end; None: not read
                       more: Iterable[tuple[str, str]] = (),  # further headers of the answer
                       ) -> Response:
         "Send a request on, and return the answer as it comes. Raises `HttpProblem` when the upstream can't be reached."
@@ -188,11 +190,13 @@ class MemoryProxy:
             finally:
                 await answer.aclose()
 
-        async def kept() -> None:
-            text = answer_text(bytes(read), answer.headers.get("content-type", ""))
-            await asyncio.to_thread(keep, text)
-        sent = StreamingResponse(pieces(), answer.status_code,
-                                 background=BackgroundTask(kept) if keep is not None and answer.status_code == 200 else None)
+        sent = StreamingResponse(pieces(), answer.status_code)
+        if keep is not None and answer.status_code == 200:
+            kind, told = answer.headers.get("content-type", ""), keep
+
+            async def over() -> None:
+                await told(answer_text(bytes(read), kind))
+            sent.background = BackgroundTask(over)
         passed = [(k, v) for k, v in answer.headers.multi_items() if k not in DROPPED - {"content-length"}]
         sent.raw_headers = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in [*passed, *more]]
         return sent
@@ -224,7 +228,14 @@ class MemoryProxy:
         if mode == "read" or not self.capturing or not caller.may("write"):
             return await self.forward(request, body, more=told)
         new = words if at == len(messages) - 1 else ""  # after a call of a tool the same words stand there again
-        return await self.forward(request, body, lambda text: self.keep(caller, session, new, text), told)
+        stated = asyncio.create_task(asyncio.to_thread(self.keep, caller, new))  # an upstream that fails takes nothing along
+        self.keeping.add(stated)
+        stated.add_done_callback(self.keeping.discard)
+
+        async def answered(text: str) -> None:
+            await stated
+            await asyncio.to_thread(self.keep, caller, without_block(text, block), session)
+        return await self.forward(request, body, answered, told)
 
     async def answer(self,
                      request: Request,  # request of a client
@@ -248,6 +259,7 @@ def proxy_application(proxy: MemoryProxy,  # proxy that answers
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
         yield
+        await asyncio.gather(*proxy.keeping)
         await proxy.client.aclose()
         proxy.pool.close()
 
