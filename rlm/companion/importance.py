@@ -69,7 +69,7 @@ def unquoted(turn: str,  # words that were said
 def states_fact(own: str,  # words of a turn, without quotations
                 ) -> bool:
     "Return whether the grammar reads a fact about the speaker."
-    return any(f.subject.startswith("user") and f.value for f in text_facts(own).statements)
+    return any(f.subject.startswith("user") and (f.value or f.ended) for f in text_facts(own).statements)
 
 
 def importance(turn: str,  # words that were said

@@ -125,6 +125,7 @@ MIDDLE = 0.3  # importance from which the untrained policy saves
 _LAST_CLAUSE = re.compile(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=니까) |(?<=[아어해라]서) |(?<=거든요) |(?<=거든) ")
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
+_ASKS = "a question that states nothing"
 FINAL = ("small talk", "a secret", "it asks to be remembered")  # reasons that the model of turns does not touch
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
@@ -260,7 +261,8 @@ class MemoryPolicy:
         if self.model is not None and not plain and not (rule and rule[1] in FINAL):
             keep, look_up = self.model(turn[:MOST_CHARACTERS]) + VOTE * np.where([saves, retrieve], 1, -1)
             retrieve = bool(look_up > 0) and (where.memory_count > 0 or where.turn_position > 0)
-            if (keep > 0) != saves:  # patterns and model disagree: the middle ground
+            asks_only = rule is not None and rule[1] == _ASKS and shows("only_asks", start, spoken)
+            if (keep > 0) != saves and not asks_only:  # patterns and model disagree: the middle ground
                 sure = max(-SUREST, min(SUREST, float(keep)))
                 rule, prior = None, {"SAVE": sure, "SKIP": -sure}
                 scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
@@ -291,7 +293,7 @@ class MemoryPolicy:
         if "edit" in said and (not found.question or "tells" in said or "request" in said):
             return True, "it changes what is planned"
         if found.question:
-            return ("tells" in said), "a question that states something, too" if "tells" in said else "a question that states nothing"
+            return ("tells" in said), "a question that states something, too" if "tells" in said else _ASKS
         if "request" in said:
             return ("tells" in said), "a request that states something, too" if "tells" in said else "a request that states nothing"
         if "emotion" in found.parts and "lasting" not in said and not {"personal", "preference"} & found.parts.keys():

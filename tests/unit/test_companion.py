@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rlm import Memory
@@ -45,7 +46,10 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("나는 Python을 좋아해", True), ("매운 거 못 먹어", True), ("요즘 번아웃이 심해", True), ("I'm allergic to peanuts.", True),
     ("Remember that the gate code is on the fridge.", True),
     ("Hi there!", False), ("안녕!", False), ("ok thanks", False), ("What's the capital of Peru?", False), ("", False),
-    ("Where do I live?", False), ("내가 어디에 살아?", False), ("Did you know that I moved to Busan?", True)])
+    ("Where do I live?", False), ("내가 어디에 살아?", False), ("Did you know that I moved to Busan?", True),
+    ("퇴사했습니다!", True), ("저 이제 프리랜서예요", True), ("엄마가 입원했어", True), ("할머니가 편찮으셔", True), ("나 93년생이야", True),
+    ("취미는 클라이밍이에요", True), ("차는 아반떼 타", True), ("소주는 못마셔", True), ("이번주 토욜에 민수 결혼식 있어", True),
+    ("나 닉네임 두부로 불러줘", True), ("헐 벌써 6시네", False), ("아 그거 기억해둬", False), ("차는 왜 이렇게 막혀", False)])
 @pytest.mark.seed("002 policy")
 def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -> None:
     seen = memory.companion.observe(turn, TALK)
@@ -53,6 +57,11 @@ def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -
     assert len(memory.list()) == int(saved) and seen.decision.reason
     if seen.memory:
         assert seen.memory.text == turn and seen.memory.provenance["source"] == "companion"
+
+
+def test_a_question_whether_something_is_remembered_is_not_kept_whatever_the_model_of_turns_says() -> None:
+    policy = MemoryPolicy(model=lambda turn: np.array([5.0, 5.0]))
+    assert not policy.decide("내 강아지 이름 기억나?").save and policy.decide("내 강아지 이름은 초코야").save
 
 
 def test_deciding_changes_nothing(memory: Memory) -> None:

@@ -199,6 +199,15 @@ def test_the_fact_that_is_asked_for_is_first_though_the_older_memory_says_more_a
     assert not asked_of_the_past or asked_of_the_past[0].id != moved
 
 
+def test_a_rejection_by_a_korean_name_of_a_relation_holds_and_its_denial_may_be_written(memory: Memory) -> None:
+    memory.companion.reject(relation="알레르기", value="땅콩")
+    memory.companion.reject(relation="사는 곳", value="오슬로")
+    for text in ("나 땅콩 알러지 있어", "저는 땅콩 알레르기가 있어요", "저는 오슬로에 살아요"):
+        with pytest.raises(RejectedValue):
+            memory.write(text)
+    assert memory.write("나 땅콩 알러지 없어") and memory.write("나는 오슬로에 살지 않아")
+
+
 def test_ordinary_pairs_end_what_they_contradict_and_nothing_else() -> None:
     pairs = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "endings.jsonl").read_text(encoding="utf-8").splitlines()]
     clock, wrong, missed = ManualClock("2026-01-01"), list[str](), list[str]()
