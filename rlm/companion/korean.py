@@ -210,7 +210,7 @@ _WORKPLACE = re.compile("(?:회사|은행|병원|연구소|스타트업|기업|�
 _SURNAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도"
 _TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
 _PERSON = re.compile(rf"[{_SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
-_AMOUNT = re.compile(r"(?:을|를)? (?:하루에 )?(?:\d+|한|두|세|네|다섯|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")  # 커피를 두 잔
+_AMOUNT = re.compile(r"(?:을|를)? (?:하루에? )?(?:\d+|한|두|세|네|다섯|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")  # 커피를 두 잔
 _COUNT = SyllablePattern.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
     r"(?P<n>\d+|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(?:마리|명)(?:가|이|를|을)? ?"
@@ -261,7 +261,7 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
     if not named or (t.subject == speaker and re.search(r"(?:을|를|에서|에|은|는)(?: |$)", named)):
         return None
     head, _, last = value.rpartition(" ")
-    if head and _MOMENT.fullmatch(last):  # `하은이 수업 일요일로`: `이` is no particle
+    if head and not _MOMENT.fullmatch(value) and _MOMENT.fullmatch(last):  # `하은이 수업 일요일로`: `이` is no particle
         named, value = f"{named} {head}", last
     if _MOMENT.fullmatch(value):
         return Statement(named, "time", value, True, instead_of=instead)
@@ -286,6 +286,8 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
     if _MOMENT.fullmatch(value):
         return Statement(t.subject, "time", value, True, instead_of=instead)
     own = t.subject.removeprefix(f"{speaker}'s ")
+    if own in near_names() and particles().profession.fullmatch(value):
+        return Statement(t.subject, "occupation", value, True, instead_of=instead)
     if _one_at_a_time(own, value):
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead)
     return None if _TOPIC_WITHIN.search(value) else Statement(t.subject, "is", value, False, instead_of=instead)

@@ -47,7 +47,8 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("Remember that the gate code is on the fridge.", True),
     ("Hi there!", False), ("안녕!", False), ("ok thanks", False), ("What's the capital of Peru?", False), ("", False),
     ("Where do I live?", False), ("내가 어디에 살아?", False), ("Did you know that I moved to Busan?", True),
-    ("퇴사했습니다!", True), ("저 이제 프리랜서예요", True), ("엄마가 입원했어", True), ("할머니가 편찮으셔", True), ("나 93년생이야", True),
+    ("퇴사했습니다!", True), ("저 이제 프리랜서예요", True), ("엄마가 입원했어", True), ("할머니가 편찮으셔", True),
+    ("나 93년생이야", True),
     ("취미는 클라이밍이에요", True), ("차는 아반떼 타", True), ("소주는 못마셔", True), ("이번주 토욜에 민수 결혼식 있어", True),
     ("나 닉네임 두부로 불러줘", True), ("헐 벌써 6시네", False), ("아 그거 기억해둬", False), ("차는 왜 이렇게 막혀", False)])
 @pytest.mark.seed("002 policy")

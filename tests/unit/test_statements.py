@@ -93,7 +93,9 @@ def test_each_clause_is_read_by_itself(text: str, read: list[str]) -> None:
     ("우리 강아지 이름은 초코야 푸들이야", ["user's 강아지 | name | 초코"]), ("우리 애 이름은 하준이에요", ["user's 아이 | name | 하준"]),
     ("팀장님 성함은 박정훈이셔", ["user's 팀장 | name | 박정훈"]), ("제 이름은 이서연이라고 합니다", ["user | name | 이서연"]),
     ("어머니는 부산에 사세요", ["user's 엄마 | residence | 부산"]), ("엄마 대구로 이사하셨어", ["user's 엄마 | residence | 대구"]),
-    ("아 맞다 내 생일 10월 4일이야", ["user | birthday | 10월 4일"]), ("대답은 짧게 해주세요", []), ("헐 벌써 6시네", []),
+    ("아 맞다 내 생일 10월 4일이야", ["user | birthday | 10월 4일"]), ("나 지은이랑 결혼해", []),
+    ("회의는 화요일 3시로 바뀌었어", ["회의 | time | 화요일 3시"]), ("나 커피 하루 두 잔 마셔", ["user | drink | 커피"]),
+    ("누나가 간호사야", ["user's 누나 | occupation | 간호사"]), ("대답은 짧게 해주세요", []), ("헐 벌써 6시네", []),
     ("우리 집 냉장고엔 두유뿐이야", [])])
 def test_korean_is_read_as_people_write_it(text: str, read: list[str]) -> None:
     assert [str(s) for s in text_facts(text).statements] == read
