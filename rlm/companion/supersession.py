@@ -219,7 +219,7 @@ class FactKeeper:
                  now: datetime,                    # recorded time
                  ) -> None:
         "Read and keep the facts of memories that came by another way than a write, the oldest first."
-        ordered = [(r, facts_of(r)) for r in sorted(records, key=lambda r: (r.valid_from, r.seq)) if r.session is None]
+        ordered = [(r, facts_of(r)) for r in sorted(records, key=lambda r: (r.valid_from, r.seq))]
         for record, found in ordered:
             self.keep(tx, record, found, now)
         for record, found in ordered:

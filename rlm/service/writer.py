@@ -162,9 +162,8 @@ class MemoryWriter:
         return stored
 
     def _read_facts(self, records: Sequence[MemoryRecord]) -> list[MemoryFacts]:
-        "Return what memories state, one of each; of a conversation's turns nothing, since they are read when there is time."
-        on = self.ctx.settings.supersede == "on"
-        return [facts_of(r) if on and r.session is None else MemoryFacts((), ()) for r in records]
+        "Return what memories state, one of each: nothing where newer statements end no older ones by the settings."
+        return [facts_of(r) if self.ctx.settings.supersede == "on" else MemoryFacts((), ()) for r in records]
 
     def _keep_facts(self, tx: SQLWriter, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
         "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."
