@@ -130,14 +130,16 @@ def test_an_immutable_memory_and_a_turn_of_a_conversation_are_not_ended(memory: 
 
 @pytest.mark.parametrize(("turns", "question", "last"), [
     ([("user", "I live in Seoul with my husband Tom and two kids"), ("assistant", "Lovely! Seoul is a great city."),
-      ("user", "no, I moved to Busan last month, sorry forgot to tell you"), ("assistant", "You live in Busan now.")], "Where do I live?", "Busan"),
-    ([("user", "I work at Acme"), ("assistant", "ok"), ("user", "actually I quit Acme, I work at Globex now")], "where do I work", "Globex"),
+      ("user", "no, I moved to Busan last month, sorry forgot to tell you"), ("assistant", "You live in Busan now.")],
+     "Where do I live?", "Busan"),
+    ([("user", "I work at Acme"), ("assistant", "ok"), ("user", "actually I quit Acme, I work at Globex now")],
+     "where do I work", "Globex"),
     ([("user", "나 서울 살아"), ("assistant", "그렇군요"), ("user", "아니 지난달에 부산으로 이사했어")], "나 어디 살아?", "부산"),
     ([("Ann", "I live in Paris"), ("Bob", "I live in Rome"), ("Ann", "I moved to Oslo, by the way")], "Where does Ann live?", "Oslo"),
     ([("Ann", "I live in Paris"), ("Ann", "I moved to Oslo, by the way"), ("Bob", "I live in Rome")], "Where does Bob live?", "Rome")])
 def test_a_correction_in_a_chat_is_first_and_what_it_replaced_is_marked(
         memory: Memory, turns: list[tuple[str, str]], question: str, last: str) -> None:
-    new = memory.add_conversation([{"speaker": who, "text": text} if who[0].isupper() else {"role": who, "text": text} for who, text in turns])
+    new = memory.add_conversation([{"speaker" if who[0].isupper() else "role": who, "text": text} for who, text in turns])
     assert last in memory.search(question)[0].text and all(memory.get(m.id).valid_to is None for m in new)
     shown = memory.context(question).text.splitlines()
     assert any(last in line and "no longer true" not in line for line in shown)
