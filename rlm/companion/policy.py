@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE', 'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE',
-           'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT',
-           'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST',
-           'Situation', 'features', 'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'turn_model',
-           'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward', 'EnhancedBandit',
-           'autonomous']
+           'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED',
+           'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP',
+           'PRAISE_STEP', 'WIDEST', 'Situation', 'features', 'ContextualBandit', 'PolicyRules', 'PolicyDecision',
+           'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward',
+           'implicit_reward', 'EnhancedBandit', 'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import io
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from .importance import LANGUAGES, MOST_CHARACTERS, Importance, importance, shows, states_fact, unquoted
 from .statement import DATA, language_data
+from .statements import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.text import split_sentences, tokens
@@ -183,6 +184,19 @@ def tells(question: str,               # a turn that asks something
         shows(sign, s, languages) for sign in ("question", "request", "recall", "small_talk", "unreal")) for s in before)
 
 
+ASIDE = ("question", "request", "recall", "small_talk", "unreal", "emotion")  # what a sentence shows that states no fact aside
+
+
+def fact_aside(turn: str,                   # a turn of several sentences
+               languages: tuple[str, ...],  # languages in whose patterns it is read
+               ) -> bool:
+    "Return whether one sentence of a turn, beside a question or a feeling in another, states a plain fact about the speaker."
+    sentences = split_sentences(turn)
+    return len(sentences) > 1 and any(
+        any(f.subject.startswith("user") and f.value and (f.single or f.relation == "allergy") for f in text_facts(s).statements)
+        and not any(shows(sign, s, languages) for sign in ASIDE) for s in sentences)
+
+
 @cache
 def turn_model() -> tuple[str, Vector]:  # embedder whose query vectors it reads; (dim + 1, 2) weights, the last row the bias
     "Return the linear model of turns that comes with the package: what speaks for saving a turn, and for retrieving."
@@ -245,6 +259,7 @@ class MemoryPolicy:
         if (found.question or "request" in said) and tells(start, spoken):
             said.add("tells")
         clause = _LAST_CLAUSE.split(start)[-1] if "tells" in said else start
+        aside = fact_aside(start, spoken)
         about = found.recall or (shows("own", clause, spoken) and ("technical" not in found.parts or shows("past", clause, spoken)))
         wanted = "edit" in said or ("request" in said and (found.recall or not found.explicit))
         asks = about and not found.unreal and (found.question or wanted)
@@ -255,9 +270,9 @@ class MemoryPolicy:
         prior = {"SAVE": sure, "SKIP": -sure}
         added = self.scorer(state) if self.learning else np.zeros(len(ACTIONS))
         scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
-        rule = self._by_rule(turn, found, states, said)
+        rule = self._by_rule(turn, found, states, said | ({"tells", "aside"} if aside else set()))
         saves = rule[0] if rule else prior["SAVE"] > 0
-        plain = saves and not found.question and states_fact(start)  # "I'm vegan now" needs no second opinion
+        plain = saves and (aside or (not found.question and states_fact(start)))  # "I'm vegan now" needs no second opinion
         if self.model is not None and not plain and not (rule and rule[1] in FINAL):
             keep, look_up = self.model(turn[:MOST_CHARACTERS]) + VOTE * np.where([saves, retrieve], 1, -1)
             retrieve = bool(look_up > 0) and (where.memory_count > 0 or where.turn_position > 0)
@@ -297,7 +312,7 @@ class MemoryPolicy:
         if "request" in said:
             return ("tells" in said), "a request that states something, too" if "tells" in said else "a request that states nothing"
         if "emotion" in found.parts and "lasting" not in said and not {"personal", "preference"} & found.parts.keys():
-            return False, "a mood that passes"
+            return ("aside" in said), "a mood that passes, and a fact" if "aside" in said else "a mood that passes"
         if found.score >= save_from:
             return True, f"importance {found.score:.2f} ≥ {save_from}"
         if "personal" in found.parts and not found.question:

@@ -365,6 +365,9 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("memory search tea --colour red", 2, "No such option '--colour'", b"", None),
     ("memory serch tea", 2, "No such command 'serch'", b"", None),
     ("memory search", 2, "Missing argument 'QUERY'", b"", None),
+    ("search tea", 2, "It is: rlm memory search", b"", None), ("memory add tea", 2, "It is: rlm memory write", b"", None),
+    ("memry list", 2, "Did you mean 'memory'?", b"", None), ("tokens remove x", 2, "Did you mean 'revoke'?", b"", None),
+    ("memory delete nobody --erase", 1, "'nobody'", b"", None),  # before it asks
     ("memory search tea -k many", 2, "'many' is not a valid integer", b"", None),
     ("memory list --kind note", 2, "'note' is not one of", b"", None),
     ("memory write --jsonl missing.jsonl", 2, "missing.jsonl", b"", None),

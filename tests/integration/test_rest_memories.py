@@ -318,6 +318,17 @@ def test_a_tenant_neither_reads_nor_changes_nor_learns_of_what_is_anothers(path:
 
 # ---------------------------------------------------------------- what is refused
 
+def test_a_mistake_is_told_in_words_that_help(refusing: Running) -> None:
+    with refusing.client() as client:
+        for path, body, where, what in [("memories:search", b'{"query": "x", "limit": 3}', "limit", "There is no such field. Known: "),
+                                        ("memories:search", b"{'query': 1}", "character 1", "The body is no JSON"),
+                                        ("memories", b'{"txt": "x"}', "txt", "Known: ")]:
+            told = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"}).json()["errors"]
+            assert any(e["where"] == where and what in e["what"] for e in told), told
+        assert "k," in client.post("/v1/memories:search", json={"query": "x", "limit": 3}).json()["errors"][0]["what"]
+        assert "/docs" in client.get("/v1/memory").json()["hint"]
+
+
 WRONG: list[tuple[str, str, Any, int]] = [
     ("POST", "/v1/memories", {}, 422), ("POST", "/v1/memories", [], 422), ("POST", "/v1/memories", {"text": 5}, 422),
     ("POST", "/v1/memories", {"text": "x", "namespace": "other"}, 422), ("POST", "/v1/memories", {"text": "x", "kind": "rule"}, 422),

@@ -50,7 +50,11 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("퇴사했습니다!", True), ("저 이제 프리랜서예요", True), ("엄마가 입원했어", True), ("할머니가 편찮으셔", True),
     ("나 93년생이야", True),
     ("취미는 클라이밍이에요", True), ("차는 아반떼 타", True), ("소주는 못마셔", True), ("이번주 토욜에 민수 결혼식 있어", True),
-    ("나 닉네임 두부로 불러줘", True), ("헐 벌써 6시네", False), ("아 그거 기억해둬", False), ("차는 왜 이렇게 막혀", False)])
+    ("나 닉네임 두부로 불러줘", True), ("헐 벌써 6시네", False), ("아 그거 기억해둬", False), ("차는 왜 이렇게 막혀", False),
+    ("May I have peanut butter? I live in Busan.", True), ("What should I cook? I'm vegetarian.", True),
+    ("뭐 먹을까? 나는 채식주의자야.", True),
+    ("great, we're near the beach. I now work at Busan National hospital", True), ("What's the time? My PIN is 4711.", False),
+    ("What time is it? I have no idea.", False), ("I'm happy. That's all.", False), ("Are you a bot? I think you are.", False)])
 @pytest.mark.seed("002 policy")
 def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -> None:
     seen = memory.companion.observe(turn, TALK)

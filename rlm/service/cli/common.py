@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
+from difflib import get_close_matches
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,14 @@ def usage_error(error: click.UsageError,  # error that click raised
     return JsonUsageError(error.format_message(), error.ctx) if as_json else error
 
 
+USUAL = {"add": "memory write", "remember": "memory write", "store": "memory write", "find": "memory search", "query": "memory search",
+         "ask": "memory search", "get": "memory show", "ls": "memory list", "edit": "memory update", "remove": "memory delete",
+         "rm": "memory delete", "forget": "memory delete", "backup": "db backup", "check": "db check", "reject": "review reject",
+         "accept": "review accept", "install": "mcp install", "init": "config init"} | {
+             name: f"memory {name}" for name in ("write", "search", "list", "show", "update", "delete", "restore", "history", "explain",
+                                                 "recall", "stats")}  # what people type → where it is
+
+
 class Group(click.Group):
     """A group of commands whose errors are shown as `CliError`. Options of the store may stand before the command's name; `--quiet`
     anywhere silences what is told beside the result."""
@@ -149,6 +158,21 @@ class Group(click.Group):
             return super().parse_args(ctx, args)
         except click.UsageError as e:
             raise usage_error(e, bool(ctx.meta.get(JSON))) from e
+
+    def resolve_command(self,
+                        ctx: click.Context,  # click's context of this run
+                        args: list[str],     # words after the group's name
+                        ) -> tuple[str | None, click.Command | None, list[str]]:
+        "Return the command that the first word names. Raises `click.UsageError`, which tells where what people look for is."
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as e:
+            place = USUAL.get(args[0], "")
+            if place and (ctx.parent is None or place.split()[0] == ctx.info_name):
+                raise click.UsageError(f"No such command {args[0]!r}. It is: rlm {place}", ctx) from e
+            if ctx.parent is None and (near := get_close_matches(args[0], self.list_commands(ctx), 1)):
+                raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]!r}?", ctx) from e
+            raise
 
     def invoke(self,
                ctx: click.Context,  # click's context of this run

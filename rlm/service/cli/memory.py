@@ -190,11 +190,20 @@ def filter_arguments(status: tuple[str, ...] = (),  # each --status, 'any' perha
     return set_options(status="any" if "any" in status else status, **filters)
 
 
+def tell_if_empty(memory: Memory,  # namespace in which nothing was found
+                  ) -> None:
+    "Say on the standard error that the namespace holds nothing, and which ones do: its name may be misspelt."
+    if not memory.stats()["memories"]:
+        others = [n for n in memory.namespaces() if n != memory.ctx.namespace]
+        click.echo(f"There are no memories in namespace {memory.ctx.namespace!r}."
+                   + (f" The store has: {', '.join(others[:10])}{' …' if len(others) > 10 else ''}." if others else ""), err=True)
+
+
 @memory_group.command(epilog=example('rlm memory search "peanut allergy" -k 3',
                                      'rlm memory search "치과는 언제 가?" --tag health --since 2026-05-01 --json',
                                      'rlm memory search "the boat" --slot auto --radius 2 --top-k 8 --trace'))
 @click.argument("query")
-@click.option("-k", "--top-k", "k", type=int, help="How many at most. Default: the setting search_k.")
+@click.option("-k", "--top-k", "--limit", "k", type=int, help="How many at most. Default: the setting search_k.")
 @click.option("--slot", help="Say which hits lie near this anchor, and move it: A, B, C, or auto.")
 @click.option("--radius", type=int, help="Links to walk from the anchor; 0: the anchor alone. Default: by its use.")
 @click.option("--no-fallback", is_flag=True, help="Only what is near the anchor.")
@@ -211,13 +220,15 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
                          **filter_arguments(**filters))
     memory.searcher.record(hits, "cli")
     print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace()) if trace else hits.text(terminal_width()))
+    if not hits:
+        tell_if_empty(memory)
     if hits.source != "index" and hits.filters.as_of is None:
         found = "Found by full text alone" if hits.source == "full text" else "Nothing was looked for"
         click.echo(f"{found}: the search index is being built, and this command ends when it is.", err=True)
 
 
 @memory_group.command("list", epilog=example("rlm memory list -k 5 --tag health", "rlm memory list --ended"))
-@click.option("-k", type=int, default=10, show_default=True, help="How many at most.")
+@click.option("-k", "--limit", "k", type=int, default=10, show_default=True, help="How many at most.")
 @click.option("--ended", is_flag=True, help="Those whose time is over: superseded or expired.")
 @filter_options
 @with_memory()
@@ -231,6 +242,8 @@ def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) ->
     else:
         print_table([(r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text)) for r in found],
                     ["id", "from", "status", "tags", "memory"])
+    if not found and not ended:
+        tell_if_empty(memory)
 
 
 @memory_group.command(epilog=example("rlm memory show tea", "rlm memory show tea --as-of 2026-05-01 --json"))
@@ -322,7 +335,8 @@ def restore(memory: Memory, id: str, as_json: bool) -> None:
 def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: bool, as_json: bool) -> None:
     "Take each memory ID out of sight; its history stays. With --erase, out of the file."
     if erase and not yes:
-        click.confirm(f"Erase {len(id)} {'memory' if len(id) == 1 else 'memories'} for good?", abort=True, err=True)
+        texts = [memory.history(one).versions[-1].text for one in id]  # what is not there is said before anything is asked
+        click.confirm(f"Erase {f'{len(id)} memories' if len(id) > 1 else repr(clip(texts[0], 60))} for good?", abort=True, err=True)
     count = memory.delete(list(id), erase=erase, force=force)
     copies = memory.copies() if erase else []
     if as_json:
@@ -334,7 +348,7 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
 
 @memory_group.command(epilog=example('rlm memory recall "peanut allergy" -k 3', 'rlm memory recall "치과는 언제 가?" --json'))
 @click.argument("query")
-@click.option("-k", "--top-k", "k", type=int, help="How many at most. Default: the setting search_k.")
+@click.option("-k", "--top-k", "--limit", "k", type=int, help="How many at most. Default: the setting search_k.")
 @filter_options
 @with_memory()
 @json_option

@@ -1,6 +1,6 @@
 """The application: all routes, errors in one shape, the OpenAPI page, and the gateway before them."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -35,12 +35,32 @@ def problem_response(problem: HttpProblem,  # error to answer
     return Response(problem.body(), problem.status, problem.headers, media_type="application/problem+json")
 
 
+def body_fields(route: Any,  # route of FastAPI that a request fits
+                ) -> list[str]:
+    "Return the names of the fields that the body of a route has; none where it has no body of its own."
+    found = [p.field_info.annotation for p in getattr(getattr(route, "dependant", None), "body_params", ())]
+    return sorted(name for model in found for name in getattr(model, "model_fields", ()))
+
+
+def told_error(error: Mapping[str, Any],  # an error of pydantic
+               known: Sequence[str],      # fields of the body
+               ) -> dict[str, str]:
+    "Return the place of an error and what is wrong there, in words that help the caller."
+    place, what = error["loc"], error["msg"]
+    if error["type"] == "json_invalid":
+        return {"where": f"character {place[-1]}", "what": f"The body is no JSON: {error.get('ctx', {}).get('error', what)}"}
+    if error["type"] == "extra_forbidden" and place[0] == "body":
+        what = "There is no such field." + (f" Known: {', '.join(known)}." if len(place) == 2 and known else "")
+    return {"where": error_location(place), "what": what}
+
+
 def handle_errors(app: FastAPI,  # application
                   ) -> None:
     "Have the application answer errors as problems. What a caller sent is not sent back: the place of an error and its kind are enough."
     @app.exception_handler(RequestValidationError)
-    async def malformed(_request: Request, error: Any) -> Response:
-        found = [{"where": error_location(e["loc"]), "what": e["msg"]} for e in error.errors()[:20]]
+    async def malformed(request: Request, error: Any) -> Response:
+        known = body_fields(request.scope.get("route"))
+        found = [told_error(e, known) for e in error.errors()[:20]]
         return problem_response(HttpProblem(422, "Some of it is missing, unknown or out of range.", errors=found))
 
     @app.exception_handler(RlmError)
@@ -57,8 +77,9 @@ def handle_errors(app: FastAPI,  # application
 
     @app.exception_handler(HTTPException)
     async def http(_request: Request, error: Any) -> Response:
-        detail = "The body can't be read as JSON." if error.status_code == 400 else ""
-        return problem_response(HttpProblem(error.status_code, detail, headers=error.headers))
+        detail = {400: "The body can't be read as JSON.", 404: "Nothing is served at this path."}.get(error.status_code, "")
+        return problem_response(HttpProblem(error.status_code, detail, "GET /docs lists what is." if error.status_code == 404 else "",
+                                            error.headers))
 
 
 TAGS = {"memories": "What is remembered: one memory, or all of them a page at a time.",

@@ -93,7 +93,7 @@ def require_right(right: str,  # one of `RIGHTS`
         if found is None:
             raise HttpProblem(401, headers={"WWW-Authenticate": "Bearer"})
         if not found.may(right):
-            raise HttpProblem(403, f"This token does not have the right to {right}.")
+            raise HttpProblem(403, f"This token lacks the right {right!r}.", f"Make one that has it: rlm tokens add --right {right}")
         return found
     return caller
 
