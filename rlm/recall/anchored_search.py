@@ -20,7 +20,7 @@ from .local_kernel import MARGIN, LocalKernel, SlotBuffers, cue_bound, is_conclu
 from .local_search import NeighbourhoodRanker
 from .neighbourhood import Ints, Neighbourhood, TrueVectors
 from ..search.candidates import Query, Searcher
-from ..search.explainer import ExplainedHit, LazyExplanation
+from ..search.explainer import ExplainedHit, LazyExplanation, TermScores
 from ..search.scoring import DEFAULT_WEIGHTS, SCORE_EPSILON, RankedList, RankedMemory, ScoreWeights
 from ..search.lexical.bm25 import QueryPlan
 from ..search.namespace_index import NamespaceIndex
@@ -312,9 +312,10 @@ class AnchoredSearcher:
         "Return memories with their scores and their places in the graph, best first, ties by id."
         seqs = [r.seq for r in ranked]
         records = self.records.records(seqs)
-        numbers, hits = self.index.metadata.docs(seqs).tolist(), list[AnchoredHit]()
-        for r, n in zip(ranked, numbers, strict=True):
-            shares = LazyExplanation(records[r.seq], r.parts, plan, self.index.lexical.docs.span(n))
+        worth = TermScores(plan, self.index.lexical.docs.spans(self.index.metadata.docs(seqs).tolist()))
+        hits = list[AnchoredHit]()
+        for n, r in enumerate(ranked):
+            shares = LazyExplanation(records[r.seq], r.parts, worth, n)
             answer, path = ExplainedHit(records[r.seq], r.score, shares), paths.get(r.seq, ())
             hits.append(AnchoredHit(answer, f"anchor {slot}" if r.seq in near else "", len(path) - 1 if path else None, path))
         return sorted(hits, key=lambda h: (-round(h.answer.score / SCORE_EPSILON), h.answer.record.id))

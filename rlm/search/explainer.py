@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['FEWEST', 'NEAR', 'WITH_E5', 'BY_WORDS', 'FITTED', 'FLOOR', 'PASSAGE_SIZE', 'MORE', 'NEARBY', 'Shares',
            'RelevanceModel', 'relevance_model', 'relevances', 'relevance_floor', 'Passage', 'passage_units',
-           'best_passage', 'explain_score', 'LazyExplanation', 'ExplainedHit', 'Explainer']
+           'best_passage', 'TermScores', 'explain_score', 'LazyExplanation', 'ExplainedHit', 'Explainer']
 
 # %% ../../nbs/30_search/12_explainer.ipynb #b294e28f
 import math
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def relevances(index: NamespaceIndex,          # index that was searched
     if model is None or not isinstance(weights, ScoreWeights) or not (weights.words and weights.meaning):
         return [None] * len(ranked)
     mean, spread = (0.0, 0.0) if measured is None else (measured.mean, measured.spread)
-    added, size = [dict(r.parts.items()) for r in ranked], index.lexical.documents
+    added, size = [r.parts for r in ranked], index.lexical.documents
     if not ranked:
         return []
     scores = [r.score - parts.get(UPDATE, 0.0) for r, parts in zip(ranked, added, strict=True)]
@@ -169,39 +170,48 @@ def best_passage(text: str,                   # text of a memory
 _TermScore = tuple[float, float]  # what a term adds to the BM25 score of a memory: by its own fields, by the memories beside it
 
 
-def _passage_scores(plan: QueryPlan, passage: np.int32, own_only: bool) -> dict[str, _TermScore]:
-    "What each term adds to the score of one passage, without arrays; terms that add nothing are left out."
-    found = dict[str, _TermScore]()
-    for weight, term, spans in plan.postings:
-        own = around = 0.0
-        for rows, impacts, shares in spans:
-            at = int(rows.searchsorted(passage))
-            if at < len(rows) and rows.item(at) == passage:
-                worth, share = weight * impacts.item(at), shares.item(at) / 255
-                own, around = own + worth * (1 - share), around + (0.0 if own_only else worth * share)
-        if own or around:
-            found[term] = own, around
-    return found
+class TermScores:
+    "What each term of a query adds to the BM25 scores of some memories: computed for all of them when it is first read of one."
 
+    __slots__ = ("_found", "_of")
 
-def _term_scores(plan: QueryPlan,         # plan of the query
-                 passages: NDArray[Any],  # passages of one memory
-                 own_only: bool = False,  # whether the memories before and after count for nothing
-                 ) -> dict[str, _TermScore]:
-    "Return what each term adds to the score of the memory's best passage; terms that add nothing are left out."
-    if len(passages) == 1:
-        return _passage_scores(plan, np.int32(passages[0]), own_only)
-    mine = passages.astype(np.int32)
-    own, around = np.zeros((2, len(plan.postings), len(mine)))
-    for n, (weight, _, spans) in enumerate(plan.postings):
-        for rows, impacts, shares in spans:
-            at = np.minimum(rows.searchsorted(mine), len(rows) - 1)
-            worth, share = np.where(rows[at] == mine, weight * impacts[at], 0.0), shares[at] / 255
-            own[n] += worth * (1 - share)
-            around[n] += 0 if own_only else worth * share
-    best = (own + around).sum(axis=0).argmax() if plan.postings else 0
-    found = {term: (float(own[n, best]), float(around[n, best])) for n, (_, term, _) in enumerate(plan.postings)}
-    return {term: worth for term, worth in found.items() if any(worth)}
+    def __init__(self,
+                 plan: QueryPlan,            # plan of the query
+                 passages: Sequence[slice],  # passages of each memory, in the index that made the plan
+                 own_only: bool = False,     # whether the memories before and after count for nothing
+                 ) -> None:
+        self._of, self._found = (plan, passages, own_only), None
+
+    _found: tuple[NDArray[np.float64], list[int]] | None
+
+    def _read(self) -> tuple[NDArray[np.float64], list[int]]:
+        "What each term adds to each passage, by its own fields and by the memories beside it; and where the passages of each memory begin."
+        plan, passages, own_only = self._of
+        starts = [0, *accumulate(span.stop - span.start for span in passages)]
+        mine = np.concatenate([np.arange(span.start, span.stop, dtype=np.int32) for span in passages])
+        found = np.zeros((2, len(plan.postings), len(mine)))
+        for n, (weight, _, lists) in enumerate(plan.postings):
+            for rows, impacts, shares in lists:
+                at = rows.searchsorted(mine)
+                worth = weight * impacts.take(at, mode="clip").astype(np.float64) * (rows.take(at, mode="clip") == mine)
+                share = shares.take(at, mode="clip") / 255
+                found[0, n] += worth * (1 - share)
+                if not own_only:
+                    found[1, n] += worth * share
+        return found, starts
+
+    def __getitem__(self,
+                    n: int,  # position of a memory
+                    ) -> dict[str, _TermScore]:
+        "Return what each term adds to the score of a memory's best passage; terms that add nothing are left out."
+        if self._found is None:
+            self._found = self._read()
+        found, starts = self._found
+        at, postings = starts[n], self._of[0].postings
+        if starts[n + 1] - at > 1 and postings:
+            at += int(found[:, :, at:starts[n + 1]].sum(axis=0).sum(axis=0).argmax())
+        own, around = found[:, :, at].tolist()
+        return {term: (a, b) for (_, term, _), a, b in zip(postings, own, around, strict=True) if a or b}
 
 # %% ../../nbs/30_search/12_explainer.ipynb #331a0361
 NEARBY = "nearby"  # column of what the memories before and after add
@@ -219,6 +229,11 @@ def _split_by_column(worth: _TermScore,                      # contribution of a
                      columns: Mapping[str, Sequence[str]],  # column of the memory → tokens
                      ) -> dict[str, float]:                 # column → its share
     "Divide what a term adds among the columns that it occurs in."
+    if not columns:
+        found: dict[str, float] = {"text": worth[0]} if worth[0] else {}
+        if worth[1]:
+            found[NEARBY] = worth[1]
+        return found
     each = {}
     for name, words in columns.items():
         if n := words.count(term):
@@ -234,17 +249,18 @@ Shares = Mapping[str, Mapping[str, float]]  # a term, or a part in brackets → 
 
 def explain_score(record: MemoryRecord,        # memory that was found
                   parts: Mapping[str, float],  # part of its score → contribution
-                  plan: QueryPlan,             # plan of the query
-                  passages: slice,             # passages of the memory, in the index that made the plan
-                  own_only: bool = False,      # whether the memories before and after count for nothing
+                  worth: Mapping[str, _TermScore],  # term → what it adds, on BM25's scale: one of `TermScores`
                   ) -> dict[str, dict[str, float]]:
     "Return what each term and each part added to a score."
-    worth = _term_scores(plan, np.arange(passages.start, passages.stop), own_only)
-    total = sum(map(sum, worth.values()))
-    scale = parts.get("words", 0.0) / total if total else 0.0
+    total, found = sum([own + around for own, around in worth.values()]), dict[str, dict[str, float]]()
     columns = _own_columns(record) if record.title or record.summary or record.tags else {}  # else all of it is the text's
-    found = {t: _split_by_column((own * scale, around * scale), t, columns) for t, (own, around) in worth.items()} if scale else {}
-    return found | {f"({name})": {name: value} for name, value in parts.items() if name != "words"}
+    if total and (scale := parts.get("words", 0.0) / total):
+        for term, (own, around) in worth.items():
+            found[term] = _split_by_column((own * scale, around * scale), term, columns)
+    for name, value in parts.items():
+        if name != "words":
+            found[f"({name})"] = {name: value}
+    return found
 
 # %% ../../nbs/30_search/12_explainer.ipynb #75ff8d22
 class LazyExplanation(Mapping[str, Mapping[str, float]]):
@@ -253,19 +269,19 @@ class LazyExplanation(Mapping[str, Mapping[str, float]]):
     __slots__ = ("_made", "_of")
 
     def __init__(self,
-                 record: MemoryRecord,        # argument of `explain_score`
-                 parts: Mapping[str, float],  # argument of `explain_score`
-                 plan: QueryPlan,                  # argument of `explain_score`
-                 passages: slice,                # argument of `explain_score`
-                 own_only: bool = False,      # argument of `explain_score`
+                 record: MemoryRecord,        # memory that was found
+                 parts: Mapping[str, float],  # part of its score → contribution
+                 worth: TermScores,           # what each term adds to the scores of all memories that were found
+                 n: int,                      # position of the memory among these
                  ) -> None:
-        self._of, self._made = (record, parts, plan, passages, own_only), None
+        self._of, self._made = (record, parts, worth, n), None
 
     _made: dict[str, dict[str, float]] | None
 
     def _shares(self) -> dict[str, dict[str, float]]:
         if self._made is None:
-            self._made = explain_score(*self._of)
+            record, parts, worth, n = self._of
+            self._made = explain_score(record, parts, worth[n])
         return self._made
 
     def __getitem__(self, key: str) -> dict[str, float]:
@@ -333,10 +349,10 @@ class Explainer:
     def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory], known: Sequence[float | None],
               floor: float = 0.0) -> list[ExplainedHit]:
         seqs = [r.seq for r in ranked]
-        records, plan = self.records.records(seqs), found.plan
-        passages = self.index.lexical.docs.spans(self.index.metadata.docs(seqs).tolist())
-        hits = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, plan, span), relevance, floor)
-                for r, span, relevance in zip(ranked, passages, known, strict=True)]
+        records = self.records.records(seqs)
+        worth = TermScores(found.plan, self.index.lexical.docs.spans(self.index.metadata.docs(seqs).tolist()))
+        hits = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, worth, n), relevance, floor)
+                for n, (r, relevance) in enumerate(zip(ranked, known, strict=True))]
         return sorted(hits, key=lambda h: (-round(h.score / SCORE_EPSILON), h.record.id))
 
     def explain(self,

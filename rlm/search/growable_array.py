@@ -74,7 +74,7 @@ class SeqTable:
             at = np.minimum(self._keys.searchsorted(seqs), len(self._keys) - 1)
             return np.where(self._keys[at] == seqs, self._values[at], np.int32(0))
         at, size = seqs - self._base, self._array.size
-        if at.min() >= 0 and at.max() < size:
+        if at.view(np.uint64).max() < size:  # what is below 0 is large without a sign
             return np.asarray(self._array.values[at], np.int32)
         there, found = (at >= 0) & (at < size), np.zeros(len(seqs), np.int32)
         found[there] = self._array.values[at[there]]

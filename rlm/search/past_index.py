@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .explainer import ExplainedHit, LazyExplanation, Shares, explain_score
+from .explainer import ExplainedHit, LazyExplanation, Shares, TermScores, explain_score
 from .growable_array import GrowableArray
 from .lexical.bm25 import QueryPlan, QueryTerm, idf
 from .lexical.lexical_index import LexicalIndex
@@ -204,7 +204,8 @@ class PastIndex:
         out = []
         for negative, _, which, number, doc in rows:
             record, span = records[which][number], self._part(which)[0].docs.span(doc)
-            out.append(ExplainedHit(record, -negative, LazyExplanation(record, {"words": -negative}, plans[which], span, own_only=True)))
+            worth = TermScores(plans[which], [span], own_only=True)
+            out.append(ExplainedHit(record, -negative, LazyExplanation(record, {"words": -negative}, worth, 0)))
         return out
 
     def close(self) -> None:
@@ -228,4 +229,4 @@ def _explain_own(record: MemoryRecord,  # a version
             inside = np.flatnonzero((rows >= passages.start) & (rows < passages.stop))
             scores[rows[inside] - passages.start] += np.float32(weight) * impacts[inside] * (1 - shares[inside] * np.float32(1 / 255))
     best = float(scores.max(initial=0))
-    return explain_score(record, {"words": best}, plan, passages, own_only=True) if best > 0 else {}
+    return explain_score(record, {"words": best}, TermScores(plan, [passages], own_only=True)[0]) if best > 0 else {}

@@ -79,11 +79,14 @@ UPDATES_OF = 8  # memories, the best of these, among which one may tell a change
 FEW_SESSIONS, MANY_SESSIONS = 8, 64  # conversations of a store up to which an opening counts for nothing, and from which it counts in full
 
 
+_BEFORE = np.arange(1, REACH + 1)
+
+
 def opening_turns(c: MetadataTable,         # metadata of an index
                   docs: NDArray[np.int64],  # (n,) document ids
                   ) -> NDArray[np.bool_]:   # (n,)
     "Return which documents open a conversation, or take it up again: of the `REACH` memories written before, none belongs to it."
-    session, before = c["session"][docs], c["seq"][docs][:, None] - np.arange(1, REACH + 1)
+    session, before = c["session"][docs], c["seq"][docs][:, None] - _BEFORE
     other = c.seq_to_doc.get(before.ravel()).reshape(before.shape) - 1
     return np.asarray((session >= 0) & ~((other >= 0) & (c["session"][other] == session[:, None])).any(axis=1))
 

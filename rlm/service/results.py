@@ -9,7 +9,6 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -84,6 +83,7 @@ from ..store.records import FIELDS
 
 _TOLD = tuple(name for name in FIELDS if name != "seq")
 _values = attrgetter(*_TOLD)
+_MOMENTS = frozenset(name for name, kind in MemoryRecord.__annotations__.items() if "datetime" in str(kind))
 _SCALARS = frozenset({str, int, float, bool})  # types of values that JSON has, of which 0, false and an empty text are told too
 
 
@@ -92,10 +92,12 @@ def memory_dict(m: MemoryRecord,       # one version of a memory
                 ) -> dict[str, Any]:   # field → value
     """Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store;
     `links.neighbors` are the memories that it is linked with, strongest first."""
-    told = dict[str, Any]()
-    for name, v in zip(_TOLD, _values(m), strict=True):
-        if v or (v is not None and type(v) in _SCALARS):
-            told[name] = v if type(v) in _SCALARS else to_iso(v) if isinstance(v, datetime) else list(v) if isinstance(v, tuple) else v
+    told = {name: v for name, v in zip(_TOLD, _values(m), strict=True) if v or (v is not None and type(v) in _SCALARS)}
+    iso = dict[Any, str]()  # most memories have one moment in several fields
+    for name in _MOMENTS & told.keys():
+        told[name] = iso.get(when := told[name]) or iso.setdefault(when, to_iso(when))
+    if "tags" in told:
+        told["tags"] = list(told["tags"])
     near = dict[str, float]()
     for edge in links:
         other = edge.dst if edge.src == m.id else edge.src

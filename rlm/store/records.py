@@ -308,12 +308,14 @@ def from_row(row: tuple[Any, ...],   # values in `COLUMNS` order; more may follo
     (id, seq, namespace, kind, title, text, summary, formal, category, source_type, status, pinned, immutable, version,
      success, failure, access_count, confidence, created, updated, used, archived, begin, end, session, turn, speaker, role,
      reply_to, scope, provenance, extra) = row[:32]
+    made = from_iso(created)
+    changed, since = (made if when == created else from_iso(when) for when in (updated, begin))
     return make_record({
         "id": id, "seq": seq, "namespace": namespace, "kind": kind, "title": title, "text": text, "summary": summary,
         "formal": formal, "category": category, "source_type": source_type, "status": status, "pinned": pinned == 1,
         "immutable": immutable == 1, "version": version, "success": success, "failure": failure, "access_count": access_count,
-        "confidence": confidence, "created_at": from_iso(created), "updated_at": from_iso(updated),
-        "last_used_at": used and from_iso(used), "archived_at": archived and from_iso(archived), "valid_from": from_iso(begin),
+        "confidence": confidence, "created_at": made, "updated_at": changed,
+        "last_used_at": used and from_iso(used), "archived_at": archived and from_iso(archived), "valid_from": since,
         "valid_to": end and from_iso(end), "session": session, "turn": turn, "speaker": speaker, "role": role,
         "reply_to": reply_to, "tags": tags, "scope": {} if scope == "{}" else json.loads(scope),
         "provenance": {} if provenance == "{}" else json.loads(provenance), "extra": {} if extra == "{}" else json.loads(extra)})

@@ -32,7 +32,7 @@ searching, looking, attention = Routes("/v1", "search"), Routes("/v1", "looking 
 def hit_dicts(hits: SearchResults,  # result of a search
               ) -> list[dict[str, Any]]:
     "Return the hits as `HitOut`."
-    return [{"layer": hits.source, "path": [], "shares": {term: dict(share) for term, share in h.parts.items()}} | h.as_dict()
+    return [{"layer": hits.source, "path": [], "shares": dict(h.parts.items())} | h.as_dict()
             for h in hits]
 
 

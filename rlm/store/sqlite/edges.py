@@ -109,7 +109,7 @@ class EdgeTable:
     def __init__(self,
                  db: Database,        # stays open for as long as this lives
                  ) -> None:
-        self.db, self._targets = db, KnownRows()
+        self.db, self._targets = db, dict[str, KnownRows]()  # by type of link
 
     def edges(self,
               memory_ids: Sequence[str],  # ids of memories
@@ -124,14 +124,14 @@ class EdgeTable:
                 kept: bool = True,      # whether what was asked before is not read again; outside a snapshot that asks a server first
                 ) -> dict[int, list[int]]:  # number of a memory → those that it is linked to, of memories that have such links
         "Return where links of a type lead; what was asked before is not read again until something is written to the store."
-        known = known_rows(self.db, self._targets, KNOWN_TARGETS) if kept else {}
-        if missing := [s for s in seqs if (s, relation) not in known]:
-            new: dict[tuple[int, str], list[int]] = {(s, relation): [] for s in missing}
+        known = known_rows(self.db, self._targets.setdefault(relation, KnownRows()), KNOWN_TARGETS) if kept else {}
+        if missing := [s for s in seqs if s not in known]:
+            new: dict[int, list[int]] = {s: [] for s in missing}
             sql = "SELECT src, dst FROM edges WHERE src IN (SELECT value FROM json_each(?)) AND relation = ? ORDER BY src, dst"
             for src, dst in self.db.query(sql, (json.dumps(list(map(int, missing))), relation)):
-                new[src, relation].append(dst)
+                new[src].append(dst)
             known |= new
-        return {s: found for s in seqs if (found := known[s, relation])}
+        return {s: found for s in seqs if (found := known[s])}
 
     def links(self,
               namespace: str,                       # the partition
