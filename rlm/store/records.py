@@ -135,7 +135,10 @@ JSON_DEPTH = 100  # lists in dictionaries in lists …: databases read a thousan
 def dump_json(value: Any,  # value that JSON can hold
               ) -> str:
     "Return the stored spelling of a JSON value: keys in the given order, real characters, no spaces."
-    return "{}" if value == {} else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "{}" if value == {} else _spell(value)
+
+
+_spell = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: `json.dumps` makes one for each value
 
 
 def read_mapping(value: object,  # value from the caller

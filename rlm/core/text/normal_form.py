@@ -116,5 +116,7 @@ def clip(text: str,        # a stored text
          width: int = 60,  # characters
          ) -> str:
     "Return a text on one line, cut to a width, without characters that would steer a terminal."
-    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text[: 4 * width].split()))
+    line = " ".join(text[: 4 * width].split())
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else "\ufffd" for c in line)
     return line if len(line) <= width else line[: width - 1] + "…"
