@@ -4,17 +4,21 @@
 
 # %% auto #0
 __all__ = ['Foreign', 'MOST_BYTES', 'READERS_OF', 'IMPORT_BATCH', 'ForeignConversation', 'ForeignMemory', 'as_time',
-           'chatgpt_conversation', 'html_text', 'mem0_memories', 'markdown_sections', 'read_export', 'ForeignReport',
-           'import_export']
+           'chatgpt_conversation', 'html_text', 'is_kakaotalk', 'kakaotalk_conversations', 'mem0_memories',
+           'markdown_sections', 'read_export', 'ForeignReport', 'import_export']
 
 # %% ../../nbs/90_service/10_importers.ipynb #50790d79
+import csv
+import io
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +178,63 @@ def _gemini_conversations(given: Sequence[Mapping[str, Any]],  # the activities 
             turns += [_turn_of(f"{id}-{role}", role, text, entry.get("time")) for role, text in found if text]
             left += not said
         yield ForeignConversation(day, f"Gemini, {day}", tuple(turns), left)
+
+# %% ../../nbs/90_service/10_importers.ipynb #ka0a0002
+_KAKAO_DAY = re.compile(r"(?:-{5,} )?(?P<y>\d{4})년 (?P<mo>\d{1,2})월 (?P<d>\d{1,2})일 .요일(?: -{5,})?")
+_KAKAO_TURN = tuple(map(re.compile, (
+    r"\[(?P<who>[^\]]+)\] \[(?P<noon>오전|오후) (?P<h>\d{1,2}):(?P<m>\d\d)\] (?P<text>.*)",  # Windows
+    r"(?P<y>\d{4})[년.] (?P<mo>\d{1,2})[월.] (?P<d>\d{1,2})[일.] (?P<noon>오전|오후) (?P<h>\d{1,2}):(?P<m>\d\d), "
+    r"(?P<who>.+?) : (?P<text>.*)")))
+_KAKAO_NOTICE = re.compile(r"\d{4}[년.] \d{1,2}[월.] .*|.+님이 (?:들어왔습니다|나갔습니다)\.?|.+님이 .+님을 초대(?:했|하였)습니다\.?")
+_KAKAO_NO_WORDS = re.compile(r"사진(?: \d+장)?|동영상|이모티콘|음성메시지|삭제된 메시지입니다\.?|파일: .+")
+
+
+def is_kakaotalk(text: str,  # a file's text, or its beginning
+                 ) -> bool:
+    "Return whether a text is a chat that KakaoTalk has exported, by its first two lines."
+    first, _, rest = text.removeprefix("\ufeff").partition("\n")
+    return first.strip() == "Date,User,Message" or ("카카오톡 대화" in first and rest.startswith("저장한 날짜"))
+
+
+def _kakaotalk_messages(text: str) -> Iterator[tuple[str, str, str]]:
+    "When, who and what was said, in order; a message of several lines is one."
+    if text.startswith("Date,User,Message"):
+        for row in csv.DictReader(io.StringIO(text)):
+            yield f"{row['Date'].replace(' ', 'T')}+09:00", row["User"], row["Message"]
+        return
+    day, said = "", list[str]()
+    for line in text.splitlines():
+        if m := _KAKAO_DAY.fullmatch(line.strip()):
+            day = f"{m['y']}-{int(m['mo']):02}-{int(m['d']):02}"
+        elif m := _KAKAO_TURN[0].match(line) or _KAKAO_TURN[1].match(line):
+            if said:
+                yield said[0], said[1], said[2]
+            if "y" in m.groupdict():
+                day = f"{m['y']}-{int(m['mo']):02}-{int(m['d']):02}"
+            hour = int(m["h"]) % 12 + (12 if m["noon"] == "오후" else 0)
+            said = [f"{day}T{hour:02}:{m['m']}:00+09:00", m["who"], m["text"]]
+        elif said and not _KAKAO_NOTICE.fullmatch(line):
+            said[2] += f"\n{line}"
+    if said:
+        yield said[0], said[1], said[2]
+
+
+def kakaotalk_conversations(text: str,       # an exported chat: a text of Windows, Android or an iPhone, a table of a Mac
+                            title: str = "",  # name of the chat, where the file does not tell it
+                            ) -> Iterator[ForeignConversation]:  # one for each day
+    "Read a chat of KakaoTalk. Its times are Korean ones; photos, emoticons and what was deleted are left out."
+    text = text.removeprefix("\ufeff")
+    title = title if text.startswith("Date,User,Message") else text.partition("\n")[0].strip()
+    for day, messages in groupby(_kakaotalk_messages(text), key=lambda said: said[0][:10]):
+        turns, left_out, seen = list[dict[str, Any]](), 0, Counter[tuple[str, str, str]]()
+        for at, who, words in messages:
+            words = words.strip()
+            if not words or _KAKAO_NO_WORDS.fullmatch(words):
+                left_out += 1
+                continue
+            seen[at, who, words] += 1  # the same words twice in a minute are two messages
+            turns.append({"id": digest(title, at, who, words, str(seen[at, who, words])), "speaker": who, "text": words, "valid_from": at})
+        yield ForeignConversation(f"{digest(title)}-{day}", title, tuple(turns), left_out)
 
 # %% ../../nbs/90_service/10_importers.ipynb #a23fc7d1
 def mem0_memories(given: Any,  # result of `get_all`, or a list of memories
@@ -354,6 +415,14 @@ def _jsonl(path: Path) -> Iterator[Foreign]:
         yield from _json_lines(data.decode("utf-8", "replace"))
 
 
+def _kakaotalk(path: Path) -> Iterator[Foreign]:
+    for name, data in _export_files(path, re.compile(r"(?i)KakaoTalk.*\.(?:txt|csv)$")):
+        text = data.decode("utf-8", "replace")
+        if not is_kakaotalk(text):
+            raise InvalidInput(f"{name} is no chat of KakaoTalk.", "Give the file that its *export messages* wrote.")
+        yield from kakaotalk_conversations(text, Path(name).stem)
+
+
 def _pam(path: Path) -> Iterator[Foreign]:
     for name, data in _export_files(path, re.compile(r"\.json$")):
         if isinstance(given := _json(data, name), Mapping) and (path.is_file() or given.get("schema") == PAM):
@@ -363,7 +432,7 @@ def _pam(path: Path) -> Iterator[Foreign]:
 
 READERS_OF: Mapping[str, Callable[[Path], Iterator[Foreign]]] = {
     "chatgpt": _chatgpt, "claude": _claude, "gemini": _gemini, "markdown": _markdown, "jsonl": _jsonl, "mem0": _mem0, "langmem": _langmem,
-    "pam": _pam, "greeum": _greeum}
+    "pam": _pam, "greeum": _greeum, "kakaotalk": _kakaotalk}
 
 
 def read_export(path: "str | Path",  # a file, a folder or a zip archive

@@ -80,6 +80,9 @@ def test_korean_comes_out_as_it_is(home: Path) -> None:
     done = agent('run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db 기억.db --json')
     assert done.exit_code == 0 and "기억" not in done.stderr and (home / "기억.db").exists()
     assert "차는?" in agent("show logs/rlm_example.jsonl").stdout
+    assert agent('run --ontology prov --query "Person은 Agent야?" --db m.db').stdout == "예\n"
+    unknown = agent('run --ontology prov --query "에이전트의 하위 클래스가 몇 갠지 알려줄래?" --db m.db').stdout
+    assert "모르겠습니다" in unknown and "에이전트의 " in unknown and "의의" not in unknown
 
 
 @pytest.mark.parametrize(("line", "code", "said"), [

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rlm import Memory
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli.main import main
-from rlm.service.importers import READERS_OF, import_export, read_export
+from rlm.service.importers import READERS_OF, ForeignConversation, import_export, read_export
 from rlm.service.interchange import content_hash
 
 NODE = {"metadata": {}, "create_time": 1_700_000_000.5}
@@ -152,6 +152,55 @@ PORTABLE = {
 }
 
 
+KAKAOTALK = {  # a chat as each system exports it
+    "windows": """\ufeff지은 님과 카카오톡 대화
+저장한 날짜 : 2026-05-01 21:10:11
+
+--------------- 2026년 4월 30일 목요일 ---------------
+[지은] [오후 2:30] 나 다음 달에 이사 가
+도와줄래?
+[지은] [오후 2:31] 이모티콘
+지은님이 민수님을 초대했습니다.
+[민수] [오후 2:33] ㅋㅋ
+[민수] [오후 2:33] ㅋㅋ
+--------------- 2026년 5월 1일 금요일 ---------------
+[민수] [오전 12:05] 나 새우 알레르기 있어
+""",
+    "android": """지은 님과 카카오톡 대화
+저장한 날짜 : 2026년 5월 1일 오후 9:10
+
+2026년 4월 30일 오후 2:30
+2026년 4월 30일 오후 2:30, 지은 : 나 다음 달에 이사 가
+도와줄래?
+2026년 4월 30일 오후 2:31, 지은 : 이모티콘
+2026년 4월 30일 오후 2:31, 지은님이 민수님을 초대했습니다.
+2026년 4월 30일 오후 2:33, 민수 : ㅋㅋ
+2026년 4월 30일 오후 2:33, 민수 : ㅋㅋ
+2026년 5월 1일 오전 12:05
+2026년 5월 1일 오전 12:05, 민수 : 나 새우 알레르기 있어
+""",
+    "iphone": """지은 님과 카카오톡 대화
+저장한 날짜 : 2026. 5. 1. 오후 9:10
+
+2026년 4월 30일 목요일
+2026. 4. 30. 오후 2:30, 지은 : 나 다음 달에 이사 가
+도와줄래?
+2026. 4. 30. 오후 2:31, 지은 : 이모티콘
+2026. 4. 30. 오후 2:33, 민수 : ㅋㅋ
+2026. 4. 30. 오후 2:33, 민수 : ㅋㅋ
+2026년 5월 1일 금요일
+2026. 5. 1. 오전 12:05, 민수 : 나 새우 알레르기 있어
+""",
+    "mac": """Date,User,Message
+2026-04-30 14:30:00,"지은","나 다음 달에 이사 가
+도와줄래?"
+2026-04-30 14:31:00,"지은","이모티콘"
+2026-04-30 14:33:00,"민수","ㅋㅋ"
+2026-04-30 14:33:00,"민수","ㅋㅋ"
+2026-05-01 00:05:00,"민수","나 새우 알레르기 있어"
+"""}
+
+
 def files(folder: Path) -> dict[str, Path]:
     "An export of each program."
     found = {"chatgpt": folder / "chatgpt.zip", "markdown": folder / "notes"}
@@ -163,6 +212,8 @@ def files(folder: Path) -> dict[str, Path]:
         found[name].write_text(json.dumps(given), encoding="utf-8")
     found["greeum"] = folder / "blocks.jsonl"
     found["greeum"].write_text("\n".join(json.dumps(block, ensure_ascii=False) for block in GREEUM), encoding="utf-8")
+    found["kakaotalk"] = folder / "KakaoTalk_20260501.txt"
+    found["kakaotalk"].write_text(KAKAOTALK["windows"].replace("] ㅋㅋ", "] ㅇㅋ", 1), encoding="utf-8")
     found["jsonl"] = folder / "x.jsonl"
     found["jsonl"].write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in JSONL), encoding="utf-8")
     (found["markdown"] / "deep").mkdir(parents=True)
@@ -179,6 +230,7 @@ TEXTS = {
     "mem0": {"Likes the window seat"},
     "langmem": {"Prefers tea", '{"count": 3}'},
     "greeum": {"항구에 배를 댔다", "The sail is torn."},
+    "kakaotalk": {"나 다음 달에 이사 가\n도와줄래?", "ㅇㅋ", "ㅋㅋ", "나 새우 알레르기 있어"},
     "jsonl": {"The boiler is serviced in November.", "차가 좋아", "calls brew({})"},
     "pam": {"I drink green tea."},
     "markdown": {"Intro.", "엔진\n\n5월에 필터를 바꾼다.", "Oil\n\nTen litres."},
@@ -211,6 +263,24 @@ def test_a_conversation_keeps_its_order_its_times_and_its_sources(tmp_path: Path
         assert memory.search("을지로 집")[0].id == second.id
 
 
+@pytest.mark.parametrize("system", KAKAOTALK)
+def test_a_chat_of_kakaotalk_is_a_conversation_a_day(tmp_path: Path, system: str) -> None:
+    path = tmp_path / ("KakaoTalk_Chat_지은.csv" if system == "mac" else "KakaoTalk_1.txt")
+    path.write_text(KAKAOTALK[system], encoding="utf-8")
+    days = list(read_export(path, "kakaotalk"))
+    said = [[(t["valid_from"], t["speaker"], t["text"]) for t in day.turns]
+            for day in days if isinstance(day, ForeignConversation)]
+    assert said == [[("2026-04-30T14:30:00+09:00", "지은", "나 다음 달에 이사 가\n도와줄래?"),
+                     ("2026-04-30T14:33:00+09:00", "민수", "ㅋㅋ"), ("2026-04-30T14:33:00+09:00", "민수", "ㅋㅋ")],
+                    [("2026-05-01T00:05:00+09:00", "민수", "나 새우 알레르기 있어")]]
+    assert getattr(days[0], "left_out", None) == 1
+    db, run = ["--db", str(tmp_path / "m.db"), "--json"], CliRunner()
+    told = json.loads(run.invoke(main, ["import", str(path), *db]).stdout)
+    assert (told["format"], told["conversations"], told["added"]) == ("kakaotalk", 2, 4)
+    noted = json.loads(run.invoke(main, ["memory", "remember", str(path), *db]).stdout)["proposed"]
+    assert ("민수", "allergy", "새우") in [(f["subject"], f["relation"], f["value"]) for n in noted for f in n["facts"]]
+
+
 def test_a_newer_export_adds_what_is_new(tmp_path: Path) -> None:
     with Memory(":memory:", embedder="none") as memory:
         path = tmp_path / "conversations.json"
@@ -231,6 +301,7 @@ def test_a_newer_export_adds_what_is_new(tmp_path: Path) -> None:
         ("mem0", "5", InvalidInput),
         ("jsonl", '{"text": "a"}\n[', InvalidInput),
         ("jsonl", "[]", InvalidInput),
+        ("kakaotalk", "안녕", InvalidInput),
         ("nothing", "", InvalidInput),
     ],
 )

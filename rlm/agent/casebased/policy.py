@@ -173,10 +173,15 @@ def _rival_strategies(memories: str,  # the strategies of the prompt
     return [some[0], other]
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #87ae6e98
+def _without_genitive(name: str) -> str:
+    "A Korean name without `의`, which stands in the questions that it is put into."
+    return name[:-1] if len(name) > 2 and _KOREAN.search(name) and name.endswith("의") else name
+
+
 def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
     "A way of asking for a strategy, in the language of the question and about its terms; the title where there is none."
     korean = bool(_KOREAN.search(names.question))
-    said = [k.mention.text for k in names.named]
+    said = [_without_genitive(k.mention.text) for k in names.named]
     slots = sorted(s for s in shown.slots if s.startswith("entity"))
     fitting = [a for a in shown.asked if bool(_KOREAN.search(a)) == korean and set(re.findall(r"\{(\w+)\}", a)) <= set(slots)]
     said = [*said[:len(slots)], *(["…"] * (len(slots) - len(said)))]
@@ -188,7 +193,7 @@ def _nearest_known(some: Sequence[PromptedStrategy], names: QuestionEntities) ->
     korean = bool(_KOREAN.search(names.question))
     known = list(dict.fromkeys(_as_question(shown, names) for shown in some if shown.code))
     if not known and names.named:  # what a term is, the tools tell without a strategy
-        known = [("What is {}?", "{}란 무엇인가요?")[korean].format(names.named[0].mention.text)]
+        known = [("What is {}?", "{}의 뜻은 무엇인가요?")[korean].format(names.named[0].mention.text)]
     return f" {('What I could answer:', '답할 수 있는 비슷한 질문:')[korean]} {'; '.join(known)}" if known else ""
 
 

@@ -5,6 +5,7 @@ and the exit code says how it went: 0 for an answer, 3 when it does not know or 
 1 when something was wrong with the question, a file, a key or a server, 2 when the command was typed wrongly.
 """
 
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from rlm.service.advice import MemoryAdvisor
 from rlm.service.cli.common import Group, example, json_option, print_json, refuse_missing_store, store_options, version
 
 
+IN_KOREAN = {"yes": "예", "no": "아니요", "none": "없음"}  # answers that are words, as a Korean question is answered; JSON keeps them
 NOT_CONVERGED = 3  # exit code of a run that a limit ended, or that found no answer
 
 
@@ -98,7 +100,7 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
     if as_json:
         print_json(found.as_dict())
     else:
-        click.echo(found.answer)
+        click.echo(IN_KOREAN.get(found.answer, found.answer) if re.search("[가-힣]", query or "") else found.answer)
         click.echo(f"{found.learned.trajectory.ending}, log: {found['log_path'] or 'none'}", err=True)
     ctx.exit(0 if found.converged and not found.abstained else NOT_CONVERGED)
 

@@ -7,7 +7,7 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import example, json_option, print_json, report_import, with_memory
-from rlm.service.importers import READERS_OF, import_export
+from rlm.service.importers import READERS_OF, import_export, is_kakaotalk
 from rlm.service.memory import Memory
 from rlm.store.transfer.export import FORMAT
 
@@ -23,6 +23,10 @@ def format_of(path: Path,  # file that a person downloaded
         return "markdown"
     if path.suffix.lower() == ".jsonl":
         return "jsonl"
+    if path.is_file() and path.suffix.lower() in (".txt", ".csv"):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            if is_kakaotalk(file.read(1000)):
+                return "kakaotalk"
     if path.is_file() and path.suffix.lower() == ".json":
         with open(path, encoding="utf-8", errors="replace") as file:
             beginning = file.read(HEAD)

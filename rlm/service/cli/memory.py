@@ -13,6 +13,7 @@ from rlm.core.text import clip
 from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, print_value,
                                     terminal_width, with_memory)
 from rlm.service.duplicates import same_again
+from rlm.service.importers import is_kakaotalk, kakaotalk_conversations
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import KINDS, STATUSES, read_count
@@ -120,11 +121,13 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
 
 def read_messages(file: IO[str],  # JSON, JSON Lines, or plain text
                   ) -> list[Any]:
-    "Return the messages of a conversation: a JSON list, an object or text a line, or a line of plain text each. Raises `InvalidInput`."
+    "Return the messages of a conversation: JSON, an object or text a line, a chat of KakaoTalk, or plain lines. Raises `InvalidInput`."
     text = file.read()
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if start in ("{", '"'):
         return list(read_jsonl(io.StringIO(text)))
+    if is_kakaotalk(text):
+        return [{"speaker": t["speaker"], "text": t["text"]} for c in kakaotalk_conversations(text) for t in c.turns]
     if start != "[":
         return [line for line in text.splitlines() if line.strip()]
     try:
@@ -152,8 +155,8 @@ def take_session(turns: list[Any],  # turns of a file; a session that they name 
 def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) -> None:
     """Note what is worth keeping of the conversation in FILE as candidates, and say why the rest is not; - for standard input.
 
-    FILE is a JSON list of messages, a JSON object a line, or a line of plain text for each message of one person. What was noted waits for
-    `rlm review accept` or `reject`; it is served meanwhile, marked."""
+    FILE is a JSON list of messages, a JSON object a line, a chat that KakaoTalk exported, or a line of plain text for each message of one
+    person. What was noted waits for `rlm review accept` or `reject`; it is served meanwhile, marked."""
     messages = read_messages(file)
     take_session(messages)
     found = memory.remember(messages, model)
