@@ -30,9 +30,10 @@ Pair = Mapping[str, Any]
 
 def read_pairs(folder: Path,  # where supersession_pairs.jsonl is
                split: str,    # train, dev or held
+               name: str = "pairs",  # which set: pairs, or more
                ) -> list[Pair]:
     "Return the pairs of a split. Raises `NotFound`, `InvalidInput`."
-    path = folder / "supersession_pairs.jsonl"
+    path = folder / f"supersession_{name}.jsonl"
     try:
         found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as e:
@@ -143,6 +144,11 @@ def _calibrated(out: Matrix, y: Matrix) -> tuple[float, float]:
     return float(w[0]), float(w[1])
 
 
+def _labels(pairs: Sequence[Pair]) -> tuple[Matrix, NDArray[np.bool_]]:
+    "1 where the newer memory replaces the older; and whether both are about the same thing, as they were written together."
+    return np.array([p["supersedes"] for p in pairs], np.float32), np.array([p.get("kind") != "crossed" and "life" not in p for p in pairs])
+
+
 def train(taught: Sequence[Pair],    # pairs to learn from
           judged: Sequence[Pair],    # pairs of other domains, to calibrate by
           model: CachingEmbedder,    # e5
@@ -151,13 +157,17 @@ def train(taught: Sequence[Pair],    # pairs to learn from
     "Return a model of pairs."
     sides = _sides(taught, model)
     axes = np.concatenate([_principal(sides[3]), _principal(sides[3] - sides[2])], axis=1)
-    x, y = pair_inputs(axes, *sides), np.array([p["supersedes"] for p in taught], np.float32)
+    x, y, same = pair_inputs(axes, *sides), *_labels(taught)
     center, scale = x.mean(axis=0), x.std(axis=0) + 1e-6
-    weights = [train_network((x - center) / scale, y, seed + i) for i in range(NETWORKS)]
-    hidden, output = np.stack([h for h, _ in weights]), np.stack([o for _, o in weights])
-    out = run_networks((pair_inputs(axes, *_sides(judged, model)) - center) / scale, hidden, output)
-    slope, shift = _calibrated(out, np.array([p["supersedes"] for p in judged], np.float32))
-    return PairModel(model.name, axes, center, scale, hidden, output, slope, shift)
+    x, measured, (wanted, apart) = (x - center) / scale, (pair_inputs(axes, *_sides(judged, model)) - center) / scale, _labels(judged)
+    hidden, output, curves = list[Matrix](), list[Matrix](), list[tuple[float, float]]()
+    for rows, held in ((np.ones_like(same), np.ones_like(apart)), (same, apart)):
+        weights = [train_network(x[rows], y[rows], seed + i) for i in range(NETWORKS)]
+        hidden.append(np.stack([h for h, _ in weights]))
+        output.append(np.stack([o for _, o in weights]))
+        curves.append(_calibrated(run_networks(measured[held], hidden[-1], output[-1]), wanted[held]))
+    slope, shift = np.array(curves, np.float32).T
+    return PairModel(model.name, axes, center, scale, np.stack(hidden), np.stack(output), slope, shift)
 
 
 def save_model(found: PairModel,  # a trained model

@@ -81,8 +81,9 @@ class MemoryContext:
 
     def close(self) -> None:
         "Wait for an index that is being built, and release the file, unless the context was made by `for_namespace`."
+        if self.storage.owns_database:
+            self.embeddings.close()  # first: its worker searches
         self.search.close()
         if self.storage.owns_database:
-            self.embeddings.close()
             self.recalls.close()
         self.storage.close()

@@ -306,6 +306,25 @@ class Explanation:
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7
+def _event_words(detail: Mapping[str, Any],  # what an event says, by name
+                 ) -> str:
+    "Return what an event says, in words: `version 3, superseded by a2f2885ab918`."
+    def words(value: Any) -> str:
+        return f"{value:g}" if isinstance(value, float) else ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    told = {name: words(value) for name, value in detail.items() if name != "version"}
+    if "reason" in told:  # it says more than the name of the field that changed
+        why, who = told.pop("reason"), told.pop("by", "")
+        told = {why: f"by {who}" if who else ""} | {name: value for name, value in told.items() if name != "changed"}
+    if "restored" in told:
+        told["restored"] = f"from version {told['restored']}"
+    if "dst" in told:
+        told = {told.pop("relation", "to"): told.pop("dst"), **told}
+    if isinstance(status := detail.get("status"), list | tuple):
+        told = {k: v for k, v in told.items() if k != "changed" or v != "status"} | {"status": " → ".join(map(str, status))}
+    version = [f"version {detail['version']}"] if "version" in detail else []
+    return ", ".join([*version, *(f"{name} {value}".rstrip() for name, value in told.items())])
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class History:
     "Every version of a memory that is kept, and the events about it."
@@ -317,7 +336,7 @@ class History:
         "Return headers and rows: when, what happened, and the text that was recorded then."
         texts = {v.updated_at: clip(v.text) for v in self.versions}
         return ["at", "event", "detail", "text"], [
-            [f"{e.at:%Y-%m-%d %H:%M:%S}", e.kind, clip(", ".join(f"{k}={v}" for k, v in e.detail.items()), 120),
+            [f"{e.at:%Y-%m-%d %H:%M:%S}", e.kind, clip(_event_words(e.detail), 120),
              texts.get(e.at, "") if e.kind in ("write", "update") else ""] for e in self.events]
 
     def __repr__(self) -> str:

@@ -156,10 +156,15 @@ class MemoryWriter:
                 new = tx.insert(part)
                 self.embeddings.store(embedded, new)
                 stored += self._keep_facts(tx, new, found)
-            self.embeddings.notice(new)
-            if embedded is not None and len(part) <= AT_ONCE and self.ctx.settings.supersede == "on" and not self.storage.in_transaction:
+            judged = len(part) <= AT_ONCE and self.ctx.settings.supersede == "on"
+            self.embeddings.notice(new, self._judge if judged else None)
+            if embedded is not None and judged and not self.storage.in_transaction:
                 self.pairs.judge(stored[-len(part):])
         return stored
+
+    def _judge(self, seqs: Sequence[int]) -> None:
+        "Set memories that have got vectors since they were stored beside older ones."
+        self.pairs.judge(list(self.storage.memories.records(seqs).values()))
 
     def _read_facts(self, records: Sequence[MemoryRecord]) -> list[MemoryFacts]:
         "Return what memories state, one of each: nothing where newer statements end no older ones by the settings."

@@ -76,6 +76,20 @@ def test_a_write_returns_before_its_vector_and_is_found_by_its_words(gated: tupl
     assert [h.id for h in memory.search("harbour")] == [written.id]  # by its meaning
 
 
+def test_an_error_of_what_follows_keeps_no_memory_from_its_vector(gated: tuple[Memory, Gated], caplog: pytest.LogCaptureFixture) -> None:
+    memory, model = gated
+    called = list[list[int]]()
+
+    def fails(seqs: list[int]) -> None:
+        called.append(seqs)
+        raise ValueError("no judgement")
+    model.gate.set()
+    memory.writer._judge = fails  # type: ignore[method-assign]
+    stored = [memory.write(line) for line in LINES]
+    assert memory.embeddings.worker.wait(20) and not missing(memory) and not memory.embeddings.worker.error
+    assert sorted(s for seqs in called for s in seqs) == [r.seq for r in stored] and "no judgement" in caplog.text
+
+
 def test_what_changes_while_it_is_embedded_gets_the_vector_of_its_new_text(gated: tuple[Memory, Gated]) -> None:
     memory, model = gated
     kept, gone = memory.write_many(["The boat is red.", "A kitten sleeps."])

@@ -1,13 +1,15 @@
 "What a newer memory says in words of its own takes the place of the older one; what only looks alike does not."
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from rlm.companion.pair_judge import ENDED, MAY_END
+from rlm.companion.pair_judge import ENDED, STANDS_OUT
 from rlm.core.clock import ManualClock
 from rlm.search.candidates import LATER
 from rlm.search.embedding.base import choose_embedder
+from rlm.service.companion import LIKELY
 from rlm.service.memory import Memory
 
 UPDATES = [("My brother lives in Cardiff.", "Owen's got himself a houseboat in Bristol, my brother the sailor.",
@@ -60,7 +62,7 @@ def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_pa
     memory.writer.storage.edge_table.db.query("DELETE FROM edges")
     before = [hit.id for hit in memory.search("What is my usual drink?")]
     assert before[0] == old  # the control
-    memory.link(old, new, LATER, MAY_END)
+    memory.link(old, new, LATER, STANDS_OUT)
     hits = memory.search("What is my usual drink?").hits
     assert [h.id for h in hits][:2] == [new, old]
     assert hits[0].score == pytest.approx(sum(sum(p.values()) for p in hits[0].parts.values()))
@@ -68,6 +70,8 @@ def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_pa
     told_of = memory.explain("What is my usual drink?", old)
     assert told_of.later == ("The doctor was right about water.",) and "later: The doctor" in told_of.verdict and told_of.rank == 2
     assert memory.explain("What is my usual drink?", new).rank == 1
+    assert "later" not in memory.companion.context("What is my usual drink?").text  # too little to be told
+    memory.link(old, new, LATER, LIKELY)
     assert f"(later: {new})" in memory.companion.context("What is my usual drink?").text
     memory.update(new, valid_to=memory.ctx.clock.now() + timedelta(seconds=1))
     memory.ctx.clock.advance(days=1)  # type: ignore[attr-defined]
@@ -94,6 +98,17 @@ def test_a_night_judges_what_came_in_bulk_and_can_be_undone(memory: Memory) -> N
     memory.companion.undo_sleep(night.night)
     memory.companion.sleep()
     assert memory.get("old").valid_to is None and not relations(memory, "old")  # what was taken back is not done again
+
+
+@pytest.mark.parametrize("space", ["default", "other"])
+def test_the_worker_judges_what_it_embeds(e5: object, tmp_path: Path, space: str) -> None:
+    old, new, question = UPDATES[1]
+    clock = ManualClock("2026-01-05")
+    with Memory(tmp_path / "m.db", embedder=e5, clock=clock, embedding="later") as store:  # type: ignore[arg-type]
+        memory = store if space == "default" else store.namespace(space)
+        first, second = told(memory, old, new)
+        assert memory.embeddings.worker.wait(60)
+        assert relations(memory, first) in ([ENDED], [LATER]) and memory.search(question)[0].id == second
 
 
 def test_without_vectors_nothing_is_judged() -> None:

@@ -8,7 +8,7 @@ __all__ = ['EMBED_BATCH', 'QueryVectorCache', 'RecordVectors', 'embed_texts', 'E
 # %% ../../../nbs/25_embedding/13_service.ipynb #896bdd20
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -188,10 +188,11 @@ class EmbeddingService:
 
     def notice(self,
                stored: Iterable[MemoryRecord],  # memories as they were stored
+               then: Callable[[list[int]], object] | None = None,  # called with the numbers of those that have got vectors, in its thread
                ) -> None:
         "Have the worker embed memories, where vectors follow later; to be called after the transaction that stored them."
         if self.later:
-            self.worker.notice(r.seq for r in stored if r.seq is not None)
+            self.worker.notice((r.seq for r in stored if r.seq is not None), then)
 
     def resume(self) -> None:
         "Have the worker embed what an earlier process left without vectors, where vectors follow later."

@@ -56,6 +56,7 @@ class EmbeddingWorker:
         self._changed = threading.Condition()  # guards what follows
         self._thread: threading.Thread | None = None
         self._new, self._taken = set[int](), set[int]()  # memories to look at; those of them that are embedded just now
+        self._then: dict[int, Callable[[list[int]], object]] = {}  # what is called once memories have their vectors, by number
         self._scan, self._after = False, 0  # is the store looked through, and after which memory
         self._busy = self._closed = self._ended = False
 
@@ -67,11 +68,14 @@ class EmbeddingWorker:
 
     def notice(self,
                seqs: Iterable[int],  # numbers of memories that were stored without vectors
+               then: Callable[[list[int]], object] | None = None,  # called with those that have got vectors, in the worker's thread
                ) -> None:
         "Embed some memories soon. To be called after the transaction that stored them."
         with self._changed:
             for seq in seqs:
                 self._new.add(seq)
+                if then is not None:
+                    self._then[seq] = then
                 self.refused.pop(seq, None)  # it may have another text now
             self._start()
 
@@ -175,11 +179,22 @@ class EmbeddingWorker:
             done, refused = embed_each(lambda some: embed_batch(self.storage, model, info, some, self.clock), todo,
                                        lambda: model.embed(["ready"], "passage"))
             self.embedded += done
+            self._tell([s for s in todo if s not in refused])
             for seq, error in refused.items():
                 self.refused[seq] = error.message
                 logging.getLogger("rlm").warning("The memory with the number %d is not embedded: %s", seq, error)
         with self._changed:
             self._taken = set()
+
+    def _tell(self, seqs: list[int]) -> None:
+        "Call what waits for the vectors of some memories. An error there is logged: it keeps no memory from its vector."
+        with self._changed:
+            waiting = {seq: then for seq in seqs if (then := self._then.pop(seq, None))}
+        for then in dict.fromkeys(waiting.values()):
+            try:
+                then([seq for seq, its in waiting.items() if its == then])
+            except Exception:
+                logging.getLogger("rlm").exception("What follows the embedding of memories has failed.")
 
     def _take_model(self, info: EmbeddingModelInfo) -> None:
         "Note the model in a store that has none: searches use its vectors from now on."

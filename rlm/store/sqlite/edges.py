@@ -122,14 +122,14 @@ class EdgeTable:
                 seqs: Collection[int],  # numbers of memories
                 relation: str,          # type of link
                 kept: bool = True,      # whether what was asked before is not read again; outside a snapshot that asks a server first
-                ) -> dict[int, list[int]]:  # number of a memory → those that it is linked to, of memories that have such links
-        "Return where links of a type lead; what was asked before is not read again until something is written to the store."
+                ) -> dict[int, dict[int, float]]:  # number of a memory → those that it is linked to, with the weight of the link
+        "Return where links of a type lead, if there are some; what was asked before is not read again until something is written."
         known = known_rows(self.db, self._targets.setdefault(relation, KnownRows()), KNOWN_TARGETS) if kept else {}
         if missing := [s for s in seqs if s not in known]:
-            new: dict[int, list[int]] = {s: [] for s in missing}
-            sql = "SELECT src, dst FROM edges WHERE src IN (SELECT value FROM json_each(?)) AND relation = ? ORDER BY src, dst"
-            for src, dst in self.db.query(sql, (json.dumps(list(map(int, missing))), relation)):
-                new[src].append(dst)
+            new: dict[int, dict[int, float]] = {s: {} for s in missing}
+            sql = "SELECT src, dst, weight FROM edges WHERE src IN (SELECT value FROM json_each(?)) AND relation = ? ORDER BY src, dst"
+            for src, dst, weight in self.db.query(sql, (json.dumps(list(map(int, missing))), relation)):
+                new[src][dst] = weight
             known |= new
         return {s: found for s in seqs if (found := known[s])}
 
