@@ -19,9 +19,8 @@ from types import MappingProxyType
 from typing import Any
 
 from .learning.curriculum import promote
-from .learning.judge import is_abstention
+from .learning.judge import check_by_second_route, explore, is_abstention
 from .learning.pipeline import Advisor, AgentConfig, RunRecord, Task, rlm_run_with_memory
-from .learning.self_check import check_by_second_route, explore
 from .loop.answer_type import AnswerType, read_answer_type
 from .loop.budget import RunLimits
 from .loop.prompt import context_variables
@@ -35,7 +34,7 @@ from .ontology import setup_ontology_context
 from .sandbox import Sandbox
 from .tracing.journal import SUFFIX, CallJournal, find_journal, forget_old_journals
 from .tracing.trajectory import Step, load_trajectory
-from ..core.cached_files import cache_folder
+from ..core.settings import cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound, RlmError
 from ..core.files import read_path, server_url

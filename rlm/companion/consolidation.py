@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .composer import SLEEP_MARK
-from .importance import importance
+from .policy import importance
 from .statement import language_data, normal_value
 from .supersession import MemoryFacts, facts_of, speaker_of
 from ..core.clock import to_iso

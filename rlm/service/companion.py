@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, ended_statements, estimate_tokens, summary
-from ..companion.importance import LANGUAGES, shows
+from ..companion.policy import LANGUAGES, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from rlm.companion.policy import (
     FEATURES,

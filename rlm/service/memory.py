@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.rejection import rejection_of
 from ..companion.supersession import FactKeeper
-from ..core.cached_files import cache_folder
+from ..core.settings import cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, StoreError
 from ..core.settings import Settings
@@ -769,75 +769,21 @@ class Memory:
         "Do what `namespaces` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.namespaces)
 
-    async def abootstrap(self,
-                         mixture: LinkWeights | None = None,  # weights of similarity, time and tags; None: .7, .2 and .1
-                         k: int = 16,                         # neighbours in meaning that each memory brings
-                         progress: bool | None = None,        # show a bar; None: where somebody watches a terminal
-                         ) -> BuildReport:
-        "Do what `bootstrap` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.bootstrap, mixture, k, progress)
-
     async def aclose(self) -> None:
         "Do what `close` does in a thread, so that an event loop goes on meanwhile."
         await run_in_thread(self.close)
 
-    async def awrite_near(self,
-                          items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
-                          slot: str = "auto",  # A, B or C; 'auto': for each the anchor nearest to it
-                          policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
-                          ) -> builtins.list[MemoryRecord]:
-        "Do what `write_near` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.write_near, items, slot, policy)
-
-    async def arecent(self, /,
-                      k: int = 10,     # largest number returned
-                      **filters: Any,  # filters of `search`
-                      ) -> builtins.list[MemoryRecord]:
-        "Do what `recent` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.recent, k, **filters)
-
-    async def arecord_usage(self,
-                            id: str,           # id of a memory
-                            *,
-                            success: int = 0,  # number of times it helped
-                            failure: int = 0,  # number of times it misled
-                            access: int = 1,   # number of times it was used
-                            query: str | None = None,  # the question it was found for
-                            ) -> None:
-        "Do what `record_usage` does in a thread, so that an event loop goes on meanwhile."
-        await run_in_thread(self.record_usage, id, success=success, failure=failure, access=access, query=query)
-
-    async def aquery(self,
-                     text: str,  # a question as it was asked
-                     ) -> Query:
-        "Do what `query` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.query, text)
-
-    async def aexport_jsonl(self,
-                            path: "str | Path",  # a file; one that is there is replaced
-                            ) -> int:
-        "Do what `export_jsonl` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.export_jsonl, path)
-
-    async def aimport_jsonl(self,
-                            path: "str | Path",  # an export
-                            ) -> ImportReport:
-        "Do what `import_jsonl` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.import_jsonl, path)
-
-    async def abackup(self,
-                      path: "str | Path",  # a file that does not exist yet
-                      ) -> Path:
-        "Do what `backup` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.backup, path)
-
-    async def acopies(self) -> builtins.list[Path]:
-        "Do what `copies` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.copies)
-
-    async def acheck(self) -> builtins.list[str]:
-        "Do what `check` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.check)
+    # of earlier names, and of what is called once
+    awrite_near = in_thread(write_near)
+    arecent = in_thread(recent)
+    arecord_usage = in_thread(record_usage)
+    aquery = in_thread(query)
+    aexport_jsonl = in_thread(export_jsonl)
+    aimport_jsonl = in_thread(import_jsonl)
+    abackup = in_thread(backup)
+    acopies = in_thread(copies)
+    acheck = in_thread(check)
+    abootstrap = in_thread(bootstrap)
 
     def __enter__(self) -> Self:
         return self

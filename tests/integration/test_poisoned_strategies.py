@@ -11,10 +11,9 @@ from rlm.agent import CaseBasedModel, ScriptedModel, run, setup_ontology_context
 from rlm.agent.learning.curriculum import promote
 from rlm.agent.learning.judge import read_expectation
 from rlm.agent.learning.pipeline import AgentConfig, Task, rlm_run_with_memory
-from rlm.agent.memory.injection import render_strategies
 from rlm.agent.memory.json_file import open_memory
 from rlm.agent.memory.packs import export_pack, import_items, pack_line, read_pack, refusal, shipped_pack
-from rlm.agent.memory.retrieval import select
+from rlm.agent.memory.retrieval import render_strategies, select
 from rlm.agent.memory.sqlite import SQLiteStrategyStore
 from rlm.agent.memory.store import StrategyStore
 from rlm.agent.memory.strategy import Strategy, make_item, redact_strategy, to_record

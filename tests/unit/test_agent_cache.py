@@ -11,7 +11,7 @@ from rlm.agent.memory.packs import is_shipped, shipped_pack
 from rlm.agent.memory.retrieval import ExampleCache, ExampleIndex
 from rlm.agent.memory.strategy import Strategy
 from rlm.agent.ontology import rdf_client
-from rlm.core.cached_files import MOST_CACHED, read_cached, write_cached
+from rlm.core.files import MOST_CACHED, read_cached, write_cached
 
 OWN = Strategy("How many keys are under the mat", "Asks about the mat.", "```repl\nFINAL(1)\n```",
                examples=("where is the spare zwiebelschlüssel",))

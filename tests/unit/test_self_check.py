@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rlm.agent.learning.judge import Expectation, is_abstention
+from rlm.agent.learning.judge import Expectation, check_by_second_route, explore, is_abstention, second_route
 from rlm.agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
-from rlm.agent.learning.self_check import check_by_second_route, explore, second_route
 from rlm.agent.loop.loop import rlm_run
 from rlm.agent.memory.linking import named_in
 from rlm.agent.memory.sqlite import SQLiteStrategyStore

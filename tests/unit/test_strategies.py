@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from rlm.agent.casebased.slot_filling import strategies_in
 from rlm.agent.learning.extraction import parameterize, spelt
 from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
-from rlm.agent.memory.injection import BUDGET, format_memories_for_injection, render_strategies
 from rlm.agent.memory.json_file import JSONStrategyStore, okapi, open_memory
 from rlm.agent.memory.packs import (
     CORE,
@@ -35,6 +34,7 @@ from rlm.agent.memory.packs import (
     shipped_packs,
 )
 from rlm.agent.memory.questions import analyze_question, mask_mentions
+from rlm.agent.memory.retrieval import BUDGET, format_memories_for_injection, render_strategies
 from rlm.agent.memory.sqlite import COLUMNS, SQLiteStrategyStore
 from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
 from rlm.agent.memory.strategy import Strategy, fill_slots, make_item, slots_in

@@ -23,7 +23,7 @@ from rlm.agent.casebased.slot_filling import (
     strategies_in,
 )
 from ..loop.prompt import read_layer, read_task
-from ..memory.injection import ASKED_BEFORE
+from ..memory.retrieval import ASKED_BEFORE
 from ..memory.linking import mentions_in
 from ..memory.questions import guards_in, own_name
 from ..memory.strategy import fill_slots

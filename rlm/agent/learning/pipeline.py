@@ -18,7 +18,7 @@ from .judge import Expectation, extract_trajectory_artifact, is_abstention, judg
 from ..loop.budget import Budget, BudgetedModel, require_prices
 from ..loop.loop import rlm_run
 from ..loop.prompt import compose_context
-from ..memory.injection import ASKED_BEFORE, StrategyPage, recipes_for, render_strategies
+from ..memory.retrieval import ASKED_BEFORE, StrategyPage, recipes_for, render_strategies
 from ..memory.linking import LinkedTerm, links_of, named_in
 from ..memory.questions import without_name
 from ..memory.store import Judgment, StoredRun, StrategyStore

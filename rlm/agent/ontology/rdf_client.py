@@ -23,7 +23,7 @@ from typing import Any
 
 from . import rdf_worker
 from ...core import errors
-from ...core.cached_files import read_cached, write_cached
+from ...core.files import read_cached, write_cached
 from ...core.errors import NotFound, RlmError, suggest
 
 # %% ../../../nbs/60_ontology/02_rdf_client.ipynb #a0c3cb8f

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['ENGLISH_FUNCTION_WORDS', 'ENGLISH_STEMS', 'LONE_PARTICLES', 'KOREAN_QUESTION_WORDS', 'TOKENISER_VERSION',
            'FUNCTION_WORDS', 'FTS_TOKENIZE', 'split_compound', 'latin_words', 'vowel_and_final', 'verb_stem',
-           'split_ending', 'noun_reading', 'bigrams', 'hangul_tokens', 'split_words', 'tokens', 'fts_query']
+           'split_ending', 'noun_reading', 'bigrams', 'hangul_tokens', 'split_words', 'tokens', 'fts_query',
+           'sentence_spans', 'split_sentences']
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #53fe5d88
 import re
@@ -333,3 +334,78 @@ def fts_query(terms: Iterable[str],  # tokens, in any number
     if not quoted:
         raise InvalidInput("There is nothing to search for.", "Give at least one word.")
     return " OR ".join(quoted)
+
+# %% ../../../nbs/10_core/06_tokenizer.ipynb #ee1515ad
+_CLOSERS = r"[\"'”’)\]»」』】）]*"
+_CANDIDATE = re.compile(  # the class of all first characters comes first: `re` skips others quickly
+    rf"[\n。！？｡.!?…।؟۔](?:(?<=\n)\s*|(?<=[。！？｡])(?P<wide>[。！？｡!?…]*{_CLOSERS})|(?P<stop>[.!?…।؟۔]*{_CLOSERS}))")
+_NEXT = re.compile(r"\s*(?:[\"'“‘(\[«「『*_-]+\s*)?(\S?)")  # the first character of what follows
+_BULLET = re.compile(r"(?:[-*•·▪◦]|\d{1,3}[.)]|[a-zA-Z][.)])\s")
+_BEFORE = re.compile(r"[^\W_]+(?:[.'’&-][^\W_]+)*$")  # the word that the full stop belongs to
+_NEVER = """mr mrs ms mx dr prof st rev hon gen col capt lt sgt sen rep gov pres messrs vs viz cf e.g i.e eg ie
+fig figs eq approx ca dept est vol mt ft al"""
+_SOMETIMES = """inc ltd co corp bros jr sr etc a.m p.m am pm u.s u.k e.u ph.d m.d b.a m.a jan feb mar apr jun jul aug
+sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun ave blvd rd no nos pp p ed eds"""
+_TITLES = frozenset(_NEVER.split())      # a sentence never ends here
+_SHORT = frozenset(_SOMETIMES.split())   # a sentence may end here, unless a small letter or a number follows
+_KOREAN_END = frozenset("다요까죠네지군음함임됨오자라")  # 갔다.그리고: no space needed
+
+# %% ../../../nbs/10_core/06_tokenizer.ipynb #4937c9cc
+def _begins_line(text: str, at: int) -> bool:
+    "Whether nothing but white space stands before a place in its line."
+    while at and text[at - 1] != "\n" and text[at - 1].isspace():
+        at -= 1
+    return not at or text[at - 1] == "\n"
+
+
+def _ends(text: str, start: int, end: int) -> bool:
+    "Whether the stop at `text[start:end]` ends a sentence."
+    if end == len(text):
+        return True
+    stop = text[start:end]
+    if not text[end].isspace():
+        return text[start - 1] in _KOREAN_END and "가" <= text[end] <= "힣" if start else False
+    following = _NEXT.match(text, end)
+    after = following[1] if following else ""
+    if stop[-1] not in ".!?…।؟۔" or len(stop) > 1 or stop == "…":
+        return not after.islower()  # "Really?" she asked; well... yes
+    if stop != ".":
+        return True
+    before = _BEFORE.search(text, max(0, start - 24), start)
+    word = before[0] if before else ""
+    if word.lower() in _TITLES or (len(word) == 1 and word.isupper() and word != "I"):
+        return False  # Dr. Kim, J. R. R. Tolkien
+    if word.isdigit() and _begins_line(text, start - len(word)):
+        return False  # 1. the number of a list item
+    if word.lower() in _SHORT or "." in word:
+        return not (after.islower() or after.isdigit())
+    return True
+
+# %% ../../../nbs/10_core/06_tokenizer.ipynb #fe6af7ac
+def sentence_spans(text: str,  # a text of any length
+                   ) -> list[tuple[int, int]]:
+    "Return start and end of each sentence of a text, without white space at its ends."
+    cuts = [0]
+    for m in _CANDIDATE.finditer(text):
+        (start, end), sort = m.span(), m.lastgroup
+        if sort == "wide":
+            if text[end - 1] in "。！？｡!?…" or not text[end:end + 1].strip():  # 「はい。」と言った goes on
+                cuts.append(end)
+        elif sort == "stop":
+            if _ends(text, start, end):
+                cuts.append(end)
+        elif "\n" in text[start + 1:end] or not text[end:end + 1].islower() or _BULLET.match(text, end):
+            cuts.append(end)
+    spans = []
+    for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True):
+        piece = text[start:end]
+        if bare := piece.strip():
+            start += len(piece) - len(piece.lstrip())
+            spans.append((start, start + len(bare)))
+    return spans
+
+
+def split_sentences(text: str,  # a text of any length
+                    ) -> list[str]:
+    "Return the sentences of a text: all of it but the white space between them."
+    return [text[start:end] for start, end in sentence_spans(text)]

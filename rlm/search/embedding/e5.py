@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from ...core.cached_files import cache_folder
+from ...core.settings import cache_folder
 from ...core.errors import EmbeddingError, InvalidInput
 from ...core.files import machine
 from ...core.settings import Settings

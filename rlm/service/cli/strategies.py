@@ -84,7 +84,7 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
 @json_option
 def report_command(memory: Memory, most: int, as_json: bool) -> None:
     "Which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
-    from rlm.agent.memory.report import memory_report, report_text
+    from rlm.agent.memory.store import memory_report, report_text
     report = memory_report(strategies_of(memory), most)
     print_json(report) if as_json else click.echo(report_text(report))
 
