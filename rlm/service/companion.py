@@ -769,7 +769,7 @@ class Companion:
                reason: str | None = None,    # why, in the person's words
                actor: str = "human",         # who rejects it
                ) -> Rejection:
-        """Refuse a value from now on, however it is worded and whichever way it comes, and delete the memories that state it. Their history
+        """Refuse a value from now on, whichever way it comes: the same words, and the same fact in other words that the grammar reads. Delete the memories that state it. Their history
         stays; `lift` allows the value again. Raises `NotFound`, `InvalidInput`."""
         chosen = [name for name, given in (("an id", id), ("a text", text), ("a value", value)) if given is not None]
         if len(chosen) != 1 or (value is None) != (relation is None):

@@ -108,7 +108,7 @@ def install(project: bool, write: bool, url: str, secret: Path | None, tokens: i
     else:
         click.echo(f"The hook is in {path}.")
         click.echo(f"What it held before is in {backup}." if backup else "Nothing else in it was changed.", err=True)
-        click.echo("Start Claude Code anew, so that it reads it.", err=True)
+        click.echo("Restart Claude Code, so that it reads it.", err=True)
 
 
 def read_log(path: Path,  # log of the hook

@@ -32,7 +32,8 @@ def format_of(path: Path,  # file that a person downloaded
             beginning = file.read(HEAD)
         if found := next((name for name, mark in MARKS if mark in beginning), ""):
             return found
-    raise InvalidInput(f"What {str(path)!r} is an export of is not known.", f"Say it: --format {', '.join(READERS_OF)}.")
+    raise InvalidInput(f"It is not clear which program wrote {str(path)!r}.",
+                       f"Say it: --format {', '.join(READERS_OF)}. Sets such as LoCoMo and BEAM are read by: rlm bench recall")
 
 
 def is_store(path: Path,  # a file of JSON Lines
@@ -80,7 +81,7 @@ def import_command(memory: Memory, given: tuple[str, ...], named_format: str | N
         import_store(memory, path, named, as_json)
         return
     report = import_export(memory, path, format, embed=False)
-    if not later and memory.embeddings.model() is not None:
+    if report.added and not later and memory.embeddings.model() is not None:
         click.echo(f"{report.added:,} memories are stored, and found by their words. Ctrl-C leaves what has no vector for later.", err=True)
         try:
             memory.embeddings.embed_missing(memory.ctx.namespace, memory.clock)

@@ -73,4 +73,4 @@ def install(client: str, write: bool, name: str, read_only: bool, db: Path | Non
     else:
         click.echo(f"{name} is in {path}.")
         click.echo(f"What it held before is in {backup}." if backup else "Nothing else in it was changed.", err=True)
-        click.echo(f"Start {client} anew, so that it reads it.", err=True)
+        click.echo(f"Restart {client.replace('-', ' ').title()}, so that it reads it.", err=True)

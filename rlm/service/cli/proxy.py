@@ -41,5 +41,5 @@ def proxy_command(upstream: str | None, host: str | None, port: int, token_file:
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         shown, number = here.getsockname()[:2]
         place = f"[{shown}]:{number}" if ":" in shown else f"{shown}:{number}"
-        notice = f"Give clients the base URL http://{place}{BASE}: {proxy.upstream} answers, with memories of {read_path(settings.db_path)}"
+        notice = f"Base URL for clients: http://{place}{BASE} (upstream {proxy.upstream}, memories {read_path(settings.db_path)})"
         AnnouncedServer(http_config(proxy_application(proxy)), notice).run(sockets=[here])

@@ -73,7 +73,7 @@ def rejection_dict(rejection: Rejection,  # a rejection
 @json_option
 def reject(memory: Memory, id: str | None, text: str | None, subject: str, relation: str | None, value: str | None, reason: str | None,
            as_json: bool) -> None:
-    "Refuse what the memory ID states from now on, however it is worded, and delete the memories that state it."
+    "Refuse what the memory ID states from now on, in these words or as the same fact, and delete what states it."
     made = memory.companion.reject(id, text=text, subject=subject, relation=relation, value=value, reason=reason)
     print_json(rejection_dict(made)) if as_json else click.echo(f"Rejected. To allow it again: rlm review lift {made.id}")
 

@@ -23,7 +23,7 @@ from .sources import MemorySource
 PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
 MOST_WAITING = 20  # memories that one answer lists: a model reads them all
 DECIDE = "A person decides: rlm review reject ID, dismiss ID or, of the unconfirmed, accept ID. Until then a memory stands."
-REJECTED = "The person confirmed: it is deleted, and will not be remembered again, however it is worded."
+REJECTED = "The person confirmed: it is deleted, and will not be remembered again, in these words or as the same fact."
 PLANNED = "Nothing was changed. Show the person what would be, and call again with dry_run false if they agree."
 SLEPT = "Nothing was deleted. The person can take it back: rlm sleep --undo {}."
 ACCEPTED = "The person confirmed it: it is trusted, and ends what it contradicts."
