@@ -74,23 +74,37 @@ def text_facts(text: str,              # words of a memory
 _OWNED = re.compile(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?)", re.I)
 _PARTICLE = re.compile(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
 _ASKED = (  # relations that a verb names
-    ("residence", re.compile(r"\bwhere\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)\b|어디.{0,6}(?:살|거주)|"
-                             r"사는 (?:곳|데|동네)", re.I)),
+    ("residence", re.compile(r"\b(?:where|(?:what|which) (?:city|town|country))\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)"
+                             r"\b|어디.{0,6}(?:살|거주)|사는 (?:곳|데|동네)", re.I)),
     ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|am|are) (?:i|we)\b.*\bwork|"
                             r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다니|다녀|일해|일하|근무)|다니는 (?:곳|데|회사)", re.I)),
     ("occupation", re.compile(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
                               r"(?:내|제|나).{0,8}무슨 일", re.I)))
 
 
-_ASKED_ALONE = re.compile(r"^(?:what|who|when|where)(?:'s|’s| is| are) (?:my|our) ((?:[\w-]+ )?[\w-]+?)(?: now| again| called)?[ ?]*$|"
+_ASKED_ALONE = re.compile(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "
+                          r"((?:[\w-]+ )?[\w-]+?)(?: now| again| called)?[ ?]*$|"
                           r"^(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?) ?(?:뭐|언제|어디|누구|몇|무엇|얼마)[가-힣 ]*[ ?]*$", re.I)
+
+
+_THE_USER = tuple((re.compile(pattern, re.I), own) for pattern, own in (  # a model's words for the person that it asks about
+    (r"\b(?:the )?user['’]s\b", "my"), (r"\bdo(?:es)? (?:the )?user\b", "do I"), (r"\bis (?:the )?user\b", "am I"),
+    (r"\bwhere (?:the )?user (live|work)s\b", r"where do I \1"), (r"^(?:the )?user(?= \w+$)", "my"),
+    (r"사용자의(?= )", "내"), (r"사용자(?:는|가|께서는)?(?= )", "나")))
+
+
+def _asked_by_self(question: str) -> str:
+    "A question about the user, in the words in which the user asks it: *Where does the user live?* is *Where do I live?*."
+    for pattern, own in _THE_USER:
+        question = pattern.sub(own, question)
+    return question
 
 
 def asked_relations(question: str,  # what is asked
                     alone: bool = False,  # whether of what is *mine* only that counts which the whole question asks for: *What's my name?*
                     ) -> list[str]:  # names of relations, each once
     "Return the relations of the user that a question may ask for: what verbs name, and what is said to be *my* or `내`."
-    out = list[str]()
+    out, question = list[str](), _asked_by_self(question)
     for english, korean in (_ASKED_ALONE if alone else _OWNED).findall(question):
         words = (english or korean).split()
         out += [relation_of(_PARTICLE.sub("", phrase.removesuffix("'s")), False)[0] for phrase in (" ".join(words), words[0])]
@@ -109,6 +123,7 @@ _MINE = re.compile(r"^(?:my|우리|내|제) ")
 def asked_facts(question: str,  # what is asked
                 ) -> list[tuple[str, str]]:  # subject and relation
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
+    question = _asked_by_self(question)
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF:
         if m := pattern.search(question):

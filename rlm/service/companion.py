@@ -769,8 +769,8 @@ class Companion:
                reason: str | None = None,    # why, in the person's words
                actor: str = "human",         # who rejects it
                ) -> Rejection:
-        """Refuse a value from now on, whichever way it comes: the same words, and the same fact in other words that the grammar reads. Delete the memories that state it. Their history
-        stays; `lift` allows the value again. Raises `NotFound`, `InvalidInput`."""
+        """Refuse a value from now on, whichever way it comes, and in other words that state the same fact; delete the memories that
+        state it. Their history stays; `lift` allows the value again. Raises `NotFound`, `InvalidInput`."""
         chosen = [name for name, given in (("an id", id), ("a text", text), ("a value", value)) if given is not None]
         if len(chosen) != 1 or (value is None) != (relation is None):
             raise InvalidInput(f"The rejection names {' and '.join(chosen) or 'nothing'}.",

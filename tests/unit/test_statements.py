@@ -113,6 +113,16 @@ def test_a_korean_question_is_about_whom_it_names(question: str, asked: tuple[st
     assert asked[0] == "user" or not [subject for subject, _ in found if subject == "user"]
 
 
+@pytest.mark.parametrize(("question", "asked"), [
+    ("Where does the user live?", ("user", "residence")), ("where the user lives", ("user", "residence")),
+    ("What city do I live in?", ("user", "residence")), ("What is the user's name?", ("user", "name")), ("user name", ("user", "name")),
+    ("the user's address", ("user", "residence")), ("Where does the user's sister live?", ("user's sister", "residence")),
+    ("사용자는 어디 살아?", ("user", "residence"))])
+def test_a_model_asks_about_the_user_by_that_name(question: str, asked: tuple[str, str]) -> None:
+    assert asked in asked_facts(question)
+    assert not asked_facts("my boat leaks") and not asked_facts("The user guide is long.")
+
+
 def test_what_the_words_rule_out_states_no_fact_that_could_end_another(monkeypatch: pytest.MonkeyPatch) -> None:
     "The filter by words leaves the facts of every sentence of the test data as they are, and spares some of the sentences."
     names = ("turns", "updates", "sentences", "nonconflicts")
