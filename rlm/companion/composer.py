@@ -96,20 +96,22 @@ STATES_TOLD = {"candidate": ", unconfirmed", "disputed": ", disputed"}  # what a
 
 
 def _source_label(record: MemoryRecord,  # a memory
+                  time: str = "",        # time of day, where another line has the same date
                   ) -> str:              # for example `a1b2c3 2026-01-03 Mina, unconfirmed`
     "Return what a line begins with: id, date of what it says, speaker, and that nobody has confirmed it, or that it is disputed."
     who = record.speaker or (record.role if record.role not in (None, "user") else None)
-    named = " ".join(filter(None, (record.id, f"{record.valid_from:%Y-%m-%d}", clip(who, 30) if who else None)))
+    named = " ".join(filter(None, (record.id, f"{record.valid_from:%Y-%m-%d}", time, clip(who, 30) if who else None)))
     return named + STATES_TOLD.get(trust_of(record.provenance), "")
 
 
 def memory_line(record: MemoryRecord,  # a memory
                 text: str,             # its words, at some resolution
                 past: str = "",        # what is no longer true of it, or which later memory may have taken its place; empty: nothing
+                time: str = "",        # time of day, where another line has the same date
                 ) -> str:
     "Return one line of the block."
     over = f" ({past})" if past else ""
-    return f"- [{html.escape(_source_label(record), quote=False)}] {html.escape(text + over, quote=False)}"
+    return f"- [{html.escape(_source_label(record, time), quote=False)}] {html.escape(text + over, quote=False)}"
 
 
 def ended_statements(records: Sequence[MemoryRecord],      # current memories
@@ -177,18 +179,22 @@ class _Offer:
 
     def __init__(self, record: MemoryRecord, asked: Sequence[str], room: int, count: TokenCounter, past: str) -> None:
         self.record, self._count, self._past, self._asked = record, count, past, asked
-        self._made: list[tuple[str, int]] = []
-        self.least, self.first = count(memory_line(record, "", past)), 0
-        self._more = resolutions(record, asked)
+        self.first = 0
+        self.tell_time("")
         if len(record.text) > PASSAGE_SIZE and (line := self.line(0)) and line[1] > WHOLE * room and self.line(1):
             self.first = 1
+
+    def tell_time(self, time: str) -> None:
+        "Make the lines anew, with a time of day."
+        self.time, self.least = time, self._count(memory_line(self.record, "", self._past, time))
+        self._more, self._made = resolutions(self.record, self._asked), list[tuple[str, int]]()
 
     def line(self, level: int) -> tuple[str, int] | None:
         "The line at a resolution and its tokens; None: there is none so short."
         while level >= len(self._made):
             if (text := next(self._more, None)) is None:
                 return None
-            line = memory_line(self.record, text, self._past) + "\n"
+            line = memory_line(self.record, text, self._past, self.time) + "\n"
             self._made.append((line, self._count(line)))
         return self._made[level]
 
@@ -225,6 +231,31 @@ def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int) -> tu
     return lines, [(id, level) for id, (_, level) in taken.items()], [o.record.id for o in [*profile, *answers] if o.record.id not in taken]
 
 
+def _fill_in_order(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int,
+                   ) -> tuple[list[str], list[tuple[str, int]], list[str]]:
+    "Return what `_fill` does, where lines of the same date tell the time of day: else the newest of a day is not known."
+    offers = {o.record.id: o for o in [*profile, *answers]}
+    while True:
+        lines, used, left_out = _fill(profile, answers, room)
+        times = _times_of_day([offers[id].record for id, _ in used])
+        if not (new := {id: time for id, time in times.items() if not offers[id].time}):
+            return lines, used, left_out
+        for id, time in new.items():
+            offers[id].tell_time(time)
+
+
+def _times_of_day(records: Sequence[MemoryRecord]) -> dict[str, str]:
+    "The times of memories that share their date with another, by id, with seconds where minutes are equal; none that tell nothing apart."
+    days, out = dict[str, list[MemoryRecord]](), dict[str, str]()
+    for record in records:
+        days.setdefault(f"{record.valid_from:%Y-%m-%d}", []).append(record)
+    for same in days.values():
+        minutes, seconds = ([f"{r.valid_from:{form}}" for r in same] for form in ("%H:%M", "%H:%M:%S"))
+        if len(set(seconds)) > 1:
+            out |= {r.id: s if minutes.count(m) > 1 else m for r, m, s in zip(same, minutes, seconds, strict=True)}
+    return out
+
+
 def _cost(offer: _Offer, level: int) -> int:
     made = offer.line(level)
     assert made is not None
@@ -246,9 +277,9 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     room = budget - count(first) - count(last)
     profile = [_Offer(r, asked, room, count, over.get(r.id, "")) for r in pinned]
     answers = _by_worth([(_Offer(r, asked, room, count, over.get(r.id, "")), relevance) for r, relevance in found if r.id not in always])
-    lines, used, left_out = _fill(profile, answers, room)
+    lines, used, left_out = _fill_in_order(profile, answers, room)
     if left_out:
-        lines, used, left_out = _fill(profile, answers, room - count(_omission(len(profile) + len(answers))))
+        lines, used, left_out = _fill_in_order(profile, answers, room - count(_omission(len(profile) + len(answers))))
     while lines:
         block = first + "".join(lines) + (_omission(len(left_out)) if left_out else "") + last
         if (cost := count(block)) <= budget:

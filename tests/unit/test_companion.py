@@ -396,3 +396,18 @@ def test_decisions_about_development_turns_are_mostly_right(language: str) -> No
     ("마지막 커밋 어떻게 되돌려?", False), ("I moved to Busan.", False), ("나는 부산에 살아", False)])
 def test_what_memory_may_know_is_looked_up(memory: Memory, turn: str, looked_up: bool) -> None:
     assert memory.companion.decide(turn, TALK).retrieve == looked_up
+
+
+def test_lines_of_one_date_tell_the_time_of_day_and_others_do_not(memory: Memory, clock: ManualClock) -> None:
+    for text, later in (("The boat meeting has soup.", timedelta(hours=3)), ("The boat meeting has bread, says Tom.", timedelta(days=1)),
+                        ("The boat meeting has biscuits.", timedelta(days=1)), ("The boat meeting has cake.", timedelta(seconds=5)),
+                        ("The boat meeting has tea.", timedelta())):
+        memory.write(text)
+        clock.advance(days=later.days, seconds=later.seconds)
+    lines = memory.companion.context("boat meeting").text.splitlines()
+    told = {line.split("] ")[1]: line.split(" ", 2)[2].split("]")[0] for line in lines if line.startswith("- [")}
+    assert told == {"The boat meeting has soup.": "2026-01-01 00:00", "The boat meeting has bread, says Tom.": "2026-01-01 03:00",
+                    "The boat meeting has biscuits.": "2026-01-02", "The boat meeting has cake.": "2026-01-03 03:00:00",
+                    "The boat meeting has tea.": "2026-01-03 03:00:05"}
+    block = memory.companion.context("boat meeting", 60)
+    assert len(block) == 1 and " 2026-01-0" in block.text and ":" not in block.text.splitlines()[1].split("]")[0]  # it stands alone
