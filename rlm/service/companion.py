@@ -201,7 +201,7 @@ def _with_facts(ctx: MemoryContext,  # the open store
                 ) -> list[tuple[MemoryRecord, float]]:
     "Return what a search found, after the memories that state a current fact that the question asks for."
     asked = [("user", relation) for relation in asked_relations(query)]  # what a whole question asks for, a search has found
-    first = [r for r in stating_facts(ctx, asked, FEW) if apart_from is None or r.session != apart_from]
+    first = [r for r in stating_facts(ctx, asked, FEW, {r.seq: r for r, _ in found}) if apart_from is None or r.session != apart_from]
     ids = {r.id for r in first}
     return [(r, 1.0) for r in first] + [(r, w) for r, w in found if r.id not in ids]
 

@@ -118,7 +118,12 @@ def stating_facts(ctx: MemoryContext,                 # the open store
                   most: int,                          # memories, at most
                   found: Mapping[int, MemoryRecord] = {},  # memories by number that need not be read again
                   ) -> list[MemoryRecord]:            # the latest first
-    "Return the memories that state the current facts about some subjects in some relations."
+    """Return the memories that state the current facts about some subjects in some relations. Where the user's turns among the memories
+    found carry one name, the user is the one of that name, too."""
+    names = {r.speaker for r in found.values() if r.speaker and r.role == "user"}
+    if len(names) == 1:
+        (name,) = names
+        asked = [*asked, *((name + who.removeprefix("user"), what) for who, what in asked if who.partition("'")[0] == "user")]
     facts = [f for who, what in asked for f in ctx.storage.facts.about(ctx.namespace, normal_value(who), normal_value(what))]
     seqs, now = list({f.seq: None for f in reversed(facts) if not (f.negated or f.ended)})[:most], ctx.clock.now()
     missing = [s for s in seqs if s not in found]

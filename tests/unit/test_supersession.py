@@ -154,6 +154,19 @@ def test_what_an_assistant_says_or_a_turn_only_supposes_corrects_nothing(memory:
     assert "no longer true" in memory.context("Where do I live?").text
 
 
+def test_the_user_of_a_chat_may_have_a_name_and_where_two_have_one_neither_is_asked_for(memory: Memory) -> None:
+    said = [("Dana", "user", "I live in Seoul with my husband."), ("bot", "assistant", "Nice!"),
+            ("Dana", "user", "My sister lives in Jeju."), ("Dana", "user", "no, I moved to Busan")]
+    memory.add_conversation([{"speaker": who, "role": role, "text": text} for who, role, text in said])
+    for question in ("Where do I live?", "Where does the user live?"):
+        assert memory.search(question)[0].text == "no, I moved to Busan"
+        lines = memory.context(question).text.splitlines()
+        assert lines[1].endswith("no, I moved to Busan") and all("no longer true" in line for line in lines if "Seoul" in line)
+    assert memory.search("Where does my sister live?")[0].text == "My sister lives in Jeju."
+    memory.add_conversation([{"speaker": "Joon", "role": "user", "text": "I live in Seoul near the river."}])
+    assert "now" not in {part for hit in memory.search("Where do I live?") for parts in hit.parts.values() for part in parts}
+
+
 def test_a_turn_of_a_chat_ends_a_single_memory(memory: Memory, clock: ManualClock) -> None:
     old = memory.write("I live in Seoul.")
     clock.advance(days=1)
