@@ -99,11 +99,6 @@ class NamespaceIndex:
         self._saver: threading.Thread | None = None
         self._saving = threading.Lock()  # held while files are written
 
-    @property
-    def is_current(self) -> bool:
-        "Return whether the index knows all that is in the store."
-        return self.new_position() is None
-
     def new_position(self) -> tuple[str, int] | None:
         "Return the store's position if the index does not know all that is in it; None: it is current."
         token = self.storage.change_token()

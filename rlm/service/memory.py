@@ -39,7 +39,7 @@ from .input_parsing import formal_checker, read_k, read_share
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
-from .searcher import MemorySearcher, RecallSearcher, anchor_manager, refuse_least, search_coordinator
+from .searcher import MemorySearcher, anchor_manager, recall, refuse_least, search_coordinator
 from .writer import MemoryWriter, read_placement
 from ..store.embedding_model import Vectors
 from ..store.records import Edge, MemoryRecord, read_count
@@ -351,8 +351,8 @@ class Memory:
                            **filters: Any,            # filters of `search`
                            ) -> dict[str, Any]:
         "Return `results` as `recall` gives them, `source`, the layer that knew them, `search_time_ms` and `result_count`."
-        count, recall = read_k(k, top_k, self.settings.search_k), RecallSearcher(self.ctx, self.searcher, self.attention).recall
-        return recall(self.searcher.parse(query, filters), count, query_embedding, keywords)
+        count = read_k(k, top_k, self.settings.search_k)
+        return recall(self.searcher, self.attention, self.searcher.parse(query, filters), count, query_embedding, keywords)
 
     def context(self, /,
                 query: str,          # subject of the prompt: mostly the person's last turn

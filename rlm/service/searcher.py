@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['READ', 'LAYERS', 'SearchRequest', 'limit_terms', 'merge_context_columns', 'refuse_least', 'stating_facts',
-           'MemorySearcher', 'anchor_manager', 'search_coordinator', 'RecallSearcher']
+           'MemorySearcher', 'anchor_manager', 'search_coordinator', 'recall']
 
 # %% ../../nbs/90_service/05_searcher.ipynb #981f042d
 from collections.abc import Mapping, Sequence
@@ -346,33 +346,24 @@ def _part_shares(parts: Mapping[str, float],  # part of a score → what it adde
     return {f"({name})": {"text" if name == "words" else name: value} for name, value in parts.items() if value}
 
 
-class RecallSearcher:
-    "Answers questions from what is in mind, where that is enough, else from the index. Moves attention."
-
-    def __init__(self,
-                 ctx: MemoryContext,            # the open store
-                 searcher: MemorySearcher,      # answers what attention can't
-                 attention: SearchCoordinator,  # working memory, cache, checkpoints
-                 ) -> None:
-        self.ctx, self.searcher, self.attention = ctx, searcher, attention
-
-    def recall(self,
-               request: SearchRequest,  # a parsed question
-               k: int,                  # largest number of hits
-               query_embedding: Vectors | None = None,  # the question's vector by the store's model; None: it is made
-               keywords: Sequence[str] | None = None,   # words to search for; None: all of the question's
-               ) -> dict[str, Any]:
-        """Return the best hits as `results`, with `source`, the layer that knew them, `history` or `full text`, `search_time_ms` without
-        the model's time, and `result_count`."""
-        if keywords is not None:
-            request = replace(request, terms=tuple(dict.fromkeys(tokens(" ".join(keywords)))))
-        if request.filters.as_of is not None or self.ctx.storage.in_transaction or not self.attention.ready():
-            hits = self.searcher.search(request, k)
-            source = "ltm_fallback" if hits.source == "index" else hits.source
-            return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
-        said = self.attention.intelligent_search(request.text, query_embedding, keywords, k, request.filters, request.terms)
-        records = self.attention.records([r.seq for r in said["results"]])
-        hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]]),
-                             "index" if (layer := said["source"]) == "ltm_fallback" else layer,
-                             ranked_by=self.ctx.search.index.scorer.trained_on)
-        return said | {"results": hits, "result_count": len(hits)}
+def recall(searcher: MemorySearcher,      # answers what attention can't
+           attention: SearchCoordinator,  # working memory, cache, checkpoints; moved by the question
+           request: SearchRequest,        # a parsed question
+           k: int,                        # largest number of hits
+           query_embedding: Vectors | None = None,  # the question's vector by the store's model; None: it is made
+           keywords: Sequence[str] | None = None,   # words to search for; None: all of the question's
+           ) -> dict[str, Any]:
+    """Answer from what is in mind, where that is enough, else from the index: the best hits as `results`, with `source`, the layer that
+    knew them, `history` or `full text`, `search_time_ms` without the model's time, and `result_count`."""
+    if keywords is not None:
+        request = replace(request, terms=tuple(dict.fromkeys(tokens(" ".join(keywords)))))
+    if request.filters.as_of is not None or searcher.ctx.storage.in_transaction or not attention.ready():
+        hits = searcher.search(request, k)
+        source = "ltm_fallback" if hits.source == "index" else hits.source
+        return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
+    said = attention.intelligent_search(request.text, query_embedding, keywords, k, request.filters, request.terms)
+    records = attention.records([r.seq for r in said["results"]])
+    hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]]),
+                         "index" if (layer := said["source"]) == "ltm_fallback" else layer,
+                         ranked_by=searcher.ctx.search.index.scorer.trained_on)
+    return said | {"results": hits, "result_count": len(hits)}

@@ -81,7 +81,7 @@ def test_a_type_checker_sees_the_twins(tmp_path: Path) -> None:
     source.write_text("from rlm import Memory\n\n\nasync def use(memory: Memory) -> None:\n"
                       "    reveal_type(await memory.asearch('boat', top_k=3))\n    reveal_type(await memory.alist(3))\n"
                       "    reveal_type(memory.rules)\n    await memory.asearch(3)\n")
-    said = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(source)],
+    said = subprocess.run([sys.executable, "-m", "mypy", "--strict", str(source)],
                           capture_output=True, text=True, cwd=Path(__file__).parents[2]).stdout
     assert 'Revealed type is "rlm.service.results.SearchResults"' in said and 'Revealed type is "rlm.service.results.MemoryPage"' in said
     assert 'Revealed type is "rlm.rules.rule_store.RuleStore"' in said and 'incompatible type "int"; expected "str"' in said
