@@ -180,7 +180,9 @@ class FactKeeper:
         own, touched, accepted = list[Fact](), dict[int, str](), dict[int, str]()
         for fact, instead in zip(found.facts, found.instead_of, strict=True):
             end = fact.valid_to
-            for other in self._related(record, fact, instead):
+            for other in self.facts.related(record.namespace, fact, instead):
+                if other.seq == record.seq:
+                    continue
                 if other.valid_from <= fact.valid_from:
                     if not ends(fact, other, instead):
                         continue
@@ -231,17 +233,6 @@ class FactKeeper:
             for other in self.facts.ended_at(record.namespace, fact.subject_key, fact.valid_from):
                 if other.seq != record.seq and other.valid_from <= fact.valid_from and ends(fact, other, instead):
                     self.facts.end([other], fact.valid_from, record.seq)
-
-    def _related(self, record: MemoryRecord, fact: Fact, instead: Sequence[str]) -> list[Fact]:
-        "The current facts of other memories that a fact may end, or be ended by."
-        n, rows, rivals = record.namespace, dict[tuple[int, int], Fact](), None if instead else fact
-        found = self.facts.about(n, fact.subject_key, fact.relation_key, rivals)
-        for value in ([fact.value_key] if fact.ended or fact.negated else []) + list(instead):
-            found += self.facts.with_value(n, fact.subject_key, value, rivals)
-        for other in found:
-            if other.seq != record.seq:
-                rows[other.seq, other.place] = other
-        return list(rows.values())
 
     def _retire(self, tx: SQLWriter, touched: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
         "Give an end to each memory that states facts, nothing else, and none that is current."

@@ -151,7 +151,8 @@ class MemoryWriter:
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
             embedded, found = self.embeddings.embed_records(part) if embed else None, self._read_facts(part)
-            with self.storage.transaction(records=part) as tx:
+            first = next(zip(found[0].facts, found[0].instead_of, strict=True), None) if len(part) == 1 else None
+            with self.storage.transaction(records=part, stated=first) as tx:
                 refuse_rejected(part, self.storage.rejections)
                 new = tx.insert(part)
                 self.embeddings.store(embedded, new)

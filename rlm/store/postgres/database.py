@@ -55,6 +55,7 @@ class ThreadState:
 
     def __init__(self) -> None:
         self.connection: Connection[Any] | None = None
+        self.cursor: Any = None  # the connection's one cursor: each statement's result is read before the next is sent
         self.active = self.failed = self.uncommitted = False
         self.turns: set[str | None] = set()  # namespaces whose turn to write its transaction has; None: that of the whole store
         self.waiting: list[tuple[str, int]] = []  # statements of its transaction that were not sent yet, and how many each text has
@@ -111,10 +112,15 @@ def _written_out(cursor: Any, questions: Iterable[Question]) -> list[str]:
 
 def _results(cursor: Any) -> list[list[tuple[Any, ...]]]:
     "The rows of this and all further results of a cursor."
-    found = [cursor.fetchall() if cursor.description else []]
+    found = [_rows(cursor)]
     while cursor.nextset():
-        found.append(cursor.fetchall() if cursor.description else [])
+        found.append(_rows(cursor))
     return found
+
+
+def _rows(cursor: Any) -> list[tuple[Any, ...]]:
+    "The rows of a result, none of a statement that has none. `cursor.description` would say so, but takes as long as the rows."
+    return cursor.fetchall() if cursor.pgresult.nfields else []
 
 
 def _is_lost(error: BaseException | None) -> bool:
@@ -194,8 +200,7 @@ class StatementPipeline:
             if state.connection is not None:
                 if state.failed and state.connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
                     raise self.half_done()
-                with state.connection.cursor() as cursor:
-                    yield cursor
+                yield state.cursor
             else:
                 with self.server.pool.connection() as connection, connection.cursor() as cursor:
                     yield cursor
@@ -242,7 +247,7 @@ class StatementPipeline:
         "Yield a transaction or snapshot. Leaves the thread outside of any."
         import psycopg
         (connection, answers), scopes, before = self._begin(namespace, begin, questions), self.server.scopes, state.answered
-        state.connection, state.active, state.failed = connection, True, False
+        state.connection, state.cursor, state.active, state.failed = connection, connection.cursor(), True, False
         state.answered = before | dict(zip((_asked(*q) for q in questions), answers, strict=True))
         try:
             try:
@@ -257,7 +262,8 @@ class StatementPipeline:
         except psycopg.Error as e:
             raise explain_server_error(e, self.path) from e
         finally:
-            state.connection, state.active, state.failed, state.uncommitted, state.answered = None, False, False, False, before
+            state.connection, state.cursor, state.answered = None, None, before
+            state.active = state.failed = state.uncommitted = False
             state.turns.clear()
             state.waiting.clear()
             state.generations.clear()
@@ -687,4 +693,4 @@ class PostgresDatabase:
         with self._pipeline.cursor(state) as cursor:
             self._pipeline.send(state, self.namespace, cursor, statement, values)
             self._pipeline.count(state, cursor)
-            return cursor.fetchall() if cursor.description else []
+            return _rows(cursor)

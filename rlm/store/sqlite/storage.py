@@ -23,7 +23,7 @@ from .database import SQLiteDatabase
 from .edges import EdgeTable, edges_question
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
 from .events import POSITION_QUESTION, ChangeFeed, EventLog, Generation
-from .facts import FactTable, facts_question
+from .facts import Fact, FactTable, facts_question, related_questions
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question
@@ -95,9 +95,11 @@ class SQLStorage:
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
                     records: Sequence[MemoryRecord] = (),  # memories that are about to be stored: a server is asked along what that asks
+                    stated: tuple[Fact, Sequence[str]] | None = None,  # first fact that they state, with the values that it replaces: likewise
                     ) -> Iterator[SQLWriter]:
         "Store all that is done inside together, or not at all. Raises `StoreBusy`, `StoreReadOnly`."
-        with self.db.transaction(patience, [salts_question(records[0].namespace), *insert_questions(records)] if records else ()):
+        asked = [salts_question(records[0].namespace), *insert_questions(records)] if records else []
+        with self.db.transaction(patience, asked + (related_questions(records[0].namespace, *stated) if stated else [])):
             yield SQLWriter(self.db)
 
     def before_context(self,
