@@ -37,7 +37,7 @@ from ..core.errors import InvalidInput, MissingExtra, RlmError, StoreMoved
 from ..search.embedding.base import Embedder
 from ..service.memory import Memory
 from ..store.filters import Filters
-from ..store.postgres.cluster import cluster_status, init_cluster, move_namespace, open_catalogue
+from ..store.postgres.cluster import add_instance, cluster_status, init_cluster, move_namespace, open_catalogue
 from ..store.sqlite.storage import open_database
 from ..store.transfer.store_copy import copy_store
 
@@ -97,6 +97,10 @@ class _EmbeddedServer:
                     ticks += sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]))
         return ticks / os.sysconf("SC_CLK_TCK")
 
+    def spent_seconds(self) -> float:
+        "Return the time that the processor has spent for clients that have left."
+        return sum(map(int, Path(f"/proc/{self._server.get_pid()}/stat").read_text().rpartition(")")[2].split()[13:15])) / os.sysconf("SC_CLK_TCK")
+
 
 def _runs(process: int) -> bool:
     "Whether a process is there and not only waiting to be forgotten."
@@ -141,10 +145,11 @@ class PostgresSizes:
     threads: int = 8  # clients of each
     seconds: float = 60.0  # for which the crowd asks and writes
     kills: int = 25  # moments at which the server is killed, and as many during moves
+    instances: int = 3  # servers over which one store is spread, one after the other
 
 
 
-QUICK = PostgresSizes(namespaces=2, memories=60, asked=5, written=3, processes=1, threads=3, seconds=1.0, kills=0)
+QUICK = PostgresSizes(namespaces=2, memories=60, asked=5, written=3, processes=1, threads=3, seconds=1.0, kills=0, instances=2)
 
 
 def _namespace_name(number: int,  # from 0
@@ -275,14 +280,41 @@ def crowd(place: str,    # a filled store
     with ProcessPoolExecutor(sizes.processes, mp_context=get_context("spawn")) as pool:
         every = list(pool.map(_crowd_member, [place] * sizes.processes, [n * sizes.threads for n in range(sizes.processes)],
                               [sizes] * sizes.processes, [seed] * sizes.processes))
-    role, clients = ROLES[engine], sizes.processes * sizes.threads
+    role, clients = ROLES.get(engine, "measured"), sizes.processes * sizes.threads
     calls = {kind: [s for told in every for s in told[kind]] for kind in ("search", "write")}
     errors = [e for told in every for e in told["errors"]]
     name = f"{engine}, {clients} clients"
     return [*(timing(f"{name}: {kind}", seconds, role=role) for kind, seconds in calls.items() if seconds),
             Row(f"{name}: calls", "/s", digits(sum(map(len, calls.values())) / sizes.seconds), better="higher", role=role),
-            Row(f"{name}: errors", "", len(errors), target=0 if engine == "PostgreSQL" else None, role=role,
+            Row(f"{name}: errors", "", len(errors), target=0 if role == "measured" else None, role=role,
                 note=errors[0][:200] if errors else "")]
+
+# %% ../../nbs/95_bench/32_postgres.ipynb #d5d234f6
+def _scaling_rows(sizes: PostgresSizes,  # clients, seconds, instances
+                  seed: int,             # seed of the texts
+                  ) -> Iterator[Row]:
+    "Yield what clients do to a store that is spread over one instance, then over two …, each a server of its own."
+    few, servers = replace(sizes, memories=min(sizes.memories, 1000), seconds=sizes.seconds / 4), list[_EmbeddedServer]()
+    with ExitStack() as stack:
+        for number in range(1, sizes.instances + 1):
+            servers.append(_EmbeddedServer(Path(tempfile.mkdtemp(prefix="rlm-bench-pg-"))))
+            stack.callback(servers[-1].close)
+            url, name = servers[0].url, f"PostgreSQL on {number} instance{'s' * (number > 1)}"
+            if number == 1:
+                init_cluster({"s1": url})
+                fill(url, few, seed)
+            else:
+                add_instance(url, f"s{number}", servers[-1].url)
+                for n in tqdm(range(few.namespaces), "moving", disable=None, leave=False):
+                    move_namespace(url, _namespace_name(n))
+            spent = sum(own.spent_seconds() for own in servers)
+            rows = crowd(url, name, few, seed)
+            yield from rows
+            calls = sum(row.n for row in rows if row.name.endswith((": search", ": write")))
+            yield Row(f"{name}: a call, of the servers' processor", "ms", digits(1e3 * (sum(own.spent_seconds() for own in servers) - spent) / calls),
+                      n=calls)
+            yield Row(f"{name}: share of the namespaces on the fullest", "",
+                      digits(max(len(instance.namespaces) for instance in cluster_status(url)) / few.namespaces), n=few.namespaces)
 
 # %% ../../nbs/95_bench/32_postgres.ipynb #fe1e6805
 def _different_answers(lives: Sequence[Life],      # lives to store and ask
@@ -591,6 +623,8 @@ def run(lives: Path,                 # file of lives: in the repository tests/da
                 asked, wrong = _different_on_set(conversations, folder, url, model)
             rows.append(Row(f"questions of {name} with another answer than SQLite's", "", len(wrong), n=asked, target=0,
                             note=json.dumps(wrong[:3], ensure_ascii=False) if wrong else ""))
+        if own is not None:
+            rows += _scaling_rows(sizes, seed)
         if sizes.kills:
             rows += _kill_rows(kill_servers(sizes.kills, seed), f"{sizes.kills} kills of the server")
             rows += _kill_rows(kill_moves(sizes.kills, seed), f"{sizes.kills} kills during moves")

@@ -167,6 +167,7 @@ class _PlaceCache:
         return self._vectors
 
 
+
 # %% ../../nbs/40_recall/21_anchored_search.ipynb #630f6356
 class AnchoredSearcher:
     "Search from an anchor: its neighbourhood first, the index where that is not conclusive; mark the hits near it, and move it."
@@ -226,10 +227,11 @@ class AnchoredSearcher:
         start = None if choice.starts_new_topic or forced or not linked else rows[choice.slot].seq
         place = None if start is None else self.places.get(start, hops, radius is not None or bool(self.boost))
         walk = None if place is None else place.walk
-        local = self._search_locally(query, place, 4 * k if self.boost else k, filters) if fallback and place is not None else None
+        wanted = 4 * k if self.boost else k
+        local = self._search_locally(query, place, wanted, filters) if fallback and place is not None else None
         if local is not None and query.features is not None:
-            local = local[0], self.searcher.reorder(query.features, local[1], self.searcher.filters.resolve(filters))
-        plan, ranked = local or self._ask_index(query, k, filters, fallback)
+            local = local[0], self.searcher.reordered(query.features, local[1], wanted, self.searcher.filters.resolve(filters))
+        plan, ranked = local or self._ask_index(query, wanted, filters, fallback)
         if walk is not None:
             ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk), filters)
             ranked = _add_path_boost(ranked, walk, self.boost) if self.boost else list(ranked)
@@ -266,7 +268,7 @@ class AnchoredSearcher:
     def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool) -> tuple[QueryPlan, Sequence[RankedMemory]]:
         "Return the plan of a question's words, and the index's best if it is to be asked."
         if fallback:
-            found, ranked = self.searcher.retrieve_and_rank(query, 4 * k if self.boost else k, filters)
+            found, ranked = self.searcher.retrieve_and_rank(query, k, filters)
             return found.plan, ranked
         return self.searcher.candidates.parse(query)[1], []
 
@@ -284,15 +286,16 @@ class AnchoredSearcher:
         everything = is_plain(filters) and self.index.metadata.all_recallable
         allowed = None if everything or (passing := self.searcher.filters.resolve(filters)) is None else passing.mask
         terms = self.searcher.candidates.search_terms(features, query.terms)
+        deep = max(k, min(self.searcher.depth, len(place.walk)))  # among which some move, as in a search of everything
         if measured is not None:
-            _, found = self.kernel.run(place.table, terms, features, query.vector, k, allowed, -np.inf, MARGIN)
+            _, found = self.kernel.run(place.table, terms, features, query.vector, deep, allowed, -np.inf, MARGIN, k)
             if found is not None:
                 return None if found.declined else (self.index.lexical.plan(terms), found.ranked)
-        first = self.ranker.rank(place.around, terms, features, measured, k, allowed)
+        first = self.ranker.rank(place.around, terms, features, measured, deep, allowed)
         bound = MARGIN + cue_bound(features) + tail_bound(k, self.index.lexical.documents - first.size)
         if is_conclusive(first.ranked, k, bound + DEFAULT_WEIGHTS.words * first.left):
             return first.postings.plan, first.ranked
-        second = self.ranker.rank_with_matches(first, features, measured, k)
+        second = self.ranker.rank_with_matches(first, features, measured, deep)
         if semantic.is_valid and is_conclusive(second.ranked, k, bound + DEFAULT_WEIGHTS.words * second.left):
             return second.postings.plan, second.ranked
         return None
@@ -319,4 +322,5 @@ class AnchoredSearcher:
             answer, path = ExplainedHit(records[r.seq], r.score, shares), paths.get(r.seq, ())
             hits.append(AnchoredHit(answer, f"anchor {slot}" if r.seq in near else "", len(path) - 1 if path else None, path))
         return sorted(hits, key=lambda h: (-round(h.answer.score / SCORE_EPSILON), h.answer.record.id))
+
 

@@ -269,13 +269,13 @@ class Searcher:
              ) -> RankedList:      # best first
         "Return the best `k` candidates, and all that are equal to the last of them."
         semantic = self.index.semantic
-        ranked = self.index.scorer.rank(found.features, found.candidates, max(k, self._depth),
+        ranked = self.index.scorer.rank(found.features, found.candidates, max(k, self.depth),
                                         lambda seqs: semantic.z_scores(found.measured, seqs, exact=True))
-        return without_surplus(self.reorder(found.features, ranked, allowed), k)
+        return self.reordered(found.features, ranked, k, allowed)
 
     @property
-    def _depth(self) -> int:
-        "How many memories are ranked at least, so that those may be moved that move."
+    def depth(self) -> int:
+        "Return how many memories are ranked at least, so that those may be moved that move."
         return REORDERED if self._opening else UPDATES_OF
 
     @property
@@ -283,6 +283,15 @@ class Searcher:
         "How much openings count here; nothing above 20,000 memories, where the 64 best are not known exactly."
         c = self.index.metadata
         return opening_share(len(c.sessions)) if len(c["seq"]) <= DENSE_LIMIT else 0.0
+
+    def reordered(self,
+                  features: QueryFeatures,  # features of the question
+                  ranked: RankedList,       # memories, best first
+                  k: int,                   # number of memories wanted
+                  allowed: AllowedDocs | None,  # memories that may be found; None: all
+                  ) -> RankedList:          # best first
+        "Return the best `k` of a ranking in which memories have moved by what they are to others, and all that are equal to the last."
+        return without_surplus(self.reorder(features, ranked, allowed), k)
 
     def reorder(self,
                 features: QueryFeatures,  # features of the question
@@ -342,5 +351,5 @@ class Searcher:
         words = self.index.lexical.score(plan, docs) / np.float32(plan.idf_sum or 1.0)
         meaning = self.index.semantic.z_scores(measured, self.index.metadata["seq"][docs], exact=self.index.semantic.is_dense)
         found = np.flatnonzero((words > 0) | (meaning > 0))
-        ranked = self.index.scorer.rank(features, Candidates(docs[found], words[found], meaning[found], EXACT), max(k, self._depth))
-        return without_surplus(self.reorder(features, ranked, allowed), k)
+        ranked = self.index.scorer.rank(features, Candidates(docs[found], words[found], meaning[found], EXACT), max(k, self.depth))
+        return self.reordered(features, ranked, k, allowed)

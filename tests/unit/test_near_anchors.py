@@ -258,6 +258,16 @@ def test_a_neighbourhood_that_is_conclusive_answers_without_the_index(path: Path
         assert [h.id for h in got] == want and all(h.layer == "anchor A" for h in got) and m.anchors.counts.complete == 1
 
 
+def test_the_opening_of_a_conversation_counts_near_an_anchor_as_it_does_everywhere(path: Path) -> None:
+    with crowd(path) as m:
+        m.write("the boat sails to harbour and mole, they say", id="opening", session="talk")
+        m.write_many([{"text": f"the boat sails to harbour and mole {n}", "id": f"t{n}", "session": "talk"} for n in range(9)])
+        m.graph.upsert_edges("b0", [(id, .9) for id in ("opening", *(f"t{n}" for n in range(9)))])
+        want = [h.id for h in m.search("boat sails harbour mole", 9)]
+        got = m.search("boat sails harbour mole", 9, slot="A")
+        assert want[-1] == "opening" and [h.id for h in got] == want and m.anchors.counts.complete == 1
+
+
 @pytest.mark.seed("004 local-first")
 def test_the_index_answers_what_the_neighbourhood_cannot(path: Path) -> None:
     with crowd(path) as m:
