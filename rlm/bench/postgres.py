@@ -99,7 +99,8 @@ class _EmbeddedServer:
 
     def spent_seconds(self) -> float:
         "Return the time that the processor has spent for clients that have left."
-        return sum(map(int, Path(f"/proc/{self._server.get_pid()}/stat").read_text().rpartition(")")[2].split()[13:15])) / os.sysconf("SC_CLK_TCK")
+        told = Path(f"/proc/{self._server.get_pid()}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, told[13:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _runs(process: int) -> bool:
@@ -311,8 +312,8 @@ def _scaling_rows(sizes: PostgresSizes,  # clients, seconds, instances
             rows = crowd(url, name, few, seed)
             yield from rows
             calls = sum(row.n for row in rows if row.name.endswith((": search", ": write")))
-            yield Row(f"{name}: a call, of the servers' processor", "ms", digits(1e3 * (sum(own.spent_seconds() for own in servers) - spent) / calls),
-                      n=calls)
+            spent = sum(own.spent_seconds() for own in servers) - spent
+            yield Row(f"{name}: a call, of the servers' processor", "ms", digits(1e3 * spent / calls), n=calls)
             yield Row(f"{name}: share of the namespaces on the fullest", "",
                       digits(max(len(instance.namespaces) for instance in cluster_status(url)) / few.namespaces), n=few.namespaces)
 

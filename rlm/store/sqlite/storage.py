@@ -95,7 +95,7 @@ class SQLStorage:
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
                     records: Sequence[MemoryRecord] = (),  # memories that are about to be stored: a server is asked along what that asks
-                    stated: tuple[Fact, Sequence[str]] | None = None,  # first fact that they state, with the values that it replaces: likewise
+                    stated: tuple[Fact, Sequence[str]] | None = None,  # first fact that they state, and values that it replaces: likewise
                     ) -> Iterator[SQLWriter]:
         "Store all that is done inside together, or not at all. Raises `StoreBusy`, `StoreReadOnly`."
         asked = [salts_question(records[0].namespace), *insert_questions(records)] if records else []
