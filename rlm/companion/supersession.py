@@ -217,11 +217,11 @@ class FactKeeper:
 
     def keep_all(self,
                  tx: SQLWriter,                     # the transaction in which the memories were stored
-                 records: Iterable[MemoryRecord],  # they, with their numbers, in any order
+                 read: Iterable[tuple[MemoryRecord, MemoryFacts]],  # they, with their numbers, in any order, and what each states
                  now: datetime,                    # recorded time
                  ) -> None:
-        "Read and keep the facts of memories that came by another way than a write, the oldest first."
-        ordered = [(r, facts_of(r)) for r in sorted(records, key=lambda r: (r.valid_from, r.seq))]
+        "Keep the facts of memories that came by another way than a write, the oldest first."
+        ordered = sorted(read, key=lambda r: (r[0].valid_from, r[0].seq))
         for record, found in ordered:
             self.keep(tx, record, found, now)
         for record, found in ordered:

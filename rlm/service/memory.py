@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.rejection import rejection_of
-from ..companion.supersession import FactKeeper
+from ..companion.supersession import FactKeeper, MemoryFacts, facts_of
 from ..core.settings import cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, StoreError
@@ -46,7 +46,7 @@ from ..store.records import Edge, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLStorage
 from ..store.sqlite.writer import SQLWriter
 from ..store.transfer.export import export_file
-from ..store.transfer.importer import ImportReport, import_file, import_lines
+from ..store.transfer.importer import ImportReport, Keep, import_file, import_lines
 if TYPE_CHECKING:  # loaded when they are first asked for
     from rlm.service.companion import Companion, ConversationReading, MemoryAudit
     from rlm.agent.memory.sqlite import SQLiteStrategyStore
@@ -76,7 +76,7 @@ class MemoryAdmin:
         "Read an export into the store, all or nothing, and embed what came without vectors. Raises `InvalidInput`, `StoreError`."
         settings = self.ctx.settings
         report = import_file(self.storage, path, self.ctx.namespace, settings.secrets, formal_checker(settings.max_text_chars),
-                             self._refuse, self._keep)
+                             self._refuse, self._prepare)
         self.ctx.embeddings.embed_missing(self.ctx.namespace, self.ctx.clock)
         return report
 
@@ -87,7 +87,7 @@ class MemoryAdmin:
         "Read an export of several namespaces into the store, all or nothing, and embed what came without vectors. Raises `InvalidInput`."
         settings = self.ctx.settings
         report = import_lines(self.storage, lines, secrets=settings.secrets, check=formal_checker(settings.max_text_chars), only=only,
-                              refuse=self._refuse, keep=self._keep)
+                              refuse=self._refuse, prepare=self._prepare)
         for name in self.storage.memories.namespaces() if only is None else [only]:
             self.ctx.embeddings.embed_missing(name, self.ctx.clock)
         return report
@@ -96,11 +96,18 @@ class MemoryAdmin:
         "Why a memory must not come in: what it states was rejected here. Empty: it may."
         return rejection_of(record, self.storage.for_namespace(None).rejections)
 
-    def _keep(self, tx: SQLWriter, records: Sequence[MemoryRecord]) -> None:
-        "Read what imported memories state, and end what they contradict."
-        if self.ctx.settings.supersede == "on":
-            whole = self.storage.for_namespace(None)
-            FactKeeper(whole.facts, whole.memories).keep_all(tx, records, self.ctx.clock.now())
+    def _prepare(self, records: Sequence[MemoryRecord]) -> Keep:
+        "Read what memories state that are to be imported; return what stores it in their transaction, and ends what they contradict."
+        on, whole = self.ctx.settings.supersede == "on", self.storage.for_namespace(None)
+        known = {(r.namespace, r.id): (r.provenance, facts_of(r)) for r in records if on}
+
+        def stated(record: MemoryRecord) -> MemoryFacts:
+            provenance, found = known.get((record.namespace, record.id), (None, None))
+            return facts_of(record) if found is None or provenance != record.provenance else found
+
+        def keep(tx: SQLWriter, stored: Sequence[MemoryRecord]) -> None:
+            FactKeeper(whole.facts, whole.memories).keep_all(tx, [(r, stated(r)) for r in stored if on], self.ctx.clock.now())
+        return keep
 
     def backup(self,
                path: "str | Path",  # a file that does not exist yet

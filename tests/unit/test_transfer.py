@@ -3,6 +3,7 @@ import base64
 import json
 import os
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -611,3 +612,17 @@ def test_ten_thousand_memories_move_in_seconds(path: Path, tmp_path: Path) -> No
             assert [h.id for h in copy.search("harbour walrus")] == [h.id for h in memory.search("harbour walrus")]
         end = time.process_time()
     assert middle - begin < 5 and end - middle < 20, "seconds of this process: other work on the machine does not count"
+
+
+def test_an_import_reads_and_guards_before_its_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(tmp_path / "one.db", embedder="none") as one:
+        one.write_many(["I live in Busan.", "My dog is called Miso."])
+        one.admin.export(tmp_path / "one.jsonl")
+    with Memory(tmp_path / "two.db", embedder="none") as two:
+        inside = list[bool]()
+        for name in ("rlm.store.transfer.importer._guarded", "rlm.store.transfer.importer.read_memory", "rlm.service.memory.facts_of"):
+            module, _, function = name.rpartition(".")
+            real = getattr(sys.modules[module], function)
+            monkeypatch.setattr(name, lambda *args, real=real: (inside.append(two.backend.in_transaction), real(*args))[1])
+        assert len(two.admin.import_(tmp_path / "one.jsonl").refused) == 0 and two.search("Where do I live?")[0].text == "I live in Busan."
+        assert inside and not any(inside)
