@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Particles', 'near_names', 'particles', 'clauses', 'Topic', 'split_topic', 'copula_value', 'korean_statements',
-           'asks_of_self', 'asked_of_near']
+           'statements_about', 'asks_of_self', 'asked_of_near']
 
 # %% ../../nbs/85_companion/03_korean.ipynb #613e3f97
 import re
@@ -318,7 +318,22 @@ def _changed(t: Topic, instead: tuple[str, ...]) -> Statement | None:
 
 _DENIED = re.compile(r"지(?:는|도|를|가)? ?(?:않|못)[가-힣]*$")  # 서울에 살지 않아
 _FURTHER = re.compile(r"(?:이?고|이며|,) ")  # 이름은 보리고 여섯 살이야
-_EXCEPT = re.compile("빼고|제외하고|말고")
+_EXCEPT = re.compile("빼고|제외하고|말고|^(?:이|그|저|이런|그런|오늘|어제) ")  # `이 커피` is not coffee
+_REGION = re.compile(r"(?:서울|부산|대구|인천|광주|대전|울산|세종|제주|경기|강원|충[북남청]|전[북남라]|경[북남상])[^ ]*|"
+                     r"[^ ]+(?:시|도|군|(?<!친)구|동|읍|면|국)|"
+                     r"일본|캐나다|호주|독일|프랑스|베트남|새|작은|큰|넓은")
+
+
+def _begins_with_another(value: str, relation: str) -> bool:
+    "Whether the value of a clause without a subject may begin with one that has no particle: `민수 부산으로 이사했어`."
+    first, _, rest = value.partition(" ")
+    if not rest:
+        return False
+    if relation in ("residence", "employer"):
+        return not (_REGION.fullmatch(first) or (relation == "employer" and _WORKPLACE.search(rest)) or rest in ("쪽", "근처"))
+    return first == "친구" or (first in near_names() and first not in ("고양이", "강아지"))
+
+
 _BEFORE = re.compile("작년|재작년|예전|옛날|전에|년에|년 전|때 |살에")
 _AT_WORK = re.compile(r"(?P<v>.+)에서 (?P<o>.+)")
 
@@ -342,9 +357,16 @@ def korean_statements(sentence: str,          # one sentence
                       speaker: str = "user",  # who says it: whom `나` and `내` mean
                       ) -> list[Statement]:
     "Return the facts that a Korean sentence states; questions, conditions, plans, guesses and other people's words state none."
+    return statements_about(sentence, speaker)[0]
+
+
+def statements_about(sentence: str,           # one sentence of several
+                     speaker: str = "user",   # who says it
+                     about: str = "",         # subject that the sentence before has left: `누나가 간호사야. 서울대병원에서 일해.`
+                     ) -> tuple[list[Statement], str]:  # the facts, and the subject that is left to the next sentence
+    "Return the facts that one sentence of a text states, and what the next one is about if it names no subject."
     out: list[Statement] = []
-    p = particles()
-    about = ""  # topic of the sentence so far, which a clause without one goes on with
+    p, near = particles(), about  # `about`: topic so far, which a clause without one goes on with
     for clause in clauses(sentence):
         t = split_topic(clause, speaker)
         if about and t.subject == speaker and not t.relation and not p.myself.match(clause) and not p.mine.match(clause):
@@ -352,8 +374,9 @@ def korean_statements(sentence: str,          # one sentence
         elif t.subject != speaker:
             last = t.subject.rpartition(" ")[2]
             about = t.subject if any(f"{last}{particle} " in clause for particle in ("은", "는", "이은", "이는")) else ""
+            near = t.subject if t.subject.removeprefix(f"{speaker}'s ") in near_names() else ""
         else:
-            about = ""
+            about = near = ""
         if m := _COUNT.match(clause[m.end():] if (m := p.opener.match(clause)) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
             continue
@@ -370,11 +393,13 @@ def korean_statements(sentence: str,          # one sentence
             out.append(found)
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
+        implied = t.subject == speaker and not any(w in language_data("ko")["self"] for w in clause.split())
         for w, m in () if about and p.property.fullmatch(about) else korean_wordings(words):  # whose name it is, was not said
             if not m["v"] and w.sense == "ends":  # `퇴사했어`; told of last year, it may be about a job before
                 out += [] if _BEFORE.search(clause) else [Statement(t.subject, w.relation, "", w.single, ended=True)]
                 break
-            if (value := _value_of(m)) and not _EXCEPT.search(value):
+            value = _value_of(m)
+            if value and not _EXCEPT.search(value) and not (implied and _begins_with_another(value, w.relation)):
                 denied = (w.sense == "denies" or (w.sense == "says" and bool(_DENIED.search(words)))) and not ended
                 if w.relation == "occupation" and (at := _AT_WORK.fullmatch(value)):  # 네이버에서 개발자로
                     out.append(Statement(t.subject, "employer", at["v"], True, denied, ended, instead))
@@ -386,7 +411,7 @@ def korean_statements(sentence: str,          # one sentence
                 out.append(Statement(t.subject, "", m["v"], ended=True))
             elif (value := copula_value(t.predicate)) and (found := _named(t, speaker, value, instead)):
                 out.append(found)
-    return out
+    return out, near
 
 # %% ../../nbs/85_companion/03_korean.ipynb #a5ed0002
 _ASKED_PLACE = (("residence", "살|사[는시세셔니]|산다|거주"), ("employer", "다니|다녀|일하|일해|근무"))

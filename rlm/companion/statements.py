@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from .english import english_statements
-from .korean import asked_of_near, asks_of_self, korean_statements
+from .korean import asked_of_near, asks_of_self, statements_about
 from .statement import Statement, language_data, relation_of
 from ..core.text import split_sentences
 
@@ -61,9 +61,12 @@ def text_facts(text: str,              # words of a memory
     if len(text) > MOST_CHARACTERS:
         return TextFacts((), False)
     out: list[Statement] = []
-    whole = True
+    whole, about = True, ""
     for sentence in split_sentences(text):
-        read = korean_statements(sentence, speaker) if _HANGUL.search(sentence) else english_statements(sentence, speaker)
+        if _HANGUL.search(sentence):
+            read, about = statements_about(sentence, speaker, about)
+        else:
+            read, about = english_statements(sentence, speaker), ""
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
         more = any(s.relation in _PLACED for s in found) and _scope()["more"].search(sentence)
         whole = whole and len(found) == len(read) > 0 and not more

@@ -95,8 +95,11 @@ def test_each_clause_is_read_by_itself(text: str, read: list[str]) -> None:
     ("어머니는 부산에 사세요", ["user's 엄마 | residence | 부산"]), ("엄마 대구로 이사하셨어", ["user's 엄마 | residence | 대구"]),
     ("아 맞다 내 생일 10월 4일이야", ["user | birthday | 10월 4일"]), ("나 지은이랑 결혼해", []),
     ("회의는 화요일 3시로 바뀌었어", ["회의 | time | 화요일 3시"]), ("나 커피 하루 두 잔 마셔", ["user | drink | 커피"]),
+    ("누나가 간호사야. 서울대병원에서 일해.", ["user's 누나 | occupation | 간호사", "user's 누나 | employer | 서울대병원"]),
+    ("남편은 회계사예요. 저는 네이버에 다녀요.", ["user's 남편 | occupation | 회계사", "user | employer | 네이버"]),
+    ("나 남친이랑 헤어졌어", ["user | partner | no longer "]),
     ("누나가 간호사야", ["user's 누나 | occupation | 간호사"]), ("대답은 짧게 해주세요", []), ("헐 벌써 6시네", []),
-    ("우리 집 냉장고엔 두유뿐이야", [])])
+    ("우리 집 냉장고엔 두유뿐이야", []), ("사이트 카페24로 옮겼어", []), ("고양이 털 알레르기 있어", ["user | allergy | 고양이 털"])])
 def test_korean_is_read_as_people_write_it(text: str, read: list[str]) -> None:
     assert [str(s) for s in text_facts(text).statements] == read
 
