@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TokenCounter', 'SUMMARY', 'SLEEP_MARK', 'FENCE', 'NOTE', 'STATES_TOLD', 'LAMBDA', 'PROFILE', 'WHOLE', 'PART', 'COST',
-           'FLATTEN', 'estimate_tokens', 'best_sentence', 'summary', 'resolutions', 'memory_line', 'ended_statements',
-           'by_marginal_relevance', 'ContextBlock', 'compose', 'without_block']
+           'SHORTEST', 'FLATTEN', 'estimate_tokens', 'best_sentence', 'summary', 'resolutions', 'memory_line',
+           'ended_statements', 'by_marginal_relevance', 'ContextBlock', 'compose', 'without_block']
 
 # %% ../../nbs/85_companion/10_composer.ipynb #8dffb599
 import html
@@ -178,6 +178,7 @@ class ContextBlock:
 WHOLE = 0.3  # share of the room that a text longer than a passage may take whole; else its nearest passage is offered first
 PART = 0.5  # chance that the nearest passage of a text holds the answer that the text holds: 15 of 31 questions about lives
 COST = 0.5  # exponent of a line's tokens in its worth; 0, .25 and .75 cover as much within 1 %
+SHORTEST = 4  # tokens of words below which a line is not tried: when a block is nearly full, most offers are told no by this
 FLATTEN = 0.25  # exponent of the worths that are compared with likeness, so that a tenth of the relevance is not likeness' alone to order
 
 
@@ -208,7 +209,7 @@ class _Offer:
 
     def fit(self, room: int) -> int | None:
         "The first resolution that costs no more than there is room for."
-        if self.least > room:
+        if self.least + SHORTEST > room:
             return None
         level = self.first
         while (made := self.line(level)) is not None:
