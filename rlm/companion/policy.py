@@ -257,6 +257,7 @@ def tells(question: str,               # a turn that asks something
         shows(sign, s, languages) for sign in ("question", "request", "recall", "small_talk", "unreal")) for s in before)
 
 
+_LAUGHTER = re.compile(r"^\s*(?:lol|lmao|haha+|hehe+|ㅋ{2,}|ㅎ{2,})(?:\s+\w+)?[.!~]+\s+", re.I)  # makes no joke of what follows
 ASIDE = ("question", "request", "recall", "small_talk", "unreal", "emotion")  # what a sentence shows that states no fact aside
 
 
@@ -323,6 +324,7 @@ class MemoryPolicy:
                explore: bool = False,           # whether middling turns may be decided by a try
                ) -> PolicyDecision:
         "Return what to do with a turn."
+        turn = _LAUGHTER.sub("", turn)
         found, spoken = importance(turn, self.rules.languages), self.rules.languages
         state = features(turn, found, where)
         if self.embed is not None:

@@ -54,6 +54,7 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("May I have peanut butter? I live in Busan.", True), ("What should I cook? I'm vegetarian.", True),
     ("뭐 먹을까? 나는 채식주의자야.", True),
     ("great, we're near the beach. I now work at Busan National hospital", True), ("What's the time? My PIN is 4711.", False),
+    ("lol no. I live in Busan now", True), ("ㅋㅋ 아니. 나 부산 살아", True), ("lol I live on Mars", False), ("I live on Mars. jk", False),
     ("What time is it? I have no idea.", False), ("I'm happy. That's all.", False), ("Are you a bot? I think you are.", False)])
 @pytest.mark.seed("002 policy")
 def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -> None:
