@@ -7,6 +7,7 @@ __all__ = ['HABIT_K', 'READER_K', 'NO_MODELS', 'Context', 'OPINIONS', 'RunResult
            'stream', 'judge_stored_run']
 
 # %% ../../nbs/80_learning/21_runner.ipynb #7011b9ad
+import os
 import sys
 import threading
 import time
@@ -20,9 +21,11 @@ from typing import Any
 
 from .learning.curriculum import promote
 from .learning.judge import check_by_second_route, explore, is_abstention
-from .learning.pipeline import Advisor, AgentConfig, RunRecord, Task, rlm_run_with_memory
+from .learning.pipeline import Advice, Advisor, AgentConfig, RunRecord, Task, counted, rlm_run_with_memory
 from .loop.answer_type import AnswerType, read_answer_type
 from .loop.budget import RunLimits
+from .loop.loop import RESERVED
+from .loop.mcp_tools import ToolServer, server_tools
 from .loop.prompt import context_variables
 from .memory.json_file import JSONStrategyStore
 from .memory.packs import ensure_packs, is_shipped
@@ -33,13 +36,12 @@ from .models import Model, open_model
 from .ontology import setup_ontology_context
 from .sandbox import Sandbox
 from .tracing.journal import SUFFIX, CallJournal, find_journal, forget_old_journals
-from .tracing.trajectory import Step, load_trajectory
-from ..core.settings import cache_folder
+from .tracing.trajectory import RLMLogger, Step, load_trajectory
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound, RlmError
 from ..core.files import read_path, server_url
 from ..core.promotion import PromotionPolicy
-from ..core.settings import Settings, load_settings
+from ..core.settings import FILES, Settings, cache_folder, load_settings
 from ..core.text import valid_text
 from ..store.sqlite.storage import SQLStorage, open_database
 
@@ -62,6 +64,7 @@ class RunResult(Mapping[str, Any]):
                 "run_id": experience.run_id, "trajectory_id": experience.trajectory_id,
                 "log_path": str(trajectory.log_path) if trajectory.log_path else None, "memories_used": used,
                 "rules_used": list(experience.artifact.get("rules", ())),
+                "recalled_used": list(experience.artifact.get("memories", ())),
                 "memories_learned": [item.memory_id for item in self.learned.learned],
                 "usage": asdict(trajectory.usage),
                 "model": trajectory.model, "sandbox": trajectory.sandbox, "isolated": trajectory.isolated}
@@ -140,13 +143,25 @@ def setting_for(model: Model,                # who answers
 Context = str | Path | Sequence[str | Path] | Mapping[str, Any] | None  # a text; a path or several; values by name
 
 
-def _refuse_without_reader(model: Model, ontology: str | Path | None, texts: bool, typed: bool) -> None:
+def _refuse_without_reader(model: Model, ontology: str | Path | None, texts: bool, typed: bool, servers: bool) -> None:
     "Raise `InvalidInput` where there is nothing to ask about, or where a model that follows strategies would have to read."
-    if ontology is None and not texts:
-        raise InvalidInput("There is neither an ontology nor a text to ask about.", "Give ontology_path, or context.")
-    if model.name == "habit" and (texts or typed):
-        raise InvalidInput("The habit model follows strategies; it reads no texts, and gives no typed answers.",
+    if ontology is None and not texts and not servers:
+        raise InvalidInput("There is neither an ontology nor a text to ask about, nor a server of tools.",
+                           "Give ontology_path, context, or mcp.")
+    if model.name == "habit" and (texts or typed or servers):
+        raise InvalidInput("The habit model follows strategies; it reads no texts, calls no other tools, and gives no typed answers.",
                            "Name a language model, such as openai:NAME.")
+
+
+def _tool_commands(given: str | Sequence[str] | None, model: Model, settings: Settings, config: object) -> list[str]:
+    "Commands of servers of tools: those that are given, else the setting's. Raises `InvalidInput` for a file that nobody named."
+    if given is not None or model.name == "habit":
+        return [given] if isinstance(given, str) else list(given or ())
+    found = settings.sources.get("mcp_servers", "") in [f"file {name}" for name in FILES if not name.startswith("~")]
+    if found and settings.mcp_servers and config is None and "RLM_CONFIG" not in os.environ:  # a folder that one enters starts no program
+        raise InvalidInput("A settings file in this folder names programs to start (mcp_servers).",
+                           "Name the file with --config (in Python: config=) or RLM_CONFIG if you trust it.")
+    return settings.mcp_servers.splitlines()
 
 
 def _whole_path(given: str | Path | None) -> str | None:
@@ -172,6 +187,8 @@ def run(query: str,                             # the question, in any language
         context: Context = None,                # further material: a text, paths of files, or values by name; variables in the sandbox
         answer_type: Any = None,                # type of the answer: a class of pydantic, a type, a JSON schema; None: anything
         on_step: Callable[[Step], None] | None = None,  # told of each step as it ends; what it raises ends the run
+        stream: Callable[[str], None] | None = None,  # told of each piece of a reply as the model writes it
+        mcp: str | Sequence[str] | None = None,  # commands of servers of tools for a model that reads; None: the setting mcp_servers
         journal: CallJournal | None = None,     # journal of a run that broke off, as `resume` finds it
         **overrides: Any,                       # settings by name: namespace, openai_url …
         ) -> RunResult:
@@ -182,10 +199,12 @@ def run(query: str,                             # the question, in any language
     config, kept_overrides = overrides.pop("config", None), {k: v for k, v in overrides.items() if not k.endswith(("_key", "_token"))}
     settings = load_settings(config, db_path=db_path, **overrides)
     chosen = open_model(model, settings) if isinstance(model, str | None) else model
-    _refuse_without_reader(chosen, ontology_path, bool(variables), wanted is not None)
+    commands = _tool_commands(mcp, chosen, settings, config)
+    _refuse_without_reader(chosen, ontology_path, bool(variables), wanted is not None, bool(commands))
     others = {role: open_model(name, settings) for role, name in (("sub", settings.model_sub), ("judge", settings.model_judge),
                                                                   ("extract", settings.model_extract)) if name != "same"}
-    options = {"limits": limits, "sandbox": sandbox, "clock": clock, "data": variables, "answer_type": wanted, "on_step": on_step}
+    options = {"limits": limits, "sandbox": sandbox, "clock": clock, "data": variables, "answer_type": wanted, "on_step": on_step,
+               "stream": stream}
     learns = enable_extraction and ontology_path is not None
     folder = _log_folder(log_dir, settings)
     setting = setting_for(chosen, memory_k, learns, folder, options, advisor, others)
@@ -197,7 +216,7 @@ def run(query: str,                             # the question, in any language
         given = {"ontology_path": _whole_path(ontology_path), "memory_k": memory_k, "enable_extraction": enable_extraction,
                  "model": chosen.name, "ontology_name": ontology_name, "sandbox": sandbox, "limits": asdict(limits) if limits else None,
                  "context": context and [str(read_path(p).absolute()) for p in ([context] if isinstance(context, str | Path) else context)],
-                 "answer_type": answer_type, **kept_overrides}
+                 "answer_type": answer_type, "mcp": commands or None, **kept_overrides}
         journal = CallJournal(folder / f"{setting.run_id}{SUFFIX}", {
             "query": query, "run_id": setting.run_id, "needs": needs, "arguments": {k: v for k, v in given.items() if k not in needs}})
     if journal is not None:
@@ -209,6 +228,9 @@ def run(query: str,                             # the question, in any language
                 stack.callback(close)  # opened here, so closed here
         ontology = None if ontology_path is None else stack.enter_context(
             setup_ontology_context(ontology_path, name=ontology_name, cache=kept / "ontologies"))
+        servers = [stack.enter_context(closing(ToolServer(command))) for command in commands]
+        tools = server_tools(servers, {*RESERVED, *variables, *(ontology.tools if ontology else ())})
+        setting = replace(setting, options={**setting.options, "tools": tools})
         backend: StrategyStore
         if str(settings.db_path).endswith(".json"):  # strategies and runs alone, in a file that people can read
             backend = JSONStrategyStore(settings.db_path, clock, settings.secrets)
@@ -298,7 +320,7 @@ def judge_stored_run(backend: StrategyStore,  # store that has the run
                      name: str,               # id of a run or trajectory; last: the last one
                      opinion: str,            # yes, no or partly
                      gate: PromotionPolicy,   # the promotion gate
-                     advisor: Advisor | None = None,  # counts for or against the rules that it followed
+                     advisor: Advisor | None = None,  # counts for or against the rules and memories that it went by
                      ) -> tuple[str, dict[str, str]]:  # id of the trajectory; strategy → status that the gate gave it
     "Judge a stored run as a person does, and promote or demote what it followed. Raises `NotFound`, `InvalidInput`."
     if opinion not in OPINIONS:
@@ -318,8 +340,12 @@ def judge_stored_run(backend: StrategyStore,  # store that has the run
     with backend.transaction():
         backend.judge_run(run.trajectory_id, Judgment(OPINIONS[opinion], f"A person said: {opinion}.", "high"), credited)
         promoted = promote(backend, gate)
-    right, rules = OPINIONS[opinion], run.artifact.get("rules", ())
-    if advisor and rules and right is not None:
-        advisor.record(rules, right)
+    used, right = Advice("", *(tuple(run.artifact.get(name, ())) for name in ("rules", "memories"))), OPINIONS[opinion]
+    if advisor and (used.rules or used.memories):
+        advisor.record(used, right, run.task, run.judgment.success if run.judgment else None)
+    if run.log_path and Path(run.log_path).exists():
+        with closing(RLMLogger(Path(run.log_path).parent, goes_on=Path(run.log_path).name)) as logger:
+            logger.write("judgment", {"verdict": opinion, "reason": f"A person said: {opinion}.", "trajectory_id": run.trajectory_id,
+                                      **counted(used, right)})
     return run.trajectory_id, promoted
 

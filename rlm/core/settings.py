@@ -69,6 +69,14 @@ def _json_object(value: Any) -> str:
     return json.dumps(found, ensure_ascii=False, sort_keys=True)
 
 
+def _commands(value: Any) -> str:
+    "Command lines, one a line, from a list or a text."
+    lines = value if isinstance(value, list) else str(value).splitlines()
+    if not all(isinstance(line, str) for line in lines):
+        raise ValueError("it must be a list of commands")
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
 def _url(value: Any) -> str:
     "An address of a web service, without the slash at its end."
     if not (address := _word(value).rstrip("/")).startswith(("http://", "https://")):
@@ -239,6 +247,9 @@ class Settings:
     model_calls: str = setting(
         "fenced", "How 'openai:' and 'anthropic:' models give their code: 'fenced' in the text, or by 'native' calls of tools.",
         lambda v: _word(v, ("fenced", "native")))
+    mcp_servers: str = setting(
+        "", "Servers of tools (MCP) for an agent that reads: a list of commands, such as 'rlm mcp'. A settings file that is merely "
+        "found in the working folder must be named for it.", _commands)
     model_options: str = setting(
         "{}", "Further parameters of each request to a model, as a JSON object, such as {\"temperature\": 0}.", _json_object)
     model_timeout_s: float = setting(

@@ -1,7 +1,10 @@
 """Gives a run of the agent the rules that apply to its task and what a memory holds about it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from rlm.agent.learning.pipeline import Advice
+from rlm.core.errors import NotFound
 
 if TYPE_CHECKING:
     from rlm.service.memory import Memory
@@ -10,7 +13,7 @@ ADVICE_TOKENS = 600  # tokens of rules and memories together; a layer of the pro
 
 
 class MemoryAdvisor:
-    "Advises the agent from an open memory, and counts how its rules did."
+    "Advises the agent from an open memory, and counts how its rules and memories did."
 
     def __init__(self,
                  memory: "Memory",                            # the memory; it stays open
@@ -20,15 +23,24 @@ class MemoryAdvisor:
 
     def advise(self,
                question: str,  # the task
-               ) -> tuple[str, tuple[str, ...]]:
-        "Return a block of rules and memories for a prompt, and the ids of the rules in it. Raises `InvalidInput` for facts that are none."
+               ) -> Advice:
+        "Return a block of rules and memories for a prompt, with their ids. Raises `InvalidInput` for facts that are none."
         block = self.memory.context(question, ADVICE_TOKENS, facts=self.facts)
-        return block.text, block.rules
+        return Advice(block.text, block.rules, tuple(id for id, _ in block.used if id not in block.rules))
 
     def record(self,
-               rules: Sequence[str],  # ids of the rules that were followed
-               right: bool,           # whether the run was judged right
-               ) -> list[str]:        # those that are held now
-        "Count a use of rules, for or against them."
+               used: Advice,        # rules and memories that a run went by
+               right: bool | None,  # whether it was judged right; None: that is not known
+               question: str,       # its task
+               before: bool | None = None,  # an earlier judgment, which is taken back from the memories; None: there was none
+               ) -> list[str]:      # rules that are held now
+        """Count a use of rules and memories, for or against them: for a memory as `Memory.feedback` counts it, with the question, so that
+        `rlm train-ranker` learns from it. What is gone meanwhile is left out."""
         from rlm.rules.resolution import StoredRulePolicy
-        return StoredRulePolicy(self.memory.rules).record(rules, right)
+        helped, failed = (int(right is v) - int(before is v) for v in (True, False))
+        for id in used.memories if helped or failed else ():
+            try:
+                self.memory.writer.count_use(id, helped, failed, int(before is None), question, least=-1)
+            except NotFound:
+                continue
+        return StoredRulePolicy(self.memory.rules).record(used.rules, right) if used.rules and right is not None else []

@@ -344,13 +344,14 @@ class MemoryWriter:
                   failure: int,       # times it misled, to add
                   access: int,        # uses to add
                   query: str | None,  # question it was found for; None: not said
+                  least: int = 0,     # smallest amounts: -1 where a use that was counted before may be taken back
                   ) -> None:
         "Add to a memory's counters, atomically; a rule may be held for it. Raises `NotFound`, `InvalidInput`."
         asked = None if query is None else valid_text(query, "query", self.limit)
         if asked is not None:  # it is stored like any text
             asked = guarded({"text": asked}, self.secrets)["text"]
         amounts = {"success": success, "failure": failure, "access": access}
-        checked, known = {name: read_count(n, name) for name, n in amounts.items()}, stored_id(id)
+        checked, known = {name: read_count(n, name, least) for name, n in amounts.items()}, stored_id(id)
         if any(r.kind == "rule" for r in self.storage.get([known], self.namespace)):
             from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
             RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).update_usage(

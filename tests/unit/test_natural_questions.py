@@ -37,6 +37,29 @@ def test_most_are_answered_and_hardly_one_wrongly(ontology: str) -> None:
     assert marks["right"] >= 0.75 * len(asked) and marks["wrong"] <= 0.05 * len(asked), marks
 
 
+@pytest.mark.parametrize(("name", "least"), [("asked_plainly", 0.65), ("asked_conditions", 0.85)])
+def test_a_refusal_is_better_than_a_wrong_answer(name: str, least: float) -> None:
+    asked, marks = questions(name), Counter[str]()
+    for ontology in sorted({a.ontology for a in asked if not (ontology_path(a.ontology) or "").startswith("/") or "/tests/data/" in str(
+            ontology_path(a.ontology))}):  # the large ontologies are not here
+        some = [a for a in asked if a.ontology == ontology]
+        with setup_ontology_context(ontology_path(ontology) or ontology) as context:
+            for a, r in zip(some, answered(ontology, [a.text for a in some]), strict=True):
+                value = r.learned.trajectory.as_dict(sys.maxsize)["value"]
+                marks[marked(a, value, r.answer, r.abstained or not r.converged, context)] += 1
+    assert marks["right"] >= least * sum(marks.values()) and marks["wrong"] <= 0.03 * sum(marks.values()), marks
+
+
+@pytest.mark.parametrize("narrower", [
+    "Which breads are there in 2020?", "What are the subclasses of Bread that are red?", "What does Brioche mean according to my boss?",
+    "Which subclasses does Cake have for children under five?", "Which types are more specific than expensive Bread?",
+    "What is the difference between expensive Bread and Cake?", "Is a brioche softer than a baguette?", "작년 빵의 하위 클래스는?",
+    "Bread의 상위 클래스와 그 속성은?"])
+def test_a_word_that_narrows_the_question_and_that_nothing_covers_leaves_no_answer(narrower: str) -> None:
+    [found] = answered("bakery", [narrower])
+    assert found.abstained, found.answer
+
+
 REFUSED = [
     "Which breads are sold by more than two shops?", "Who never worked at a bakery?", "Which breads are not eaten at night?",
     "Why is sourdough sour?",

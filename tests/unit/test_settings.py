@@ -31,7 +31,7 @@ OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", 
          "model": "openai:x", "openai_url": "http://localhost:1/v1", "openai_key": "sk-a", "anthropic_url": "http://localhost:2/v1",
          "anthropic_key": "sk-b", "model_prices": "1/2", "model_timeout_s": 9.0,
          "model_sub": "openai:y", "model_judge": "openai:z", "model_extract": "openai:z", "model_calls": "native",
-         "model_options": '{"seed": 1}',
+         "model_options": '{"seed": 1}', "mcp_servers": "rlm mcp\nenv A=1 other",
          "n_promote": 7, "k_fail": 2, "k_fail_total": 4, "k_fail_realtime": 5, "max_fail_rate": .01, "ttl_hot": 9.5, "ttl_ltm": 99.0,
          "time_zone": "Asia/Seoul", "solver_timeout_s": 2.5, "rule_webhook": "http://localhost:3/held",
          "serve_host": "::1", "serve_port": 80, "serve_names": "memory,box", "token_file": "keys", "serve_max_body": 9, "serve_rate": 1.5,
@@ -55,7 +55,7 @@ def test_the_samples_of_this_file_cover_every_setting() -> None:
 def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
     kind = type(getattr(Settings(), name))
     words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key",
-                           "anthropic_key", "model_prices", "model_sub", "model_judge", "model_extract"), ("f", "e", "a"))
+                           "anthropic_key", "model_prices", "model_sub", "model_judge", "model_extract", "mcp_servers"), ("f", "e", "a"))
     words |= dict.fromkeys(("serve_host", "serve_names", "token_file", "access_log"), ("f", "e", "a"))
     words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url", "rule_webhook"), ("http://f", "http://e", "http://a"))
     words |= {"model_calls": ("native", "fenced", "native"), "model_options": ('{"a": 1}', '{"a": 2}', '{"a": 3}')}

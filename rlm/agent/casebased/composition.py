@@ -196,8 +196,18 @@ while more:
 TWO = "two readings"  # value where the statements of the file tell another set than its definitions
 
 
-def _call(found: _TermSet) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in found.arguments.items())
+def _call(found: _TermSet, leave: str = "") -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in found.arguments.items() if name != leave)
+
+
+def _checks(found: _TermSet) -> dict[str, str]:
+    "Conditions on which a set is the answer, and the value where one fails: two readings agree, and what is excluded would be in it."
+    checks = {}
+    if {"children", "parents"} & {*found.features()}:
+        checks[f"find_terms({_call(found)}, asserted=True)[\"total\"] == len(items)"] = TWO
+    if "exclude" in found.arguments:
+        checks[f"find_terms({_call(found, 'exclude')})[\"total\"] > len(items)"] = ""
+    return checks
 
 
 def compose(names: QuestionEntities,  # terms that the question names
@@ -221,9 +231,9 @@ def compose(names: QuestionEntities,  # terms that the question names
         return _related(names, text, marks)
     code = _CODE.format(arguments=_call(found))
     said = "FINAL(len(items))" if form == "number" else "FINAL([i[\"iri\"] for i in items])"
-    if {"children", "parents"} & {*found.features()}:
-        return f"{code}{said} if find_terms({_call(found)}, asserted=True)[\"total\"] == len(items) else {TWO!r}\n"
-    return code + said
+    for condition, otherwise in _checks(found).items():
+        said = f"{said} if {condition} else {otherwise!r}"
+    return f"{code}{said}\n"
 
 
 _MARKED_SO = re.compile(r"(?:is|was|has) (?:the (?:term|class|property) )?(\{[citp]\d\}) (?:(?:been |marked )?(?:as )?)?"

@@ -157,7 +157,8 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
         if values is not None and len(found) < MOST_TRIED:
             code = fill_slots(shown.code, values)
             denied = _NOT.search(_without_names(names))
-            sure = shown.score >= SURE and 'fact="definition"' not in code  # a definition that is not there is no answer
+            proves = 'fact="definition"' not in code and "term" not in shown.slots.values()  # a slot for any term proves no absence
+            sure = shown.score >= SURE and proves
             code = _reject_empty_result(code, _DENIED) if denied else code if sure else _reject_empty_result(code)
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", code))
     return found

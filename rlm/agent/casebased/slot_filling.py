@@ -144,7 +144,7 @@ class QuestionEntities:
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #96cf9f86
 _BEFORE = re.compile(r"(?:^|\b(?:" + "|".join(sorted(w for w in FUNCTION_WORDS if w.isascii())) + r") )([A-Za-z]{2,}) $", re.I)
-_BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣])")  # the last word before the end, a comma, a particle
+_BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣]| (?:are|is|exist)\b)")  # the last word before the end, a comma, a particle
 
 
 def _unlinked_modifiers(question: str,         # words of the question
@@ -188,8 +188,8 @@ def _text_in(names: QuestionEntities,  # terms that the question names
              ) -> str:      # empty when there is none
     "Words that name no term: for `text` a definition in quotes or behind a colon or a question mark, for `name` what is plainly a name."
     if kind == "name":
-        marked = [m.text for m in names.unknown] + [k.mention.text for k in names.named]
-        return marked[0] if marked else ""
+        marked = list(dict.fromkeys([m.text for m in names.unknown] + [k.mention.text for k in names.named]))
+        return marked[0] if len(marked) == 1 else ""
     quoted = [m.text for m in mentions_in(names.question) if m.form == "quoted"]
     told = _TOLD.search(names.question)
     if told and told[2] and "define" not in match_intents(names.question[:told.start(2)]):

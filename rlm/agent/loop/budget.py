@@ -61,6 +61,14 @@ def require_prices(limits: RunLimits | None,  # limits of a run
                                "Set model_prices to dollars per million tokens read and written, like 0.15/0.60; or limit tokens.")
 
 # %% ../../../nbs/70_agent/24_budget.ipynb #20f3cc46
+def _telling(stream: Callable[[str], None], heard: list[str]) -> Callable[[str], None]:
+    "Tell pieces of a reply, and keep them."
+    def tell(piece: str) -> None:
+        heard.append(piece)
+        stream(piece)
+    return tell
+
+
 NO_USAGE = Usage()
 LONGEST = 8_192  # tokens of one reply under a limit of tokens or cost: servers refuse a request for more than a model can write
 
@@ -129,6 +137,7 @@ class Budget:
             max_tokens: int | None = None,  # the longest reply wanted; the rest of the budget if that is less
             schema: Mapping[str, Any] | None = None,  # schema that the reply should fit
             tools: Sequence[Mapping[str, Any]] = (),  # tools that a model may call natively
+            stream: Callable[[str], None] | None = None,  # told of each piece of the reply; of all of it by a model that does not stream
             ) -> Completion:
         "A model's reply, paid for. Raises `BudgetExceeded` before anything is sent and when the time is over meanwhile, and `ModelError`."
         tokens, paid = sum(rough_tokens(m.content) for m in messages), Usage()
@@ -140,8 +149,13 @@ class Budget:
             longest = self._room(max_tokens, price(0, 1).cost if price else 0.0)
         try:
             offered: dict[str, Any] = {"tools": tools} if tools else {}  # only a model that is native takes them
+            heard = list[str]()
+            if stream is not None and getattr(model, "streams", False):
+                offered["stream"] = _telling(stream, heard)
             reply = call_within(self.seconds_left(), partial(model.complete, messages, schema=schema, max_tokens=longest, **offered))
             paid = reply.usage
+            if stream is not None and not heard:
+                stream(reply.text)
             return reply
         except (DeadlineExceeded, ModelError) as e:
             if isinstance(e, DeadlineExceeded) or self.seconds_left() <= 0:

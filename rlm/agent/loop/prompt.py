@@ -119,7 +119,7 @@ LAYERS: tuple[_Layer, ...] = (
     _Layer("card", "Sense card of the ontology", 800),
     _Layer("memories", "Strategies from earlier runs: use one if it fits the task, adapt it if it nearly does, else ignore it", 8_000),
     _Layer("recipes", "Recipes for this ontology", 2_000),
-    _Layer("advice", "Rules that apply, and what is remembered of earlier conversations: name rules that you follow by [id]", 3_000),
+    _Layer("advice", "Rules that apply, and what is remembered of earlier conversations: name what you go by, as [id]", 3_000),
     _Layer("summary", "Summary of the ontology", 1_500),
 )
 CONTEXT_LIMIT = 17_000  # characters that all layers together never exceed, headings and indentation included

@@ -53,7 +53,7 @@ def singular(words: str,  # English
     "Return the last word without its plural."
     if re.search(r"[^aeiou]ies$", words):
         return words[:-3] + "y"
-    if re.search(r"(?:ss|x|z|ch|sh)es$", words):
+    if re.search(r"(?:ss|x|z|ch|sh|\w\w[^ao]us)es$", words):
         return words[:-2]
     return words[:-1] if re.search(r"[^su]s$", words) and len(words) > 3 else words
 

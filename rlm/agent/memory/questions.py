@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SPELT', 'Form', 'FILLERS', 'correct_spelling', 'normalize_question', 'classify_answer_type', 'mask_mentions',
            'own_name', 'without_name', 'match_intents', 'resolve_direction', 'guards_in', 'QuestionFeatures',
-           'analyze_question']
+           'analyze_question', 'qualifiers']
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #6cce7f9c
 import re
@@ -260,6 +260,7 @@ thing things stuff one ones who someone
 would could can might may should will let say know like need want help need think guess suppose wonder wondering curious
 other another else even still yet maybe perhaps possibly simply exactly really actually basically automatically anyway again
 quick question tell show give me you us it its all's hey hi hello thanks thank new sorry hmm um far end side way according goes go going
+get gets got counting put puts expect expects expected down very flat option options
 b c x y z i'm pretty much bit lot at no yes not cannot per each own word words
 좀 혹시 정말 진짜 그냥 그럼 그러면 그런데 근데 제발 정확히 대체 도대체 대략 한번 일단 우선 저 제가 나 내가 우리 이 그
 저기 거 것 것들 건 게 뭐 뭐가 뭘 뭔가
@@ -269,7 +270,7 @@ b c x y z i'm pretty much bit lot at no yes not cannot per each own word words
 부탁해요 부탁드려요 부탁드립니다 궁금해 궁금해요 궁금합니다
 찾고 찾아줘 찾아주세요 싶어 싶어요 싶습니다 아시나요 아나요 아세요 알아 볼래 볼까 봐 주실래요 그거 이거 저거 그게 이게
 진짜로 정말로 결국 아니야 아니에요 맞죠 그렇죠 또는 혹은 및 중 중에 중에서 제일 둘 이들 여기서 여기 거기 말인지 대상 대상은 대상이
-고려해서 고려하면 따져서 따지면 포함해서 포함해"""
+따라 고려해서 고려하면 따져서 따지면 포함해서 포함해"""
 FILLERS = FUNCTION_WORDS | frozenset(_FILLERS.split())  # words that change nothing about what is asked
 _ADVERB = re.compile(r"[a-z]{3,}ly")  # those that matter, such as directly, are notions
 _ASKING_VERB = re.compile(  # a Korean request, or *there is*, *it is*, *comes* with the ending of a question, whatever the stem's ending
@@ -286,6 +287,10 @@ _GUARDS = {
     "change": r"\b(?:added|removed|changed|introduced|renamed|new) (?:in|since|by|with)\b|새로 (?:추가|생긴)|추가된",
     "amount": r"\b(?:(?:more|less|fewer|better|worse|bigger|smaller|faster|older|younger|cheaper) than|at least|exactly"
               r"|only one(?! value)|most|least)\b|이상|이하|초과|미만|가장 (?:많|적)",
+    "compare": r"\b(?!other|rather|further|broader|narrower|higher|lower|deeper|larger|greater|bigger|smaller)\w{3,}er than\b"
+               r"|\b(?:more|less) (?!general|specific|precise|abstract|concrete|direct|immediate|\w*sub|\w*super)\w+ than\b"
+               r"|\bas \w+ as\b(?! possible)"
+               r"|보다 (?:더 )?(?!더|한 ?단계|일반|구체|상위|하위|위|아래|넓|좁|특수|세부|많|적|직접|포괄)\S",
     "few": r"\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
            r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
            r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
@@ -299,7 +304,7 @@ _GUARDS = {
               r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
               r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
               r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
-              r"(?:와|과|이랑|랑| 및| 그리고) ?"
+              r"(?:와|과|이랑|랑| 및| 그리고) ?(?:그 |그의 |그것의 |모든 )?"
               r"(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
               r"|(?<!\} )그리고 |그리고 (?!\{)"}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
@@ -364,9 +369,26 @@ def _without_particle(word: str) -> str:
 
 def _open_words(masked: str) -> Iterable[tuple[str, ...]]:
     "Tokens of words outside of names and notions; Korean particles behind a name are part of it."
+    return (words for _, _, words in _open_spans(masked))
+
+
+def _open_spans(masked: str) -> Iterable[tuple[int, int, tuple[str, ...]]]:
+    "Where these words begin and end, and their tokens."
     spans = [s for some in match_intents(masked).values() for s in some] + [m.span() for p in (_MASK, _AFTER) for m in p.finditer(masked)]
     for word in re.finditer(r"[^\s{}]+", masked):
         bare = word[0].strip("?!.,;:'\"()").lower()
         idle = bare in FILLERS or _ADVERB.fullmatch(bare) or _ASKING_VERB.fullmatch(bare) or _without_particle(bare) in FILLERS
         if any(c.isalnum() for c in bare) and not idle and not any(a < word.end() and word.start() < b for a, b in spans):
-            yield tuple(tokens(bare))
+            yield word.start(), word.end(), tuple(tokens(bare))
+
+
+def qualifiers(masked: str,  # a question, its names masked, in plain wording
+               ) -> list[tuple[str, ...]]:  # tokens of each
+    """Return the open words that narrow what is asked: in English those behind the last name and those that a name follows, in Korean those
+    before the first name."""
+    names = [m.span() for m in _MASK.finditer(masked)]
+    if not names:
+        return []
+    if re.search("[가-힣]", masked):
+        return [words for _, end, words in _open_spans(masked) if end <= names[0][0]]
+    return [words for start, end, words in _open_spans(masked) if start >= names[-1][1] or masked[end:].lstrip().startswith("{")]

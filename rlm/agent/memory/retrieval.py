@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'ELSEWHERE', 'STRONG', 'UNMET', 'TAKES', 'FUSION_WEIGHTS',
-           'STRANGE_FLOORS', 'FLOOR', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'BUDGET', 'ASSESS', 'ASKED_BEFORE',
-           'RECIPE_LIMIT', 'ridge', 'nearest', 'ExampleIndex', 'ExampleCache', 'slot_types_compatible', 'applies',
-           'FusionWeights', 'fuse', 'select', 'StrategyRetriever', 'show_item', 'StrategyPage', 'render_strategies',
-           'format_memories_for_injection', 'recipe_names', 'recipes_for']
+           'STRANGE_FLOORS', 'FLOOR', 'ONLY_READ', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'BUDGET', 'ASSESS',
+           'ASKED_BEFORE', 'RECIPE_LIMIT', 'ridge', 'nearest', 'ExampleIndex', 'ExampleCache', 'slot_types_compatible',
+           'applies', 'FusionWeights', 'fuse', 'select', 'StrategyRetriever', 'show_item', 'StrategyPage',
+           'render_strategies', 'format_memories_for_injection', 'recipe_names', 'recipes_for']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
 import hashlib
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..loop.prompt import LAYERS
-from .questions import Form, QuestionFeatures, analyze_question
+from .questions import Form, QuestionFeatures, analyze_question, qualifiers
 from .store import Retrieved
 from .strategy import Strategy
 from ...core.files import read_cached, write_cached
@@ -181,10 +181,10 @@ class ExampleIndex:
         return sum(heard) / len(heard) if heard else 1.0
 
     def strange(self,
-                asked: QuestionFeatures,  # a question
+                words: Iterable[Sequence[str]],  # tokens of each word of a question
                 ) -> int:
-        "Count the words of a question that no way of asking for any strategy has."
-        return sum(bool(word) and not self.vocabulary.intersection(word) for word in asked.words)
+        "Count the words that no way of asking for any strategy has."
+        return sum(bool(word) and not self.vocabulary.intersection(word) for word in words)
 
     def answering(self,
                   asked: QuestionFeatures,               # a question
@@ -312,6 +312,7 @@ class FusionWeights:
 FUSION_WEIGHTS = FusionWeights()
 STRANGE_FLOORS = 0.3, 0.5  # the same, for a question with a word, or with two, that no strategy ever met; the second: no intent
 FLOOR = 0.25  # on the scale of the score, 0 to 1: below it a strategy is not relevant
+ONLY_READ = 0.29  # highest score of a strategy that may be told, but answers another question: the habit model follows from .3
 UNPROVEN_WEIGHT = 0.9  # what a strategy counts that is still hot
 PER_EXPERIENCE = 3  # strategies of one experience
 
@@ -388,7 +389,8 @@ class StrategyRetriever:
                  mentions: Iterable[str] = (),  # known names in the question
                  kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
                  ) -> list[tuple[Strategy, float]]:
-        "Return the strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
+        """Return the strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor. Where
+        a word that no way of asking has narrows the question, they are to be read, not followed: their scores are at most `ONLY_READ`."""
         asked = analyze_question(task, mentions)
         if not self._known or not asked.says:
             return []
@@ -397,8 +399,10 @@ class StrategyRetriever:
         if terms and (told := words(terms)) is not None:
             parts = {**parts, "words": dict(told)}
         scores = self._examples.answering(asked, fuse(parts, lambda i: self._examples.coverage(asked, i)))
-        floor = (FLOOR, *STRANGE_FLOORS)[2 if not any(f[0] == "k" for f in asked.notions) else min(2, self._examples.strange(asked))]
-        return select(self._known, scores, k, ontology, floor, kinds)
+        floor = (FLOOR, *STRANGE_FLOORS)[2 if not any(f[0] == "k" for f in asked.notions) else min(2, self._examples.strange(asked.words))]
+        found = select(self._known, scores, k, ontology, floor, kinds)
+        narrowed = self._examples.strange(qualifiers(asked.masked))
+        return [(item, min(score, ONLY_READ) if narrowed else score) for item, score in found]
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #8b4478f3
 BUDGET = next(layer.limit for layer in LAYERS if layer.name == "memories")  # characters of the whole page, as the prompt has it

@@ -54,7 +54,8 @@ def _has_feature(index: OntologyIndex, iri: str, feature: str, asserted: bool = 
     checks: dict[str, Callable[[], object]] = {
         "children": lambda: any(map(is_iri, t.subjects(iri, *_ABOVE))) if asserted else h.children.get(iri),
         "parents": lambda: any(is_iri(v) and v != OWL + "Thing" for v in t.objects(iri, *_ABOVE)) if asserted else h.parents.get(iri),
-        "definition": lambda: o.labels.definitions(iri), "label": lambda: o.labels.labels(iri),
+        "definition": lambda: any(d.predicate != SKOS + "scopeNote" for d in o.labels.definitions(iri)),
+        "label": lambda: o.labels.labels(iri),
         "domain": lambda: t.objects(iri, *end_predicates(RDFS + "domain")),
         "range": lambda: t.objects(iri, *end_predicates(RDFS + "range")),
         "inverse": lambda: any(f.fact == "inverse" for f in index.facts.of(iri)),

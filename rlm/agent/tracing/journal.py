@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -118,10 +118,12 @@ class JournaledModel:
         self.name, self.model, self.role, self.journal, self.logger = model.name, model, role, journal, logger
         self.priced, self.prices = getattr(model, "priced", True), getattr(model, "prices", None)
         self.native: bool = getattr(model, "native", False)
+        self.streams: bool = getattr(model, "streams", False)
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None,
                  tools: Sequence[Mapping[str, Any]] = (),  # tools that it may call natively, as `tool_schema` describes them
+                 stream: Callable[[str], None] | None = None,  # told of each piece of a reply that is not in the journal
                  ) -> Completion:
         "Return the model's next message, from the journal if it was asked before. Raises `ModelError`."
         key = digest(self.role, self.name, json.dumps([[m.role, m.content] for m in messages]), json.dumps(schema, sort_keys=True))
@@ -129,7 +131,7 @@ class JournaledModel:
         if kept is not None:
             reply = Completion(**{**kept, "usage": Usage(**kept["usage"])})
         else:
-            offered: dict[str, Any] = {"tools": tools} if tools else {}
+            offered: dict[str, Any] = ({"tools": tools} if tools else {}) | ({"stream": stream} if stream else {})
             reply = self.model.complete(messages, schema=schema, max_tokens=max_tokens, **offered)
             if self.journal:
                 self.journal.keep(key, asdict(reply))

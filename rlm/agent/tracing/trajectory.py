@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from ..models.base import Usage
 from ..sandbox.protocol import ToolCall
@@ -244,17 +244,19 @@ def _as_html(trajectory: Trajectory, width: int = 4000) -> str:
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #445499ad
 class RLMLogger:
-    "Writes one run into a new file `rlm_TIME_ID.jsonl`. Threads may share it. The file is made with the first line."
+    "Writes one run into a new file `rlm_TIME_ID.jsonl`, or continues one. Threads may share it. The file is made with the first line."
 
     def __init__(self,
                  log_dir: str | Path,         # a folder; made when it is not there
                  *,
                  clock: Clock | None = None,  # tells when; the machine's if None
                  id: str | None = None,       # the last part of the file's name; a new random id if None
+                 goes_on: str | None = None,  # name of a log in that folder that is continued; None: a new one
                  ) -> None:
         self.clock = clock or SystemClock()
-        self.path = read_path(log_dir) / f"rlm_{self.clock.now():%Y%m%dT%H%M%S}_{id or new_id()}.jsonl"
+        self.path = read_path(log_dir) / (goes_on or f"rlm_{self.clock.now():%Y%m%dT%H%M%S}_{id or new_id()}.jsonl")
         self._file: TextIO | None = None
+        self._mode: Literal["a", "x"] = "a" if goes_on else "x"
         self._lock = threading.Lock()
 
     def write(self,
@@ -267,7 +269,7 @@ class RLMLogger:
             try:
                 if self._file is None:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
-                    self._file = self.path.open("x", encoding="utf-8", errors="replace")
+                    self._file = self.path.open(self._mode, encoding="utf-8", errors="replace")
                 self._file.write(line + "\n")
                 self._file.flush()
             except OSError as e:

@@ -68,19 +68,24 @@ def main() -> None:
 @click.option("--no-extract", is_flag=True, help="Learn nothing from this run.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Steps at most. Default: 20.")
 @click.option("--fact", "facts", multiple=True, help="What is known, as name=value, for the rules that a model is given; repeatable.")
+@click.option("--mcp", "servers", multiple=True, metavar="COMMAND",
+              help="A server of tools (MCP) for a language model, such as 'rlm mcp'; repeatable. Default: the setting mcp_servers.")
+@click.option("--stream", "streams", is_flag=True, help="Show what a language model writes while it writes it, on the standard error.")
 @click.option("--budget", multiple=True, help="Dollars (0.50), tokens (20000t) or seconds (60s); may be repeated. Default: 300s.")
 @store_options
 @json_option
 @click.pass_context
 def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...], schema: Path | None, query: str | None,
                 broken: str | None, model: str | None, ontology_name: str | None, log_dir: Path | None,
-                memory_k: int | None, no_extract: bool, max_iterations: int | None, facts: tuple[str, ...], budget: tuple[str, ...],
+                memory_k: int | None, no_extract: bool, max_iterations: int | None, facts: tuple[str, ...],
+                servers: tuple[str, ...], streams: bool, budget: tuple[str, ...],
                 db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
     """Answer one question about an ontology, or about texts and tables.
 
     The exit code is 0 for an answer, 3 when it does not know or a limit ended the run, 1 or 2 for a mistake."""
-    if broken is None and (query is None or (ontology is None and not texts)):
-        raise click.UsageError("Missing option '--query'." if query is None else "Missing option '--ontology', or '--context'.")
+    if broken is None and (query is None or (ontology is None and not texts and not servers)):
+        raise click.UsageError("Missing option '--query'." if query is None else "Missing option '--ontology', '--context' or '--mcp'.")
+    tell = (lambda text: click.echo(text, nl=False, err=True)) if streams else None
     limits, settings = read_budget(budget, max_iterations), load_settings(config, db_path=db, namespace=namespace)
     with ExitStack() as stack:
         advisor = None
@@ -92,11 +97,14 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
             advisor = MemoryAdvisor(memory, dict(map(read_fact, facts)))
         if broken is not None:
             found = resume(broken, db, log_dir=log_dir, limits=limits if budget or max_iterations else None, namespace=namespace,
-                           config=config, advisor=advisor, **({"model": model} if model else {}))
+                           config=config, advisor=advisor, stream=tell, **({"model": model} if model else {}))
         else:
             found = run(str(query), ontology, db, memory_k=memory_k, enable_extraction=not no_extract, log_dir=log_dir, model=model,
                         ontology_name=ontology_name, limits=limits, namespace=namespace, config=config, advisor=advisor,
-                        context=list(texts) or None, answer_type=None if schema is None else read_context_file(schema))
+                        context=list(texts) or None, answer_type=None if schema is None else read_context_file(schema), mcp=servers or None,
+                        stream=tell)
+    if streams:
+        click.echo(err=True)
     if as_json:
         print_json(found.as_dict())
     else:
