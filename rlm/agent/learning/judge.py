@@ -458,7 +458,7 @@ def explore(question: str,                 # words of the question
     expected = second_route(question, named, context) if expect is None else expect
     if expected is None or iri is None or (expect is not None and _is_common(expect)):
         return None
-    known = {f.fact for f in context.index.facts.of(iri)}
+    known = {f.fact for f in context.index.facts(iri)}
     direct = "k direct" in analyze_question(question, [n.mention.text for n in named]).features
     facts = [f for f in _FACTS if f in known]
     given = {k: v for k, v in (options or {}).items() if k in ("limits", "sandbox", "clock")}

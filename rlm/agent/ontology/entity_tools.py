@@ -118,7 +118,7 @@ class EntityTools:
                         ) -> Page:
         "What is said of a term: type, label, definition, superclass, domain, range, inverse, restriction … fact: only this sort."
         iri, sort = self.ontology.resolve(term), check_choice(fact, FACTS, "fact")
-        found = [f for f in self.index.facts.of(iri) if sort in (None, f.fact)]
+        found = [f for f in self.index.facts(iri) if sort in (None, f.fact)]
 
         def item(f: TermFact) -> dict[str, Any]:
             return {"fact": f.fact, "value": f.value, **({"by": f.by} if f.fact in ("definition", "other", "label") else {}),

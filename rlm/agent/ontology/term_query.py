@@ -58,7 +58,7 @@ def _has_feature(index: OntologyIndex, iri: str, feature: str, asserted: bool = 
         "label": lambda: o.labels.labels(iri),
         "domain": lambda: t.objects(iri, *end_predicates(RDFS + "domain")),
         "range": lambda: t.objects(iri, *end_predicates(RDFS + "range")),
-        "inverse": lambda: any(f.fact == "inverse" for f in index.facts.of(iri)),
+        "inverse": lambda: any(f.fact == "inverse" for f in index.facts(iri)),
         "instances": lambda: any(is_iri(s) for s in t.subjects(iri, RDF + "type")),
         "restriction": lambda: index.usage.definitions.restrictions(iri), "replacement": lambda: t.objects(iri, *_REPLACED)}
     return bool(checks[feature]())
