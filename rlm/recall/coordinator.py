@@ -43,7 +43,6 @@ from ..store.filters import Filters
 from ..store.records import MemoryRecord
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out
 
-
 # %% ../../nbs/40_recall/20_coordinator.ipynb #86896f56
 @dataclass(slots=True)
 class _LayerCounts:
@@ -282,7 +281,12 @@ class SearchCoordinator:
                 in_mind.prepare()
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
         q.measured, found = in_mind.search(q.query, q.features, None, q.key.k, None if allowed is None else allowed.mask)
-        return found
+        return self._as_everywhere(q, found)
+
+    def _as_everywhere(self, q: _RecallRequest, local: LocalAnswer) -> LocalAnswer:
+        "The answer with those memories moved that a search of everything moves."
+        return local._replace(ranked=self.searcher.reordered(q.features, local.ranked, q.key.k, self.searcher.filters.resolve(q.filters))
+                              ) if local.ranked else local
 
     def _same_question(self, q: _RecallRequest) -> CachedAnswer | None:
         "Return the answer to the same question in other words."
@@ -295,13 +299,14 @@ class SearchCoordinator:
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
         q.measured, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
         if answered is not None:
-            return answered
+            return self._as_everywhere(q, answered)
         q.measured = q.measured or self.index.semantic.measure(q.vector)
         slot = local.slot_of(memory, q.measured)
         if local.neighbourhoods.is_made(slot):
-            return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed)
+            return self._as_everywhere(q, local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed))
         with self.index.snapshot():
-            return local.search_slot(slot, q.query, q.features, q.measured, q.key.k, self._allowed_memories(q))
+            found = local.search_slot(slot, q.query, q.features, q.measured, q.key.k, self._allowed_memories(q))
+        return self._as_everywhere(q, found)
 
     def _learn_more(self, q: _RecallRequest) -> bool:
         "Do what was put off, if it may be about the same subject; returns whether local search may say something else now."
@@ -323,8 +328,7 @@ class SearchCoordinator:
             self.state.note_local_answers()
         if cached is not None:
             return cached.ranked
-        best = self.searcher.reorder(q.features, local.ranked, self.searcher.filters.resolve(q.filters))
-        ranked = best if len(best) <= q.key.k else self.cut(best, q.key.k)
+        ranked = local.ranked if len(local.ranked) <= q.key.k else self.cut(local.ranked, q.key.k)
         self._cache(q, ranked, local.slot)
         return ranked
 

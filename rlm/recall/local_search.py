@@ -284,7 +284,8 @@ class RecentMemorySearch:
         around, table, sure, found = self._made[1], self._made[2], min(self.least, k), None
         terms = self.searcher.candidates.search_terms(features, query.terms)
         if query.vector is not None:
-            measured, found = self.kernel.run(table, terms, features, query.vector, k, passing, -np.inf, self.margin, sure)
+            deep = max(k, min(self.searcher.depth, len(around.docs)))
+            measured, found = self.kernel.run(table, terms, features, query.vector, deep, passing, -np.inf, self.margin, sure)
         if found is None:
             measured = measured or self.index.semantic.measure(query.vector)
             found = self._rank(around, terms, features, measured, k, passing)
@@ -296,12 +297,13 @@ class RecentMemorySearch:
     def _rank(self, around: Neighbourhood, terms: list[str], features: QueryFeatures, measured: MeasuredQuery | None, k: int,
               passing: Any) -> LocalAnswer:
         "Do in numpy what the compiled call does."
-        first, sure = self.ranker.rank(around, terms, features, measured, k, passing), min(self.least, k)
+        deep, sure = max(k, self.searcher.depth), min(self.least, k)
+        first = self.ranker.rank(around, terms, features, measured, deep, passing)
         bound, unscored = self.margin + cue_bound(features), self.index.lexical.documents - first.size
         least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
         if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
             return LocalAnswer(first.ranked)
-        second = self.ranker.rank_with_matches(first, features, measured, k)
+        second = self.ranker.rank_with_matches(first, features, measured, deep)
         least = bound + tail_bound(sure, unscored) + DEFAULT_WEIGHTS.words * second.left
         good = self.index.semantic.is_valid and is_conclusive(second.ranked, k, least, sure)
         return LocalAnswer(second.ranked) if good else LocalAnswer(declined="too weak")
@@ -341,9 +343,9 @@ class LocalizedSearchEngine:
             return None, None
         if features.speakers or len(terms) > MAX_TERMS:
             terms = self.searcher.candidates.search_terms(features, terms)
-        numbers = None if passing is None else passing.mask
-        return self.kernel.run(self.neighbourhoods.table(memory), terms, features, vector, top_k, numbers, self.relevance, self.margin,
-                               self.sure)
+        numbers, table = None if passing is None else passing.mask, self.neighbourhoods.table(memory)
+        deep = max(top_k, min(self.searcher.depth, table.most))  # among which some move, as in a search of everything
+        return self.kernel.run(table, terms, features, vector, deep, numbers, self.relevance, self.margin, self.sure)
 
     def search_with_checkpoints(self,
                                 query: Query,              # question, in a moment of the index
@@ -354,7 +356,8 @@ class LocalizedSearchEngine:
                                 ) -> LocalAnswer:
         "Return the best of a neighbourhood and of those who hold the words, if they are conclusive; never of anything else."
         features = self.index.scorer.query_features(query.text)
-        return self.search_slot(self.slot_of(slots, measured), query, features, measured, top_k, passing)
+        found = self.search_slot(self.slot_of(slots, measured), query, features, measured, top_k, passing)
+        return found._replace(ranked=self.searcher.reordered(features, found.ranked, top_k, passing)) if found.ranked else found
 
     def slot_of(self,
                 memory: WorkingMemory,  # slots that are in mind
@@ -382,13 +385,13 @@ class LocalizedSearchEngine:
         if not isinstance(self.index.scorer.ranker, ScoreWeights):
             return LocalAnswer(slot=slot.slot_id, declined="learned ranking")
         terms, numbers = self.searcher.candidates.search_terms(features, query.terms), None if passing is None else passing.mask
-        around, name, k = self.neighbourhoods.get_possibly_stale(slot), slot.slot_id, top_k
-        first, documents = self.ranker.rank(around, terms, features, measured, k, numbers), self.index.lexical.documents
+        around, name, k, deep = self.neighbourhoods.get_possibly_stale(slot), slot.slot_id, top_k, max(top_k, self.searcher.depth)
+        first, documents = self.ranker.rank(around, terms, features, measured, deep, numbers), self.index.lexical.documents
         bound, unscored = self.margin + cue_bound(features), documents - first.size
         least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
         if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
             return LocalAnswer(first.ranked, name)
-        second = self.ranker.rank_with_matches(first, features, measured, k)
+        second = self.ranker.rank_with_matches(first, features, measured, deep)
         if not self.index.semantic.is_valid:
             return LocalAnswer(slot=name, declined="being erased")
         sure = k if self.sure is None else min(self.sure, k)
