@@ -25,7 +25,6 @@ from .learning.pipeline import Advice, Advisor, AgentConfig, RunRecord, Task, co
 from .loop.answer_type import AnswerType, read_answer_type
 from .loop.budget import RunLimits
 from .loop.loop import RESERVED
-from .loop.mcp_tools import ToolServer, server_tools
 from .loop.prompt import context_variables
 from .memory.json_file import JSONStrategyStore
 from .memory.packs import ensure_packs, is_shipped
@@ -228,9 +227,11 @@ def run(query: str,                             # the question, in any language
                 stack.callback(close)  # opened here, so closed here
         ontology = None if ontology_path is None else stack.enter_context(
             setup_ontology_context(ontology_path, name=ontology_name, cache=kept / "ontologies"))
-        servers = [stack.enter_context(closing(ToolServer(command))) for command in commands]
-        tools = server_tools(servers, {*RESERVED, *variables, *(ontology.tools if ontology else ())})
-        setting = replace(setting, options={**setting.options, "tools": tools})
+        if commands:
+            from rlm.agent.loop.mcp_tools import ToolServer, server_tools  # asyncio is loaded by who needs it
+            servers = [stack.enter_context(closing(ToolServer(command))) for command in commands]
+            tools = server_tools(servers, {*RESERVED, *variables, *(ontology.tools if ontology else ())})
+            setting = replace(setting, options={**setting.options, "tools": tools})
         backend: StrategyStore
         if str(settings.db_path).endswith(".json"):  # strategies and runs alone, in a file that people can read
             backend = JSONStrategyStore(settings.db_path, clock, settings.secrets)

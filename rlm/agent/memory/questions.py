@@ -390,5 +390,6 @@ def qualifiers(masked: str,  # a question, its names masked, in plain wording
     if not names:
         return []
     if re.search("[가-힣]", masked):
-        return [words for _, end, words in _open_spans(masked) if end <= names[0][0]]
+        aside = masked.rfind(",", 0, names[0][0])  # *… 말고,* narrows nothing
+        return [words for start, end, words in _open_spans(masked) if aside < start and end <= names[0][0]]
     return [words for start, end, words in _open_spans(masked) if start >= names[-1][1] or masked[end:].lstrip().startswith("{")]
