@@ -166,7 +166,8 @@ def pair_model() -> PairModel:
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #391e644b
 ENDS = 0.85  # probability from which the older memory ends; at .8 1 of 86 development pairs that do not contradict did
 MAY_END = 0.2  # probability from which it is linked to the newer one, to be ranked after it
-STANDS_OUT = 0.03  # the same for one that has more of the probability than all others that were compared: in a small store there are few
+STANDS_OUT = 0.1  # the same for one that has more of the probability than all others that were compared; at .05, a note about a move stood
+# above the date of the dentist
 IF_SAME = 0.4  # probability that both need for that, and for an end, were they about the same thing; the question tells whether they are
 COMPARED = 16  # nearest memories that a new one is set beside; the one that it replaces is among 8 in .63 of cases in English, in 16 in .72
 LINKED = 3  # memories that one newer memory may replace, at most; which of them is meant, the question tells

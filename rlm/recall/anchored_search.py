@@ -230,7 +230,8 @@ class AnchoredSearcher:
         wanted = 4 * k if self.boost else k
         local = self._search_locally(query, place, wanted, filters) if fallback and place is not None else None
         if local is not None and query.features is not None:
-            local = local[0], self.searcher.reordered(query.features, local[1], wanted, self.searcher.filters.resolve(filters))
+            passing = self.searcher.filters.resolve(filters)
+            local = local[0], self.searcher.reordered(query.features, query.measured, local[1], wanted, passing)
         plan, ranked = local or self._ask_index(query, wanted, filters, fallback)
         if walk is not None:
             ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk), filters)

@@ -285,8 +285,10 @@ class SearchCoordinator:
 
     def _as_everywhere(self, q: _RecallRequest, local: LocalAnswer) -> LocalAnswer:
         "The answer with those memories moved that a search of everything moves."
-        return local._replace(ranked=self.searcher.reordered(q.features, local.ranked, q.key.k, self.searcher.filters.resolve(q.filters))
-                              ) if local.ranked else local
+        if not local.ranked:
+            return local
+        passing = self.searcher.filters.resolve(q.filters)
+        return local._replace(ranked=self.searcher.reordered(q.features, q.measured, local.ranked, q.key.k, passing))
 
     def _same_question(self, q: _RecallRequest) -> CachedAnswer | None:
         "Return the answer to the same question in other words."

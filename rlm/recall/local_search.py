@@ -357,7 +357,7 @@ class LocalizedSearchEngine:
         "Return the best of a neighbourhood and of those who hold the words, if they are conclusive; never of anything else."
         features = self.index.scorer.query_features(query.text)
         found = self.search_slot(self.slot_of(slots, measured), query, features, measured, top_k, passing)
-        return found._replace(ranked=self.searcher.reordered(features, found.ranked, top_k, passing)) if found.ranked else found
+        return found._replace(ranked=self.searcher.reordered(features, measured, found.ranked, top_k, passing)) if found.ranked else found
 
     def slot_of(self,
                 memory: WorkingMemory,  # slots that are in mind

@@ -19,6 +19,45 @@ APART = [("I live in Leeds.", "My sister just bought a place in Hull.", "Where d
          ("우리 집 고양이 이름은 두부야.", "강아지 데려왔어! 이름은 콩이", "고양이 이름 뭐야?"),
          ("We live in Bath.", "If I win the lottery we're off to a villa in Crete.", "Where do we live?")]
 
+EVERYDAY = {  # memories that do not contradict, and a question about each
+    "en": [
+        ("My sister Jane lives in Leeds.", "Where does my sister live?"),
+        ("The car is due for its MOT in June.", "When is the MOT?"),
+        ("I am allergic to peanuts.", "What am I allergic to?"),
+        ("My gym membership costs 32 pounds a month.", "How much is the gym?"),
+        ("The boiler was serviced by Mr Patel.", "Who serviced the boiler?"),
+        ("I started learning the cello in March.", "Which instrument am I learning?"),
+        ("Our cat is called Miso.", "What is the cat's name?"),
+        ("The wifi password is on the fridge door.", "Where is the wifi password?"),
+        ("I prefer aisle seats on long flights.", "Which seat do I like?"),
+        ("My passport expires in 2029.", "When does my passport expire?"),
+        ("Dad had his knee operated on last week.", "What operation did dad have?"),
+        ("The spare key is with the neighbour downstairs.", "Who has the spare key?"),
+        ("I work as a nurse on night shifts.", "What is my job?"),
+        ("We bought a tandem bike in Bath.", "What did we buy in Bath?"),
+        ("The dentist is on 12 March at 8:40.", "When is the dentist?"),
+        ("We moved to Busan in May.", "Where did we move?"),
+    ],
+    "ko": [
+        ("언니는 대전에 살아.", "언니는 어디 살아?"),
+        ("자동차 검사는 6월까지야.", "자동차 검사는 언제야?"),
+        ("나는 땅콩 알레르기가 있어.", "나 무슨 알레르기 있어?"),
+        ("헬스장은 한 달에 5만 원이야.", "헬스장 얼마야?"),
+        ("보일러는 박 기사님이 고쳤어.", "보일러 누가 고쳤어?"),
+        ("3월부터 첼로를 배우고 있어.", "내가 배우는 악기가 뭐야?"),
+        ("우리 고양이 이름은 보리야.", "고양이 이름이 뭐야?"),
+        ("와이파이 비밀번호는 냉장고 문에 붙여 뒀어.", "와이파이 비밀번호 어디 있어?"),
+        ("비행기는 통로 자리가 좋아.", "비행기에서 어느 자리 좋아해?"),
+        ("여권은 2029년에 만료돼.", "여권 언제 만료돼?"),
+        ("아빠가 지난주에 무릎 수술을 받았어.", "아빠 무슨 수술 받았어?"),
+        ("여벌 열쇠는 옆집 아주머니가 갖고 있어.", "여벌 열쇠 누가 갖고 있어?"),
+        ("나는 야간 간호사로 일해.", "내 직업이 뭐야?"),
+        ("우리는 바스에서 2인용 자전거를 샀어.", "바스에서 뭐 샀어?"),
+        ("치과 예약은 3월 12일 8시 40분이야.", "치과 예약은 언제야?"),
+        ("5월에 부산으로 이사했어.", "우리 어디로 이사했어?"),
+    ],
+}
+
 
 @pytest.fixture(scope="module")
 def e5() -> object:
@@ -115,3 +154,16 @@ def test_without_vectors_nothing_is_judged() -> None:
     with Memory(":memory:", embedder="none", clock=ManualClock("2026-01-05")) as memory:
         first, _ = told(memory, *UPDATES[0][:2])
         assert memory.get(first).valid_to is None and not memory.links(first)
+
+
+@pytest.mark.parametrize("language", EVERYDAY)
+def test_what_later_notes_stand_beside_is_still_found_first(language: str, e5: object) -> None:
+    first = asked = 0
+    for size in (4, 16):
+        for at in range(0, 16, size):
+            with Memory(":memory:", embedder=e5) as memory:  # type: ignore[arg-type]
+                for text, _ in EVERYDAY[language][at:at + size]:
+                    memory.write(text)
+                for text, question in EVERYDAY[language][at:at + size]:
+                    asked, first = asked + 1, first + (memory.search(question)[0].text == text)
+    assert first >= asked - 1
