@@ -7,10 +7,10 @@ __all__ = ['SEGMENT', 'WORDS', 'MEANING', 'NUMBERS', 'SEQ', 'SESSION', 'SCRIPT',
            'MEMBER', 'ROWS', 'OWNER', 'BUFFER', 'TOUCHED', 'OUTSIDE', 'SLOTS', 'BEST', 'WEIGHTS', 'READ', 'WORTH',
            'ADDED', 'FOUND', 'PICKED', 'TOTAL', 'ORDER', 'WORKSPACE', 'HELD', 'UNIT_DOC', 'ALIVE', 'INDEX', 'GONE',
            'FIRST', 'COUNT', 'VECTORS', 'WHOLE', 'AXIS', 'MIDDLE', 'CODES', 'FIGURES', 'MODEL', 'DOCUMENTS', 'WANTED',
-           'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'SURE', 'LEAST', 'MARGIN', 'CANDIDATES',
-           'SAMPLED', 'AROUND', 'SUBJECTS', 'TAIL_BOUNDS', 'WORK', 'EVERY', 'PARTED', 'MEASURED', 'COMPARED', 'ALL',
-           'WEIGH_TERMS', 'FIND_POSTINGS', 'SUM_POSTINGS', 'HIGHEST_SCORE', 'TAKE_OUT_SCORES', 'ADD_UNREAD',
-           'COMPARE_VECTORS', 'SAMPLE_THRESHOLD', 'TOP_UNITS', 'SORT_BY_UNIT', 'RECALL']
+           'TIE', 'WORD', 'DEVIATION', 'EVIDENCE', 'FOREIGN', 'CHANCE', 'WHEN', 'SURE', 'DEPTH', 'LEAST', 'MARGIN',
+           'CANDIDATES', 'SAMPLED', 'AROUND', 'SUBJECTS', 'TAIL_BOUNDS', 'WORK', 'EVERY', 'PARTED', 'MEASURED',
+           'COMPARED', 'ALL', 'WEIGH_TERMS', 'FIND_POSTINGS', 'SUM_POSTINGS', 'HIGHEST_SCORE', 'TAKE_OUT_SCORES',
+           'ADD_UNREAD', 'COMPARE_VECTORS', 'SAMPLE_THRESHOLD', 'TOP_UNITS', 'SORT_BY_UNIT', 'RECALL']
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #24f40ced
 import math
@@ -152,7 +152,7 @@ FIRST, COUNT, VECTORS = range(3)
 WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each document begin, how many it has; and they themselves
 AXIS, MIDDLE, CODES, FIGURES = range(4)
 MODEL = "f4 f4 i1 f8"  # arrays that questions are measured against: see `MEASURE_QUERY`
-DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, SURE, LEAST, MARGIN = range(12)  # what is told of a question
+DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, SURE, DEPTH, LEAST, MARGIN = range(13)  # told of a question
 CANDIDATES = 50  # memories that hold the words of a question best, besides those of a neighbourhood
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #e366cf84
@@ -186,7 +186,7 @@ def _SCORE_NEIGHBOURHOOD(buffer, place, index, segments, documents, wanted, pass
 def _RANK_BUFFER(buffer, place, dated, named, told, n):  # type: ignore[no-untyped-def]
     "Rank the first `n` memories of a buffer into `FOUND`: numbers, scores, parts; returns how many, ties with the last included."
     words, meaning, seqs, time = F4(buffer, WORDS)[:n], F4(buffer, MEANING)[:n], I8(buffer, SEQ), YES(buffer, TIME)
-    where, total, order, k = I8(place, PICKED)[:n], F8(place, TOTAL)[:n], I8(place, ORDER)[:n], min(int(told[WANTED]), n)
+    where, total, order, k = I8(place, PICKED)[:n], F8(place, TOTAL)[:n], I8(place, ORDER)[:n], min(int(told[DEPTH]), n)
     found, added = F88(place, FOUND), F88(place, ADDED)
     m = RANK(where, total, added, F4(place, BEST), k, told[TIE], order, order, words, meaning,
              I4(buffer, SESSION), told[WORD], told[DEVIATION], told[EVIDENCE], I1(buffer, SCRIPT), int(told[FOREIGN]), told[CHANCE],

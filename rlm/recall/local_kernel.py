@@ -208,7 +208,7 @@ class LocalKernel:
                  index: NamespaceIndex,  # the namespace's index
                  ) -> None:
         self.index, self.tables = index, _KernelTables(index)
-        self._figures: dict[tuple[int, int, int, float, float], tuple[Any, ...]] = {}
+        self._figures: dict[tuple[int, int, int, int, float, float], tuple[Any, ...]] = {}
         self._joined: tuple[SlotBuffers | None, Any, tuple[int, int], Table | None] = None, None, (10, SURE), None
 
     def prepare(self,
@@ -228,18 +228,20 @@ class LocalKernel:
             relevance: float,        # standard deviations that a question must be nearer to a slot than to memories at large
             margin: float,           # margin by which the last hit must exceed the bound of the others
             sure: int | None = None,  # number of sure hits, once words elsewhere were looked at; None: all
+            depth: int = 0,          # number of memories ranked, if more than are wanted
             ) -> tuple[MeasuredQuery | None, LocalAnswer | None]:
         "Return the question, measured, None if it was not; and the answer, None if it is left to numpy."
+        depth = max(depth, k)
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)
         left_out = features.dates or features.now or rows.shape != around.shape
-        if run is None or left_out or not 0 < k <= KERNEL_TOP_K or len(terms) > MAX_TERMS:
+        if run is None or left_out or not 0 < k <= depth <= KERNEL_TOP_K or len(terms) > MAX_TERMS:
             return None, None
         joined, sure = self._joined, k if sure is None else min(sure, k)
         table = joined[3] if joined[2] == (k, sure) and self._is_joined(around) else self._join(around, k, sure)
         if table is None:
             return None, None
         vectors, may = np.empty((2, len(rows)), np.float32), NO_BOOLS if passing is None else passing
-        figures = self._question_figures(features, k, sure, relevance, margin)
+        figures = self._question_figures(features, k, sure, depth, relevance, margin)
         slot, mean, spread, n, steps, conclusive = run(table.places, self.index.lexical.term_ids(terms), may, rows, vectors, *figures)
         measured = MeasuredQuery(vectors[0], vectors[1], mean, spread)
         if conclusive and (steps < 2 or self.tables.intact):
@@ -265,21 +267,21 @@ class LocalKernel:
         self._joined = around, places, (k, sure), Table(ALL, arrays) if fits else None
         return self._joined[3]
 
-    def _question_figures(self, features: QueryFeatures, k: int, sure: int, relevance: float, margin: float) -> tuple[Any, ...]:
+    def _question_figures(self, features: QueryFeatures, k: int, sure: int, depth: int, relevance: float, margin: float) -> tuple[Any, ...]:
         "Return the speakers that a question names, and figures: how many are wanted, when scores are equal …, what must be reached."
         plain = not (features.speakers or features.dates or features.when)
-        if plain and (known := self._figures.get((features.script, k, sure, relevance, margin))) is not None:
+        if plain and (known := self._figures.get((features.script, k, sure, depth, relevance, margin))) is not None:
             return known
         c, other = self.index.metadata, foreign_script(self.index.metadata, features)
         scale = DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.index.scorer.linear_weights.evidence
-        figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.when, sure
-        found = named_speaker_ids(features), np.array((*figures, relevance, margin + cue_bound(features)), np.float64)
+        figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.when
+        found = named_speaker_ids(features), np.array((*figures, sure, depth, relevance, margin + cue_bound(features)), np.float64)
         if plain:
-            self._figures[features.script, k, sure, relevance, margin] = found
+            self._figures[features.script, k, sure, depth, relevance, margin] = found
         return found
 
     def _renew_figures(self) -> None:
         "Compute the last figures anew: what is asked next is likely to be of a kind that was asked before."
         before, self._figures = list(self._figures)[-3:], {}
-        for script, k, sure, relevance, margin in before:
-            self._question_figures(QueryFeatures(script=script), k, sure, relevance, margin)
+        for script, k, sure, depth, relevance, margin in before:
+            self._question_figures(QueryFeatures(script=script), k, sure, depth, relevance, margin)

@@ -285,7 +285,7 @@ class RecentMemorySearch:
         terms = self.searcher.candidates.search_terms(features, query.terms)
         if query.vector is not None:
             deep = max(k, min(self.searcher.depth, len(around.docs)))
-            measured, found = self.kernel.run(table, terms, features, query.vector, deep, passing, -np.inf, self.margin, sure)
+            measured, found = self.kernel.run(table, terms, features, query.vector, k, passing, -np.inf, self.margin, sure, deep)
         if found is None:
             measured = measured or self.index.semantic.measure(query.vector)
             found = self._rank(around, terms, features, measured, k, passing)
@@ -345,7 +345,7 @@ class LocalizedSearchEngine:
             terms = self.searcher.candidates.search_terms(features, terms)
         numbers, table = None if passing is None else passing.mask, self.neighbourhoods.table(memory)
         deep = max(top_k, min(self.searcher.depth, table.most))  # among which some move, as in a search of everything
-        return self.kernel.run(table, terms, features, vector, deep, numbers, self.relevance, self.margin, self.sure)
+        return self.kernel.run(table, terms, features, vector, top_k, numbers, self.relevance, self.margin, self.sure, deep)
 
     def search_with_checkpoints(self,
                                 query: Query,              # question, in a moment of the index

@@ -560,7 +560,7 @@ def test_every_command_that_offers_json_prints_it(ctx: click.Context, home: Path
 def test_erasing_asks(home: Path) -> None:
     for answer, code in [(b"n\n", 1), (b"", 1), (b"\n", 1), (b"y\n", 0)]:
         done = run(home, "memory", "delete", "tea", "--erase", stdin=answer)
-        assert (done.returncode, b"Erase 1 memory for good?" in done.stderr) == (code, True)
+        assert (done.returncode, "Erase '민아는".encode() in done.stderr) == (code, True)
         assert run(home, "memory", "show", "tea").returncode == 1 - code
     assert run(home, "memory", "history", "tea").returncode == 0  # an event says that there was one
     assert "녹차".encode() not in (home / STORE).read_bytes()

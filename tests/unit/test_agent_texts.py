@@ -81,7 +81,7 @@ def test_the_command_takes_texts_and_a_schema(tmp_path: Path) -> None:
     refused = CliRunner().invoke(main, [*base, "--model", "habit"])
     assert refused.exit_code == 1 and "language model" in refused.output
     nothing = CliRunner().invoke(main, ["run", "--query", "?", "--db", str(tmp_path / "m.db")])
-    assert nothing.exit_code == 2 and "Missing option '--ontology', or '--context'" in nothing.output
+    assert nothing.exit_code == 2 and "Missing option '--ontology', '--context' or '--mcp'" in nothing.output
     with pytest.raises(InvalidInput, match="neither an ontology nor a text"):
         run("?", None, ":memory:", model=says())
 

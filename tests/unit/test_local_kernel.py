@@ -357,11 +357,11 @@ def test_a_date_raises_no_other_bound(streamed: tuple[Memory, Any]) -> None:
         given_ = *asked_of(memory, q.text), 10, None
         dated = index.scorer.query_features("in May 2024")
         assert looks[0].run(around, given_[0], dated, given_[2], 10, None, RELEVANCE, MARGIN) == (None, None)
-        looks[0]._question_figures(index.scorer.query_features("in May 2024"), 10, 10, RELEVANCE, MARGIN)
+        looks[0]._question_figures(index.scorer.query_features("in May 2024"), 10, 10, 10, RELEVANCE, MARGIN)
         for spare in np.arange(0, 2, 0.1):
             said = [look.run(around, *given_, RELEVANCE, spare)[1] for look in looks]
             assert said[0].declined == said[1].declined and list(said[0].ranked) == list(said[1].ranked)
-        assert looks[0]._question_figures(QueryFeatures(script=-1), 10, 10, RELEVANCE, MARGIN)[1][kernels.MARGIN] == MARGIN
+        assert looks[0]._question_figures(QueryFeatures(script=-1), 10, 10, 10, RELEVANCE, MARGIN)[1][kernels.MARGIN] == MARGIN
 
 
 def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:

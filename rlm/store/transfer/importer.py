@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.clock import parse_time, to_iso
-from ...core.errors import InvalidInput, NotFound
+from ...core.errors import InvalidInput, NotFound, StoreBusy
 from ...core.files import read_path
 from ...core.guard import guarded, guarded_value, unconfirmed_here
 from ...core.text import valid_text
@@ -465,17 +465,21 @@ def import_lines(storage: SQLStorage,            # a live store
         sequences = {}
     left_out, tables = sum(map(len, tables.values())) - sum(map(len, kept.values())), kept
     given, tags, safe = [read_memory(row) for row in tables["memories"]], _tags_of(tables), dict(tables)
+    here = set(db.query("SELECT namespace, id FROM memories"))  # what is stored already is compared as it is, and does not come in
     for table in ("memories", "memory_versions"):
-        safe[table] = [_guarded(row, secrets, tags.get(row["seq"], ())) for row in tables[table]]
+        safe[table] = [row if (row["namespace"], row["id"]) in here else _guarded(row, secrets, tags.get(row["seq"], ()))
+                       for row in tables[table]]
     for table in _WORDS:
         safe[table] = [_guarded_words(table, row, secrets) for row in tables[table]]
     if check is not None:
         _check_each(safe["memories"], [n for n, row in enumerate(rows, start=2) if row.get("table") == "memories"
                                        and only in (None, row["namespace"])], check)
     ready = _read_changed(given, tables["memories"], safe["memories"])
-    keep = None if prepare is None else prepare(_not_here(db, ready))
+    keep = None if prepare is None else prepare([r for r in ready if (r.namespace, r.id) not in here])
     with storage.transaction() as tx:
         before, plan = set(contradictions(db)), _decide(db, tables, given, tags, secrets, refuse)
+        if gone := here & plan.ids:
+            raise StoreBusy(f"The memory {min(gone)[1]!r} was deleted while the export was read.", "Import it again. Nothing was imported.")
         if not plan.empty:
             own = [_unconfirmed(row) if row["seq"] in plan.added else row for row in safe["memories"]]
             safe["memories"], ready = own, _read_changed(ready, safe["memories"], own)
@@ -490,12 +494,6 @@ def import_lines(storage: SQLStorage,            # a live store
 def _read_changed(records: Sequence[MemoryRecord], before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> list[MemoryRecord]:
     "The records of rows; those of rows that were replaced are read anew."
     return [r if new is old else read_memory(new) for r, old, new in zip(records, before, after, strict=True)]
-
-
-def _not_here(db: Database, records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
-    "Those memories that are not stored here now."
-    known = set(db.query("SELECT namespace, id FROM memories"))
-    return [r for r in records if (r.namespace, r.id) not in known]
 
 
 def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], records: Sequence[MemoryRecord], sequences: Mapping[str, int],
