@@ -117,6 +117,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     long_chat = {"turns": [turn], "questions": [{"question": "When is my flight?", "kind": "temporal", "evidence": [0]}]}
     (home / "beam").mkdir()
     (home / "beam" / "chat-1.json").write_text(json.dumps(long_chat), encoding="utf-8")
+    stream = [{"id": f"a:{n}", "text": text, "role": "user", "session": n, "date": "2026-01-05"}
+              for n, text in enumerate(["I fly at six.", "And then?"])]
+    (home / "realmem").mkdir()
+    (home / "realmem" / "Ann.json").write_text(json.dumps({"turns": stream, "questions": [
+        {"q": "When do I fly?", "evidence": ["a:0"], "before_session": 1}]}), encoding="utf-8")
     pair = {"group": "particles", "scene": 1, "question": {"ko": "어디로 이사했어?", "en": "Where did I move?"},
             "memory": {"ko": "부산으로 이사했다.", "en": "I moved to Busan."}}
     (home / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
