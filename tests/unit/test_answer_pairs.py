@@ -9,8 +9,8 @@ from rlm import Memory
 from rlm.search.embedding.base import choose_embedder
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "answer_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
-# reached: .859 .906 .826, .599 .689 .261
-FLOORS = {"e5": {"en": 0.85, "ko": 0.89, "mixed": 0.81}, "none": {"en": 0.59, "ko": 0.68, "mixed": 0.25}}
+# reached in one run, where equal scores may fall either way: .859 .906 .826, .599 .689 .261
+FLOORS = {"e5": {"en": 0.84, "ko": 0.88, "mixed": 0.79}, "none": {"en": 0.57, "ko": 0.66, "mixed": 0.23}}
 
 
 def test_lives_are_of_one_split_and_questions_have_a_name_of_their_own() -> None:
