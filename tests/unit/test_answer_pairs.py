@@ -9,8 +9,8 @@ from rlm import Memory
 from rlm.search.embedding.base import choose_embedder
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "answer_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
-# reached in one run, where equal scores may fall either way: .859 .906 .826, .599 .689 .261
-FLOORS = {"e5": {"en": 0.84, "ko": 0.88, "mixed": 0.79}, "none": {"en": 0.57, "ko": 0.66, "mixed": 0.23}}
+# reached: .859 .906 .826; by words, where equal scores fall either way from run to run, .577 to .599, .679 to .698, .261
+FLOORS = {"e5": {"en": 0.84, "ko": 0.88, "mixed": 0.79}, "none": {"en": 0.54, "ko": 0.64, "mixed": 0.2}}
 
 
 def test_lives_are_of_one_split_and_questions_have_a_name_of_their_own() -> None:
