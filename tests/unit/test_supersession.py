@@ -1,5 +1,6 @@
 """A newer statement ends the older one; what a person rejected does not come back."""
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -278,3 +279,15 @@ def test_where_somebody_else_is_comes_first_too(memory: Memory, text: str, quest
     told = memory.write(text).id
     found = memory.search(question)
     assert found[0].id == told and found[0].score > 0 and memory.explain(question, told).rank == 1
+
+
+def test_a_fact_costs_as_much_among_thousands_about_the_same_person(memory: Memory) -> None:
+    def spent(start: int, n: int) -> float:
+        turns = [{"text": f"I like thing {i} and I live in Town{i % 977}.", "role": "user", "session": "s"}
+                 for i in range(start, start + n)]
+        before = time.process_time()
+        memory.write_many(turns)
+        return time.process_time() - before
+    few = spent(0, 1000)
+    spent(1000, 4000)
+    assert spent(5000, 1000) < 2.5 * few
