@@ -153,7 +153,7 @@ def _refuse_without_reader(model: Model, ontology: str | Path | None, texts: boo
 
 
 def _tool_commands(given: str | Sequence[str] | None, model: Model, settings: Settings, config: object) -> list[str]:
-    "Commands of servers of tools: those that are given, else the setting's. Raises `InvalidInput` for a file that nobody named."
+    "Commands of servers of tools: those that are given, else the setting's. Raises `InvalidInput` for a settings file that was only found."
     if given is not None or model.name == "habit":
         return [given] if isinstance(given, str) else list(given or ())
     found = settings.sources.get("mcp_servers", "") in [f"file {name}" for name in FILES if not name.startswith("~")]
@@ -176,7 +176,7 @@ def run(query: str,                             # the question, in any language
         *,
         memory_k: int | None = None,            # experiences the run is given; None: 3 for the habit model, else 1
         enable_extraction: bool = True,         # learn from the run
-        log_dir: str | Path | None = None,      # for the log; None: `logs` beside the store
+        log_dir: str | Path | None = None,      # folder of the log; None: `logs` beside the store
         model: str | Model | None = None,       # a model, or its name; None: the setting model
         ontology_name: str | None = None,       # name of the ontology; by default the file's name
         limits: RunLimits | None = None,        # limits of iterations, time, tokens, cost; the defaults if None

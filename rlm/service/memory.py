@@ -150,7 +150,7 @@ def in_thread(method: Callable[Concatenate[R, P], T],  # method of a class
     "Return a method's twin for asyncio: it does the same in a thread, so that an event loop goes on meanwhile."
     @wraps(method)
     async def twin(owner: R, /, *args: P.args, **fields: P.kwargs) -> T:
-        call: Callable[..., T] = getattr(owner, method.__name__)  # that of a subclass, where there is one
+        call: Callable[..., T] = getattr(owner, method.__name__)  # the subclass's own, where there is one
         return await run_in_thread(call, *args, **fields)
     twin.__name__, twin.__doc__ = f"a{method.__name__}", f"Do what `{method.__name__}` does, in a thread."
     return twin

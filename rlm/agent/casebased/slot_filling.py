@@ -26,7 +26,7 @@ class PromptedStrategy:
 
     id: str  # id of the memory
     title: str  # title of the strategy
-    code: str  # with its slots; empty when it is advice only, or a warning
+    code: str  # code with its slots; empty when it is advice only, or a warning
     slots: Mapping[str, str]  # slot → what it takes: class, property, individual, term, name, text, question
     asked: tuple[str, ...] = ()  # ways of asking for it, with slots
     score: float = 0.0  # score in retrieval, in [0, 1]

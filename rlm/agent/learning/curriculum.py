@@ -27,7 +27,7 @@ from ...core.text import valid_label, valid_text
 class Curriculum:
     "Questions in the order in which they are asked, with what checks their answers."
 
-    id: str  # with its version: prov_v1
+    id: str  # name with its version: prov_v1
     ontology: str  # its name
     path: Path  # the ontology's file
     tasks: tuple[Task, ...]  # in the order in which they teach

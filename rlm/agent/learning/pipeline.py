@@ -149,7 +149,7 @@ def used_advice(trajectory: Trajectory,  # a run
                 given: Advice,           # rules and memories in its prompt
                 ) -> Advice:
     """Return what a run went by: the rules and memories that it names by `[id]`; if it names none, all rules, as they apply whether or not
-    it says so, and the memory that it was given alone. Of several memories nobody knows which it went by."""
+    it says so, and the memory that it was given alone. Of several memories it is not known which it went by."""
     def named(ids: Sequence[str]) -> tuple[str, ...]:
         return tuple(i for i in ids if any(re.search(rf"\[{re.escape(i)}[\] ]", step.reply) for step in trajectory.steps))
     alone = given.memories if len(given.memories) == 1 else ()

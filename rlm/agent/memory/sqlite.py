@@ -66,7 +66,7 @@ class SQLiteStrategyStore:
     "Strategies and runs in the one store. Threads may share it."
 
     def __init__(self,
-                 store: SQLStorage,             # an open store; closed by whoever opened it
+                 store: SQLStorage,             # an open store; its opener closes it
                  namespace: str = "default",    # the partition to work in
                  clock: Clock | None = None,    # None: the machine's
                  secrets: str = "redact",       # treatment of credentials in strategies and runs: the setting `secrets`

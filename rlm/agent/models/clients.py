@@ -71,7 +71,7 @@ def read_prices(text: str,       # like `0.15/0.60`, or `gpt-5-mini=0.25/2/0.025
 # %% ../../../nbs/70_agent/21_clients.ipynb #01e7e50a
 def client(url: str,                    # asked, for the message
            headers: Mapping[str, str],  # the key among them
-           timeout_s: float,            # for one request
+           timeout_s: float,            # seconds for one request
            ) -> Any:                    # an `httpx.Client`
     "Return a connection. Raises `ModelError` when httpx is not installed, or a key can't be sent."
     if importlib.util.find_spec("httpx") is None:
@@ -91,8 +91,8 @@ _PASSING = (408, 409, 425, 429)  # and all from 500
 class RetryPolicy:
     "How long to wait for a server, and how often to ask again."
 
-    timeout_s: float = 120.0  # for one request
-    attempts: int = 4  # for one request, the first included
+    timeout_s: float = 120.0  # seconds for one request
+    attempts: int = 4  # tries of one request, the first included
     sleep: Callable[[float], None] = time.sleep  # function that waits between attempts
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #f7d69c28
@@ -202,7 +202,7 @@ class HTTPModel:
                  url: str,               # where requests go
                  headers: Mapping[str, str],  # the key among them
                  key: str,               # kept out of messages
-                 patience: RetryPolicy,  # with the server
+                 patience: RetryPolicy,  # time and tries given to the server
                  prices: Prices | None,  # prices of its tokens; None: not known, and nothing is counted
                  options: Mapping[str, Any],  # further parameters of each request
                  native: bool,           # whether it gives its code by native calls of tools

@@ -229,7 +229,7 @@ class ReplayJournal:
             self.entries.append(entry)
 
     def replace(self,
-                entries: Sequence[JournalEntry],  # in order
+                entries: Sequence[JournalEntry],  # steps, the oldest first
                 ) -> None:
         "Hold these entries in the place of all."
         self.entries, self._size = [], 0
@@ -252,7 +252,7 @@ def _read_journal(state: bytes,  # from `ReplayJournal.dump`
         raise no_state() from e
 
 
-def affordable(entries: Sequence[JournalEntry],  # in order
+def affordable(entries: Sequence[JournalEntry],  # steps, the oldest first
                seconds: float,                   # time that they may take together
                ) -> int:
     "Count the first entries that together took no longer than a time."
@@ -263,7 +263,7 @@ def affordable(entries: Sequence[JournalEntry],  # in order
     return len(entries)
 
 
-def without_last_steps(entries: Sequence[JournalEntry],  # in order
+def without_last_steps(entries: Sequence[JournalEntry],  # steps, the oldest first
                        first: int,                       # number of the first that is dropped
                        ) -> list[JournalEntry]:
     "Drop the steps from a number on; what the host had put stays."
@@ -294,7 +294,7 @@ def _try_out(child: ChildProcess,  # has run a step of a journal
 
 
 def replay(child: ChildProcess,              # just started
-           entries: Sequence[JournalEntry],  # in order
+           entries: Sequence[JournalEntry],  # steps, the oldest first
            left: TimeLeft,                   # seconds that are left
            careful: bool = False,            # try the child out after each step, not only at the end
            ) -> tuple[list[JournalEntry], bool]:  # the steps that went well, with the time that they took; whether all is well

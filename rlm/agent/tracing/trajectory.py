@@ -69,7 +69,7 @@ class Trajectory:
     "A whole run of the loop."
 
     task: str  # question or task
-    steps: tuple[Step, ...]  # in order
+    steps: tuple[Step, ...]  # steps, the first one first
     answer: str = ""  # the last one given; partial when the run did not converge
     converged: bool = False  # the model said that it was done
     stopped: str = "failed"  # why it ended: one of `STOPPED`
@@ -286,7 +286,7 @@ LOGGED = 20_000  # characters of each text that a log keeps
 
 
 def log_start(logger: RLMLogger,      # where to
-              trajectory: Trajectory,  # with task, model, sandbox and meta, and no steps yet
+              trajectory: Trajectory,  # record with task, model, sandbox and meta, and no steps yet
               depth: int = 0,         # 0 for a run that a person started
               ) -> None:
     "Write the first line of a run."

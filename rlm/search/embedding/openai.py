@@ -86,7 +86,7 @@ class OpenAIEmbedder:
                  url: str,                 # address of the service, up to and without `/embeddings`
                  key: str = "",            # sent as a bearer token, if there is one
                  timeout_s: float = 30.0,  # for one request
-                 attempts: int = 5,        # for one request, the first included
+                 attempts: int = 5,        # tries of one request, the first included
                  sleep: Callable[[float], None] = time.sleep,  # function that waits
                  ) -> None:
         require_package("httpx", "openai")
