@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 import keyword
+import logging
 import re
 import shlex
 import tempfile
@@ -134,7 +135,9 @@ class ToolServer:
         try:
             self._loop.run_until_complete(self._serve())
         except BaseException as e:
-            if not self._ready.done():
+            if self._ready.done():
+                logging.getLogger("rlm").warning("The tool server %r has ended: %s", self.name, str(e) or type(e).__name__)
+            else:
                 self._ready.set_exception(e)
         finally:
             self._loop.close()
