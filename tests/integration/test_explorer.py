@@ -249,7 +249,7 @@ def test_what_waits_is_decided_and_filters_and_korean_hold(tab: Tab, running: Ru
     ask(tab, "dentist")
     tab.until("!document.querySelector('.hit[data-id=street]')")
     tab.js("document.getElementById('language').click()")
-    assert tab.js("document.documentElement.lang") == "ko" and tab.js("document.querySelector('.go').textContent") == "찾기"
+    assert tab.js("document.documentElement.lang") == "ko" and tab.js("document.querySelector('.go').textContent") == "검색"
     tab.until("document.getElementById('edit-it')?.textContent === '고치기'")
     assert tab.said() == []
 
