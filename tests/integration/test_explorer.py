@@ -250,7 +250,7 @@ def test_what_waits_is_decided_and_filters_and_korean_hold(tab: Tab, running: Ru
     tab.until("!document.querySelector('.hit[data-id=street]')")
     tab.js("document.getElementById('language').click()")
     assert tab.js("document.documentElement.lang") == "ko" and tab.js("document.querySelector('.go').textContent") == "검색"
-    tab.until("document.getElementById('edit-it')?.textContent === '고치기'")
+    tab.until("document.getElementById('edit-it')?.textContent === '수정'")
     assert tab.said() == []
 
 
