@@ -21,6 +21,7 @@ from .baselines import WORDS, CachingEmbedder, in_numpy, caching_embedder, unusa
 from .report import Report, Row, bootstrap, digits, machine
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
+from ..core.ids import digest
 from ..search.embedding.base import Embedder
 from ..core.text import tokens
 from ..search.query_features import dominant_script
@@ -62,9 +63,12 @@ def store_life(life: Life,               # life to store
     "Write a life into a store, by default one of its own."
     memory, names, waiting = Memory(path, namespace=namespace, embedder=model), dict[str, str](), list[Mapping[str, Any]]()
 
+    def named(item: str) -> str:
+        return digest(life.name, item)[:12]  # as long as an id that a store gives; the same in each run, since ids decide between equal scores
+
     def flush() -> None:
         if waiting:
-            turns = [{"text": t["text"], "valid_from": t["when"],
+            turns = [{"id": named(t["id"]), "text": t["text"], "valid_from": t["when"],
                       **({"role": t["speaker"]} if t.get("speaker") in ("user", "assistant") else {"speaker": t.get("speaker") or "user"})}
                      for t in waiting]
             stored = memory.add_conversation(turns, session=waiting[0]["conversation"])
@@ -76,7 +80,7 @@ def store_life(life: Life,               # life to store
         if item.get("conversation"):
             waiting.append(item)
         else:
-            names[memory.write(item["text"], valid_from=item["when"]).id] = item["id"]
+            names[memory.write(item["text"], id=named(item["id"]), valid_from=item["when"]).id] = item["id"]
     flush()
     return memory, names
 
