@@ -5,7 +5,7 @@ import tarfile
 from pathlib import Path
 
 
-def _unpack(tar: tarfile.TarFile,  # of a package
+def _unpack(tar: tarfile.TarFile,  # archive of a package
             part: Path,            # where to, without links in it
             ) -> None:
     "The plain files, none of which may lie elsewhere: what `filter='data'` sees to, which Python has from 3.11.4 on."

@@ -15,7 +15,7 @@ from fastcore.xml import Safe, to_xml
 from smalldocs import api, highlight, layout, site
 
 
-def remembered(act: Callable[[Any], Any],  # of anything
+def remembered(act: Callable[[Any], Any],  # function of anything
                ) -> Callable[[Any], Any]:
     "The same function, which asks once about each thing. An error is not remembered."
     known: dict[int, tuple[Any, Any]] = {}  # id → the thing itself, so that the id stays its own, and the answer
@@ -28,7 +28,7 @@ def remembered(act: Callable[[Any], Any],  # of anything
 
 
 def paths(of: site.Site,   # its pages are known
-          ) -> set[str]:   # of its pages, from its root
+          ) -> set[str]:   # paths of its pages, from its root
     "Where the pages of a site go."
     found: set[str] = of.__dict__.setdefault("_paths", set())
     if len(found) != len(of.pages):
@@ -39,14 +39,14 @@ def paths(of: site.Site,   # its pages are known
 _HREF, _SIDE_ITEM = layout.Layout.href, layout.Layout.side_item
 
 
-def href(self: layout.Layout,  # of a page
+def href(self: layout.Layout,  # layout of a page
          item_href: str,       # an entry's link: an output path, or a link from the config
          ) -> str:             # the link from this page
     "As smalldocs writes it."
     return str(site.rel(PurePosixPath(item_href), self.page) if item_href in paths(self.site) else _HREF(self, item_href))
 
 
-def side_item(self: layout.Layout,  # of a page
+def side_item(self: layout.Layout,  # layout of a page
               it: layout.Item,      # an entry of its sidebar
               depth: int,           # how deep it stands
               ) -> Any:             # the entry

@@ -73,7 +73,7 @@ class Costs:
 
 
 def _timed(do: Callable[[], Any]) -> tuple[Any, float]:
-    began = time.process_time()  # of the processor: other programs are at work on most machines
+    began = time.process_time()  # the processor's time: other programs are at work on most machines
     return do(), time.process_time() - began
 
 # %% ../../nbs/95_bench/13_local.ipynb #fe0065dd

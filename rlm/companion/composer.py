@@ -148,7 +148,7 @@ def by_marginal_relevance(relevance: Sequence[float],     # relevance of each it
     "Yield the order in which items add most that is new (Carbonell and Goldstein, 1998); each is found when it is asked for."
     worth, likeness, nearest = weight * np.asarray(relevance), _likeness(words), np.zeros(len(words))
     for _ in words:
-        best = int(np.argmax(worth - (1 - weight) * nearest))  # of equals the first
+        best = int(np.argmax(worth - (1 - weight) * nearest))  # among equals, the first
         yield best
         worth[best] = -np.inf
         np.maximum(nearest, likeness[best], out=nearest)
@@ -321,7 +321,7 @@ def _omission(number: int) -> str:
     return f"({number} more)\n"
 
 # %% ../../nbs/85_companion/10_composer.ipynb #d3c0c83f
-_BLOCK = re.compile(rf'<({FENCE}|rules) note="[^"\n]*">.*?(?:</\1>|\Z)', re.S)  # of memories or rules; what was cut short has no end
+_BLOCK = re.compile(rf'<({FENCE}|rules) note="[^"\n]*">.*?(?:</\1>|\Z)', re.S)  # block of memories or rules; one that was cut short has no end
 
 
 def without_block(text: str,        # answer of a model, or words of a person

@@ -107,7 +107,7 @@ def ends(new: Fact,                         # a newer fact
          instead_of: Sequence[str] = (),    # values that the newer text says are replaced, in normal form
          ) -> bool:
     "Return whether a newer fact ends an older one."
-    same, related = same_value(new.value_key, old.value_key), new.relation_key == old.relation_key != ""  # of two switches each is its own
+    same, related = same_value(new.value_key, old.value_key), new.relation_key == old.relation_key != ""  # two switches are two facts
     affirmed, was_affirmed = not (new.negated or new.ended), not (old.negated or old.ended)
     if any(same_value(v, old.value_key) for v in instead_of) and not same:
         return was_affirmed

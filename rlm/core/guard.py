@@ -93,7 +93,7 @@ def _is_passphrase(text: str) -> bool:
 
 # %% ../../nbs/10_core/12_guard.ipynb #ae42f53b
 _UUID = r"(?<![0-9a-zA-Z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9a-zA-Z])"
-_DIGEST = r"(?<![0-9a-zA-Z])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{24,128}(?![0-9a-zA-Z])"  # whose digits may pass for a card's by chance
+_DIGEST = r"(?<![0-9a-zA-Z])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{24,128}(?![0-9a-zA-Z])"  # its digits may pass for a card's by chance
 _CARD = rf"{_UUID}|{_DIGEST}|(?<![\d.,/-])(?:3|4|5|6|2[2-7])(?:[ -]?\d){{11,17}}\d(?![\d/-]|[.,]\d)"
 
 

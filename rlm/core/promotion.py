@@ -26,7 +26,7 @@ class PromotionPolicy:
     k_fail_realtime: int = 5  # failures from which it is held at once
     max_fail_rate: float = 0.02  # a share of failures that is tolerated however many they are
     ttl_hot: float = 30.0  # days without use after which it is archived, if it was not promoted
-    ttl_ltm: float = 180.0  # and if it was
+    ttl_ltm: float = 180.0  # the same in the long-term tier
 
     @classmethod
     def of(cls,

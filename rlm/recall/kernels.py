@@ -142,14 +142,14 @@ def COMPARE_VECTORS(meaning, rows, owner, unit, mean, spread):  # type: ignore[n
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #23c469c2
 WORDS, MEANING, NUMBERS, SEQ, SESSION, SCRIPT, USER, LENGTH, SPEAKER, TIME, WHERE, MEMBER, ROWS, OWNER = range(14)
-BUFFER = "f4 f4 i8 i8 i4 i1 ? f4 i4 ? i4 i4 f4 i4"  # of a buffer: scores, memories, facts; units and vectors, and whose they are
+BUFFER = "f4 f4 i8 i8 i4 i1 ? f4 i4 ? i4 i4 f4 i4"  # types of a buffer: scores, memories, facts; units and vectors, and their owners
 TOUCHED, OUTSIDE, SLOTS, BEST, WEIGHTS, READ, WORTH, ADDED, FOUND, PICKED, TOTAL, ORDER = range(12)
-WORKSPACE = "i4 f4 i2 f4 f4 ? f8 f8 f8 i8 f8 i8"  # of a place to work in; what comes of it is `FOUND`: number, score, parts of each
+WORKSPACE = "i4 f4 i2 f4 f4 ? f8 f8 f8 i8 f8 i8"  # types of a place to work in; its results are `FOUND`: number, score, parts of each
 HELD, UNIT_DOC, ALIVE = range(3)
-INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ? i4"  # of an index: these, and the same facts about all memories, in the same places
+INDEX = "i4 i4 ? i8 i4 i1 ? f4 i4 ? i4"  # types of an index: these, and the same facts about all memories, in the same places
 GONE = 10  # units that are not there, while they are few; of more, `ALIVE` says which are
 FIRST, COUNT, VECTORS = range(3)
-WHOLE = "i4 i4 f4"  # of all vectors, while they are few: where those of each document begin, how many it has; and they themselves
+WHOLE = "i4 i4 f4"  # types of all vectors, while they are few: first row and number of rows of each document; the vectors
 AXIS, MIDDLE, CODES, FIGURES = range(4)
 MODEL = "f4 f4 i1 f8"  # arrays that questions are measured against: see `MEASURE_QUERY`
 DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, WHEN, SURE, DEPTH, LEAST, MARGIN = range(13)  # told of a question
@@ -200,7 +200,7 @@ def _RANK_BUFFER(buffer, place, dated, named, told, n):  # type: ignore[no-untyp
 
 
 # %% ../../nbs/40_recall/13_kernels.ipynb #c8240c62
-SAMPLED = 16  # of so many scores one
+SAMPLED = 16  # scores of which one is looked at
 
 
 @loop("f4* i8")

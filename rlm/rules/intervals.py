@@ -93,7 +93,7 @@ def _intersect(a: ValueSet, b: ValueSet) -> ValueSet:
     among = a.among if b.among is None else b.among if a.among is None else a.among & b.among
     lows = [(r.low, r.low_open) for r in (a, b) if r.low is not None]
     highs = [(r.high, r.high_open) for r in (a, b) if r.high is not None]
-    low, low_open = max(lows, default=(None, False))  # of equal ends, the open one is the narrower
+    low, low_open = max(lows, default=(None, False))  # between equal ends, the open one is the narrower
     high, high_closed = min(((h, not o) for h, o in highs), default=(None, True))
     sort: Sort = "Int" if "Int" in (a.sort, b.sort) else a.sort
     return normalize(ValueSet(sort, among, a.without | b.without, low, low_open, high, not high_closed))

@@ -291,7 +291,7 @@ def reason_of(error: BaseException,  # error that was raised
         return str(error)
     if isinstance(error, ValueError) and not hasattr(error, "hint"):
         return "the input is no JSON object"
-    message = getattr(error, "message", None) or getattr(error, "strerror", None)  # of our errors, and of the system's
+    message = getattr(error, "message", None) or getattr(error, "strerror", None)  # our errors have the first, the system's the second
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 

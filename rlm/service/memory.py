@@ -138,7 +138,7 @@ T = TypeVar("T")
 
 async def run_in_thread(call: Callable[P, T],  # call to run
                         *args: P.args,         # its arguments
-                        **fields: P.kwargs,    # and those by name
+                        **fields: P.kwargs,    # arguments by name
                         ) -> T:
     "Return what a call returns, made in a thread, so that an event loop goes on meanwhile."
     import asyncio  # a program without an event loop does without it
@@ -409,7 +409,7 @@ class Memory:
                id: "str | Sequence[str]",  # one memory or several
                *,
                erase: bool = False,        # leave no trace: every version, index entry and freed byte
-               force: bool = False,        # also immutable ones
+               force: bool = False,        # erase immutable ones, too
                if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                ) -> int:
         "Take memories out of the present, or out of the file; returns how many. Raises `NotFound` before anything is deleted."
@@ -704,7 +704,7 @@ class Memory:
                       id: "str | Sequence[str]",  # one memory or several
                       *,
                       erase: bool = False,        # leave no trace: every version, index entry and freed byte
-                      force: bool = False,        # also immutable ones
+                      force: bool = False,        # erase immutable ones, too
                       if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                       ) -> int:
         "Do what `delete` does in a thread, so that an event loop goes on meanwhile."

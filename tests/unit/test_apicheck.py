@@ -30,7 +30,7 @@ class Asks(Protocol):
     "A protocol."
 
     def get(self,
-            id: str,  # of a thing
+            id: str,  # id of a thing
             ) -> str:
         "One thing."
 

@@ -166,7 +166,7 @@ def test_an_audit_of_a_small_world_says_what_trying_everything_says() -> None:
         listed, counted = report.of("contradiction"), report.counts.get("contradiction", 0)
         assert counted == len(clashes) and set(listed) <= clashes and (report.groups or len(listed) == len(clashes))
         covers = {(i, j) for i in sound for j in sound if i != j and reasoner.subsumed(sound[i], sound[j]).verdict == "yes"}
-        covered = {i for i, j in covers if (j, i) not in covers or j < i}  # of two alike, the later one
+        covered = {i for i, j in covers if (j, i) not in covers or j < i}  # between two alike, the later one
         assert {inner for inner, _ in report.of("subsumed")} == covered
         assert all(o not in covered and all(q for p, q in zip(fires[i], fires[o], strict=True) if p) for i, o in report.of("subsumed"))
         seen = {kind: n + report.counts.get(kind, 0) for kind, n in seen.items()}

@@ -63,7 +63,7 @@ class Task:
     query: str  # the question
     expect: Expectation | None = None  # expected answer, if it is known
     curriculum_id: str | None = None  # the curriculum that it belongs to
-    task_id: str | None = None  # and which of its tasks it is
+    task_id: str | None = None  # its task there
 
 
 Check = Callable[[str, Sequence[LinkedTerm], OntologyContext, Trajectory], Judgment | None]  # None: it can't tell

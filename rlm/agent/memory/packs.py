@@ -249,7 +249,7 @@ def _is_news(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
 
 def _origin(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     "Where a strategy comes from that a pack describes anew: what was learned here stays so."
-    flags = [flag for flag in ours.get("flags", ()) if flag != "instructions"]  # of the words before; the guard reads the new ones
+    flags = [flag for flag in ours.get("flags", ()) if flag != "instructions"]  # flags of the old words go; the guard reads the new ones
     base = theirs if ours.get("source") == "pack" else {**ours, "pack": theirs.get("pack"), "flags": flags, "trust": None}
     name, last = _series(theirs.get("pack"))[0], ours.get("pack")
     before = [p for p in (*_earlier(ours), *([last] if isinstance(last, str) else [])) if _series(p)[0] != name]

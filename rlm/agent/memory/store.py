@@ -59,7 +59,7 @@ class StoredRun:
     ontology_path: str | None = None  # the file
     log_path: str | None = None  # the JSONL log
     curriculum_id: str | None = None  # the curriculum it was a task of
-    task_id: str | None = None  # and which task
+    task_id: str | None = None  # its task there
     notes: str | None = None  # anything else about the run
 
 # %% ../../../nbs/80_learning/02_store.ipynb #9a63ab0f

@@ -178,7 +178,7 @@ _INFINITIVES = frozenset("봐줘놔둬춰꿔눠쏴와")  # infinitives that are 
 
 def noun_reading(word: str,  # a word of Hangul
                  stem: str,  # its stem, as `split_ending` found it
-                 n: int,     # and how many syllables that took for an ending
+                 n: int,     # number of syllables that count as an ending
                  ) -> str:
     "Return the word read as a noun, where the spelling leaves that open; else its stem."
     end, rest = word[len(word) - n:], word[:len(word) - n]

@@ -326,7 +326,7 @@ def import_onnxruntime() -> Any:
 
 
 _PREFIXES = {"query": "query: ", "passage": "passage: "}
-_MOST_WINDOWS = 4  # of 510 tokens, read of one text: a part of 2,000 letters is one or two; one that unfolds into more is cut
+_MOST_WINDOWS = 4  # windows of 510 tokens that are read of one text: a part of 2,000 letters is one or two; a longer one is cut
 
 
 class OnnxEngine:

@@ -189,7 +189,7 @@ def _candidate_passages(scores: Floats,                      # (passages,) of th
     most = n * 2 * -(-docs.passage_doc.size // max(1, docs.size))
     wanted = most if allowed is None else most * len(allowed) // max(1, int(np.count_nonzero(allowed)))
     for threshold in score_thresholds(scores, wanted):
-        where = np.flatnonzero(scores > threshold)  # of booleans: ten times faster than of floats
+        where = np.flatnonzero(scores > threshold)  # booleans: ten times faster than floats
         if docs.live < docs.size:
             where = where[docs.alive.values[where]]
         if allowed is not None:

@@ -23,7 +23,7 @@ from .tracing import route_of
 
 LATENCY_BUCKETS_S = (.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1.0, 2.5)  # upper ends of a histogram's parts
 MINUTE_S = 60.0
-METHODS = ("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE")  # any other method is counted as 'other'
+METHODS = ("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE")  # methods that are counted by name; others as 'other'
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ _TROUBLE: dict[int, tuple[type[StoreError], str, str]] = {
 }
 
 # %% ../../../nbs/20_store/04_connection.ipynb #00d0566e
-NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)  # of this process, of all
+NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)  # too many in this process, too many on the machine
 
 
 def too_many_files(path: str,  # path of the store

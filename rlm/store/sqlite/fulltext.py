@@ -387,7 +387,7 @@ def _document_lengths(db: Database, docids: NDArray[np.int64]) -> NDArray[np.flo
     if len(rows) < len(docids):
         raise unreadable(f"The full-text index of the store {db.path!r}")
     data = np.frombuffer(b"".join(size for _, size in rows), np.uint8).astype(np.int64)
-    ends = np.flatnonzero(data < 128)  # of each variable-length integer, seven bits a byte
+    ends = np.flatnonzero(data < 128)  # last byte of each variable-length integer, seven bits a byte
     after = ends[np.searchsorted(ends, np.arange(len(data)))] - np.arange(len(data))
     starts = np.cumsum([0, *(len(size) for _, size in rows[:-1])])
     return np.add.reduceat((data & 127) << 7 * after, starts).astype(np.float64)

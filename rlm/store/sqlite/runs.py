@@ -40,7 +40,7 @@ class TrajectoryRow:
     artifact_json: str  # record of its steps, JSON
     rlm_log_path: str | None  # the JSONL log
     curriculum_id: str | None  # the curriculum it was a task of
-    task_id: str | None  # and which task
+    task_id: str | None  # its task there
     created_at: str  # time in the store's format
 
 
