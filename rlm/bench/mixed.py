@@ -64,7 +64,7 @@ def store_life(life: Life,               # life to store
     memory, names, waiting = Memory(path, namespace=namespace, embedder=model), dict[str, str](), list[Mapping[str, Any]]()
 
     def named(item: str) -> str:
-        return digest(life.name, item)[:12]  # as long as an id that a store gives; the same in each run, since ids decide between equal scores
+        return digest(life.name, item)[:12]  # the same in each run: ids decide between equal scores
 
     def flush() -> None:
         if waiting:

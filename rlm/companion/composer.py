@@ -321,7 +321,7 @@ def _omission(number: int) -> str:
     return f"({number} more)\n"
 
 # %% ../../nbs/85_companion/10_composer.ipynb #d3c0c83f
-_BLOCK = re.compile(rf'<({FENCE}|rules) note="[^"\n]*">.*?(?:</\1>|\Z)', re.S)  # block of memories or rules; one that was cut short has no end
+_BLOCK = re.compile(rf'<({FENCE}|rules) note="[^"\n]*">.*?(?:</\1>|\Z)', re.S)  # block of memories or rules, or one cut short
 
 
 def without_block(text: str,        # answer of a model, or words of a person

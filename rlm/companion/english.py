@@ -381,7 +381,7 @@ _TAIL = re.compile(r",? (?:who|whose|which|where|because)\b.*$|"
     r", (?:needs?|has|have|had|is|are|was|or so|in case|since|they|he|she|it)\b.*$")
 _GIVEN_NAME = re.compile(r"[A-Z][a-z]+(?<!ish)(?<!an)(?<!ese)(?<!ic)(?<!ist)(?<!im)(?<!ch)(?<!er)(?<!day)")
 _VERB_FIRST = re.compile(r"(?:is|are|was|were|am|has|have|had)\b")
-_AND_ALSO = re.compile(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # said about a thing, too: *a Rohde, bought second-hand* is one statement
+_AND_ALSO = re.compile(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # *a Rohde, bought second-hand* is one statement
 _PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
 _STATE = re.compile(r"(?:married|engaged|employed|based|allergic|addicted|used) (?:to|at|by|in)\b")  # states that may be over
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)

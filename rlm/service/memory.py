@@ -409,7 +409,7 @@ class Memory:
                id: "str | Sequence[str]",  # one memory or several
                *,
                erase: bool = False,        # leave no trace: every version, index entry and freed byte
-               force: bool = False,        # erase immutable ones, too
+               force: bool = False,        # immutable ones, too
                if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                ) -> int:
         "Take memories out of the present, or out of the file; returns how many. Raises `NotFound` before anything is deleted."
@@ -704,7 +704,7 @@ class Memory:
                       id: "str | Sequence[str]",  # one memory or several
                       *,
                       erase: bool = False,        # leave no trace: every version, index entry and freed byte
-                      force: bool = False,        # erase immutable ones, too
+                      force: bool = False,        # immutable ones, too
                       if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                       ) -> int:
         "Do what `delete` does in a thread, so that an event loop goes on meanwhile."

@@ -10,7 +10,7 @@ from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, with_memory
 from rlm.service.memory import Memory
 
-CARD = "family/" + "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a" + "@http://127.0.0.1:8792"  # card of a peer in the examples
+CARD = "family/" + "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a" + "@http://127.0.0.1:8792"  # the examples' card
 
 
 @click.group("federation", cls=Group)
