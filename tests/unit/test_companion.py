@@ -412,3 +412,12 @@ def test_lines_of_one_date_tell_the_time_of_day_and_others_do_not(memory: Memory
                     "The boat meeting has tea.": "2026-01-03 03:00:05"}
     block = memory.companion.context("boat meeting", 60)
     assert len(block) == 1 and " 2026-01-0" in block.text and ":" not in block.text.splitlines()[1].split("]")[0]  # it stands alone
+
+
+def test_a_greeting_asks_for_nothing_but_what_is_pinned() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("My boat is called Greta.")
+        pinned = memory.write("Answer briefly.", pinned=True).id
+        for greeting in ("hi", "Thanks!", "안녕 ㅎㅎ", "고마워!!"):
+            assert [id for id, _ in memory.companion.context(greeting).used] == [pinned]
+        assert "Greta" in memory.companion.context("Thanks! What is my boat called?").text
