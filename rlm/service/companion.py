@@ -190,6 +190,8 @@ def _search_for_block(searcher: MemorySearcher,  # finds by words and meaning
                       ) -> SearchResults:
     "Return what a search finds, with a floor of its own: a prompt can pass over a line, but not read one that is missing."
     request = searcher.parse(query, {"kind": "block"})
+    if importance(query).small_talk:  # *hi* and *고마워!* ask for nothing: pinned memories and rules are the block
+        return SearchResults(query, request.filters, ())
     found = searcher.search(request, most)
     return searcher.search(request, most, 0.0) if found.refused is not None and found.refused >= BLOCK_FLOOR else found
 
@@ -663,8 +665,7 @@ class Companion:
                least: float, facts: Mapping[str, object] | None, door: str, actor: str) -> ContextBlock:
         "Return the block for a prompt that what was found makes."
         pinned = [r for r in self.storage.memories.pinned(self.namespace, now) if r.provenance.get("trust") != "low"]
-        asks = not importance(query).small_talk  # *hi* and *고마워!* ask for nothing: pinned memories and rules are the block
-        weighed = [(h.memory, w) for h, w in zip(found.hits, relevances(found), strict=True) if asks
+        weighed = [(h.memory, w) for h, w in zip(found.hits, relevances(found), strict=True)
                    if (apart_from is None or h.memory.session != apart_from) and (h.relevance is None or h.relevance >= least)]
         weighed = _with_graph(self.ctx, query, _with_facts(self.ctx, query, weighed, apart_from), most, apart_from)
         rejected = self._rejected([*pinned, *(r for r, _ in weighed)])
