@@ -107,11 +107,13 @@ def test_korean_is_read_as_people_write_it(text: str, read: list[str]) -> None:
 @pytest.mark.parametrize(("text", "read"), [
     ("지은이 생일은 5월 14일이야", ["지은 | birthday | 5월 14일"]), ("민수 어머님은 꽃을 좋아하셔", ["민수 엄마 | like | 꽃"]),
     ("지은이 어머니는 부산에 살아", ["지은 엄마 | residence | 부산"]), ("우빈이 딸은 생일이 5월 4일이야", ["우빈 딸 | birthday | 5월 4일"]),
-    ("제 사촌오빠는 변호사예요", ["user's 사촌오빠 | occupation | 변호사"]), ("울엄마 성함은 박순자시고 환갑이셔", ["user's 엄마 | name | 박순자"]),
+    ("제 사촌오빠는 변호사예요", ["user's 사촌오빠 | occupation | 변호사"]),
+    ("울엄마 성함은 박순자시고 환갑이셔", ["user's 엄마 | name | 박순자"]),
     ("팀장님은 김태호 님인데 아침 회의 좋아하심", ["user | 팀장 | 김태호 님", "user's 팀장 | like | 아침 회의"]), ("골프 좋아하셔", []),
     ("저희 어머니께서는 매운 음식을 못 드세요", ["user's 엄마 | eat | not 매운 음식"]), ("누나 한국 들어와서 지금 일산 살아", []),
     ("이모는 미국에 사시고 삼촌은 일본 사셔", ["user's 이모 | residence | 미국", "user's 삼촌 | residence | 일본"]),
-    ("형 카카오로 이직했어", ["user's 형 | employer | 카카오"]), ("울 남편 알레르기 있음 땅콩", []), ("나 새우 알러지 있음", ["user | allergy | 새우"])])
+    ("형 카카오로 이직했어", ["user's 형 | employer | 카카오"]), ("울 남편 알레르기 있음 땅콩", []),
+    ("나 새우 알러지 있음", ["user | allergy | 새우"])])
 def test_a_korean_fact_is_about_whom_it_names(text: str, read: list[str]) -> None:
     assert [str(s) for s in text_facts(text).statements] == read
 
@@ -119,14 +121,16 @@ def test_a_korean_fact_is_about_whom_it_names(text: str, read: list[str]) -> Non
 @pytest.mark.parametrize(("text", "read"), [
     ("최애 음식은 엄마표 김치찜", ["user | favourite 음식 | 엄마표 김치찜"]), ("여친 이름은 서지은", ["user's 여자친구 | name | 서지은"]),
     ("결혼기념일은 5월 2일", ["결혼기념일 | time | 5월 2일"]), ("내 이름은 몰라", []), ("내 폰은 고장남", []), ("내 취미는 없어", []),
-    ("차는 아반떼 타", ["user | vehicle | 아반떼"]), ("차 소나타로 바꿈", ["user | vehicle | 소나타"]), ("폰은 갤럭시 씀", ["user | 폰 | 갤럭시"]),
+    ("차는 아반떼 타", ["user | vehicle | 아반떼"]), ("차 소나타로 바꿈", ["user | vehicle | 소나타"]),
+    ("폰은 갤럭시 씀", ["user | 폰 | 갤럭시"]),
     ("저 이직했어요 카카오로", ["user | employer | 카카오"]), ("나 네이버 다님", ["user | employer | 네이버"]),
     ("고수는 진짜 못 먹어", ["user | eat | not 고수"]), ("민수는 고기 안 먹어", ["민수 | eat | not 고기"]),
     ("캐모마일만 마셔", ["user | drink | 캐모마일"]), ("혈압약 아침마다 한 알씩 먹어", ["user | eat | 혈압약"]),
     ("나 이제 커피 끊었어 위염이래 ㅠㅠ", ["user |  | no longer 커피"]), ("회의 전에는 커피를 마셔", ["user | drink | 회의 전에는 커피"]),
     ("회의 화요일 11시로 옮겼어", ["회의 | time | 화요일 11시"]), ("강아지 이름 초코로 바꿨어", ["user's 강아지 | name | 초코"]),
     ("주간 회의 암호는 660314야", ["user | 주간 회의 암호 | 660314"]), ("저는 김민준이라고 합니다", ["user | name | 김민준"]),
-    ("나를 민준이라고 불러줘", ["user | name | 민준"]), ("나 결혼 안 했어", ["user | marital status | not 결혼"]), ("나 서른이야", ["user | age | 서른"])])
+    ("나를 민준이라고 불러줘", ["user | name | 민준"]), ("나 결혼 안 했어", ["user | marital status | not 결혼"]),
+    ("나 서른이야", ["user | age | 서른"])])
 def test_a_korean_note_is_read_as_a_sentence_is(text: str, read: list[str]) -> None:
     assert [str(s) for s in text_facts(text).statements] == read
 
