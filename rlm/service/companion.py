@@ -36,7 +36,7 @@ from rlm.companion.policy import (
     implicit_reward,
     turn_model,
 )
-from ..companion.rejection import RejectedValue, rejectable
+from ..companion.rejection import RejectedValue, at_each_detail, refused_values, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
 from ..companion.statements import asked_relations
@@ -754,7 +754,7 @@ class Companion:
         "The ids of those that state what was rejected after all: two processes may have written at the same moment."
         if not self.storage.rejections.salts(self.namespace):
             return set()
-        return {r.id for r in records if self.storage.rejections.find(self.namespace, rejectable(r))}
+        return {r.id for r in records if self.storage.rejections.find(self.namespace, refused_values(r))}
 
     def _ended(self, records: Sequence[MemoryRecord]) -> Mapping[str, str]:
         "Which statements of current memories have ended, by id: those of a letter that says more than one thing; or what is later."
@@ -783,7 +783,7 @@ class Companion:
             values, words = rejectable(new_record(valid_text(text, "text", self.ctx.settings.max_text_chars), self.ctx.clock.now())), text
         else:
             words = valid_text(value, "value", 1_000)
-            values = fact_values(valid_text(subject, "subject", 1_000), valid_text(relation, "relation", 1_000), words)
+            values = at_each_detail(fact_values(valid_text(subject, "subject", 1_000), valid_text(relation, "relation", 1_000), words))
         why = None if reason is None else guarded_value(valid_text(reason, "reason", 1_000), self.ctx.settings.secrets, "reason")
         candidates, now = self._mentioning(words, values), self.ctx.clock.now()
         with self.storage.transaction() as tx:
@@ -811,14 +811,14 @@ class Companion:
             terms = tuple(dict.fromkeys(tokens(asked)))
             for hit in self.searcher.full_text(SearchRequest(asked, terms, Filters.read(status="any")), 2_000) if terms else ():
                 hits[hit.id] = hit.memory
-        return [id for id, record in hits.items() if wanted & set(rejectable(record))]
+        return [id for id, record in hits.items() if wanted & set(refused_values(record))]
 
     def _stating(self, values: Sequence[tuple[str, ...]], candidates: Sequence[str]) -> list[str]:
         "The ids of present memories that state one of the values: by their facts, and those among the candidates. Called in a transaction."
         seqs = [seq for v in values if len(v) == 3 for seq in self.storage.facts.stating(self.namespace, *v)]
         ids = {*self.storage.memories.ids(self.namespace, seqs).values(), *candidates}
         wanted = set(values)
-        return sorted(r.id for r in self.storage.get(sorted(ids), self.namespace) if wanted & set(rejectable(r)))
+        return sorted(r.id for r in self.storage.get(sorted(ids), self.namespace) if wanted & set(refused_values(r)))
 
     def waiting(self,
                 k: int = 100,  # largest number returned

@@ -291,3 +291,26 @@ def test_a_fact_costs_as_much_among_thousands_about_the_same_person(memory: Memo
     few = spent(0, 1000)
     spent(1000, 4000)
     assert spent(5000, 1000) < 2.5 * few
+
+
+@pytest.mark.parametrize(("wrong", "refused", "stored"), [
+    ("I live in Leith, Edinburgh, in a second floor flat.", ("I live in Leith, Edinburgh", "I moved to Leith."), ("I live in Edinburgh.",)),
+    ("I live in Oslo.", ("I live in Oslo, Norway.", "I live in Oslo in a small flat."), ("I live in Oslofjord.",)),
+    ("I was born in Portland, Maine.", ("I was born in Portland.",), ("I was born in Portland, Oregon.", "I live in Portland, Maine."))])
+def test_a_rejected_place_is_refused_at_each_detail(wrong: str, refused: tuple[str, ...], stored: tuple[str, ...]) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write(wrong, id="wrong")
+        memory.companion.reject("wrong")
+        for text in refused:
+            with pytest.raises(RejectedValue):
+                memory.write(text)
+        for text in stored:
+            assert memory.write(text)
+
+
+def test_a_rejected_value_deletes_the_memories_that_state_it_in_more_detail() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("I live in Oslo, Norway.", id="there")
+        memory.write("My sister lives in Oslo, Norway.", id="sister")
+        memory.companion.reject(relation="address", value="Oslo")
+        assert [r.id for r in memory.list()] == ["sister"]
