@@ -449,6 +449,7 @@ def read_export(path: "str | Path",  # a file, a folder or a zip archive
 
 # %% ../../nbs/90_service/10_importers.ipynb #5513f492
 _COUNTS = ("conversations", "added", "present", "deleted", "left_out")
+_LABELS = {"left_out": "left out: of tools, hidden, other branches"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,7 +469,7 @@ class ForeignReport:
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"refused": dict(self.refused)}
 
     def __repr__(self) -> str:
-        rows = [(name.replace("_", " "), f"{getattr(self, name):,}") for name in _COUNTS]
+        rows = [(_LABELS.get(name, name), f"{getattr(self, name):,}") for name in _COUNTS]
         return f"from {self.format}\n" + text_table(("", "count"), [*rows, ("refused", f"{len(self.refused):,}")])
 
 

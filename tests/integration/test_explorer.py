@@ -202,6 +202,8 @@ def test_a_person_writes_edits_looks_back_deletes_and_rejects(tab: Tab, running:
     tab.until("document.querySelector('.detail .body')?.textContent === '보트는 빨간색이다' && location.hash")
     made = tab.js("location.hash.slice(1)")
     assert memory.get(made).tags == ("boat", "배")
+    assert tab.js("document.getElementById('edit-it').click(); document.getElementById('edit-text').value = ''; "
+                  "document.querySelector('.edit').checkValidity()") is False, "an empty text is not sent"
     tab.js("document.getElementById('edit-it').click(); document.getElementById('edit-text').value = '보트는 파란색이다'; "
            "document.getElementById('save-it').click()")
     tab.until("document.querySelector('.detail .body')?.textContent === '보트는 파란색이다'")
@@ -211,6 +213,7 @@ def test_a_person_writes_edits_looks_back_deletes_and_rejects(tab: Tab, running:
     tab.js("window.prompt = () => 'it is green'; document.getElementById('reject-it').click()")
     tab.until("document.getElementById('status').textContent.startsWith('Rejected')")
     assert [r.reason for r in memory.companion.rejections()] == ["it is green"]
+    tab.until("document.querySelector('.detail .body').textContent !== '보트는 파란색이다'")  # it is gone here, too
     tab.js("window.confirm = () => true; location.hash = 'street'")
     tab.until("document.querySelector('.detail .mono').textContent === 'street'")
     tab.js("document.getElementById('delete-it').click()")

@@ -206,7 +206,7 @@ def files(folder: Path) -> dict[str, Path]:
     found = {"chatgpt": folder / "chatgpt.zip", "markdown": folder / "notes"}
     with zipfile.ZipFile(found["chatgpt"], "w") as archive:
         archive.writestr("export/conversations.json", json.dumps(CHATGPT))
-        archive.writestr("export/user.json", "{}")
+        archive.writestr("export/user.json", "{\"memory\": true}")
     for name, given in (("claude", CLAUDE), ("gemini", GEMINI), ("mem0", MEM0), ("langmem", LANGMEM), ("pam", PORTABLE)):
         found[name] = folder / f"{name}.json"
         found[name].write_text(json.dumps(given), encoding="utf-8")
@@ -331,7 +331,7 @@ def test_the_command_tells_what_it_did(tmp_path: Path) -> None:
     first = CliRunner().invoke(main, ["import", "chatgpt", path, "--db", db, "--later", "--json"])
     assert first.exit_code == 0 and json.loads(first.stdout)["added"] == 2
     again = CliRunner().invoke(main, ["import", "chatgpt", path, "--db", db, "--later"])
-    assert again.exit_code == 0 and "present" in again.stdout
+    assert again.exit_code == 0 and "present" in again.stdout and "left out: of tools, hidden, other branches" in again.stdout
     wrong = CliRunner().invoke(main, ["import", "claude", path, "--db", db, "--later"])
     assert wrong.exit_code == 1 and "is not laid out as an export of claude" in wrong.stderr
 
@@ -416,6 +416,12 @@ def test_an_import_finds_out_what_a_file_is(tmp_path: Path) -> None:
     db, run = ["--db", str(tmp_path / "m.db"), "--json"], CliRunner()
     for name, format in (("conversations.json", "chatgpt"), ("other.json", "claude"), ("facts.jsonl", "jsonl")):
         assert json.loads(run.invoke(main, ["import", str(tmp_path / name), *db]).stdout)["format"] == format
+    with zipfile.ZipFile(files(tmp_path)["chatgpt"]) as archive:
+        archive.extractall(tmp_path)
+    for name in ("chatgpt.zip", "export"):  # as it was downloaded, and unpacked: other files lie beside the conversations
+        assert json.loads(run.invoke(main, ["import", str(tmp_path / name), *db]).stdout)["format"] == "chatgpt", name
+    assert json.loads(run.invoke(main, ["import", str(tmp_path / "notes"), *db]).stdout)["format"] == "markdown"
+    assert "There is no file" in run.invoke(main, ["import", str(tmp_path / "chatgp.zip"), *db]).stderr
     assert run.invoke(main, ["export", f"{tmp_path}/all.jsonl", *db]).exit_code == 0
     told = json.loads(run.invoke(main, ["import", f"{tmp_path}/all.jsonl", *db]).stdout)
     assert told["format"] == "rlm-store" and told["added"] == 0 and told["present"] > 3

@@ -1,11 +1,13 @@
 """Conversations and memories of other programs, from the command line."""
 
 import json
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from rlm.core.errors import InvalidInput
+from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli.common import example, json_option, print_json, report_import, with_memory
 from rlm.service.importers import READERS_OF, import_export, is_kakaotalk
 from rlm.service.memory import Memory
@@ -14,24 +16,43 @@ from rlm.store.transfer.export import FORMAT
 HEAD = 200_000  # bytes at the beginning of a file that show its format
 MARKS = (("pam", '"portable-ai-memory"'), ("chatgpt", '"mapping"'), ("claude", '"chat_messages"'), ("gemini", '"safeHtmlItem"'),
          ("mem0", '"memory"'), ("langmem", '"namespace"'))
+PREFERRED = ("chatgpt", "claude", "gemini", "kakaotalk", "markdown", "pam", "mem0", "langmem", "jsonl")  # of formats that a folder holds
+SUFFIXES = (".json", ".jsonl", ".md", ".markdown", ".txt", ".csv")  # endings of files that are read
 
 
-def format_of(path: Path,  # file that a person downloaded
+def _export_texts(path: Path,  # file, folder or zip archive that a person downloaded
+                  ) -> Iterator[tuple[str, str]]:
+    "Yield the name and the beginning of a file, or of each file in a folder or an archive that may be an export."
+    if path.is_dir():
+        for file in sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file()):
+            with open(file, "rb") as opened:
+                yield file.name, opened.read(HEAD).decode("utf-8", "replace")
+    elif zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(n for n in archive.namelist() if Path(n).suffix.lower() in SUFFIXES):
+                with archive.open(name) as member:
+                    yield Path(name).name, member.read(HEAD).decode("utf-8", "replace")
+    elif path.is_file() and path.suffix.lower() in SUFFIXES:
+        with open(path, "rb") as opened:
+            yield path.name, opened.read(HEAD).decode("utf-8", "replace")
+
+
+def format_of(path: Path,  # file, folder or zip archive that a person downloaded
               ) -> str:
-    "Return the format that a file or a folder is in, by its name and its beginning. Raises `InvalidInput` where they do not tell."
-    if path.suffix.lower() in (".md", ".markdown") or (path.is_dir() and any(path.rglob("*.md"))):
-        return "markdown"
-    if path.suffix.lower() == ".jsonl":
-        return "jsonl"
-    if path.is_file() and path.suffix.lower() in (".txt", ".csv"):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            if is_kakaotalk(file.read(1000)):
-                return "kakaotalk"
-    if path.is_file() and path.suffix.lower() == ".json":
-        with open(path, encoding="utf-8", errors="replace") as file:
-            beginning = file.read(HEAD)
-        if found := next((name for name, mark in MARKS if mark in beginning), ""):
-            return found
+    "Return the format of an export, by the names in it and their beginnings. Raises `NotFound`, `InvalidInput` where they do not tell."
+    if not path.exists():
+        raise NotFound(f"There is no file {str(path)!r}.", "Check the path.")
+    found = set[str]()
+    for name, beginning in _export_texts(path):
+        suffix = Path(name).suffix.lower()
+        if suffix == ".json":
+            found.update([next((format for format, mark in MARKS if mark in beginning), "")])
+        elif suffix in (".txt", ".csv"):
+            found.update(["kakaotalk"] if is_kakaotalk(beginning) else [])
+        else:
+            found.add("jsonl" if suffix == ".jsonl" else "markdown")
+    if told := next((format for format in PREFERRED if format in found), ""):
+        return told
     raise InvalidInput(f"It is not clear which program wrote {str(path)!r}.",
                        f"Say it: --format {', '.join(READERS_OF)}. Sets such as LoCoMo and BEAM are read by: rlm bench recall")
 

@@ -37,7 +37,7 @@ _FULL = (StoreFull, "has no room left to write",
          "Free some space or raise the limit, then try again; this write was rolled back, everything stored before is there.")
 _WRITE_TROUBLE = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE,
                   sqlite3.SQLITE_IOERR_FSYNC}
-_DAMAGED = (StoreCorrupt, "is damaged", "Restore a backup with `rlm db restore`, or see what `rlm db check` says.")
+_DAMAGED = (StoreCorrupt, "is damaged", "Restore a backup with `rlm db restore`; the damaged file is moved aside, not deleted.")
 _TROUBLE: dict[int, tuple[type[StoreError], str, str]] = {
     sqlite3.SQLITE_FULL: _FULL, sqlite3.SQLITE_IOERR: _FULL,
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
