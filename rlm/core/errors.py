@@ -111,6 +111,6 @@ def suggest(name: str,            # name that was written
             ) -> str:             # "Did you mean 'x'? Known: …", for use as a hint
     "Return a hint that names the nearest known name, then all of them."
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.75)  # at .6, `memory_foo` meant `memory_pin`
     guess = f"Did you mean {near[0]!r}? " if near else ""
     return f"{guess}Known: {', '.join(names)}."

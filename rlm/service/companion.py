@@ -50,10 +50,11 @@ from ..core.text import clip, split_sentences, tokens, valid_text
 from ..federation.aggregation import GAIN, FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
 from ..search.candidates import LATER
+from ..search.explainer import FLOOR
 from .input_parsing import MAX_K, read_k, read_list, read_turn
 from .memory_context import MemoryContext
 from .reader import MemoryReader
-from .results import History, SearchResults, memory_dict
+from .results import History, Hit, SearchResults, memory_dict
 from .searcher import LIKELY, MemorySearcher, SearchRequest, stating_facts
 from .writer import MemoryWriter
 from ..store.filters import Filters
@@ -112,6 +113,14 @@ def audited_moment(when: "datetime | date | str | None",  # a moment, or a day: 
     moment = parse_time(when, "when")
     day = type(when) is date or (isinstance(when, str) and len(when.strip()) <= 10)
     return min(now, moment + timedelta(days=1, microseconds=-1) if day else moment)
+
+
+_HELD = ("text", "title", "tags", "summary", "now")  # parts of a score for words that a memory holds, and for the fact that is asked for
+
+
+def _answers(hit: Hit) -> bool:
+    "Whether a hit holds a word of the question, states the fact it asks for, or is relevant."
+    return hit.relevance is None or hit.relevance >= FLOOR or any(p.get(column) for p in hit.parts.values() for column in _HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -743,7 +752,7 @@ class Companion:
                               tuple(e for e in history.events if e.at <= moment))
             believed: Sequence[MemoryRecord] = self.storage.get([str(id)], self.namespace, moment if past else None)
         elif query is not None:
-            believed = [h.memory for h in self.searcher.search(self.searcher.parse(query, past), most)]
+            believed = [h.memory for h in self.searcher.search(self.searcher.parse(query, past), most) if _answers(h)]
         else:
             believed = list(self.reader.page(most, None, past)) if past else []
         self.ctx.recalls.flush()
