@@ -76,6 +76,16 @@ READING = ["auto_search", "memory_search", "memory_get_related", "memory_stats",
 
 # ---------------------------------------------------------------- what each tool does
 
+def test_a_conversation_is_read_as_chat_logs_and_as_the_tool_write_it(path: Path) -> None:
+    async def session(call: Call, client: Client) -> None:
+        for name, sister in (("content", "Mina"), ("text", "Yuna")):
+            said = [{"role": "user", name: f"My sister {sister} lives in Jeju."}, {"role": "assistant", name: "Nice!"}]
+            told = await call("memory_remember", messages=said)
+            assert [m["text"] for m in told["noted"]] == [f"My sister {sister} lives in Jeju."], name
+    with Memory(path, embedder="none") as memory:
+        in_memory(memory, session)
+
+
 async def a_life(call: Call, client: Client) -> None:
     "Each tool once, in Korean and English."
     saved = (await call("memory_save", text="I am allergic to peanuts.", tags=["health"], category="fact"))["memory"]

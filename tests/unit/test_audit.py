@@ -129,7 +129,7 @@ def test_the_command_line_logs_what_it_prints_and_shows_the_audit(path: Path) ->
 def test_an_audit_of_a_word_leaves_out_what_has_nothing_to_do_with_it() -> None:
     pytest.importorskip("onnxruntime", reason="needs e5: pip install 'rlm[e5]'")
     with Memory(":memory:", embedder="e5") as memory:
-        memory.write_many(["Amara works as a paediatric nurse.", "My dentist is Dr Sutherland.", "I hate coriander.", "Our cat is named Biscuit.",
-                           "The band rehearses on Thursdays.", "I drive a blue Skoda.", "My mum lives in Birmingham.", "Standup is at 9:45."])
+        memory.write_many(["Amara works as a paediatric nurse.", "My dentist is Dr Sutherland.", "I hate figs.", "I drive a blue Skoda.",
+                           "The band rehearses on Thursdays.", "Our cat is named Biscuit.", "My mum lives in Birmingham."])
         assert [m.text for m in memory.audit(query="nurse").believed] == ["Amara works as a paediatric nurse."]
         assert memory.audit(query="where does my mother live?").believed[0].text == "My mum lives in Birmingham."

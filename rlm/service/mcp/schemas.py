@@ -7,7 +7,7 @@ model tokens. What tools return is in `rlm/data/tool_answers.yaml`.
 from collections.abc import Sequence
 from typing import Annotated, Any, NotRequired
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict  # Python's own, before 3.12, does not tell pydantic which keys may be left out
 
 from rlm.core.guard import trust_of
@@ -45,7 +45,8 @@ Turn = Annotated[str, Field(min_length=1, max_length=10_000, description="The pe
 class SaidMessage(TypedDict):
     "One message of a conversation."
 
-    text: Annotated[str, Field(max_length=100_000, description="Its words, as they were written.")]
+    text: Annotated[str, Field(max_length=100_000, description="Its words, as they were written.",
+                               validation_alias=AliasChoices("text", "content"))]  # chat logs say content
     role: NotRequired[Annotated[str, Field(max_length=100, description="user for the person, assistant for you. Default: user.")]]
     speaker: NotRequired[Annotated[str, Field(max_length=200, description="Name of who said it, where more than one person speaks.")]]
 
