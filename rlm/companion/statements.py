@@ -98,6 +98,8 @@ _THE_USER = tuple((re.compile(pattern, re.I), own) for pattern, own in (  # a mo
 
 def _asked_by_self(question: str) -> str:
     "A question about the user, in the words in which the user asks it: *Where does the user live?* is *Where do I live?*."
+    if "user" not in question.casefold() and "사용자" not in question:
+        return question
     for pattern, own in _THE_USER:
         question = pattern.sub(own, question)
     return question

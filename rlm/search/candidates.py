@@ -21,7 +21,7 @@ from .lexical.bm25 import QueryPlan
 from .metadata_table import Values
 from .namespace_index import NamespaceIndex
 from .query_features import QueryFeatures
-from .scorer import REORDERED, UPDATES_OF, opening_share, opening_turns, promote_openings, promote_updates, without_surplus
+from .scorer import REORDERED, UPDATES_OF, opening_share, promote_updates, with_openings, without_surplus
 from .semantic_index import DENSE_LIMIT, MeasuredQuery
 from ..store.embedding_model import Vectors
 from ..store.filters import Filters, is_plain
@@ -309,17 +309,21 @@ class Searcher:
         own, c = self.index.scorer.ranker, self.index.metadata
         weights, many = own if isinstance(own, ScoreWeights) else DEFAULT_WEIGHTS, self._opening
         if many and weights is own:
-            ranked = promote_openings(ranked, opening_turns(c, c.docs(ranked.seqs[:REORDERED])), weights.opening * many)
+            ranked = with_openings(ranked, c, weights.opening * many)
         if not len(ranked) or features.before or not weights.update or self.index.semantic.model is None:
             return ranked
-        later = self.index.storage.edge_table.targets(ranked.seqs[:REORDERED].tolist(), LATER)
+        first = len(without_surplus(ranked, UPDATES_OF))  # what is below these is below all that may move
+        later = self.index.storage.edge_table.targets(ranked.seqs[:first].tolist(), LATER)
         ranked, links = self._with_linked(measured, ranked, later, allowed) if later and measured else (ranked, [])
         n = max([UPDATES_OF, *(1 + at for pair in links for at in pair)])
         seqs = ranked.seqs[:n]
         docs = c.docs(seqs)
-        told, takes = c["said"][docs], np.zeros((len(docs), len(docs)), np.float32)
         changes = np.flatnonzero((c["changes"][docs] & (c["session"][docs] < 0))[:UPDATES_OF])
-        if changes.any() and weights is own:  # the first has nowhere to go
+        moves = weights is own and changes.any()  # the first has nowhere to go
+        if not links and not moves:
+            return ranked
+        told, takes = c["said"][docs], np.zeros((len(docs), len(docs)), np.float32)
+        if moves:
             alike = self.index.semantic.kinship(seqs[:UPDATES_OF])
             takes[:len(alike), changes] = alike[:, changes] * (told[:len(alike), None] < told[changes])
         for old, new in links:

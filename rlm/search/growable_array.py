@@ -118,6 +118,11 @@ class SeqTable:
             array.extend(np.zeros(last + 1 - self._base - array.size, np.int32))
         return True
 
+    @property
+    def side_by_side(self) -> tuple[NDArray[np.int32], int] | None:  # None: the memories lie far apart
+        "Return the values of neighbouring memories, for compiled loops, and the number of the first."
+        return None if self._array is None else (self._array.values, self._base)
+
     def seqs(self) -> NDArray[np.int64]:
         "Return the memories that have a value, ascending."
         if self._array is None:

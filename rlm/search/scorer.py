@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['LATEST_OF', 'REORDERED', 'UPDATES_OF', 'FEW_SESSIONS', 'MANY_SESSIONS', 'prefer_later', 'opening_turns',
-           'opening_share', 'promote_openings', 'without_surplus', 'promote_updates', 'Scorer']
+           'opening_share', 'promote_openings', 'PROMOTE_OPENINGS', 'with_openings', 'without_surplus',
+           'promote_updates', 'Scorer']
 
 # %% ../../nbs/30_search/07_scorer.ipynb #797d2037
 import math
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.compiled import loop
 from rlm.search.scoring import (
     DEFAULT_WEIGHTS,
     EMPTY_RANKING,
@@ -109,6 +111,46 @@ def promote_openings(ranked: RankedList,           # memories, best first
     rows[:len(opening), at] += more
     rows[:len(opening), 1] += more
     return RankedList(ranked.names, rows[np.argsort(-rows[:, 1], kind="stable")])
+
+
+@loop("f8++ f8** i8 i8 f8 i4* i4* i8")
+def PROMOTE_OPENINGS(out, rows, first, part, times, session, place, base):  # type: ignore[no-untyped-def]
+    "Write the rows as `opening_turns` and `promote_openings` rank them; return how many of the first open a conversation, and write nothing for 0."
+    total, order, more, found = rows[:, 1].copy(), np.empty(len(rows), np.int64), np.zeros(len(rows)), 0
+    for i in range(len(rows)):
+        at = np.int64(rows[i, 0]) - base
+        own = session[place[at] - 1] if i < first and 0 <= at < len(place) and place[at] > 0 else -1
+        if own >= 0:
+            alone = True
+            for before in range(max(at - REACH, 0), at):
+                if place[before] > 0 and session[place[before] - 1] == own:
+                    alone = False
+            if alone:
+                found, more[i] = found + 1, times * rows[i, part]
+                total[i] += more[i]
+        at = i
+        while at > 0 and total[order[at - 1]] < total[i]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+    for i in range(len(rows) if found else 0):
+        out[i] = rows[order[i]]
+        out[i, 1] = total[order[i]]
+        out[i, part] += more[order[i]]
+    return found
+
+
+def with_openings(ranked: RankedList,  # memories, best first
+                  c: MetadataTable,    # metadata of the index
+                  times: float,        # times the part *session* that turns which open a conversation get besides
+                  ) -> RankedList:     # best first
+    "Return a ranking in which the turns that open a conversation, among the first `REORDERED`, get more of the part *session*."
+    run, placed = PROMOTE_OPENINGS.run, c.seq_to_doc.side_by_side
+    if run is None or placed is None or "session" not in ranked.names:
+        return promote_openings(ranked, opening_turns(c, c.docs(ranked.seqs[:REORDERED])), times)
+    rows = np.empty_like(ranked.rows)
+    found = run(rows, ranked.rows, REORDERED, 2 + list(ranked.names).index("session"), times, c["session"], *placed)
+    return RankedList(ranked.names, rows) if found else ranked
 
 
 def without_surplus(ranked: RankedList,  # memories, best first
