@@ -21,7 +21,8 @@ from .lexical.bm25 import QueryPlan
 from .metadata_table import Values
 from .namespace_index import NamespaceIndex
 from .query_features import QueryFeatures
-from .scorer import REORDERED, UPDATES_OF, opening_share, promote_updates, with_openings, without_surplus
+from .scorer import NO_POSITIONS, REORDERED, UPDATES_OF
+from .scorer import change_positions, opening_share, promote_updates, with_openings, without_surplus
 from .semantic_index import DENSE_LIMIT, MeasuredQuery
 from ..store.embedding_model import Vectors
 from ..store.filters import Filters, is_plain
@@ -315,15 +316,13 @@ class Searcher:
         first = len(without_surplus(ranked, UPDATES_OF))  # what is below these is below all that may move
         later = self.index.storage.edge_table.targets(ranked.seqs[:first].tolist(), LATER)
         ranked, links = self._with_linked(measured, ranked, later, allowed) if later and measured else (ranked, [])
-        n = max([UPDATES_OF, *(1 + at for pair in links for at in pair)])
-        seqs = ranked.seqs[:n]
-        docs = c.docs(seqs)
-        changes = np.flatnonzero((c["changes"][docs] & (c["session"][docs] < 0))[:UPDATES_OF])
-        moves = weights is own and changes.any()  # the first has nowhere to go
-        if not links and not moves:
+        changes = change_positions(ranked, c) if weights is own else NO_POSITIONS
+        if not links and not len(changes):
             return ranked
+        seqs = ranked.seqs[:max([UPDATES_OF, *(1 + at for pair in links for at in pair)])]
+        docs = c.docs(seqs)
         told, takes = c["said"][docs], np.zeros((len(docs), len(docs)), np.float32)
-        if moves:
+        if len(changes):
             alike = self.index.semantic.kinship(seqs[:UPDATES_OF])
             takes[:len(alike), changes] = alike[:, changes] * (told[:len(alike), None] < told[changes])
         for old, new in links:
