@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LATEST_OF', 'REORDERED', 'UPDATES_OF', 'FEW_SESSIONS', 'MANY_SESSIONS', 'NO_POSITIONS', 'prefer_later',
-           'opening_turns', 'opening_share', 'promote_openings', 'PROMOTE_OPENINGS', 'with_openings', 'without_surplus',
-           'ANY_CHANGES', 'change_positions', 'promote_updates', 'Scorer']
+           'opening_turns', 'opening_share', 'promote_openings', 'with_openings', 'without_surplus', 'change_positions',
+           'promote_updates', 'Scorer']
 
 # %% ../../nbs/30_search/07_scorer.ipynb #797d2037
 import math
@@ -116,7 +116,7 @@ def promote_openings(ranked: RankedList,           # memories, best first
 
 
 @loop("f8++ f8** i8 i8 f8 i4* i4* i8")
-def PROMOTE_OPENINGS(out, rows, first, part, times, session, place, base):  # type: ignore[no-untyped-def]
+def _PROMOTE_OPENINGS(out, rows, first, part, times, session, place, base):  # type: ignore[no-untyped-def]
     "Write the rows as `promote_openings` ranks them; return how many of the first open a conversation: for 0, nothing is written."
     total, order, more, found = rows[:, 1].copy(), np.empty(len(rows), np.int64), np.zeros(len(rows)), 0
     for i in range(len(rows)):
@@ -147,7 +147,7 @@ def with_openings(ranked: RankedList,  # memories, best first
                   times: float,        # times the part *session* that turns which open a conversation get besides
                   ) -> RankedList:     # best first
     "Return a ranking in which the turns that open a conversation, among the first `REORDERED`, get more of the part *session*."
-    run, placed = PROMOTE_OPENINGS.run, c.seq_to_doc.side_by_side
+    run, placed = _PROMOTE_OPENINGS.run, c.seq_to_doc.side_by_side
     if run is None or placed is None or "session" not in ranked.names:
         return promote_openings(ranked, opening_turns(c, c.docs(ranked.seqs[:REORDERED])), times)
     rows = np.empty_like(ranked.rows)
@@ -166,7 +166,7 @@ def without_surplus(ranked: RankedList,  # memories, best first
 
 
 @loop("f8** i8 ?* i4* i4* i8")
-def ANY_CHANGES(rows, first, changes, session, place, base):  # type: ignore[no-untyped-def]
+def _ANY_CHANGES(rows, first, changes, session, place, base):  # type: ignore[no-untyped-def]
     "Return whether `change_positions` has any but the first."
     for i in range(1, min(first, len(rows))):
         at = np.int64(rows[i, 0]) - base
@@ -179,7 +179,7 @@ def change_positions(ranked: RankedList,  # memories, best first
                      c: MetadataTable,    # metadata of the index
                      ) -> NDArray[np.int64]:  # ascending; empty if the first alone does, which has nowhere to go
     "Return which of the first `UPDATES_OF` tell a change and were written singly."
-    run, placed = ANY_CHANGES.run, c.seq_to_doc.side_by_side
+    run, placed = _ANY_CHANGES.run, c.seq_to_doc.side_by_side
     if run is not None and placed is not None and not run(ranked.rows, UPDATES_OF, c["changes"], c["session"], *placed):
         return NO_POSITIONS
     docs = c.docs(ranked.seqs[:UPDATES_OF])

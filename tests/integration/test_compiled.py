@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from rlm.bench.workload import LookupEmbedder, Stock, fill, stock
 from rlm.core import compiled
 from rlm.core.clock import ManualClock
 from rlm.search import semantic_index
-from rlm.search.scoring import SCORE
+from rlm.search.metadata_table import MetadataTable
+from rlm.search.scorer import change_positions, with_openings
+from rlm.search.scoring import SCORE, RankedList
+from rlm.store.protocols import IndexDocument
 
 numba = pytest.importorskip("numba", reason="needs numba: pip install 'rlm[fast]'")
 
@@ -104,6 +108,24 @@ def test_a_store_of_any_size(some: Stock, size: str, tmp_path: Path, monkeypatch
                 continue
             fast = agree(lambda question=question: [(h.id, round(h.score, 5)) for h in memory.search(question, 10)])
             assert len(fast) == 10
+
+
+def test_what_moves_is_found_alike() -> None:
+    rng, table, when = np.random.default_rng(5), MetadataTable(), datetime(2026, 5, 1, tzinfo=UTC)
+    seqs = np.cumsum(rng.integers(1, 4, 300)).tolist()
+    table.add([IndexDocument(seq, {"text": ["x"]}, ("I moved.", "I sail.")[seq % 2], True, when, None,
+                             None if (talk := rng.integers(0, 20)) < 8 else f"s{talk}", None, None) for seq in seqs])
+    table.remove(seqs[::7])
+    there, moved = [seq for n, seq in enumerate(seqs) if n % 7], 0
+    for n in (1, 8, 64, 200) * 5:
+        scores, parts = np.sort(rng.integers(0, 50, n))[::-1] / 50, rng.integers(0, 4, (n, 2)) / 10  # some are equal
+        ranked = RankedList.from_columns(("words", "session"), rng.choice(there, n, replace=False), scores, parts)
+        fast, changes = with_openings(ranked, table, 2.0), change_positions(ranked, table)
+        with compiled.interpreted():
+            plain, also = with_openings(ranked, table, 2.0), change_positions(ranked, table)
+        assert np.array_equal(fast.rows, plain.rows) and changes.tolist() == also.tolist()
+        moved += (fast is not ranked) + (len(changes) > 0)
+    assert moved > 20
 
 
 def test_attention(tmp_path: Path) -> None:
