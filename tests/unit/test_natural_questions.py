@@ -42,7 +42,7 @@ def is_ours(path: str | None) -> bool:
     return path is not None and (not path.startswith("/") or "/tests/data/" in path)
 
 
-@pytest.mark.parametrize(("name", "least"), [("asked_plainly", 0.65), ("asked_conditions", 0.85)])
+@pytest.mark.parametrize(("name", "least"), [("asked_plainly", 0.65), ("asked_conditions", 0.85), ("asked_newly_dev", 0.85)])
 def test_a_refusal_is_better_than_a_wrong_answer(name: str, least: float) -> None:
     asked, marks = questions(name), Counter[str]()
     for ontology in sorted({a.ontology for a in asked if is_ours(ontology_path(a.ontology))}):  # the large ontologies are not here
@@ -62,6 +62,27 @@ def test_a_refusal_is_better_than_a_wrong_answer(name: str, least: float) -> Non
 def test_a_word_that_narrows_the_question_and_that_nothing_covers_leaves_no_answer(narrower: str) -> None:
     [found] = answered("bakery", [narrower])
     assert found.abstained, found.answer
+
+
+@pytest.mark.parametrize(("ontology", "asked"), [
+    ("market", ["Which is the parent of Bookshop's parent?", "InStock은 어떤 클래스의 값이야?"]),
+    ("seedling", ["Which terms are defined with part of?"]),
+    ("clinic", ["Is the flu a viral disease?", "당뇨병 환자는 몇 명이에요?", "독감 환자의 하위 클래스는?"])])
+def test_what_looks_like_another_question_leaves_no_answer(ontology: str, asked: list[str]) -> None:
+    for text, found in zip(asked, answered(ontology, asked), strict=True):
+        assert found.abstained, (text, found.answer)
+
+
+@pytest.mark.parametrize(("ontology", "asked"), [
+    ("sosa", ["explain Sampler to a ten-year-old", "In this vocabulary, what is a Sampler?",
+              "According to this ontology, what is a Sampler?"]),
+    ("market", ["can you tell me what a Recipe is in this vocabulary"]),
+    ("time", ["미리 정의된 Temporal unit 개체를 보여주세요"]),
+    ("bakery", ["이 온톨로지에서 빵의 하위 클래스는?", "How many bakers are there?"]),
+    ("harbour", ["What is a harbour pilot?", "where's the Aurora moored?"]), ("org", ["What is a Post in the organization ontology?"])])
+def test_words_that_frame_a_question_narrow_nothing(ontology: str, asked: list[str]) -> None:
+    for text, found in zip(asked, answered(ontology, asked), strict=True):
+        assert not found.abstained, (text, found.answer)
 
 
 REFUSED = [

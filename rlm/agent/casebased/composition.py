@@ -243,11 +243,11 @@ _MARKED_SO = re.compile(r"(?:is|was|has) (?:the (?:term|class|property) )?(\{[ci
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c1
 _REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*(\{c\d\}) (?:made (?:with|of|from)|contains?|needs?"
-                       r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d\}) ?\?"
+                       r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d\}) ?\??"
                        r"|(\{c\d\}) ?(?:에는|에|은|는)? ?(\{c\d\}) ?(?:이|가|을|를)? ?"
                        r"(?:들어가나요|들어가|들어 ?있나요|필요한가요|필요해)\??")
 _AMOUNT = re.compile(r"how many (\{[cp]\d\}) (?:does|do|must|can|should|may|has|have)(?: (?:an?|every|each|the|one|any))? (\{c\d\})"
-                     r"(?: (?:have|has|need|needs|contain|contains|carry|use|uses|include))? ?\?"
+                     r"(?: (?:have|has|need|needs|contain|contains|carry|use|uses|include))? ?\??"
                      r"|(\{c\d\}) ?(?:에는|에|은|는|의)? ?(\{[cp]\d\}) ?(?:은|는|이|가)? ?몇 ?(?:개|명|대|가지)\S*(?: \S+)?\??")
 _AMOUNT_CODE = """for fact in describe_entity({whole!r}, fact="restriction")["items"]:
     words = fact["value"].split()
@@ -264,6 +264,7 @@ _MODELLED = re.compile(r"how (?:(?:do|can|could|would|should|must) (?:i|you|we|o
 _LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
                    r" (?:are there|are available|exist|can i (?:use|choose)|do we have)"
                    r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
+                   r"|(?P<many>how many) (\{c\d\}) (?:are|exist)(?: there)?(?: here)?\??"
                    r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d\})[.?]?"
                    r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??")
 _PROPERTY = """a, b = [t if not t.startswith("http") else "<" + t + ">" for t in ({a!r}, {b!r})]
@@ -324,10 +325,11 @@ def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
     mark = next(g for g in m.groups() if g and g.startswith("{"))
     mention = marks[mark].mention
     plural = names.question[mention.start:mention.end + 1].rstrip(" ?.,").endswith("s")
-    if text.isascii() and not (plural or m["noun"]):
+    if text.isascii() and not (plural or m["noun"] or m["many"]):
         return ""
     every = re.search(r"\b(?:all|every)\b|모든|모두|다 |전부", text) is not None
-    return _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every)
+    code = _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every or bool(m["many"]))
+    return re.sub(r"FINAL\((.*)\)", r"FINAL(len(\1))", code) if m["many"] else code
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c2
 _ISA_END = r"(?: (?:here|in this ontology))? ?\??"
@@ -337,7 +339,10 @@ _IS_A = re.compile(r"(?:is|are) (?:(?:every|all|an?|the|any|each) )*(\{[ci]\d\})
                    r"|이야|야|인가요?|이에요|예요|이니|니|입니까|인지|일까요?|이죠|이지|지|죠)"
                    r"(?: ?(?:이야|인가요?|예요|이에요|입니까|나요|요))?\??")
 _IS_A_CODE = """kind = relate({a!r}, {b!r})["is_a"]
-FINAL(kind in ("a is a b", "same"))
+if kind in ("a is a b", "same"):
+    FINAL(True)
+elif not [f for f in describe_entity({b!r}, fact="equivalent class")["items"] if " " in f["value"]]:
+    FINAL(False)
 """
 _INSTANCE_CODE = """kinds = [f["value"] for f in describe_entity({a!r}, fact="type")["items"]]
 FINAL(any(k == {b!r} or relate(k, {b!r})["is_a"] == "a is a b" for k in kinds))
@@ -359,7 +364,7 @@ _RELATED = tuple((way, re.compile(text)) for way, text in (
     ("to", rf"(?:which|what) (?P<kind>\{{c\d\}}) (?:(?:is|are|can|may|must|do|does) )?(?P<rel>{_VERB}) {_ANY}(?P<term>{_TERM}){_END}"),
     ("to", rf"(?:which|what) (?P<kind>\{{c\d\}}) (?:has|have) {_ANY}(?P<term>{_TERM}) as {_ANY}(?P<rel>{_VERB}){_END}"),
     ("to", rf"(?:what|who) (?:(?:is|are|can|may) )?(?P<rel>{_VERB}) {_ANY}(?P<term>{_TERM}){_END}"),
-    ("from", rf"(?:what|who|which (?P<kind>\{{c\d\}})) (?:does|do|can|must|may|should|could|might|is|are) {_ANY}(?P<term>{_TERM}) "
+    ("from", rf"(?:what|who|where|which (?P<kind>\{{c\d\}})) (?:does|do|can|must|may|should|could|might|is|are) {_ANY}(?P<term>{_TERM}) "
              rf"(?:(?:to|always|be|a|an) )*(?P<rel>{_VERB}){_END}"),
     ("from", rf"{_ANY}(?P<term>{_TERM}) (?:(?:is|are|can|must) )?(?P<rel>{_VERB}) (?:what|whom|which (?P<kind>\{{c\d\}})){_END}"),
     ("from", rf"(?:(?:what|who|which) (?:is|are) |(?:list|show|give me|tell me) )?{_ANY}(?P<rel>{_NOUN}) (?:of|for) {_ANY}"

@@ -12,20 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .composition import TWO, compose
-from rlm.agent.casebased.slot_filling import (
-    EMPTY,
-    PromptedStrategy,
-    QuestionEntities,
-    fill,
-    link_entities,
-    lookup_code,
-    read_value,
-    strategies_in,
-)
+from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, link_entities, lookup_code, read_value, strategies_in
 from ..loop.prompt import read_layer, read_task
 from ..memory.retrieval import ASKED_BEFORE
 from ..memory.linking import mentions_in
-from ..memory.questions import guards_in, own_name
+from ..memory.questions import classify_answer_type, guards_in, own_name
 from ..memory.strategy import fill_slots
 from ..models.base import Completion, Message, ModelError, Usage
 from ...core.text import tokens
@@ -152,9 +143,10 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
     some = strategies_in(memories)
     known = frozenset(w for shown in some for w in shown.words)
     least = max([LEAST_SCORE, *(NEAR * shown.score for shown in some if shown.code)])
+    most = 1 if classify_answer_type(_without_names(names)) == "number" else MOST_TRIED  # the next one would count something else
     for shown in some:
         values = fill(shown, names, known) if shown.code and shown.score >= least else None
-        if values is not None and len(found) < MOST_TRIED:
+        if values is not None and len(found) < most:
             code = fill_slots(shown.code, values)
             denied = _NOT.search(_without_names(names))
             proves = 'fact="definition"' not in code and "term" not in shown.slots.values()  # a slot for any term proves no absence
@@ -192,7 +184,7 @@ def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
 def _nearest_known(some: Sequence[PromptedStrategy], names: QuestionEntities) -> str:
     "A sentence that names what is known and comes nearest; empty when nothing does."
     korean = bool(_KOREAN.search(names.question))
-    known = list(dict.fromkeys(_as_question(shown, names) for shown in some if shown.code))
+    known = list(dict.fromkeys(_as_question(s, names) for s in some if s.code and (names.named or not s.slots)))
     if not known and names.named:  # what a term is, the tools tell without a strategy
         known = [("What is {}?", "{}의 뜻은 무엇인가요?")[korean].format(names.named[0].mention.text)]
     return f" {('What I could answer:', '답할 수 있는 비슷한 질문:')[korean]} {'; '.join(known)}" if known else ""

@@ -238,7 +238,7 @@ def _page(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontol
     name = ontology.meta.name if ontology else None
     spans = [task.query[n.mention.start:n.mention.end] for n in named]  # as they are written, in the plural too
     masked, kinds = [*dict.fromkeys([*spans, *(n.mention.text for n in named)])], [n.kinds for n in named]
-    found = backend.retrieve(without_name(task.query, name or ""), setting.memory_k, ontology=name, mentions=masked, kinds=kinds)
+    found = backend.retrieve(without_name(task.query, name or "", spans), setting.memory_k, ontology=name, mentions=masked, kinds=kinds)
     return render_strategies(found)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from .questions import FILLERS, SPELT, correct_spelling, match_intents
+from .questions import FILLERS, PARTICLES, SPELT, correct_spelling, match_intents
 from ..ontology import OntologyContext
 from ...core.text import FUNCTION_WORDS, normalise
 
@@ -28,10 +28,6 @@ _IRI = re.compile(r"""<([^<>\s]+)>                                              
 _QUOTED = re.compile(r"""["“”「『]([^"“”「」『』]+)["”“」』] | [‘]([^’]+)’ | `([^`]+)` | (?<!\w)'([^']+)'(?![A-Za-z])""", re.X)
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9_]*(?:[-'’][A-Za-zÀ-ɏ0-9]+)*|\d+|[가-힣]+")
 _CODED = re.compile(r"[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z0-9]+_\w+", re.A)
-_ATTACHED = """이라는 라는 이란 에서는 에서의 에서 으로는 으로 에는 에게 까지 부터 보다 처럼 이라고 라고 와의 과의 들의 들은 들이 들을 란
-의 은 는 이 가 을 를 와 과 로 에 도 만 들 인 랑 나
-이야 이에요 예요 이니 입니까 인가 인가요 일까 일까요 인지"""
-_PARTICLES = _ATTACHED.split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ def bare(word: str,  # Korean
          ) -> list[str]:  # the word and what it may be without particles, longest first
     "Return a Korean word without the particles that may be attached to it; what is left has at least one syllable."
     found = [word]
-    for particle in _PARTICLES:
+    for particle in PARTICLES:
         if word.endswith(particle) and len(word) > len(particle):
             found.append(word[: -len(particle)])
     return sorted(dict.fromkeys(found), key=lambda w: (-len(w), w))
@@ -124,6 +120,8 @@ def mentions_in(question: str,     # in English or Korean
     for run in _runs(question, marked):
         if all(w[0].lower() in FUNCTION_WORDS for w in run) or any(_is_particle(question, w) for w in run):
             continue
+        if len(run) > 1 and run[-1][0] in FUNCTION_WORDS and run[-2][0][0].isupper() and run[-2].start() > 0:
+            continue  # *a Post in* is no relation
         whole, form = question[run[0].start():run[-1].end()], _form(question, run)
         last = bare(run[-1][0]) if _korean(run[-1][0]) else [run[-1][0]]
         for tail in last:
@@ -213,6 +211,8 @@ def _used_as_name(mention: Mention, question: str) -> bool:
     if not question or singular(mention.text.lower()) in _GENERIC or " " in mention.text:
         return False
     if re.match(r"(?:은|는|이|가|의|을|를|와|과)(?:[\s?]|$)", question[mention.end:]):
+        return True
+    if not question[:mention.start].strip() and re.match(r" (?:is|has) ", question[mention.end:]):
         return True
     ends = re.match(r"\s*(?:[?.,!]|$|(?:and|or|part|a)\b)", question[mention.end:])
     return bool(ends and re.search(r"\b(?:an?|of|not|except|from|than)\s+$", question[:mention.start], re.I))

@@ -193,7 +193,7 @@ class TermQueryTools:
         wanted, said = set(tokens(words)), normalise(words)
         tests: tuple[Callable[[str], bool], ...] = (
             lambda n: normalise(n) == said, lambda n: _stems(n) == _stems(words), lambda n: _stems(n) == ["has", *_stems(words)],
-            lambda n: bool(wanted) and wanted < set(tokens(n)))
+            lambda n: bool(wanted) and wanted <= set(tokens(n)))
         for test in tests:
             if found := [p for p, known in names.items() if any(test(n) for n in known)]:
                 if len(found) == 1:

@@ -435,7 +435,9 @@ class TermResolver:
         for iri in self.kinds.terms:
             name = local_name(iri)
             coded = [f"{m[1]}:{m[2]}"] if (m := _NUMBERED.fullmatch(name)) else []  # GO:0008150, whatever prefixes the file binds
-            for text in (name, split_name(name), *coded, *(s.text for s in self.labels.labels(iri))):
+            labels = [s.text for s in self.labels.labels(iri)]
+            former = [s.removeprefix("obsolete ") for s in labels if s.startswith("obsolete ")]  # as OBO marks what it gives up
+            for text in (name, split_name(name), *coded, *labels, *former):
                 found.setdefault(normalise(text), set()).add(iri)
         return {text: sorted(iris) for text, iris in found.items()}
 
