@@ -221,6 +221,20 @@ def test_a_person_writes_edits_looks_back_deletes_and_rejects(tab: Tab, running:
     assert {m.id for m in memory.list()} == {"peanuts", "dentist", "nasty"} and tab.said() == []
 
 
+def test_a_phone_shows_the_memory_that_is_touched_and_what_became_of_it(tab: Tab, running: Running) -> None:
+    running.service.pool.store().write_many([f"Note {n} about the boiler." for n in range(10)])
+    tab.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+    visit(tab, running.url)
+    tab.until("document.querySelectorAll('.hit').length > 9 && document.getElementById('edit-it')")
+    tab.js("window.seen = id => { const top = document.getElementById(id).getBoundingClientRect().top; return 0 < top && top < 800; }")
+    assert not tab.js("seen('edit-it')"), "the control: it lies below the hits"
+    tab.js("document.querySelectorAll('.hit')[1].click()")
+    tab.until("seen('edit-it')")
+    tab.js("window.confirm = () => true; document.getElementById('delete-it').click()")
+    tab.until("document.getElementById('status').textContent === 'Deleted.' && seen('status')")
+    tab.call("Emulation.clearDeviceMetricsOverride")
+
+
 def test_what_a_write_ends_is_said_shown_and_taken_back(tab: Tab, running: Running) -> None:
     memory = running.service.pool.store()
     memory.write("나는 서울에 살아.", id="seoul")
