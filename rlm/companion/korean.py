@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Particles', 'near_names', 'particles', 'clauses', 'Topic', 'split_topic', 'copula_value', 'named_value',
-           'korean_statements', 'statements_about', 'asks_of_self', 'asked_of_near']
+           'korean_statements', 'statements_about', 'asks_of_self', 'kin_subjects', 'asked_of_near']
 
 # %% ../../nbs/85_companion/03_korean.ipynb #613e3f97
 import re
@@ -15,7 +15,7 @@ from functools import cache
 from .statement import Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
-_DAY = r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|\d+월 ?\d+일|\d+일|내일|모레"
+_DAY = r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|(?:\d+월 ?)?\d+일(?: [월화수목금토일]요일)?|\d+월|내일|모레"
 _HOUR = (r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시"
          r"(?: ?\d{1,2}분| ?반)?")
 _MOMENT = re.compile(rf"(?:{_DAY})(?: (?:{_HOUR}))?|{_HOUR}")
@@ -52,11 +52,12 @@ class Particles:
     possessed: re.Pattern[str]  # a property of someone, or someone near to them, as the topic: `지은이 생일은`, `민수 어머님은`
     near_bare: re.Pattern[str]  # someone near without a particle, and a predicate that honours: `엄마 대구로 이사하셨어`
     mine_bare: re.Pattern[str]  # a property of the speaker, or of someone near, without a particle: `내 생일 10월 4일이야`
-    near_asked: re.Pattern[str]  # a question for a property of someone near: `울엄마 성함이 뭐더라?`
+    near_asked: re.Pattern[str]  # a question for a property of someone: `울엄마 성함이 뭐더라?`, `지은이 생일 언제야`, `내생일언제야`
     near_topic: str  # beginning of a question about someone near, as a pattern
     property_topic: re.Pattern[str]  # a property as a second topic: `딸은 생일이`
     object_first: re.Pattern[str]  # a verb alone, whose topic is what it takes: `커피는 안 마셔`
     near_first: re.Pattern[str]  # someone near without a particle, before what is said: `누나 부산으로`
+    booked: re.Pattern[str]  # a moment for something: `화요일 3시에 치과 예약했어`, `치과 예약 화요일 3시로 잡았어`
     event: re.Pattern[str]  # what has a time, without a particle: `치과 예약 화요일 3시야`
 
 
@@ -95,12 +96,17 @@ def particles() -> Particles:
         near_bare=re.compile(rf"(?:(?:{mine}) )?(?P<s>{near}) (?P<p>.*(?:셨|세요|셔|시고|십니)[가-힣]*)$"),
         mine_bare=re.compile(rf"(?:(?:{mine}) (?P<s>)|(?:(?:{mine}) )?(?P<n>{near}) )(?P<r>{nouns}) "
                              r"(?=(?:[^ ]+ ){0,2}[^ ]+$)"),
-        near_asked=re.compile(rf"(?:(?:{mine}) ?)?(?P<s>{near}) (?P<r>{nouns})(?:이|가|은|는|을)?"
-                              r"(?: ?(?:뭐|뭔|무엇|언제|몇|어떻게|누구|머|알)[가-힣 ]*)?[?!~ㅋㅎㅠ. ]*"),
+        near_asked=re.compile(
+            rf"(?:(?:(?:{mine}) ?)?(?P<s>{near}) ?|(?P<i>나|저|{mine}) ?|"
+            rf"(?!(?:{data['determiners']}|나는|저는) )(?P<o>[가-힣]{{2,4}}?)(?:이|의)? )"
+            rf"(?P<r>{nouns})(?:이|가|은|는|을)?(?: ?(?:뭐|뭔|무엇|언제|몇|어떻게|누구|머|알)[가-힣 ]*)?[?!~ㅋㅎㅠ. ]*"),
         near_topic=rf"(?:(?:{mine}) ?)?(?P<s>{near})(?:는|은|이|가|의)? (?:지금 |요즘 |이제 )?",
         property_topic=re.compile(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"),
         object_first=re.compile(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
         near_first=re.compile(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
+        booked=re.compile(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{_MOMENT.pattern})(?:에|으로|로)? "
+                          rf"(?P<r>(?:[^ ]+(?<!에) )?[^ ]*(?:{data['events']}))?(?:을|를|이|가)? ?"
+                          r"(?:했|함|잡[았혔]|있|됐|해 ?[놨뒀])[가-힣]*"),
         event=re.compile(rf"(?P<s>(?:[^ ]+ ){{0,2}}?[^ ]*(?:{data['events']})) "
                          rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)"))
 
@@ -115,8 +121,9 @@ _ENDED_CLAUSE = re.compile(r"(?<=[가-힣])(?<=이야|예요|에요|있어|없�
 _QUOTED = re.compile(r"[\"“”「『«]")
 
 
-_POSTPOSED = re.compile(r"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:[았었했갔왔됐렸졌꼈쳤][어다]?요?|습니다|[합입]니다|[했었]음|함)) "
-                        r"(?P<n>[가-힣A-Za-z]+(?:으로|로|에서|에|을|를))")  # `이직했어요 카카오로`: said after the verb
+_PAST = f"[{''.join(map(chr, range(0xAC14, 0xD7A4, 28)))}]"  # syllables that end in the consonant of the past: 했, 갔, 꿨
+_POSTPOSED = re.compile(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?요?|습니다|[합입]니다|[했었]음|함)) "
+                        rf"(?P<n>(?:{_MOMENT.pattern}|[가-힣A-Za-z]+)(?:으로|로|에서|에|을|를))")  # `이직했어요 카카오로`
 
 
 def clauses(sentence: str,  # one sentence
@@ -228,9 +235,9 @@ _COPULA = re.compile(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에�
     r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
 _VERBAL = re.compile(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
 _CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
-    r"갈아탐|전환|교체|수정)")
+    r"갈아탐|전환|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정)")
 _OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
-    r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정)")
+    r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정)")
 _PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
 _STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두|관뒀|팔았|처분|버렸|해지|탈퇴)")
 _TRADED = SyllablePattern.compile(
@@ -303,9 +310,13 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
     "A statement that something has another value or moment now, named by the topic, by the object, or without a particle."
     if t.subject == speaker and not t.relation and (m := _OBJECT_CHANGED.match(t.predicate)) and _MOMENT.fullmatch(m["v"]):
         return Statement(m["r"], "time", m["v"], True, instead_of=(*instead, *([m["a"]] if m["a"] else [])))
+    if t.subject == speaker and not t.relation and (m := particles().booked.fullmatch(t.predicate)) and (m["a"] or m["r"]):
+        event = m["a"] or m["r"]  # a lesson or a meeting may be one of several, and ends none before
+        return Statement(event, "time", m["v"], bool(_APPOINTMENT.fullmatch(event)), instead_of=instead)
     m = _CHANGED.match(t.predicate)
-    if m is None or t.relation or m["a"]:
+    if m is None or t.relation or (m["a"] and not _MOMENT.fullmatch(m["v"])):
         return None
+    instead = (*instead, m["a"]) if m["a"] else instead
     named, _, value = m["v"].rpartition(" ") if t.subject == speaker else (t.subject, "", m["v"])
     if not named or (t.subject == speaker and re.search(r"(?:을|를|에서|에|은|는)(?: |$)", named)):
         return None
@@ -347,6 +358,7 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
 
 
 _HAS = re.compile(r"(?P<v>.+?)(?:을|를)? ?(?:타|써|쓴다|탄다|타고 다녀|쓰고 있어)요?")  # 차는 아반떼 타
+_APPOINTMENT = re.compile(".* [^ ]*(?:예약|면접|시험|상담|진료|검진)")
 _CANCELLED = SyllablePattern.compile(r"(?P<r>.*?(?:예약|약속|면접|미팅|상담|진료|검진|회식|모임))"  # not a lesson: one of many may be meant
     r"(?:을|를|은|는|이|가)? ?취소(?:했|됐|되었|함|됨)")
 
@@ -499,11 +511,28 @@ def asks_of_self(before: str,  # what a question says before its question word o
     return not re.search("[가-힣]", "".join(others)) or bool(myself and not particles().topic.match(f"{' '.join(others)} "))
 
 
+@cache
+def _kin_subjects() -> dict[str, tuple[str, ...]]:
+    "The speaker's kin by a name in either language, and how memories may name them: *user's mom* → *user's 엄마*, *user's mother*."
+    out: dict[str, list[str]] = {}
+    for korean, *english in language_data("ko")["kin_english"]:
+        for name in (korean, *english):
+            out.setdefault(f"user's {name}", []).extend([f"user's {korean}", *(f"user's {e}" for e in english)])
+    return {name: tuple(dict.fromkeys(subjects)) for name, subjects in out.items()}
+
+
+def kin_subjects(subject: str,        # subject of a fact that is asked for: `user's mom`
+                 ) -> tuple[str, ...]:  # with every other name of it
+    "Return the names, Korean and English, under which facts about someone near to the speaker may be stored."
+    return (subject, *(s for s in _kin_subjects().get(subject, ()) if s != subject))
+
+
 def asked_of_near(question: str,  # what is asked
                   ) -> list[tuple[str, str]]:  # subject and relation, as `korean_statements` names them
-    "Return the facts about someone near to the speaker that a whole Korean question asks for: `엄마 성함이 뭐더라?`, `동생 사는 곳`."
+    "Return the facts about the speaker or someone else that a whole Korean question asks for: `엄마 성함이 뭐더라?`, `동생 사는 곳`."
     p, names = particles(), near_names()
     if m := p.near_asked.fullmatch(question.strip()):
-        return [(f"user's {names[m['s']]}", relation_of(m["r"])[0])]
+        who = [m["o"], f"{m['o']}이"] if m["o"] else ["user" if m["i"] else f"user's {names[m['s']]}"]  # `지은`, `지은이`
+        return [(subject, relation_of(m["r"])[0]) for subject in who]
     return [(f"user's {names[m['s']]}", relation) for relation, verbs in _ASKED_PLACE
             if (m := re.match(rf"{p.near_topic}(?:어디(?:에|에서|서)? ?(?:{verbs})|(?:{verbs}) ?(?:곳|데|동네|회사))", question))]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from .english import english_statements
-from .korean import asked_of_near, asks_of_self, statements_about
+from .korean import asked_of_near, asks_of_self, kin_subjects, statements_about
 from .statement import Statement, language_data, relation_of
 from ..core.text import split_sentences
 
@@ -82,7 +82,7 @@ _ASKED = (  # relations that a verb names
     ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|am|are) (?:i|we)\b.*\bwork|"
                             r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다니|다녀|일해|일하|근무)|다니는 (?:곳|데|회사)", re.I)),
     ("occupation", re.compile(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
-                              r"(?:내|제|나).{0,8}무슨 일", re.I)))
+                              r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
 
 _ASKED_ALONE = re.compile(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "
@@ -119,10 +119,13 @@ def asked_relations(question: str,  # what is asked
 
 _WHO_EN = r"\b[Ww]here (?:does|do|is|are) (my [a-z ]+?|[A-Z][\w'-]*(?: [A-Z][\w'-]*)?) (?:(?:now|currently) )?"
 _WHO_KO = r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:는|은|이|가)? (?:지금 |요즘 )?어디(?:에|에서|서)? ?"
-_ASKED_OF = (  # where somebody else lives or works
+_ASKED_OF = (  # where somebody else lives or works, and as what
     ("residence", re.compile(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
-    ("employer", re.compile(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")))
-_MINE = re.compile(r"^(?:my|우리|내|제) ")
+    ("employer", re.compile(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")),
+    ("occupation", re.compile(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")))
+_OF_WHOM = re.compile(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
+                      r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
+_MINE = re.compile(r"^(?:my|our|우리|내|제) ")
 
 
 def asked_facts(question: str,  # what is asked
@@ -132,6 +135,9 @@ def asked_facts(question: str,  # what is asked
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF:
         if m := pattern.search(question):
-            who = _MINE.sub("user's ", m[1] or m[2])
-            out += [(who, relation)] + ([(f"{who}이", relation)] if question.startswith(f"{m[2]}이") else [])  # `이` may be of the name
-    return list(dict.fromkeys(out + asked_of_near(question)))
+            named = next(filter(None, m.groups()))
+            who = _MINE.sub("user's ", named)
+            out += [(who, relation)] + ([(f"{who}이", relation)] if question.startswith(f"{named}이") else [])  # `이` may be of the name
+    if m := _OF_WHOM.match(question):
+        out.append((_MINE.sub("user's ", m[1]), relation_of(m[2], False)[0]))
+    return list(dict.fromkeys((name, relation) for subject, relation in out + asked_of_near(question) for name in kin_subjects(subject)))

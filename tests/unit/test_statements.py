@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rlm import Memory
 from rlm.companion import supersession
 from rlm.companion.english import may_end_facts
 from rlm.companion.statement import normal_value
@@ -127,12 +128,42 @@ def test_a_korean_fact_is_about_whom_it_names(text: str, read: list[str]) -> Non
     ("고수는 진짜 못 먹어", ["user | eat | not 고수"]), ("민수는 고기 안 먹어", ["민수 | eat | not 고기"]),
     ("캐모마일만 마셔", ["user | drink | 캐모마일"]), ("혈압약 아침마다 한 알씩 먹어", ["user | eat | 혈압약"]),
     ("나 이제 커피 끊었어 위염이래 ㅠㅠ", ["user |  | no longer 커피"]), ("회의 전에는 커피를 마셔", ["user | drink | 회의 전에는 커피"]),
-    ("회의 화요일 11시로 옮겼어", ["회의 | time | 화요일 11시"]), ("강아지 이름 초코로 바꿨어", ["user's 강아지 | name | 초코"]),
+    ("회의 화요일 11시로 옮겼어", ["회의 | time | 화요일 11시"]), ("면접 금요일로 미뤄졌어", ["면접 | time | 금요일"]),
+    ("화요일 3시 반에 치과 예약했어", ["치과 예약 | time | 화요일 3시 반"]), ("수요일에 회의 잡아줘", []),
+    ("치과 예약 바꿨어 목요일 5시로", ["치과 예약 | time | 목요일 5시"]), ("강아지 이름 초코로 바꿨어", ["user's 강아지 | name | 초코"]),
     ("주간 회의 암호는 660314야", ["user | 주간 회의 암호 | 660314"]), ("저는 김민준이라고 합니다", ["user | name | 김민준"]),
     ("나를 민준이라고 불러줘", ["user | name | 민준"]), ("나 결혼 안 했어", ["user | marital status | not 결혼"]),
     ("나 서른이야", ["user | age | 서른"])])
 def test_a_korean_note_is_read_as_a_sentence_is(text: str, read: list[str]) -> None:
     assert [str(s) for s in text_facts(text).statements] == read
+
+
+@pytest.mark.parametrize(("question", "asked"), [
+    ("What's my mom's name?", ("user's 엄마", "name")), ("엄마 성함이 뭐더라", ("user's mother", "name")),
+    ("where does my sister live?", ("user's 누나", "residence")), ("누나 어디 살아?", ("user's sister", "residence")),
+    ("When is Mina's birthday?", ("Mina", "birthday")), ("What does my brother do?", ("user's 형", "occupation")),
+    ("지은이 생일 언제야?", ("지은", "birthday")), ("내생일언제야", ("user", "birthday")), ("나 무슨일해", ("user", "occupation"))])
+def test_a_question_asks_for_kin_in_both_languages(question: str, asked: tuple[str, str]) -> None:
+    assert asked in asked_facts(question)
+
+
+@pytest.mark.parametrize(("text", "later", "ends"), [
+    ("화요일 3시 반에 치과 예약했어", "치과 예약 바꿨어 목요일 5시로", True), ("차는 아반떼 타", "차 소나타로 바꿈", True),
+    ("월요일에 회의 있어", "수요일 2시에 회의 있어", False), ("나 서울 살아", "지은이 어머니는 부산에 살아", False),
+    ("나 서울 살아", "누나 한국 들어와서 지금 일산 살아", False), ("지은이는 서울에 살아", "지은이 어머니는 부산에 살아", False)])
+def test_what_a_korean_note_ends_is_what_it_is_about(text: str, later: str, ends: bool) -> None:
+    with Memory(":memory:") as memory:
+        first = memory.write(text, valid_from="2026-01-01")
+        memory.write(later, valid_from="2026-01-10")
+        assert (memory.get(first.id).valid_to is not None) == ends
+
+
+def test_a_question_about_kin_finds_the_memory_in_the_other_language() -> None:
+    with Memory(":memory:") as memory:
+        for text in ("내 이름은 이서연이야", "울엄마 성함은 박순자셔", "My sister lives in Toronto.", "나 서울 살아"):
+            memory.write(text)
+        assert memory.search("What's my mom's name?")[0].text == "울엄마 성함은 박순자셔"
+        assert memory.search("누나 어디 살아?")[0].text == "My sister lives in Toronto."
 
 
 @pytest.mark.parametrize(("question", "asked"), [
