@@ -54,7 +54,7 @@ def main() -> None:
                                     'rlm-agent run --ontology prov --query "Activity의 하위 클래스는 몇 개인가요?" --db memory.db',
                                     'rlm-agent run --ontology time --query "What is the domain of before?" --db memory.db --memory-k 0'))
 @click.option("--ontology", help="A file, or the name of a bundled ontology: prov, skos, time, sosa, ssn, org, rlm.")
-@click.option("--query", help="The question, in any language.")
+@click.option("--query", help="The question. The default model reads English and Korean.")
 @click.option("--resume", "broken", metavar="RUN",
               help="Go on with a run that broke off: its run_id, or last. What was paid is not asked again.")
 @click.option("--context", "texts", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
