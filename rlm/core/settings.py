@@ -10,6 +10,7 @@ __all__ = ['FILES', 'KNOWN', 'SECTIONS', 'cosines', 'reaches', 'setting', 'Setti
 import difflib
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -50,15 +51,20 @@ def _name(value: Any) -> str:
         raise ValueError("it must be a name of at most 512 characters on one line") from None
 
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # what begins as an address does; one letter is a drive
+
+
 def _path(value: Any) -> Path:
-    "A path as the file system spells one."
+    "A path as the file system spells one, or the address of a database. A misspelt address would make a folder of that name."
     try:
         word = _word(str(value) if isinstance(value, Path) else value)
         path = Path(word) if (url := server_url(word)) is None else server_path(url)
         read_path(path)  # what is shown is as it was written
-        return path
     except (ValueError, InvalidInput) as e:
         raise ValueError(f"it must be a path ({e.message})" if isinstance(e, InvalidInput) else "it must be a path") from None
+    if url is None and _ADDRESS.match(word):
+        raise ValueError("it must be a path, or an address that begins with postgresql://")
+    return path
 
 
 def _json_object(value: Any) -> str:

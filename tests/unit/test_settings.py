@@ -290,3 +290,11 @@ def test_the_language_of_the_settings_is_the_one_that_turns_are_read_in() -> Non
         with Memory(":memory:", embedder="none", language=language) as memory:
             turns = ("Please remember: the spare fuse is in the drawer.", "기억해 줘, 퓨즈는 서랍에")
             assert tuple(memory.companion.decide(t).save for t in turns) == saved, language
+
+
+@pytest.mark.parametrize("address", ["postgressql://me@db/memories", "mysql://db/memories", "file:///memory.db"])
+def test_a_misspelt_address_makes_no_folder_of_its_name(address: str, bare: Path) -> None:
+    for path in (address, Path(address)):
+        with pytest.raises(SettingsError, match="begins with postgresql://"):
+            Memory(path)
+    assert not any(bare.iterdir())
