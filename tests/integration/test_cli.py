@@ -396,6 +396,7 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("memory write --jsonl -", 1, "Line 1 is a list", b"[1]\n", None),
     ("memory write --jsonl -", 1, "no field 'colour'", b'{"text": "a", "colour": "red"}\n', None),
     ("memory write x --time yesterday", 1, "'yesterday' is not ISO 8601", b"", None),
+    ("memory write x --valid-from yesterday", 1, "'yesterday' is not ISO 8601", b"", None),
     ("memory search '  '", 1, "query is blank", b"", None),
     ("memory search tea -k 0", 1, "k is 0", b"", None),
     ("memory search tea --since 2026-13-01", 1, "'2026-13-01' is not ISO 8601", b"", None),

@@ -31,7 +31,7 @@ description_options = options(
     click.option("--summary", help="One or two sentences, for when space is short."),
     click.option("--speaker", help="Who said it."),
     click.option("--role", help="user, assistant, tool …"),
-    click.option("--time", "valid_from", help="When it was said or became true: 2026-01-31 or 2026-01-31T09:00:00Z."),
+    click.option("--time", "--valid-from", "valid_from", help="When it was said or became true: 2026-01-31 or 2026-01-31T09:00:00Z."),
     click.option("--valid-to", help="When it stops being true; none: never."),
     click.option("--status", type=click.Choice(STATUSES), help="Where it stands in its life."),
     click.option("--pinned/--unpinned", default=None, help="Protect it from being forgotten."),
