@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from .statement import Statement, alternatives, english_openings, english_wording, language_data, normal_value, relation_of
+from .statement import POSSESSION, Statement, alternatives, english_openings, english_wording, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/02_english.ipynb #fq000007
 _WORD = re.compile(r"[\w'-]+")
@@ -255,12 +255,21 @@ _SWAPPED = (re.compile(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|w
 _CHANGED = re.compile(r"(?:have |has )?(?:changed|updated) (?:my|his|her|their|the) (?P<r>.+?) to (?P<v>.+)$", re.I)
 _LEFT_JOB = re.compile(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|his|her|their|the) (?:old )?(?:job|position|role|"
     r"post)(?: (?:at|with|in) (?P<v>.+))?$", re.I)
-_GAVE_UP = re.compile(r"(?:have |has )?(?:sold|gave away|got rid of|threw away|threw out|cancelled|canceled|gave up|quit|"
-    r"stopped using|deleted) (?:(?:my|our|the|his|her|their) )?(?:old )?(?P<v>.+)$", re.I)
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_ONE_OF_MANY = r"(?!(?:an?|some|any|all|one|two|three|\d+|no|another|more) )"  # *sold a Honda* is not the one that is driven
+_SINCE = r"(?:,? (?:because|after|when|since|before|last|this) .*)?$"
+_PARTED_WITH = re.compile(  # *sold the car to Jo*, *gave my piano away*
+    rf"(?:have |has )?(?:(?:sold|given away|gave away|got rid of|threw away|threw out|donated) {_ONE_OF_MANY}(?P<v>.+?)(?: (?:to|on|in (?:\d{{4}}|spring|summer|autumn|winter|(?i:{_MONTHS})))\b.*)?|"
+    rf"(?:gave|given|threw) {_ONE_OF_MANY}(?P<w>.+?) (?:away|to (?:my|our|the|an?|[A-Z]).*)){_SINCE}")
+_GAVE_UP = re.compile(rf"(?:have |has )?(?:cancelled|canceled|gave up(?: on)?|given up(?: on)?|quit|stopped using|deleted|unsubscribed from) {_ONE_OF_MANY}"
+                      rf"(?:(?:my|our|the) )?(?:old )?(?P<v>.+?)(?: (?:membership|subscription|contract|account))?{_SINCE}", re.I)
+_BROKE_UP = re.compile(r"(?:(?:(?P<n>[A-Z][a-z]+)|[Mm]y (?:boyfriend|girlfriend|partner|fianc[ée]e?)) and I|[Ww]e)(?:'ve| have)?(?: just| recently| finally)? "
+                       r"(?:broke|broken) up(?: (?:last|this|in|on|a|two|three|\d+|yesterday|recently)\b[^,;]*)?[.! ]*$")
+_RETIRED = re.compile(r"(?:have |has )?retired(?: early)?$")
 _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and below match
     "have", "has", "left", "quit", "resigned", "lost", "sold", "gave", "got", "threw", "cancelled", "canceled", "stopped", "deleted",
     "changed", "updated", "switched", "moved", "swapped", "gone", "went", "replaced", "ditched", "dropped", "traded", "prefer", "prefers",
-    "preferred"))
+    "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired"))
 _PREFERS = re.compile(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
 _COUNT = re.compile(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
     r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
@@ -320,14 +329,24 @@ def _personal(subject: str, p: Predicate) -> Statement | None:
     return Statement(subject, w.relation, value, w.single, denied, w.sense == "ends" or p.ended, p.instead_of)
 
 
+def _given_up(subject: str, p: Predicate) -> Statement | None:
+    "A statement that something was sold, given away, cancelled or given up, or that a working life is over."
+    if p.words.partition(" ")[0].lower() not in _CHANGE_VERBS:
+        return None
+    if m := _PARTED_WITH.match(p.words):
+        return Statement(subject, POSSESSION, re.sub(r"^(?:my|our|the) old ", "", m["v"] or m["w"]), ended=True)
+    if _RETIRED.match(p.words):
+        return Statement(subject, "employer", "", True, ended=True)
+    left = _LEFT_JOB.match(p.words) is not None
+    return Statement(subject, "", m["v"], ended=True) if not left and (m := _GAVE_UP.match(p.words)) else None
+
+
 def _change(subject: str, p: Predicate) -> Statement | None:
     "A statement that a value was changed, swapped, left or is preferred."
     if p.words.partition(" ")[0].lower() not in _CHANGE_VERBS:
         return None
     if m := _LEFT_JOB.match(p.words):
         return Statement(subject, "employer", m["v"] or "", True, ended=True)
-    if m := _GAVE_UP.match(p.words):
-        return Statement(subject, "", m["v"], ended=True)
     if m := _CHANGED.match(p.words):
         return Statement(subject, relation_of(m["r"])[0], m["v"], True, instead_of=p.instead_of)
     for n, pattern in enumerate(_SWAPPED):
@@ -384,6 +403,7 @@ _VERB_FIRST = re.compile(r"(?:is|are|was|were|am|has|have|had)\b")
 _AND_ALSO = re.compile(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # *a Rohde, bought second-hand* is one statement
 _PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
 _STATE = re.compile(r"(?:married|engaged|employed|based|allergic|addicted|used) (?:to|at|by|in)\b")  # states that may be over
+_ANOTHERS = re.compile(r"(?:his|her|their|your|[A-Z]?\w+'s) ")
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
 
@@ -401,6 +421,8 @@ def english_statements(sentence: str,          # one sentence
                        ) -> list[Statement]:
     "Return the facts that an English sentence states; questions, conditions, plans, guesses and other people's words state none."
     out: list[Statement] = []
+    if m := _BROKE_UP.match(sentence):
+        return [Statement(speaker, "partner", m["n"] or "", True, ended=True)]
     for clause in clauses(sentence):
         if m := _CALL_ME.match(clause):
             out.append(Statement(speaker, "name", m["v"], True))
@@ -412,14 +434,20 @@ def english_statements(sentence: str,          # one sentence
         for words in (_AND_THEN if subject == speaker else _AND_ALSO).split(parts[1]):
             p = read_predicate(clause, words)
             p = replace(p, ended=True, negated=False) if _is_over(subject, speaker, p) else p
-            found = _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
+            if (over := _given_up(subject, p)) and (_NEGATION.match(words) or parts[0].endswith((" never", " not"))):
+                continue  # *I never quit squash*
+            found = over or _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
             if found is None or found.value.lower() in _PARTICLES or _VERB_FIRST.match(found.value):
                 continue
             if (tail := _TAIL.search(found.value)) and tail.start():
                 found = replace(found, value=found.value[:tail.start()].rstrip(" ,"))
             if found.relation == "is" and subject == speaker and not (p.negated or p.ended) and _GIVEN_NAME.fullmatch(found.value):
                 found = replace(found, relation="name", single=True)  # *I'm Hannah*; not *I'm Korean*
+            if subject == speaker and found.relation == POSSESSION and _ANOTHERS.match(found.value):
+                continue  # *I sold his boat*
             out.append(found)
+            if _RETIRED.match(p.words):
+                out.append(replace(found, relation="occupation"))
     return out
 
 # %% ../../nbs/85_companion/02_english.ipynb #sp000002
@@ -431,7 +459,7 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
     "Beginnings of words, words, and first four letters, of which one is in every text with a statement that can end or be ended."
     data, g = language_data("en"), grammar()
     relations = (name for name in language_data("relations") if name.isascii())
-    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", *_CHANGE_VERBS)
+    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", *data["held"].split(), *_CHANGE_VERBS)
     past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]
     whole = [opening for opening in english_openings() if " " in opening]  # their first word is all of a word
     words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .statement import Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
+from .statement import POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
 _DAY = r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|(?:\d+월 ?)?\d+일(?: [월화수목금토일]요일)?|\d+월|내일|모레"
@@ -239,7 +239,10 @@ _CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|�
 _OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
     r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정)")
 _PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
-_STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두|관뒀|팔았|처분|버렸|해지|탈퇴)")
+_STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|해지|탈퇴)")
+_PARTED_ALONE = SyllablePattern.compile(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|[^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
+_PARTED_WITH = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|처분|버렸)|"
+                                       r"(?P<w>.+?)(?:을|를|은|는)? [^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
 _TRADED = SyllablePattern.compile(
     r"(?P<a>[^ ]+?)(?:을|를|은|는)? (?:팔고|버리고|처분하고|끊고|접고|해지하고|관두고|그만두고|때려치우고|대신|말고) "
     r"(?P<b>.+?)(?:을|를|으로|로|에|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
@@ -494,6 +497,10 @@ def statements_about(sentence: str,           # one sentence of several
         else:
             if m := _STOPPED.match(t.predicate):
                 out.append(Statement(t.subject, "", m["v"], ended=True))
+            elif t.subject != speaker and t.subject not in near_names() and not t.relation and _PARTED_ALONE.match(t.predicate):
+                out.append(Statement(speaker, POSSESSION, t.subject, ended=True))  # 기타는 동생한테 줬어
+            elif m := _PARTED_WITH.match(words):
+                out.append(Statement(t.subject, POSSESSION, m["v"] or m["w"], ended=True))
             elif (value := named_value("", t.predicate)) and (found := _named(t, speaker, value, instead)):
                 out.append(found)
     return out, near

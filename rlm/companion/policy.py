@@ -7,9 +7,9 @@ __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTI
            'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES',
            'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES',
            'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows', 'Importance', 'unquoted',
-           'states_fact', 'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules', 'PolicyDecision',
-           'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward',
-           'implicit_reward', 'EnhancedBandit', 'autonomous']
+           'states_fact', 'only_acknowledges', 'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
+           'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward',
+           'explicit_reward', 'implicit_reward', 'EnhancedBandit', 'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import io
@@ -85,6 +85,15 @@ def states_fact(own: str,  # words of a turn, without quotations
                 ) -> bool:
     "Return whether the grammar reads a fact about the speaker."
     return any(f.subject.startswith("user") and (f.value or f.ended) for f in text_facts(own).statements)
+
+
+_SHORT = 60  # characters beyond which a turn says more than that it was heard
+
+
+def only_acknowledges(text: str,  # words of anybody, an assistant's too
+                      ) -> bool:
+    "Return whether a text greets, thanks or acknowledges and says nothing that could answer a question: *Noted.*, `알겠습니다`."
+    return len(text) <= _SHORT and shows("acknowledgement", text.strip())
 
 
 def importance(turn: str,  # words that were said

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from .english import may_end_facts
-from .statement import Statement, language_data, normal_value, relation_of
+from .statement import POSSESSION, Statement, language_data, normal_value, relation_of
 from .statements import text_facts
 from ..core.guard import may_overrule
 from ..store.records import Edge, Event, MemoryRecord, version_time
@@ -57,6 +58,12 @@ def _model_statements(record: MemoryRecord,  # a memory, stored or not
     return out
 
 
+@cache
+def _endable() -> frozenset[str]:
+    "The relations of which a fact is kept, though it denies and ends nothing: those of the table, and what one *has*, *owns* or *plays*."
+    return frozenset({*language_data("relations"), *language_data("en")["held"].split()})
+
+
 def facts_of(record: MemoryRecord,  # a memory, stored or not
              ) -> MemoryFacts:
     """Return the facts of a block that can end others or be ended: those with one value at a time, those that deny or end something, those
@@ -66,7 +73,7 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
             record.provenance.get("facts") or may_end_facts(record.text)):
         return MemoryFacts((), ())
     found = text_facts(record.text, speaker_of(record))
-    kept = [s for s in found.statements if s.single or s.negated or s.ended or s.instead_of or s.relation in language_data("relations")]
+    kept = [s for s in found.statements if s.single or s.negated or s.ended or s.instead_of or s.relation in _endable()]
     told = {(s.key[0], normal_value(s.value)) for s in kept}  # by the grammar, whose names of relations are always the same
     added = [s for s in _model_statements(record) if (s.key[0], normal_value(s.value)) not in told]
     kept += added
@@ -102,12 +109,17 @@ def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
     return set(parts) == {(True, False), (False, True)}
 
 
+_HAD = frozenset({"have", "has", "own", "owns", "vehicle", "pet", "use"})  # relations that are over when a thing is sold or given away
+
+
 def ends(new: Fact,                         # a newer fact
          old: Fact,                         # an older one of the same subject
          instead_of: Sequence[str] = (),    # values that the newer text says are replaced, in normal form
          ) -> bool:
     "Return whether a newer fact ends an older one."
-    same, related = same_value(new.value_key, old.value_key), new.relation_key == old.relation_key != ""  # two switches are two facts
+    gone = new.ended and new.relation_key == POSSESSION  # *sold the camera stand*: not the camera
+    same = new.value_key == old.value_key if gone else same_value(new.value_key, old.value_key)
+    related = new.relation_key == old.relation_key != ""  # two switches are two facts
     affirmed, was_affirmed = not (new.negated or new.ended), not (old.negated or old.ended)
     if any(same_value(v, old.value_key) for v in instead_of) and not same:
         return was_affirmed
@@ -117,7 +129,8 @@ def ends(new: Fact,                         # a newer fact
         apart = same or (new.relation_key == "time" and other_part_of_time(new.value_key, old.value_key))
         return related and new.single and old.single and not apart
     if affirmed != was_affirmed:
-        return same and (related or ((new.ended or old.ended) and "" in (new.relation_key, old.relation_key)))
+        any_relation = (new.ended or old.ended) and "" in (new.relation_key, old.relation_key)
+        return same and (related or any_relation or (gone and old.relation_key in _HAD))
     return False
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #df478989

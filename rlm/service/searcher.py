@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..companion.policy import only_acknowledges
 from ..companion.statement import normal_value
 from ..companion.statements import asked_facts
 from ..core.errors import InvalidInput, ModelMismatch
@@ -25,7 +26,7 @@ from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
 from ..recall.checkpoints import CheckpointManager, Ints
 from ..search.candidates import Query
-from ..search.explainer import NEARBY, ExplainedHit
+from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
 from ..search.candidates import LATER
 from ..search.scoring import NOW, SCORE_EPSILON, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
@@ -114,6 +115,7 @@ def _cut_irrelevant(hits: tuple[Hit, ...],  # hits of one search, best first
     return kept, None if kept else best
 
 
+_STATED = 1.0  # score of what states the fact that is asked for, where nothing else is found: that of a memory with every word
 _KNOWN = 2  # memories that state a fact that is asked for, at most
 
 
@@ -175,10 +177,18 @@ class MemorySearcher:
             return SearchResults(request.text, request.filters, self.search_past(request, k), source="history")
         if (found := self._search_index(request, k)) is None:
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
-        found = self._known_first(request, found)[:k]
+        found = self._known_first(request, self._without_acknowledgements(request, found, k))[:k]
         hits = tuple(Hit(n, a.score, a.record, a.shares, relevance=a.relevance) for n, a in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
+
+    def _without_acknowledgements(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
+        "The hits without those that answer nothing, *Noted.*, unless such words are asked for or nothing else is found."
+        said = [h for h in found if not only_acknowledges(h.record.text)]
+        if not said or len(said) == len(found) or only_acknowledges(request.text):
+            return found
+        more = (self._search_index(request, 2 * k) or []) if len(found) >= k else []
+        return [h for h in more if not only_acknowledges(h.record.text)] or said
 
     def _known_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits, after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."
@@ -186,6 +196,7 @@ class MemorySearcher:
         if not asked or request.filters.valid_at is not None or asks_before(request.text):
             return found
         there = {h.record.seq: h for h in found}
+        known = None if self.index.scorer.trained_on else BY_WORDS.probability(1.0, 0.0, 0.0, self.index.lexical.documents)
         for record in reversed(stating_facts(self.ctx, asked, _KNOWN, {seq: h.record for seq, h in there.items()})):
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
@@ -194,11 +205,12 @@ class MemorySearcher:
                     continue
                 old = ExplainedHit(record, 0.0, {})
             if not found:
-                found = [ExplainedHit(record, 2 * SCORE_EPSILON, {f"({NOW})": {NOW: 2 * SCORE_EPSILON}})]
+                found = [ExplainedHit(record, _STATED, {f"({NOW})": {NOW: _STATED}}, known)]
             if found[0].record.seq == record.seq:
                 continue
             add, relevant = found[0].score + 2 * SCORE_EPSILON - old.score, [r for h in (old, found[0]) if (r := h.relevance) is not None]
-            best = max([*relevant, found[0].floor]) if relevant else None  # what states the fact is not below the floor
+            least = [found[0].floor] if found[0].floor or known is None else [known]  # by words alone it counts as holding every word asked for
+            best = max([*relevant, *least]) if relevant else None  # what states the fact is not below the floor
             shares = {**old.shares, f"({NOW})": {NOW: old.shares.get(f"({NOW})", {}).get(NOW, 0.0) + add}}
             first = old._replace(score=old.score + add, shares=shares, relevance=best, floor=found[0].floor)
             found = [first, *(h for h in found if h is not old)]

@@ -266,8 +266,8 @@ def test_ordinary_pairs_end_what_they_contradict_and_nothing_else() -> None:
             memory.write(pair["new"])
             if (memory.get(old).valid_to is not None) is not pair["ends"]:
                 (missed if pair["ends"] else wrong).append(f"{pair['old']} / {pair['new']}")
-    assert wrong == [] and len(pairs) == 139
-    assert len(missed) <= 4, f"by words alone these four are not read: {missed}"
+    assert wrong == [] and len(pairs) == 206
+    assert len(missed) <= 8, f"by words alone these eight are not read: {missed}"
 
 
 @pytest.mark.parametrize(("text", "question"), [
