@@ -316,7 +316,8 @@ def _told_once(found: Sequence[tuple[MemoryRecord, float]], question: str) -> li
     return kept
 
 
-_OF_ASSISTANT = re.compile(r"\byou(?:r|'ve|'d)?\b|(?:추천|설명|제안|조언|말|얘기)해 ?[준줬주]|알려 ?[준줬주]|[너네니]가 ", re.I)  # what an assistant said
+_OF_ASSISTANT = re.compile(  # a question about what an assistant said
+    r"\byou(?:r|'ve|'d)?\b|(?:추천|설명|제안|조언|말|얘기)해 ?[준줬주]|알려 ?[준줬주]|[너네니]가 ", re.I)
 
 
 def _by_worth(answers: Sequence[tuple[_Offer, float]], room: int) -> list[_Offer]:

@@ -259,12 +259,15 @@ _MONTHS = "january|february|march|april|may|june|july|august|september|october|n
 _ONE_OF_MANY = r"(?!(?:an?|some|any|all|one|two|three|\d+|no|another|more) )"  # *sold a Honda* is not the one that is driven
 _SINCE = r"(?:,? (?:because|after|when|since|before|last|this) .*)?$"
 _PARTED_WITH = re.compile(  # *sold the car to Jo*, *gave my piano away*
-    rf"(?:have |has )?(?:(?:sold|given away|gave away|got rid of|threw away|threw out|donated) {_ONE_OF_MANY}(?P<v>.+?)(?: (?:to|on|in (?:\d{{4}}|spring|summer|autumn|winter|(?i:{_MONTHS})))\b.*)?|"
+    rf"(?:have |has )?(?:(?:sold|given away|gave away|got rid of|threw away|threw out|donated) {_ONE_OF_MANY}(?P<v>.+?)"
+    rf"(?: (?:to|on|in (?:\d{{4}}|spring|summer|autumn|winter|(?i:{_MONTHS})))\b.*)?|"
     rf"(?:gave|given|threw) {_ONE_OF_MANY}(?P<w>.+?) (?:away|to (?:my|our|the|an?|[A-Z]).*)){_SINCE}")
-_GAVE_UP = re.compile(rf"(?:have |has )?(?:cancelled|canceled|gave up(?: on)?|given up(?: on)?|quit|stopped using|deleted|unsubscribed from) {_ONE_OF_MANY}"
-                      rf"(?:(?:my|our|the) )?(?:old )?(?P<v>.+?)(?: (?:membership|subscription|contract|account))?{_SINCE}", re.I)
-_BROKE_UP = re.compile(r"(?:(?:(?P<n>[A-Z][a-z]+)|[Mm]y (?:boyfriend|girlfriend|partner|fianc[ée]e?)) and I|[Ww]e)(?:'ve| have)?(?: just| recently| finally)? "
-                       r"(?:broke|broken) up(?: (?:last|this|in|on|a|two|three|\d+|yesterday|recently)\b[^,;]*)?[.! ]*$")
+_GAVE_UP = re.compile(
+    rf"(?:have |has )?(?:cancelled|canceled|(?:gave|given) up(?: on)?|quit|stopped using|deleted|unsubscribed from) {_ONE_OF_MANY}"
+    rf"(?:(?:my|our|the) )?(?:old )?(?P<v>.+?)(?: (?:membership|subscription|contract|account))?{_SINCE}", re.I)
+_BROKE_UP = re.compile(r"(?:(?:(?P<n>[A-Z][a-z]+)|[Mm]y (?:boyfriend|girlfriend|partner|fianc[ée]e?)) and I|[Ww]e)"
+                       r"(?:'ve| have)?(?: just| recently| finally)? (?:broke|broken) up"
+                       r"(?: (?:last|this|in|on|a|two|three|\d+|yesterday|recently)\b[^,;]*)?[.! ]*$")
 _RETIRED = re.compile(r"(?:have |has )?retired(?: early)?$")
 _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and below match
     "have", "has", "left", "quit", "resigned", "lost", "sold", "gave", "got", "threw", "cancelled", "canceled", "stopped", "deleted",
@@ -459,7 +462,8 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
     "Beginnings of words, words, and first four letters, of which one is in every text with a statement that can end or be ended."
     data, g = language_data("en"), grammar()
     relations = (name for name in language_data("relations") if name.isascii())
-    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", *data["held"].split(), *_CHANGE_VERBS)
+    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", *data["held"].split(),
+               *_CHANGE_VERBS)
     past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]
     whole = [opening for opening in english_openings() if " " in opening]  # their first word is all of a word
     words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole))

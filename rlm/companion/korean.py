@@ -240,7 +240,8 @@ _OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|
     r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정)")
 _PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
 _STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|해지|탈퇴)")
-_PARTED_ALONE = SyllablePattern.compile(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|[^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
+_PARTED_ALONE = SyllablePattern.compile(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|"
+                                        r"[^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
 _PARTED_WITH = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|처분|버렸)|"
                                        r"(?P<w>.+?)(?:을|를|은|는)? [^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
 _TRADED = SyllablePattern.compile(

@@ -209,8 +209,8 @@ class MemorySearcher:
             if found[0].record.seq == record.seq:
                 continue
             add, relevant = found[0].score + 2 * SCORE_EPSILON - old.score, [r for h in (old, found[0]) if (r := h.relevance) is not None]
-            least = [found[0].floor] if found[0].floor or known is None else [known]  # by words alone it counts as holding every word asked for
-            best = max([*relevant, *least]) if relevant else None  # what states the fact is not below the floor
+            floor = found[0].floor if found[0].floor or known is None else known  # by words alone it counts as holding every word
+            best = max([*relevant, floor]) if relevant else None  # what states the fact is not below the floor
             shares = {**old.shares, f"({NOW})": {NOW: old.shares.get(f"({NOW})", {}).get(NOW, 0.0) + add}}
             first = old._replace(score=old.score + add, shares=shares, relevance=best, floor=found[0].floor)
             found = [first, *(h for h in found if h is not old)]

@@ -424,11 +424,13 @@ def test_a_greeting_asks_for_nothing_but_what_is_pinned() -> None:
 
 
 _CHATS = {
-    "en": (["I live in Seoul.", "Noted.", "My sister Mina is a nurse.", "Okay, I'll remember that.", "I paid 300 euros for the bike.", "Thanks!"],
+    "en": (["I live in Seoul.", "Noted.", "My sister Mina is a nurse.", "Okay, I'll remember that.",
+            "I paid 300 euros for the bike.", "Thanks!"],
            {"Where do I live?": "I live in Seoul.", "Do you remember my sister's job?": "My sister Mina is a nurse.",
             "Did you note what the bike was?": "I paid 300 euros for the bike."}, "noted"),
     "ko": (["나는 서울에 살아", "알겠습니다.", "누나 미나는 간호사야", "네, 기억할게요!", "자전거는 30만원 주고 샀어", "고마워"],
-           {"나 어디 살아?": "나는 서울에 살아", "누나 직업 기억해?": "누나 미나는 간호사야", "자전거 얼마였지": "자전거는 30만원 주고 샀어"}, "알겠습니다")}
+           {"나 어디 살아?": "나는 서울에 살아", "누나 직업 기억해?": "누나 미나는 간호사야",
+            "자전거 얼마였지": "자전거는 30만원 주고 샀어"}, "알겠습니다")}
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
@@ -440,7 +442,8 @@ def test_a_turn_that_only_acknowledges_is_kept_and_neither_served_in_a_block_nor
             block, hits = store.context(question, tokens=300), store.search(question)
             assert answer in str(block).splitlines()[1] and hits[0].text == answer, question
             assert not any(text in str(block) or text in {h.text for h in hits} for text in said[1::2]), question
-        assert len(store.list(k=20)) == 6 and store.search(itself)[0].text == said[1]  # the record is whole, and such words are found by themselves
+        assert len(store.list(k=20)) == 6  # the record is whole
+        assert store.search(itself)[0].text == said[1]  # such words are found by themselves
 
 
 @pytest.mark.parametrize("others", [[], ["I like green tea.", "The meeting is on Friday."]])
