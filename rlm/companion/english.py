@@ -243,6 +243,7 @@ def named_subject(words: str,    # the subject as it is written
 
 # %% ../../nbs/85_companion/02_english.ipynb #505f53de
 _PARTICLES = frozenset({"up", "off", "out", "down", "it", "that", "so", "this", "them", "him", "her", "there", "here", "one"})
+_NO_VALUES = _PARTICLES | {"not"}  # *but the report is not* leaves out what it is not
 _NEGATION = re.compile(r"(?:[\w']+ )?(?:not|never)\b|(?:don't|doesn't|didn't|can't|cannot|won't)\b")
 _NO_LONGER = Phrases(frozenset({"long", "stop"}), re.compile(r"\b(?:no longer|stopped) "))
 _DO_NOT = re.compile(r"(?:(?:do|does|did) not|don't|doesn't|didn't|won't) |(?:do|does|did) (?=\w)")
@@ -440,7 +441,7 @@ def english_statements(sentence: str,          # one sentence
             if (over := _given_up(subject, p)) and (_NEGATION.match(words) or parts[0].endswith((" never", " not"))):
                 continue  # *I never quit squash*
             found = over or _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
-            if found is None or found.value.lower() in _PARTICLES or _VERB_FIRST.match(found.value):
+            if found is None or found.value.lower() in _NO_VALUES or _VERB_FIRST.match(found.value):
                 continue
             if (tail := _TAIL.search(found.value)) and tail.start():
                 found = replace(found, value=found.value[:tail.start()].rstrip(" ,"))

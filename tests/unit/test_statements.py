@@ -29,7 +29,7 @@ SAME = [  # pairs that are about the same thing, with another value
 ]
 NOTHING = [  # no statement of the speaker
     "Do I live in Rome?", "If I lived in Paris I would be happy.", "Tom said he lives in Rome.", "I might move to Oslo.",
-    "I wish I worked at Acme.",
+    "I wish I worked at Acme.", "The report is not.",
     "He lives in Rome.", "Maybe my favourite colour is blue.", "I'm thinking about moving to Oslo.", "I'm kidding, I live on the moon",
     "\"I live in Rome\"",
     "나 로마에 살아?", "로마로 이사할까?", "로마에 살면 좋겠다.", "민수가 로마에 산다고 했어.", "오슬로로 이사하려고 해.",
