@@ -292,7 +292,8 @@ _ATTACHED = """이라는 라는 이란 에서는 에서의 에서 으로는 으�
 의 은 는 이 가 을 를 와 과 로 에 도 만 들 인 랑 나
 이야 이에요 예요 이니 입니까 인가 인가요 일까 일까요 인지"""
 PARTICLES = _ATTACHED.split()  # what is attached to a Korean name
-_ENDINGS = "|".join(sorted(PARTICLES, key=len, reverse=True)) + "|이라|야|에요|니|하고|이랑|이며|이고|마다|밖에|한테|뿐|이죠|죠|이지|지|요"
+_MORE = "|이라|야|에요|니|하고|이랑|이며|이고|이면서|이자|일|그리고|모두|마다|밖에|한테|뿐|이죠|죠|이지|지|요"
+_ENDINGS = "|".join(sorted(PARTICLES, key=len, reverse=True)) + _MORE
 _AFTER = re.compile(rf"(?<=\}}) ?(?:{_ENDINGS}){{1,2}}(?=[\s?.,!]|$)")  # a word of another kind behind a name narrows it
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #5b07c1e4
