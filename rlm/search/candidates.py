@@ -73,6 +73,9 @@ def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untype
             found[at - 1] = worth if worth > known else known  # without a branch that a processor would have to guess
 
 # %% ../../nbs/30_search/09_candidates.ipynb #e2d7de0a
+_PERSON = "who"  # asks for a person and names none: *who is my boss* found *Tobi, who is 6*
+
+
 class CandidateGenerator:
     "Retrieves the candidates of a question: every memory of a small store, the best by words and by meaning of a large one."
 
@@ -91,8 +94,9 @@ class CandidateGenerator:
                      features: QueryFeatures,  # features of the question
                      terms: Iterable[str],     # its tokens
                      ) -> list[str]:
-        "Return the terms to search for: without the names of speakers that the question names, and at most the `MAX_TERMS` rarest."
+        "Return the terms to search for: without *who* and named speakers; at most the `MAX_TERMS` rarest."
         kept = list(dict.fromkeys(terms))
+        kept = [t for t in kept if t != _PERSON] or kept
         if features.speakers:
             names = {t for name, number in self.index.metadata.speakers.items() if number in features.speakers for t in tokens(name)}
             kept = [t for t in kept if t not in names] or kept

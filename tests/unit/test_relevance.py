@@ -73,3 +73,11 @@ def test_evidence_raises_the_probability() -> None:
         assert model.probability(0.5, 0.4, 0, 100) > model.probability(0.5, 0.4, 0, 10_000)
         assert model.probability(0.5, 0.4, 0, 0) == model.probability(0.5, 0.4, 0, 30)
     assert WITH_E5.probability(0, 0.6, 0, 100) > WITH_E5.probability(0, 0.2, 0, 100)
+
+
+def test_who_asks_for_a_person_and_is_no_word_of_the_answer() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([{"id": "kids", "text": "We have two kids: Tobi, who is 6, and Zainab, who is 3."},
+                           {"id": "vet", "text": "The boss of the clinic sees our cat on Tuesdays at noon, beside the garden."}])
+        hits = memory.search("who is the boss")
+        assert [h.id for h in hits] == ["vet"] and memory.search("Who?")[0].id == "kids"  # nothing else is asked for
