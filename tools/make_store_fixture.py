@@ -19,7 +19,7 @@ FOUND = {  # query → the memory that must come first, in every version
 }
 REST = """
 INSERT INTO triples VALUES (1, 'Mina', 'drinks', 'tea', 0), (2, 'Mina', 'likes', '커피', 1);
-INSERT INTO facts VALUES (2, 0, 'default', 'Mina', 'drinks', 'tea', 'mina', 'drinks', 'tea', 0, 0, 0, 1, '2026-01-01', NULL, NULL);
+INSERT INTO facts VALUES (2, 5, 'default', 'Mina', 'drinks', 'tea', 'mina', 'drinks', 'tea', 0, 0, 0, 1, '2026-01-01', NULL, NULL);
 INSERT INTO vectors VALUES (1, 'e5', 0, 3, x'00ff10');
 INSERT INTO slots VALUES ('default', 'A', 'anchor', 2, 'now', 'h', NULL, 'e5', x'0102', 3, 1, 5, '2026-01-01T00:00:00.000000Z', NULL, '{}');
 INSERT INTO slot_refs VALUES ('default', 'A', 1, 0.5, 0.25, '2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000000Z');

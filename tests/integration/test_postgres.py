@@ -497,7 +497,7 @@ def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, mo
     store.context("peanuts")
     assert {name: costs(act) for name, act in {
         "search": lambda: store.search("Yuna 부산"),  # a snapshot, the memories, its end
-        "block": lambda: store.context("What does Yuna do?"),  # and what is asked beside the search, and of what was found
+        "block": lambda: store.context("Tell me about Yuna."),  # and what is asked beside the search, and of what was found
         "block of a fact": lambda: store.context("Where does Yuna live?"),  # and the fact that is asked for
         "write": lambda: store.write("The ferry leaves at nine."),  # its turn with what is asked first; the row and all the rest
         "write of a fact": lambda: store.write("내 동생 민아는 대구에 산다."),  # and the facts of it

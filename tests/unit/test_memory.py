@@ -283,7 +283,7 @@ def columns(hit: Hit) -> set[str]:
 
 
 def test_neighbours_find_a_turn_and_rank_below_the_turn_itself(memory: Memory) -> None:
-    turns = memory.add_conversation([("A", "Which vet do you trust with the parrot?"), ("B", "The one by the harbour."), ("A", "Thanks!")])
+    turns = memory.add_conversation([("A", "Which vet do you trust with the parrot?"), ("B", "The one by the harbour."), ("A", "Sneezes")])
     by_previous = memory.search("parrot")
     assert [h.id for h in by_previous] == [turns[0].id, turns[1].id] and columns(by_previous[1]) == {"nearby"}
     by_next = memory.search("harbour")
@@ -298,7 +298,7 @@ def test_neighbours_find_a_turn_and_rank_below_the_turn_itself(memory: Memory) -
 
 
 def test_a_reply_stands_beside_its_question_not_beside_the_turn_before(memory: Memory) -> None:
-    turns = memory.add_conversation([("A", "zebra"), ("B", "walrus"), {"text": "indeed", "reply_to": 0}])
+    turns = memory.add_conversation([("A", "zebra"), ("B", "walrus"), {"text": "lynx", "reply_to": 0}])
     assert turns[2].id in {h.id for h in memory.search("zebra")} and turns[2].id not in {h.id for h in memory.search("walrus")}
     memory.update(turns[0].id, text="giraffe")
     assert turns[2].id in {h.id for h in memory.search("giraffe")} and memory.check() == []

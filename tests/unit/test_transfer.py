@@ -331,7 +331,7 @@ def test_imported_turns_and_turns_that_were_there_become_neighbours(bare: Path, 
 def test_an_imported_question_is_found_again_by_the_answer_it_left_here(bare: Path, clock: ManualClock) -> None:
     with Memory(":memory:", clock=clock) as here:
         here.write("zebra question", id="q")
-        here.write("indeed", id="a", reply_to="q")
+        here.write("lynx", id="a", reply_to="q")
         lines = [line for line in lines_of(here.backend) if '"id":"q"' not in line and '"subject":"q"' not in line]
         there_without = empty()
         import_lines(there_without, resealed(lines))
