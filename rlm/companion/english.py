@@ -18,7 +18,7 @@ from .statement import POSSESSION, Statement, alternatives, english_openings, en
 _WORD = re.compile(r"[\w'-]+")
 _START = re.compile(r"\b\w{1,4}")
 _LEAD = re.compile(r"(?:\\w\+ )?(?:\(\?:[^()]*\) )*"
-                   r"(?P<word>[a-z]+(?=$| (?!\?))|[a-z]{4,}?(?=[a-z]\?|[^a-z]))")  # of a pattern, its first word; `want` of `wants?`
+                   r"(?P<word>[a-z]+(?=$| (?!\?))|[a-z]{4,}?(?=[a-z]\?|[^a-z]))")  # first word of a pattern; `want` of `wants?`
 
 
 @lru_cache(256)

@@ -481,7 +481,7 @@ def statements_about(sentence: str,           # one sentence of several
             out.append(found)
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
-        for w, m in () if about and p.property.fullmatch(about) else korean_wordings(words):  # whose name it is, was not said
+        for w, m in () if about and p.property.fullmatch(about) else korean_wordings(words):  # the name's owner was not said
             if not m["v"] and w.sense == "ends":  # `퇴사했어`; told of last year, it may be about a job before
                 out += [] if _BEFORE.search(clause) else [Statement(t.subject, w.relation, "", w.single, ended=True)]
                 break

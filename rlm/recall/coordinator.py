@@ -206,7 +206,7 @@ class SearchCoordinator:
                 key = cache_key(user_input, keywords, filters, top_k, model := self.index.semantic.model)
                 stored = self.index.semantic.stamp
                 found, given = self.state.cache.exact(key, self.watcher.generation, now), query_embedding is not None or model is None
-                if found is not None and not given:  # to embed the question takes longer than all layers
+                if found is not None and not given:  # embedding the question takes longer than all layers
                     source, ranked, slot = "cache", found.ranked, found.slot
                     self._refresh(found, now)
                 elif not given and model != embedded_for:

@@ -73,7 +73,7 @@ def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untype
             found[at - 1] = worth if worth > known else known  # without a branch that a processor would have to guess
 
 # %% ../../nbs/30_search/09_candidates.ipynb #e2d7de0a
-_PERSON = "who"  # asks for a person and names none: *who is my boss* found *Tobi, who is 6*
+_WHO = "who"  # asks for a person and names none: *who is my boss* found *Tobi, who is 6*
 
 
 class CandidateGenerator:
@@ -96,7 +96,7 @@ class CandidateGenerator:
                      ) -> list[str]:
         "Return the terms to search for: without *who* and named speakers; at most the `MAX_TERMS` rarest."
         kept = list(dict.fromkeys(terms))
-        kept = [t for t in kept if t != _PERSON] or kept
+        kept = [t for t in kept if t != _WHO] or kept
         if features.speakers:
             names = {t for name, number in self.index.metadata.speakers.items() if number in features.speakers for t in tokens(name)}
             kept = [t for t in kept if t not in names] or kept

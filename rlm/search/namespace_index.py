@@ -405,7 +405,7 @@ def check_index_files(storage: SQLStorage,     # a store, which others may be us
     folder = storage.derived_files.folder
     if folder is None or not folder.is_dir():
         return
-    with suppress(StoreCorrupt):  # of which the check of the store itself tells
+    with suppress(StoreCorrupt):  # the check of the store itself tells it
         for namespace in storage.memories.namespaces():
             with storage.snapshot():
                 yield from _check_namespace(storage, namespace)

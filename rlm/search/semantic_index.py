@@ -100,7 +100,7 @@ class MeasuredQuery(NamedTuple):
         "Return by how many standard deviations memories stand out."
         above: Floats = cosines - np.float32(self.mean)
         above /= np.float32(self.spread)
-        np.fmax(above, np.float32(0), out=above)  # of 0 and what is not a number, 0
+        np.fmax(above, np.float32(0), out=above)  # 0 in the place of what is not a number
         return above
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #a8709191

@@ -487,7 +487,7 @@ def _prepared(memory: Memory, foreign: Foreign, format: str, refused: dict[str, 
     session, common = f"{format}-{foreign.id}", {"provenance": {"source": format, "conversation": foreign.id}}
     try:
         return memory.writer.prepare_turns(turns, session, common)
-    except InvalidInput:  # of one turn: the others are stored
+    except InvalidInput:  # one turn is refused: the others are stored
         return _each(turns, lambda one: memory.writer.prepare_turns([one], session, common), refused)
 
 

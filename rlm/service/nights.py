@@ -26,7 +26,7 @@ def sleep_if_due(memory: Memory,  # open namespace
     if wanted == "off" or memory.backend.read_only:
         return None
     try:
-        with memory.backend.db.lease(f"sleep {memory.ctx.namespace}") as mine:  # of several servers one sleeps
+        with memory.backend.db.lease(f"sleep {memory.ctx.namespace}") as mine:  # one of several servers sleeps
             return cycle.run(forget=wanted == "forget") if mine and cycle.is_due() else None
     except (StoreBusy, StoreMoved) as e:
         log.info("Namespace %r: %s", memory.ctx.namespace, e.message)

@@ -185,8 +185,8 @@ def test_the_image_is_built_of_what_is_there() -> None:
 
 def test_every_variable_is_a_setting() -> None:
     known = {v for meta in KNOWN.values() for v in meta.get("env", ())} | {f"RLM_{name.upper()}" for name in KNOWN}
-    known |= {"RLM_SITE", "RLM_UPSTREAM", "RLM_CADDY", "RLM_MEMORY"}  # of the proxy and of the compose file alone
-    known |= {"RLM_OWNER_PASSWORD", "RLM_APP_PASSWORD"}  # of the roles of PostgreSQL
+    known |= {"RLM_SITE", "RLM_UPSTREAM", "RLM_CADDY", "RLM_MEMORY"}  # names of the proxy and the compose file alone
+    known |= {"RLM_OWNER_PASSWORD", "RLM_APP_PASSWORD"}  # names of the roles of PostgreSQL
     for file in DEPLOY.iterdir():
         used = set(re.findall(r"\bRLM_[A-Z_]+", file.read_text(encoding="utf-8")))
         assert used <= known, (file.name, used - known)

@@ -171,7 +171,7 @@ def test_the_judge_gives_a_verdict_that_can_be_read(model: Overheard) -> None:
         said = read_object(model.replies[-1].text)
         assert said is not None and said["success"] in ("yes", "no", "unknown") and str(said["reason"]).strip(), model.replies[-1].text
         assert judgment == read_judgment(model.replies[-1].text)
-        assert judgment.confidence != "high"  # that is for verifiers
+        assert judgment.confidence != "high"  # high is for verifiers
         verdicts.append(judgment.success)
     assert len(model.replies) == 2
     assert verdicts != [None, None] and verdicts != [False, True], verdicts  # it can tell something, and not the contrary

@@ -730,7 +730,7 @@ def test_a_question_waits_only_for_what_may_help_it(full: Memory) -> None:
     mind = full.attention
     full.recall("boat at sea word1")
     assert len(mind.state.pending) == 1 and not slots_of(mind)
-    full.recall("piano music word1")  # of something else: what is known of boats would not help
+    full.recall("piano music word1")  # another subject: what is known of boats would not help
     assert len(mind.state.pending) == 2 and not slots_of(mind)
     assert mind.intelligent_search("boat at sea word2")["source"] == "checkpoint" and not mind.state.pending and len(slots_of(mind)) == 2
     full.recall("cat and kitten word3")

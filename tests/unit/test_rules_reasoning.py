@@ -98,7 +98,7 @@ def can_clash(a: FormalRule, b: FormalRule) -> bool:
     tried: dict[Any, bool] = {}
     for s, one, other in zip(SITUATIONS, fires_in(a), fires_in(b), strict=True):
         if one and other:
-            if s["Int", "n"] not in tried:  # of the facts, outcomes read only this one
+            if s["Int", "n"] not in tried:  # the only fact that outcomes read
                 tried[s["Int", "n"]] = any(test({**s, **w}) is True for w in worlds)
             if not tried[s["Int", "n"]]:
                 return True

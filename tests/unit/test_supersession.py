@@ -257,9 +257,11 @@ def test_a_rejection_by_a_korean_name_of_a_relation_holds_and_its_denial_may_be_
 
 def test_ordinary_pairs_end_what_they_contradict_and_nothing_else() -> None:
     pairs = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "endings.jsonl").read_text(encoding="utf-8").splitlines()]
-    clock, wrong, missed = ManualClock("2026-01-01"), list[str](), list[str]()
+    clock, wrong, missed, first = ManualClock("2026-01-01"), list[str](), list[str](), 139  # pairs of before what is parted with was read
     with Memory(":memory:", embedder="none", clock=clock) as store:
         for n, pair in enumerate(pairs):
+            if n == first:
+                assert len(missed) <= 4, f"by words alone these four are not read: {missed}"
             memory = store.namespace(f"n{n}")
             old = memory.write(pair["old"]).id
             clock.advance(days=1)

@@ -417,7 +417,7 @@ ASSESS = ("Each was learned in another run. Assess whether it applies to this ta
 ASKED_BEFORE = "This very question was asked before, and nothing was found."
 _SHOWN = 4  # ways of asking that are shown
 _OURS = re.compile(r"#|Slots:|Asked like:|\[")  # what a line of ours begins with
-_HEADINGS = re.compile("###.*\\[|Asked like:|" + "|".join(re.escape(f"[{layer.title}]") for layer in LAYERS))  # of those, no line of code
+_HEADINGS = re.compile("###.*\\[|Asked like:|" + "|".join(re.escape(f"[{layer.title}]") for layer in LAYERS))  # no code below them
 _ENDS = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 

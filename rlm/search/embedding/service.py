@@ -160,7 +160,7 @@ class EmbeddingService:
                       ) -> RecordVectors | None:
         """Return the vectors of memories, made outside of any transaction; None without a model, where vectors follow later, and for
         a store that is only read. Raises `ModelMismatch` before anything is embedded."""
-        if self.storage.read_only or (self.later and not at_once):  # of a store that is only read, a transaction will say so
+        if self.storage.read_only or (self.later and not at_once):  # in a store that is only read, a transaction will say so
             return None
         model = self.model()
         if model is None or not records:

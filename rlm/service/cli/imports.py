@@ -16,7 +16,7 @@ from rlm.store.transfer.export import FORMAT
 HEAD = 200_000  # bytes at the beginning of a file that show its format
 MARKS = (("pam", '"portable-ai-memory"'), ("chatgpt", '"mapping"'), ("claude", '"chat_messages"'), ("gemini", '"safeHtmlItem"'),
          ("mem0", '"memory"'), ("langmem", '"namespace"'))
-PREFERRED = ("chatgpt", "claude", "gemini", "kakaotalk", "markdown", "pam", "mem0", "langmem", "jsonl")  # of formats that a folder holds
+PREFERRED = ("chatgpt", "claude", "gemini", "kakaotalk", "markdown", "pam", "mem0", "langmem", "jsonl")  # most telling first
 SUFFIXES = (".json", ".jsonl", ".md", ".markdown", ".txt", ".csv")  # endings of files that are read
 
 

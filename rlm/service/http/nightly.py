@@ -18,7 +18,7 @@ def run_rule_jobs(service: Service,  # memories of a server
     for name in memory.backend.memories.namespaces():
         try:
             backend = memory.backend.for_namespace(name)
-            with backend.db.lease(f"rules {name}") as mine:  # of several servers one does it
+            with backend.db.lease(f"rules {name}") as mine:  # one of several servers does it
                 if mine:
                     reports[name] = RuleLifecycle(backend, replace(memory.settings, namespace=name), memory.clock).run_due()
         except RlmError as e:

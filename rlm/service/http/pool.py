@@ -90,7 +90,7 @@ class MemoryPool:
                 memory = entry.memory
             yield memory
         except StoreMoved:
-            with entry.lock:  # to another instance of a cluster: the next request opens it there
+            with entry.lock:  # moved to another instance: the next request opens it there
                 if entry.memory is not None and entry.users == 1:
                     entry.memory.close()
                 entry.memory = None
