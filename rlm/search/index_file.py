@@ -9,7 +9,6 @@ __all__ = ['FORMAT', 'Arrays', 'DAMAGE', 'index_path', 'pack_texts', 'unpack_tex
 import json
 import logging
 import lzma
-import os
 import struct
 import zipfile
 import zlib
@@ -20,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.files import written
 from ..store.sqlite.erasure import DerivedFiles, file_tag
 
 # %% ../../nbs/28_index/02_index_file.ipynb #87d8f17d
@@ -81,12 +79,8 @@ def write_index(files: DerivedFiles,       # files of the store that the index i
     if files.read_only:
         return False
     try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        with written(path) as part:
-            whole = {**stamp, "format": FORMAT, "position": position, "digest": files.digest(position), "arrays": sorted(arrays)}
-            packed = np.frombuffer(json.dumps(whole).encode(), np.uint8)
-            with open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
-                np.savez(file, stamp=packed, **arrays)  # type: ignore[arg-type]
-            return files.install(part, path, position)
+        whole = {**stamp, "format": FORMAT, "position": position, "digest": files.digest(position), "arrays": sorted(arrays)}
+        packed = np.frombuffer(json.dumps(whole).encode(), np.uint8)
+        return files.write(path, position, lambda file: np.savez(file, stamp=packed, **arrays))  # type: ignore[arg-type]
     except OSError:  # no room, no permission: then there is no file, and the index is built when needed
         return False

@@ -327,7 +327,7 @@ class SemanticIndex:
         self.unsaved, files = 0, self.backend.derived_files
         if self.index is not None and self.stamp is not None and path is not None and not self.backend.db.read_only:
             with contextlib.suppress(OSError):  # no room, no permission: then it is built when needed
-                save_index(self.index, path, self.namespace, self.stamp.model, files.install, files.digest)
+                save_index(self.index, path, self.namespace, self.stamp.model, files.write, files.digest)
 
     @property
     def model(self) -> str | None:

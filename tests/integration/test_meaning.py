@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -442,6 +442,28 @@ def test_an_erasure_while_a_file_is_being_written(store: Memory, path: Path, kep
     store.search(SEA)
     assert erased and not any(f.exists() for f in files(store).values())
     assert list(Path(f"{path}.index").glob("*")) == [] and "boat" not in ids(store.search(SEA))
+
+
+def test_an_erasure_while_a_file_is_being_filled(store: Memory, path: Path, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    "What is still to be written has no name: no file of the folder tells of the memory, at any time after the erasure."
+    erased: list[str] = []
+    begin = DerivedFiles.begin
+
+    def begun(derived: DerivedFiles, part: Path, position: int) -> BinaryIO | None:
+        file = begin(derived, part, position)
+        if file is not None and not erased:
+            file.write(b"half of the words")
+            file.flush()
+            with Memory(path, embedder="none") as other:
+                other.delete("boat", erase=True)
+            erased.append(part.name)
+            assert list(Path(f"{path}.index").glob("*")) == []
+        return file
+
+    monkeypatch.setattr(DerivedFiles, "begin", begun)
+    store.search(SEA)
+    assert erased and not any(f.exists() for f in files(store).values())
+    assert "boat" not in ids(store.search(SEA))
 
 
 # ---------------------------------------------------------------- files

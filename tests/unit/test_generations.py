@@ -178,7 +178,7 @@ def test_a_check_compares_the_vectors_of_an_index_file_with_the_rows(path: Path,
         moved = replace(base.codes.take(order), seq=base.codes.seq, chunk=base.codes.chunk)
         semantic.index.restore(replace(base, codes=moved), semantic.index.state.recent, semantic.index.state.position)
         model, place = semantic.model, vector_file_path(path, "default", semantic.model)
-        save_index(semantic.index, place, "default", model, files.install, files.digest)
+        save_index(semantic.index, place, "default", model, files.write, files.digest)
         [said] = memory.check()
         assert "index file of vectors of namespace 'default' disagrees with 2 memories" in said
         memory.admin.repair()

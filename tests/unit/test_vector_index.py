@@ -53,6 +53,7 @@ from rlm.search.vector.vector_file import (
 )
 from rlm.search.vector.vector_index import VectorIndex
 from rlm.search.vector.vector_segments import Batch, VectorIndexConfig, rows_holding
+from rlm.store.sqlite.erasure import FillFile
 
 DIM = 192
 MEAN = np.full(DIM, 0.1, np.float32)
@@ -728,11 +729,11 @@ def test_a_refused_file_is_not_there(side: Path) -> None:
     index = opened(filled(200)[0], side, keep=False)
     asked: list[tuple[str, int]] = []
 
-    def place(part: Path, path: Path, event: int) -> bool:
+    def write(path: Path, event: int, fill: FillFile) -> bool:
         asked.append((path.name, event))
-        return not part.exists()
+        return False
 
-    assert not save_index(index, side, "default", "e5", place)
+    assert not save_index(index, side, "default", "e5", write)
     assert asked == [(side.name, index.state.position[1])] and not list(side.parent.iterdir())
 
 
