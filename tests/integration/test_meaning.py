@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -449,16 +449,17 @@ def test_an_erasure_while_a_file_is_being_filled(store: Memory, path: Path, kept
     erased: list[str] = []
     begin = DerivedFiles.begin
 
-    def begun(derived: DerivedFiles, part: Path, position: int) -> BinaryIO | None:
-        file = begin(derived, part, position)
-        if file is not None and not erased:
-            file.write(b"half of the words")
-            file.flush()
-            with Memory(path, embedder="none") as other:
-                other.delete("boat", erase=True)
+    def begun(derived: DerivedFiles, part: Path, position: int) -> bool:
+        made = begin(derived, part, position)
+        if made and not erased:
             erased.append(part.name)
+            with part.open("r+b") as file, Memory(path, embedder="none") as other:
+                file.write(b"half of the words")
+                file.flush()
+                other.delete("boat", erase=True)
+                file.write(b", and the other half")
             assert list(Path(f"{path}.index").glob("*")) == []
-        return file
+        return made
 
     monkeypatch.setattr(DerivedFiles, "begin", begun)
     store.search(SEA)

@@ -137,8 +137,11 @@ def _write_alone(path: Path, event: int, fill: FillFile) -> bool:
     "Write a file that no store has to agree to."
     path.parent.mkdir(mode=0o700, exist_ok=True)
     with written(path) as part:
-        with part.open("wb") as file:
+        part.touch(0o600)
+        with part.open("r+b") as file:
             fill(file)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, path)
     return True
 

@@ -182,22 +182,24 @@ class DerivedFiles:
         `StoreBusy` and `OSError`."""
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with written(path) as part:
-            file = self.begin(part, position)
-            if file is None:
+            if not self.begin(part, position):
                 return False
-            with file:
+            with part.open("r+b") as file:
                 fill(file)
                 file.flush()
                 os.fsync(file.fileno())
             return self.install(part, path, position)
 
     def begin(self,
-              part: Path,        # where the file is written
-              position: int,     # number of the last event that the file knows
-              ) -> BinaryIO | None:  # the empty file; None: something was erased that it may hold
-        "Open a new file under the write lock, so that an erasure that comes later finds it, and its bytes have no name from then on."
+              part: Path,     # where the file is written
+              position: int,  # number of the last event that the file will know
+              ) -> bool:      # whether it is there, empty
+        "Make a file under the write lock, unless something was erased that it would hold. A later erasure finds it and removes it."
         with self.db.transaction(INSTALL_PATIENCE):
-            return None if self._is_late(position) else open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+b")
+            if self._is_late(position):
+                return False
+            part.touch(0o600)
+            return True
 
     def install(self,
                 part: Path,     # the complete file, under another name
