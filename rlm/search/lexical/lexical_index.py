@@ -9,7 +9,6 @@ __all__ = ['SMALL_MERGE', 'LARGEST_SEGMENT', 'POSTING_BUDGET', 'DocTable', 'best
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #e7bbad31
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -278,14 +277,6 @@ class LexicalIndex:
         "Return how many memories have a term in their own text."
         term_id = self.vocabulary.get(term, self.document_frequencies.size)
         return int(self.document_frequencies.values[term_id]) if term_id < self.document_frequencies.size else 0
-
-    def term_ids(self,
-                 terms: Iterable[str],  # tokens
-                 ) -> NDArray[np.int32]:  # -1 for a term that no memory has
-        "Return the ids of terms, for compiled loops."
-        if len(self.pending):
-            self.flush()
-        return np.array(list(map(self.vocabulary.get, terms, repeat(-1))), np.int32)
 
     def plan(self,
              terms: Iterable[str],  # tokens of a query
