@@ -19,7 +19,7 @@ import platform
 import struct
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -80,8 +80,9 @@ class E5File:
 
     def __init__(self,
                  path: Path,  # path of `e5-small-q4.bin`
+                 tuned: Mapping[str, Floats] | None = None,  # biases and norms that take the place of the file's, by name
                  ) -> None:
-        self.path = path
+        self.path, self.tuned = path, tuned or {}
         try:
             self.bytes: Bytes = np.memmap(path, np.uint8, mode="r")
             view: memoryview = self.bytes.data
@@ -111,7 +112,11 @@ class E5File:
                name: str,  # name of a tensor that is kept as floats: a bias, a norm, the positions
                ) -> Floats:
         "Return a tensor in one dimension."
-        return np.frombuffer(self.raw(name), "<f4").astype(np.float32)
+        return (self.tuned[name] if name in self.tuned else np.frombuffer(self.raw(name), "<f4")).astype(np.float32)
+
+    def biases_and_norms(self) -> Floats:
+        "Return all biases and weights of norms in one row, in the order of the file, which is that of the layers."
+        return np.concatenate([self.floats(name) for name in self.tensors if name.endswith((".b", "ln.w"))])
 
     def matrix(self,
                name: str,   # name of a tensor that is kept in blocks
@@ -221,6 +226,7 @@ class _OnnxGraph:
         self.file, self._node, self._array = file, helper.make_node, numpy_helper.from_array
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
+        self.cuts: dict[str, int] = {}  # how many numbers of the input of biases and norms each name is given, in order
 
     def add(self,
             kind: str,               # an operation of ONNX, or of onnxruntime
@@ -241,6 +247,14 @@ class _OnnxGraph:
         self.weights.append(self._array(np.ascontiguousarray(values), name))
         return name
 
+    def add_cut(self,
+                name: str,         # a new name
+                parts: list[str],  # names of biases or norms in the file, which follow those of the last call
+                ) -> str:
+        "Take the next of the biases and norms that a caller gives; return their name."
+        self.cuts[name] = sum(self.file.floats(part).size for part in parts)
+        return name
+
     def linear(self,
                x: str,             # name of what goes in
                names: list[str],   # matrices side by side, such as 'l0.q'
@@ -251,9 +265,9 @@ class _OnnxGraph:
         full = np.concatenate([self.file.matrix(f"{name}.w", width) for name in names])
         scale = np.maximum(np.abs(full).max(axis=1), 1e-12) / _TOP
         whole = np.rint(full / scale[:, None]).astype(np.int8)
-        bias = np.concatenate([self.file.floats(f"{name}.b") for name in names])
-        parts = {"w": whole.T, "s": scale.astype(np.float32), "z": np.zeros(len(scale), np.int8), "b": bias}
-        return self.add("DynamicQuantizeMatMul", [x, *(self.add_weights(f"{output}.{k}", v) for k, v in parts.items())], output)
+        parts = {"w": whole.T, "s": scale.astype(np.float32), "z": np.zeros(len(scale), np.int8)}
+        inputs = [x, *(self.add_weights(f"{output}.{k}", v) for k, v in parts.items())]
+        return self.add("DynamicQuantizeMatMul", [*inputs, self.add_cut(f"{output}.b", [f"{name}.b" for name in names])], output)
 
     def norm(self,
              x: str,                       # name of what goes in
@@ -261,14 +275,14 @@ class _OnnxGraph:
              residual: str | None = None,  # name of what is added first
              ) -> str:
         "Bring every token to mean 0 and spread 1, after adding what went around; return the name of the output."
-        scale = [self.add_weights(f"{name}.{part}", self.file.floats(f"{name}.{part}")) for part in ("w", "b")]
+        scale = [self.add_cut(f"{name}.{part}", [f"{name}.{part}"]) for part in ("w", "b")]
         both = x if residual is None else self.add("Add", [x, residual], f"{name}.sum", "")
         return self.add("LayerNormalization", [both, *scale], f"{name}.y", "", axis=-1, epsilon=self.file.epsilon)
 
 
 def build_onnx_model(file: E5File,  # the weights
                      ) -> bytes:
-    "Return the layers as an ONNX model, from the sums of word and position to the mean of the states."
+    "Return the layers as an ONNX model, from the sums of word and position, and from all biases and norms, to the mean of the states."
     from onnx import TensorProto, helper
     graph, width = _OnnxGraph(file), file.hidden
     graph.add_weights("thirds", np.full(3, width, np.int64))
@@ -283,14 +297,16 @@ def build_onnx_model(file: E5File,  # the weights
         bent = graph.add("Gelu", [graph.linear(x, [f"{at}.fi"], width, f"{at}.wide")], f"{at}.bent")
         x = graph.norm(graph.linear(bent, [f"{at}.fo"], file.inner, f"{at}.narrow"), f"{at}.oln", x)
     mean = graph.add("ReduceMean", [x], "mean", "", axes=[1], keepdims=0)
-    sizes = {"x": [1, "tokens", width], mean: [1, width]}
+    graph.add_weights("cuts", np.array([*graph.cuts.values()], np.int64))
+    graph.nodes.insert(0, helper.make_node("Split", ["floats", "cuts"], [*graph.cuts], axis=0))
+    sizes = {"x": [1, "tokens", width], "floats": [sum(graph.cuts.values())], mean: [1, width]}
     shapes = [helper.make_tensor_value_info(name, TensorProto.FLOAT, size) for name, size in sizes.items()]
-    whole = helper.make_graph(graph.nodes, "e5", shapes[:1], shapes[1:], graph.weights)
+    whole = helper.make_graph(graph.nodes, "e5", shapes[:2], shapes[2:], graph.weights)
     sets = [helper.make_opsetid("", 17), helper.make_opsetid(_CONTRIB, 1)]
     return bytes(helper.make_model(whole, opset_imports=sets, ir_version=9).SerializeToString())
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #a7799756
-_RECIPE = 2  # raise it when `build_onnx_model` changes
+_RECIPE = 3  # raise it when `build_onnx_model` changes
 
 
 def cached_onnx_model(folder: Path,                 # the cache
@@ -333,9 +349,10 @@ class OnnxEngine:
     "The bundled model in onnxruntime, one text at a time."
 
     def __init__(self,
-                 file: E5File,   # the weights, for words and positions
+                 file: E5File,   # the weights, for words, positions, biases and norms
                  model: bytes,   # ONNX model, made by `build_onnx_model`
                  threads: int,   # threads for one text
+                 questions: E5File | None = None,  # the same file with other biases and norms, for questions; None: those of `file`
                  ) -> None:
         onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
@@ -344,6 +361,7 @@ class OnnxEngine:
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._words = np.asarray(file.raw("emb.word")).reshape(-1, file.hidden // 32, 18)
         self._positions = file.floats("emb.pos").reshape(file.positions, -1) + file.floats("emb.type")[:file.hidden]
+        self._floats = {"passage": file.biases_and_norms(), "query": (questions or file).biases_and_norms()}
         self._tokenizer, self._ends, self._window = E5Tokenizer(file), (file.start, file.end), file.positions - 2
 
     def embed(self,
@@ -353,13 +371,13 @@ class OnnxEngine:
         "Return the vector of a text, of any length; of at most 2,040 tokens."
         ids = self._tokenizer.encode(_PREFIXES[kind] + text)
         windows = [ids[i:i + self._window] for i in range(0, len(ids), self._window)][:_MOST_WINDOWS]
-        return np.asarray(sum(self._mean(w) * len(w) for w in windows), np.float32)
+        return np.asarray(sum(self._mean(w, self._floats[kind]) * len(w) for w in windows), np.float32)
 
-    def _mean(self, ids: list[int]) -> Floats:
+    def _mean(self, ids: list[int], floats: Floats) -> Floats:
         "The mean of the states of a window's tokens."
         rows = self._words[[self._ends[0], *ids, self._ends[1]]]
         x = unpack_blocks(rows).reshape(len(rows), -1) + self._positions[:len(rows)]
-        mean: Floats = self._session.run(None, {"x": x[None]})[0][0]
+        mean: Floats = self._session.run(None, {"x": x[None], "floats": floats})[0][0]
         return mean
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #86f87651
