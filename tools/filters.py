@@ -3,15 +3,18 @@
 A reader of the site sees the documentation of each name in the order of the notebook, and below it, folded, the code
 that a notebook exports: the prose speaks of that code, helpers without a documented name included."""
 import ast
+import contextlib
+import importlib
 import inspect
 import itertools
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from execnb.nbio import read_nb
 from fastcore import docments
-from nbdev import processors
+from nbdev import processors, showdoc
 from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
 
@@ -72,8 +75,51 @@ def signature_now(thing: Any,        # object to document
 docments.signature = signature_now
 
 
+def head(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,  # a definition
+         lines: list[str],  # all lines of its source
+         ) -> list[str]:    # lines before its body, or the line that holds both
+    "The lines that open a definition, without its decorators and without words to a type checker."
+    return [line.partition("  # type:")[0] for line in lines[node.lineno - 1:max(node.body[0].lineno - 1, node.lineno)]]
+
+
+def signature_as_written(source: str,  # of a function or a class, without indentation
+                         ) -> str:     # lines of Python
+    "A function's opening lines with the comment beside each parameter; a class's, with its fields or with how an object is made."
+    node, lines = ast.parse(source).body[0], source.splitlines()
+    if not isinstance(node, ast.ClassDef):
+        return "\n".join(head(node, lines)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else ""
+    fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+    made = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"), None)
+    inside = [line for field in fields for line in lines[field.lineno - 1:field.end_lineno]]
+    return "\n".join(head(node, lines) + (inside if made is None else head(made, lines)))
+
+
+class AsWritten(showdoc.BasicMarkdownRenderer):  # type: ignore[misc]
+    """Show a function or class of the package as its source writes it: `class Anchor:` with its fields, annotations by their short
+    names, and a compiled loop as the function it was made from."""
+
+    def _repr_markdown_(self) -> str:
+        shown: str = super()._repr_markdown_()
+        with contextlib.suppress(OSError, TypeError, SyntaxError):  # what has no source
+            written: Any = getattr(self.sym, "body", self.sym)
+            code = signature_as_written(textwrap.dedent(inspect.getsource(inspect.unwrap(written))))
+            if code:
+                return re.sub(r"```python\n.*?\n```", lambda _: f"```python\n{code}\n```", shown, count=1, flags=re.DOTALL)
+        return shown
+
+
+showdoc.BasicMarkdownRenderer = AsWritten
+
+
 class ImportsAndExports(processors.exec_show_docs):  # type: ignore[misc]
     "Execute what documenting needs: exported cells, and the import lines, but no other line, of the rest."
+
+    def begin(self) -> None:
+        "Execute cells as parts of their module, so that what they make knows its source, and is not named `__main__`."
+        super().begin()
+        named = [cell.directives_["default_exp"][0] for cell in self.nb.cells if "default_exp" in (cell.directives_ or {})]
+        if named and hasattr(self, "k"):
+            self.k.user_ns["__name__"] = importlib.import_module(f"{get_config().lib_name}.{named[0]}").__name__
 
     def __call__(self, cell: Any) -> None:
         "Execute one cell, or its imports."

@@ -132,6 +132,18 @@ def test_both_modes_and_the_chapters_are_there(site: Path) -> None:
         assert f">{chapter}</span>" in home
 
 
+def test_signatures_read_as_the_source_does(site: Path) -> None:
+    "A class is shown as a class with its fields, and no module is named `__main__`."
+    blocks = re.compile(r"<pre[^>]*>(.*?)</pre>", re.DOTALL)
+    shown = {page: [html.unescape(re.sub("<[^>]+>", "", code)) for code in blocks.findall(page.read_text("utf-8"))]
+             for folder in site.glob("[0-9]*_*") for page in folder.glob("*.html")}
+    anchors = shown[site / "40_recall" / "anchors.html"]
+    assert any(code.startswith("class Anchor:\n    slot: str  # A, B or C\n") for code in anchors)
+    assert any(code.startswith("def choose(self,\n           topic: Vectors | None,") for code in anchors)
+    wrong = [(page.name, code[:80]) for page, codes in shown.items() for code in codes if re.match(r"def [A-Z]+[a-z]\w*\(", code)]
+    assert wrong == [] and not [page.name for page, codes in shown.items() for code in codes if re.search(r"\b__main__\.\w", code)]
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     "The project with one chapter of one notebook, one room and one written page: built in seconds, by the same tool."

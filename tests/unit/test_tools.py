@@ -253,3 +253,15 @@ def test_the_search_of_the_site_puts_guides_first(tmp_path: Path) -> None:
     script.write_text("\n".join(lines), encoding="utf-8")
     first = json.loads(subprocess.run(["node", script], capture_output=True, text=True, check=True, timeout=60).stdout)
     assert first == [entries[n]["href"] for n in (1, 2, 4, 0, 1, 5, 2)]
+
+
+def test_a_signature_is_shown_as_the_source_writes_it() -> None:
+    from filters import signature_as_written
+    function = "@cached\ndef near(text: str,  # a text\n         k: int = 3,  # hits\n         ) -> list[str]:\n    return []\n"
+    assert signature_as_written(function) == "\n".join(function.splitlines()[1:4])
+    fields = '@dataclass\nclass Hit:\n    "Hold a hit."\n\n    text: str  # its words\n\n    def length(self) -> int:\n        return 1\n'
+    assert signature_as_written(fields) == "class Hit:\n    text: str  # its words"
+    made = "class Store(Base):\n    def __init__(self,\n                 path: str,\n                 ) -> None:\n        pass\n"
+    assert signature_as_written(made) == "\n".join(made.splitlines()[:4])
+    assert signature_as_written("class Kept(Error): 'Say that it is kept.'") == "class Kept(Error): 'Say that it is kept.'"
+    assert signature_as_written("x = 3") == ""
