@@ -18,38 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compiled import loop
-from rlm.search.scoring import (
-    DEFAULT_WEIGHTS,
-    EMPTY_RANKING,
-    EXACT,
-    KERNEL_TOP_K,
-    NO_BOOLS,
-    NOW,
-    PARTS,
-    RANK,
-    SCORE_EPSILON,
-    UPDATE,
-    Candidates,
-    RankedList,
-    Ranker,
-    Refine,
-    ScoreWeights,
-    base_score,
-    chance_z_score,
-    dated_mask,
-    foreign_script,
-    language_part,
-    metadata_parts,
-    named_speaker_ids,
-    rescore_positions,
-    scale_by_evidence,
-    session_share,
-    small_store_weights,
-    top_positions,
-    total_scores,
-    weight_vector,
-    with_all_parts,
-)
+from .scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, EXACT, KERNEL_TOP_K, NO_BOOLS, NOW, PARTS, RANK, SCORE_EPSILON, UPDATE
+from .scoring import Candidates, RankedList, Ranker, Refine, ScoreWeights, base_score, chance_z_score, dated_mask, foreign_script
+from .scoring import language_part, metadata_parts, named_speaker_ids, rescore_positions, scale_by_evidence, session_share
+from .scoring import small_store_weights, top_positions, total_scores, weight_vector, with_all_parts
 from .lexical.lexical_index import LexicalIndex
 from .metadata_table import MetadataTable, Values
 from .query_features import QueryFeatures, extract_query_features

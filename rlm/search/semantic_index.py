@@ -21,17 +21,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
 from .growable_array import GrowableArray, SeqTable
-from rlm.search.vector.quantizer import (
-    COSINE_SUMS,
-    MEASURE_QUERY,
-    PRIOR_WEIGHT,
-    Z_SCORES,
-    Floats,
-    Ints,
-    center,
-    center_one,
-    vector_dot,
-)
+from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, Floats, Ints, center, center_one, vector_dot
 from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, Allowed, Batch, VectorIndexConfig

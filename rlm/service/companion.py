@@ -20,22 +20,8 @@ import numpy as np
 from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, ended_statements, estimate_tokens, summary
 from ..companion.policy import LANGUAGES, importance, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
-from rlm.companion.policy import (
-    FEATURES,
-    ContextualBandit,
-    EnhancedBandit,
-    MemoryPolicy,
-    PolicyDecision,
-    PolicyRules,
-    Reward,
-    RewardValues,
-    Situation,
-    Vector,
-    autonomous,
-    explicit_reward,
-    implicit_reward,
-    turn_model,
-)
+from ..companion.policy import FEATURES, ContextualBandit, EnhancedBandit, MemoryPolicy, PolicyDecision, PolicyRules, Reward, RewardValues
+from ..companion.policy import Situation, Vector, autonomous, explicit_reward, implicit_reward, turn_model
 from ..companion.rejection import RejectedValue, at_each_detail, refused_values, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of

@@ -21,18 +21,8 @@ from urllib.parse import quote, urlsplit
 from ..core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreCorrupt, StoreError
 from ..core.files import read_path, replace_file
 from ..core.ids import canonical_json
-from rlm.federation.gossip import (
-    MOST_MESSAGE,
-    GossipConfig,
-    GossipNode,
-    PeerCard,
-    PeerKey,
-    RoundReport,
-    Send,
-    read_card,
-    read_config,
-    read_message,
-)
+from ..federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, PeerCard, PeerKey, RoundReport, Send, read_card, read_config
+from ..federation.gossip import read_message
 from ..federation.privacy import epsilon
 from ..federation.update import Array, FeedbackExample
 from .companion import Companion

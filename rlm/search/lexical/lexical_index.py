@@ -16,16 +16,7 @@ from numpy.typing import NDArray
 
 from ..growable_array import GrowableArray
 from ..index_file import Arrays, pack_texts, unpack_texts
-from rlm.search.lexical.bm25 import (
-    Floats,
-    QueryPlan,
-    QueryTerm,
-    Segment,
-    SegmentBuilder,
-    idf,
-    merge_segments,
-    renumber_segment,
-)
+from .bm25 import Floats, QueryPlan, QueryTerm, Segment, SegmentBuilder, idf, merge_segments, renumber_segment
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #16e72bb6
 class DocTable:

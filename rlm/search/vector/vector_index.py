@@ -16,24 +16,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import InvalidInput
 from .quantizer import Floats, Ints, VectorCodes, arg_highest, center, center_one
-from rlm.search.vector.vector_segments import (
-    DEFAULT_CONFIG,
-    Allowed,
-    BaseSegment,
-    Batch,
-    IndexState,
-    SegmentStore,
-    VectorIndexConfig,
-    best_memories,
-    build_segment,
-    coarse_scores,
-    is_lookup,
-    memory_scores,
-    read_filter,
-    rows_holding,
-    shortlist,
-    unique_seqs,
-)
+from .vector_segments import DEFAULT_CONFIG, Allowed, BaseSegment, Batch, IndexState, SegmentStore, VectorIndexConfig
+from .vector_segments import best_memories, build_segment, coarse_scores, is_lookup, memory_scores, read_filter
+from .vector_segments import rows_holding, shortlist, unique_seqs
 
 # %% ../../../nbs/28_index/15_vector_index.ipynb #2e23d92f
 Fetch = Callable[[Ints, NDArray[np.int32]], NDArray[Any]]  # seqs and chunks → (n, dim) true vectors; NaN for what is gone

@@ -18,27 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..growable_array import is_close
-from rlm.search.vector.quantizer import (
-    BEST_CODE_SCORES,
-    CODE_FIELDS,
-    COLLECT_ROWS,
-    FIND_ROWS,
-    Floats,
-    Ints,
-    VectorCodes,
-    arg_highest,
-    arg_lowest,
-    binary_code,
-    center,
-    code_scores,
-    concatenate_codes,
-    decode,
-    encode,
-    hamming_distances,
-    multiply,
-    principal_axes,
-    rotate_codes,
-)
+from .quantizer import BEST_CODE_SCORES, CODE_FIELDS, COLLECT_ROWS, FIND_ROWS, Floats, Ints, VectorCodes, arg_highest
+from .quantizer import arg_lowest, binary_code, center, code_scores, concatenate_codes, decode, encode, hamming_distances
+from .quantizer import multiply, principal_axes, rotate_codes
 
 # %% ../../../nbs/28_index/12_vector_segments.ipynb #5ce52cd4
 @dataclass(frozen=True, slots=True)

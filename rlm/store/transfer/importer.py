@@ -24,19 +24,8 @@ from ...core.files import read_path
 from ...core.guard import guarded, guarded_value, unconfirmed_here
 from ...core.text import valid_text
 from ..protocols import Database
-from rlm.store.records import (
-    COLUMNS,
-    READERS,
-    REQUIRED,
-    Edge,
-    MemoryRecord,
-    check_edge,
-    check_order,
-    dump_json,
-    from_row,
-    read_label,
-    read_mapping,
-)
+from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, dump_json, from_row, read_label
+from ..records import read_mapping
 from ..sqlite.events import EventLog
 from ..sqlite.fulltext import adjacent, replies, updating_index
 from ..sqlite.integrity import contradictions
