@@ -719,7 +719,7 @@ def memory_is_well(path: Path) -> bool:
 
 
 def test_the_command(path: Path) -> None:
-    from rlm.service.cli.reembed import reembed_command
+    from rlm.service.cli.db import reembed_command
     register_embedder("toy", lambda rest, settings: Letters(f"toy-{rest}"))
     with Memory(path) as memory:
         memory.write_many(["one", "two"])

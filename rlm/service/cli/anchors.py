@@ -6,8 +6,7 @@ import click
 
 from rlm.recall.anchors import AnchorManager
 from rlm.recall.snapshots import anchors_dict, anchors_line, import_anchors
-from rlm.service.cli.common import (Group, context_option, example, json_option, print_json, print_table, report_export, write_export,
-                                    with_memory)
+from rlm.service.cli.common import Group, context_option, example, print_rows, report_export, with_memory, write_export
 from rlm.service.memory import Memory
 from rlm.store.records import read_count
 from rlm.store.sqlite.slots import SLOTS
@@ -19,17 +18,13 @@ def anchors_group() -> None:
 
 
 def _show(anchors: AnchorManager, as_json: bool) -> None:
-    if as_json:
-        print_json(anchors_dict(anchors))
-    else:
-        headers, rows = anchors.table()
-        print_table(rows, headers)
+    headers, rows = anchors.table()
+    print_rows(as_json, anchors_dict(anchors), rows, headers)
 
 
 @anchors_group.command(epilog=example("rlm anchors status", "rlm anchors status --context chat-7 --json"))
 @context_option
 @with_memory()
-@json_option
 def status(memory: Memory, context: str | None, as_json: bool) -> None:
     "Show where each anchor is, how far it looks, and how often it was used."
     _show(memory.anchors.of(context), as_json)
@@ -41,7 +36,6 @@ def status(memory: Memory, context: str | None, as_json: bool) -> None:
 @click.option("--hops", type=int, help="Links a search walks from it, 1 to 3. Default: by use.")
 @context_option
 @with_memory()
-@json_option
 def set_(memory: Memory, slot: str, id: str, hops: int | None, context: str | None, as_json: bool) -> None:
     "Put the anchor SLOT at the memory ID, pinned or not."
     anchors = memory.anchors.of(context)
@@ -54,7 +48,6 @@ def set_(memory: Memory, slot: str, id: str, hops: int | None, context: str | No
 @click.argument("links")
 @context_option
 @with_memory()
-@json_option
 def hops(memory: Memory, slot: str, links: str, context: str | None, as_json: bool) -> None:
     "Let searches from the anchor SLOT walk LINKS links, 1 to 3; auto: by use. Nothing else of it changes."
     anchors = memory.anchors.of(context)
@@ -66,7 +59,6 @@ def hops(memory: Memory, slot: str, links: str, context: str | None, as_json: bo
 @click.argument("slot")
 @context_option
 @with_memory()
-@json_option
 def clear(memory: Memory, slot: str, context: str | None, as_json: bool) -> None:
     "Empty the anchor SLOT."
     anchors = memory.anchors.of(context)
@@ -79,7 +71,6 @@ def clear(memory: Memory, slot: str, context: str | None, as_json: bool) -> None
 @click.argument("id", required=False)
 @context_option
 @with_memory()
-@json_option
 def pin(memory: Memory, slot: str, id: str | None, context: str | None, as_json: bool) -> None:
     "Keep the anchor SLOT where it is, or at the memory ID: searches and writes do not move it."
     anchors = memory.anchors.of(context)
@@ -91,7 +82,6 @@ def pin(memory: Memory, slot: str, id: str | None, context: str | None, as_json:
 @click.argument("slot")
 @context_option
 @with_memory()
-@json_option
 def unpin(memory: Memory, slot: str, context: str | None, as_json: bool) -> None:
     "Let the anchor SLOT move again."
     anchors = memory.anchors.of(context)
@@ -102,7 +92,6 @@ def unpin(memory: Memory, slot: str, context: str | None, as_json: bool) -> None
 @anchors_group.command("export", epilog=example("rlm anchors export anchors.json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_memory()
-@json_option
 def export_(memory: Memory, path: Path, as_json: bool) -> None:
     "Write the anchors to the file PATH; - for standard output."
     write_export(path, [anchors_line(memory.anchors)])
@@ -112,7 +101,6 @@ def export_(memory: Memory, path: Path, as_json: bool) -> None:
 @anchors_group.command("import", epilog=example("rlm anchors import anchors.json"))
 @click.argument("path", type=click.Path(path_type=Path))
 @with_memory()
-@json_option
 def import_(memory: Memory, path: Path, as_json: bool) -> None:
     "Set the anchors as the file PATH has them."
     import_anchors(memory.anchors, path)

@@ -7,7 +7,7 @@ import click
 from rlm.core.clock import to_iso
 from rlm.core.text import clip
 from rlm.recall.coordinator import SearchCoordinator
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, with_memory
+from rlm.service.cli.common import Group, example, print_rows, with_memory
 from rlm.service.memory import Memory
 
 
@@ -35,12 +35,9 @@ def status_of(attention: SearchCoordinator,  # attention of one namespace
 
 @attention_group.command(epilog=example("rlm attention status", "rlm attention status --json"))
 @with_memory()
-@json_option
 def status(memory: Memory, as_json: bool) -> None:
     "Show the subjects in mind, the strongest first, and where each leads."
     found = status_of(memory.attention)
-    if as_json:
-        print_json(found)
-    else:
-        print_table([(s["slot"], s["strength"], s["uses"], clip(s["context"], 40), clip("; ".join(c["text"] for c in s["checkpoints"]), 60))
-                     for s in found["slots"]], ["slot", "strength", "uses", "subject", "leads to"])
+    rows = [(s["slot"], s["strength"], s["uses"], clip(s["context"], 40), clip("; ".join(c["text"] for c in s["checkpoints"]), 60))
+            for s in found["slots"]]
+    print_rows(as_json, found, rows, ["slot", "strength", "uses", "subject", "leads to"])

@@ -265,9 +265,10 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
                 whole: str = "",      # act of the command, if that is never of one namespace: then -n is refused
                 named: bool = False,  # should the command be told, as `named`, the namespace that -n names, if it does?
                 ) -> Decorator:
-    "Add `store_options` to a command, and pass it the opened `Memory` as its first argument."
+    "Add `store_options` and `--json` to a command, and pass it the opened `Memory` as its first argument."
     def decorate(command: Callable[..., None]) -> Any:
         @store_options
+        @json_option
         @wraps(command)
         def run(*args: Any, db: Path | None, namespace: str | None, config: Path | None, **kwargs: Any) -> None:
             from rlm.core.settings import load_settings
@@ -311,9 +312,23 @@ def print_rows(as_json: bool,                     # print JSON
                value: Any,                        # value that JSON can hold
                rows: Sequence[Sequence[object]],  # the same as cells
                headers: Sequence[str],            # one a column
+               none: str = "",                    # sentence in the place of a table without rows
                ) -> None:
     "One value, as JSON or as a table."
-    print_json(value) if as_json else print_table(rows, headers)
+    if as_json:
+        print_json(value)
+    elif none and not rows:
+        click.echo(none)
+    else:
+        print_table(rows, headers)
+
+
+def print_counts(as_json: bool,             # print JSON
+                 value: Mapping[str, Any],  # name → figure, or figures by name
+                 ) -> None:
+    "Figures, as JSON or as a table."
+    rows = [(k, ", ".join(f"{n:,} {w}" for w, n in v.items()) if isinstance(v, dict) else v) for k, v in value.items()]
+    print_rows(as_json, value, rows, ["", "value"])
 
 
 def terminal_width() -> int | None:

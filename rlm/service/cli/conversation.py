@@ -5,7 +5,7 @@ from typing import IO
 import click
 
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, print_value, with_memory
+from rlm.service.cli.common import Group, example, print_rows, print_value, with_memory
 from rlm.service.cli.memory import read_jsonl, take_session
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
@@ -21,7 +21,6 @@ def conversation_group() -> None:
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--session", help="The conversation; one that is there is continued. Default: as the first turn says, else a new one.")
 @with_memory(makes=True)
-@json_option
 def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> None:
     """Store the turns in FILE, all or none; - for standard input.
 
@@ -39,14 +38,10 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
 @click.argument("session")
 @click.option("-k", type=int, default=100, show_default=True, help="How many of the last turns.")
 @with_memory()
-@json_option
 def show(memory: Memory, session: str, k: int, as_json: bool) -> None:
     "Print the last turns of the conversation SESSION, in order."
     turns = list(reversed(memory.list(k, session=session)))
     if not turns:
         raise NotFound(f"There is no conversation {session[:60]!r} in namespace {memory.ctx.namespace!r}.", "Check its name, or add it.")
-    if as_json:
-        print_json([memory_dict(t) for t in turns])
-    else:
-        print_table([(f"{t.valid_from:%Y-%m-%d %H:%M}", t.speaker or t.role or "", " ".join(t.text.split())) for t in turns],
-                    ["when", "who", "said"])
+    rows = [(f"{t.valid_from:%Y-%m-%d %H:%M}", t.speaker or t.role or "", " ".join(t.text.split())) for t in turns]
+    print_rows(as_json, [memory_dict(t) for t in turns], rows, ["when", "who", "said"])

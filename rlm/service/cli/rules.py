@@ -21,8 +21,7 @@ from rlm.rules.resolution import AntinomicLoop, BaseGeneration, ConflictResolver
 from rlm.rules.rule_store import RuleStore
 from rlm.rules.scheduler import MidnightScheduler, next_runs, zone
 from rlm.rules.transfer import read_rules_file
-from rlm.service.cli.common import (Group, example, json_option, options, print_json, print_table, report_export, report_import,
-                                    print_rows, with_memory, write_export)
+from rlm.service.cli.common import Group, example, options, print_json, print_rows, report_export, report_import, with_memory, write_export
 from rlm.service.cli.memory import set_options
 from rlm.service.memory import Memory
 from rlm.store.records import STATUSES, read_count
@@ -67,7 +66,6 @@ def show_rule(rule: Rule,     # the rule
 @click.option("--status", type=click.Choice(STATUSES), help="Default: hot.")
 @click.option("--pinned", is_flag=True, default=None, help="Never archive it for its age.")
 @with_rules(makes=True)
-@json_option
 def add(rules: RuleStore, expr: str | None, as_json: bool, **fields: Any) -> None:
     "Store a rule: EXPR says it in words, --formal so that it can be applied."
     show_rule(rules.add_rule(expr, **set_options(**fields)), as_json)
@@ -90,7 +88,6 @@ def statuses(chosen: tuple[str, ...],   # each --status, 'any' perhaps among the
 @click.option("-k", "limit", type=int, default=20, show_default=True, help="How many at most.")
 @which_options
 @with_rules()
-@json_option
 def list_(rules: RuleStore, limit: int, status: tuple[str, ...], tags: tuple[str, ...], match: str, as_json: bool) -> None:
     "List rules, the most trusted first."
     found = rules.get_rules(statuses(status, "any"), tags, limit, match=match)
@@ -101,23 +98,17 @@ def list_(rules: RuleStore, limit: int, status: tuple[str, ...], tags: tuple[str
 @click.argument("query")
 @click.option("-k", "k", type=int, default=5, show_default=True, help="How many at most.")
 @with_rules()
-@json_option
 def search(rules: RuleStore, query: str, k: int, as_json: bool) -> None:
     "Find the rules that say most about QUERY."
     hits = rules.search(query, k)
-    if as_json:
-        print_json([{"score": round(h.score, 4), "rule": h.rule.as_dict()} for h in hits])
-    elif not hits:
-        click.echo("No rule says anything about that.")
-    else:
-        rows = [(f"{h.score:.3f}", h.rule.rule_id, h.rule.status, clip(h.rule.expr, 90)) for h in hits]
-        print_table(rows, ["score", "rule", "status", "says"])
+    rows = [(f"{h.score:.3f}", h.rule.rule_id, h.rule.status, clip(h.rule.expr, 90)) for h in hits]
+    print_rows(as_json, [{"score": round(h.score, 4), "rule": h.rule.as_dict()} for h in hits], rows, ["score", "rule", "status", "says"],
+               "No rule says anything about that.")
 
 
 @rules_group.command(epilog=example("rlm rules show morning", "rlm rules show morning --json"))
 @click.argument("id")
 @with_rules()
-@json_option
 def show(rules: RuleStore, id: str, as_json: bool) -> None:
     "Show the rule ID."
     found = rules.get(id)
@@ -127,7 +118,6 @@ def show(rules: RuleStore, id: str, as_json: bool) -> None:
 @rules_group.command(epilog=example("rlm rules history morning", "rlm rules history morning --json"))
 @click.argument("id")
 @with_rules()
-@json_option
 def history(rules: RuleStore, id: str, as_json: bool) -> None:
     "Show what happened to the rule ID, with the evidence for each change."
     line = rules.history(id)
@@ -141,7 +131,6 @@ def history(rules: RuleStore, id: str, as_json: bool) -> None:
 @click.option("--failed", type=int, default=0, help="How often it misled; too often, and it is held.")
 @click.option("--at", "timestamp", help="When, with a time zone. Default: now.")
 @with_rules()
-@json_option
 def used(rules: RuleStore, id: str, helped: int, failed: int, timestamp: str | None, as_json: bool) -> None:
     "Report that the rule ID was used, and how it went."
     helped, failed = read_count(helped, "--helped"), read_count(failed, "--failed")
@@ -197,7 +186,6 @@ def model_fallbacks(settings: Settings,  # its model is asked
 @click.option("--record", is_flag=True, help="Resolve, and write down who won and lost; repeated losers get a failure.")
 @click.option("--ask-model", is_flag=True, help="Resolve; where proof and vote leave a tie, ask the model of the setting model.")
 @with_rules()
-@json_option
 def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: tuple[str, ...], match: str, resolve: bool,
           record: bool, ask_model: bool, as_json: bool) -> None:
     "Apply rules to FACTS, each written name=value: show which fire, and what they say."
@@ -221,7 +209,6 @@ def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: 
 @click.option("-k", "limit", type=int, default=50, show_default=True, help="How many at most.")
 @click.option("--offenders", is_flag=True, help="Count by rule: those that were disproved, or followed wrongly, at least twice.")
 @with_rules()
-@json_option
 def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str | None, until: str | None, verdict: str | None, limit: int,
               offenders: bool, as_json: bool) -> None:
     "List the conflicts that were recorded, the newest first: the rules, what decided, who was followed, who was disproved, the verdict."
@@ -238,7 +225,6 @@ def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str 
 @click.argument("verdict", type=click.Choice(VERDICTS))
 @click.option("--by", "judge", default="person", show_default=True, help="Who judges.")
 @with_rules()
-@json_option
 def judge_(rules: RuleStore, conflict: str, verdict: str, judge: str, as_json: bool) -> None:
     "Judge the decision of a recorded CONFLICT, its id or last: VERDICT right or wrong counts for the rules that were followed."
     found = ConflictLog(rules).judge(conflict, verdict, judge)
@@ -255,7 +241,6 @@ def decision(name: str,                                    # name of the command
     @click.argument("id")
     @click.option("--reason", default="", help="Why, for the history.")
     @with_rules()
-    @json_option
     def decide(rules: RuleStore, id: str, reason: str, as_json: bool) -> None:
         "Decide, and show the rule."
         show_rule(act(rules, id, reason), as_json)
@@ -276,7 +261,6 @@ release = decision("release", RuleStore.release, "Make the rule ID, held or arch
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option("--force", is_flag=True, help="Even if the clock went back since the last run.")
 @with_rules()
-@json_option
 def run_jobs(rules: RuleStore, now: str | None, dry_run: bool, force: bool, as_json: bool) -> None:
     "Promote, demote and archive whatever is due; from cron, or by hand. A second run changes nothing."
     report = rules.run_due(now, dry_run=dry_run, force=force)
@@ -286,7 +270,6 @@ def run_jobs(rules: RuleStore, now: str | None, dry_run: bool, force: bool, as_j
 @rules_group.command("scheduler", epilog=example("rlm rules scheduler --show", "rlm rules scheduler --show --json"))
 @click.option("--show", is_flag=True, help="Say when the job would run next, and end.")
 @with_rules()
-@json_option
 def scheduler_(rules: RuleStore, show: bool, as_json: bool) -> None:
     "Stay, and run the job every day at 00:00 in the zone of the setting time_zone, until stopped."
     runs = [f"{at:%Y-%m-%d %H:%M %Z}" for at in next_runs(rules.settings.time_zone, rules.clock.now())]
@@ -309,7 +292,6 @@ def scheduler_(rules: RuleStore, show: bool, as_json: bool) -> None:
 @click.option("--status", type=click.Choice([*STATUSES, "any"]), multiple=True, help="Default: hot and ltm.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when something was found.")
 @with_rules()
-@json_option
 def audit(rules: RuleStore, status: tuple[str, ...], strict: bool, as_json: bool) -> None:
     "Find rules that can contradict each other (with an example), never fire, say nothing, or are superfluous."
     report = audited(rules, statuses(status, ("hot", "ltm")))
@@ -334,7 +316,6 @@ def is_table(path: Path,        # the file of an import or export
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @format_option
 @with_rules()
-@json_option
 def export_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> None:
     """Write all rules to PATH, a line of JSON each; - for standard output. A decision table in CSV has the rules with a formal side,
     without their counts."""
@@ -349,7 +330,6 @@ def export_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> No
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @format_option
 @with_rules(makes=True)
-@json_option
 def import_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> None:
     """Take rules in from PATH, all or none; - for standard input. What is here already stays as it is; exit code 1 if a rule differs
     from it. A decision table in CSV names its hit policy in the first cell: unique, any, first, collect, collect < or collect >."""

@@ -1,5 +1,6 @@
-"""The server from the command line, and the tokens that open it."""
+"""Commands that serve: the REST server and the tokens that open it, and a proxy for clients of OpenAI's protocol."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import click
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import MissingExtra
+from rlm.core.files import read_path
 from rlm.core.settings import load_settings
-from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, store_options
+from rlm.service.cli.common import Group, example, json_option, options, print_json, print_rows, store_options
 from rlm.service.http.tokens import RIGHTS, Token, TokenFile, TokenUses, read_expiry, read_lifetime
 
 
@@ -88,16 +90,13 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
     "List all tokens: names, namespaces, rights, labels, and when they were made, last used, and end."
     tokens = TokenFile(load_settings(config, token_file=token_file).token_file)
     known, used = tokens.tokens(), TokenUses(tokens.path).read()
-    if as_json:
-        print_json([token_dict(t, used.get(t.id)) for t in known])
-    elif not known:
-        click.echo("There are no tokens. Make one with: rlm tokens add")
-    else:
-        def day(moment: datetime | None) -> str:
-            return "" if moment is None else f"{moment:%Y-%m-%d}"
-        rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, day(t.created), day(used.get(t.id)),
-                 day(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
-        print_table(rows, ["id", "namespace", "rights", "label", "made", "last used", "ends"])
+
+    def day(moment: datetime | None) -> str:
+        return "" if moment is None else f"{moment:%Y-%m-%d}"
+    rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, day(t.created), day(used.get(t.id)),
+             day(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
+    print_rows(as_json, [token_dict(t, used.get(t.id)) for t in known], rows,
+               ["id", "namespace", "rights", "label", "made", "last used", "ends"], "There are no tokens. Make one with: rlm tokens add")
 
 
 @tokens_group.command("rotate", epilog=example("rlm tokens rotate 5e5e5e5e", "rlm tokens rotate 5e5e5e5e --grace 24h --json"))
@@ -119,3 +118,38 @@ def revoke(id: str, token_file: Path | None, config: Path | None, as_json: bool)
     "Take the token with this ID back."
     gone = TokenFile(load_settings(config, token_file=token_file).token_file).revoke(id)
     print_json(token_dict(gone)) if as_json else click.echo(f"Token {gone.id} for {gone.namespace!r} is revoked.")
+
+
+PORT = 8378  # one beside that of `rlm serve`
+
+
+@click.command("proxy", epilog=example("rlm proxy --port 0", "rlm proxy --upstream http://127.0.0.1:11434/v1 --port 0 -n chats"))
+@click.option("--upstream", help="Base URL of the server that answers. Default: the setting openai_url.")
+@click.option("--host", help="A name or an address. Default: the setting serve_host, which is this machine alone.")
+@click.option("--port", type=int, default=PORT, show_default=True, help="0: any that is free.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="Who may call. Default: the setting token_file, if it is there.")
+@click.option("--tokens", type=int, default=1024, show_default=True, help="What a block of memories may cost.")
+@click.option("--no-capture", is_flag=True, help="Store nothing; only give context.")
+@store_options
+def proxy_command(upstream: str | None, host: str | None, port: int, token_file: Path | None, tokens: int, no_capture: bool,
+                  db: Path | None, namespace: str | None, config: Path | None) -> None:
+    "Stand before a server of OpenAI's protocol: add memories, keep what is said. Ctrl-C ends it."
+    try:
+        from rlm.service.http.middleware import is_loopback
+        from rlm.service.http.pool import MemoryPool
+        from rlm.service.http.proxy import BASE, MemoryProxy, proxy_application
+        from rlm.service.http.server import AnnouncedServer, http_config, listening, load_token_store
+    except ModuleNotFoundError as e:
+        raise MissingExtra(f"The proxy needs {e.name}, which is not installed.", "Install it: pip install 'rlm[serve,openai]'") from None
+    settings = load_settings(config, db_path=db, namespace=namespace, serve_host=host, serve_port=port, token_file=token_file)
+    book, names = load_token_store(settings), None
+    if is_loopback(settings.serve_host):
+        names = frozenset(n.strip().lower() for n in settings.serve_names.split(","))
+    pool = MemoryPool(settings, config=config)
+    proxy = MemoryProxy(upstream or settings.openai_url, pool, book, names, tokens, not no_capture)
+    pool.store().search("ready", 1)  # the index and the model are there before anyone waits for them
+    with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
+        shown, number = here.getsockname()[:2]
+        place = f"[{shown}]:{number}" if ":" in shown else f"{shown}:{number}"
+        notice = f"Base URL for clients: http://{place}{BASE} (upstream {proxy.upstream}, memories {read_path(settings.db_path)})"
+        AnnouncedServer(http_config(proxy_application(proxy)), notice).run(sockets=[here])

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 import yaml
 
-from rlm.service.cli.common import Group, example, json_option, print_json, report_import, with_memory, write_export
+from rlm.service.cli.common import Group, example, print_json, report_import, with_memory, write_export
 from rlm.service.cli.memory import memory_group
 from rlm.service.memory import Memory
+
 
 if TYPE_CHECKING:
     from rlm.agent.learning.curriculum import CurriculumReport
@@ -25,7 +26,6 @@ def strategies_of(memory: Memory,  # an opened store
 @memory_group.command("import", epilog=example("rlm memory import core_v1", "rlm memory import prov_v1 --json"))
 @click.argument("source")
 @with_memory(makes=True)
-@json_option
 def import_command(memory: Memory, source: str, as_json: bool) -> None:
     """Bring in the strategies of SOURCE: a pack that comes with rlm, a pack (.jsonl), or candidates (.yaml), which count as read by a
     person. Exit code 1 if some were refused."""
@@ -40,7 +40,6 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
 @with_memory()
-@json_option
 def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
     from rlm.agent.memory.packs import export_pack, mark_exported
@@ -63,7 +62,6 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
 @click.option("--pack", default="mine_v1", show_default=True, help="The name of the pack they are meant for.")
 @click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
 @with_memory()
-@json_option
 def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None, as_json: bool) -> None:
     "What was learned, as YAML to read and edit; what the gates refuse has 'keep: false'."
     from rlm.agent.memory.packs import candidates
@@ -81,7 +79,6 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
 @memory_group.command("report", epilog=example("rlm memory report", "rlm memory report --json"))
 @click.option("--most", type=click.IntRange(min=1), default=20, show_default=True, help="Rows of each answer.")
 @with_memory()
-@json_option
 def report_command(memory: Memory, most: int, as_json: bool) -> None:
     "Which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
     from rlm.agent.memory.store import memory_report, report_text
@@ -109,7 +106,6 @@ def show_training(done: "CurriculumReport",  # result of a training
 @click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 3 for habit, 1 for models that read.")
 @click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the logs of the runs go. Default: none are kept.")
 @with_memory(makes=True)
-@json_option
 def train_command(memory: Memory, file: Path | None, curriculum: Path | None, passes: int, control: bool, no_packs: bool,
                   model: str | None, memory_k: int | None, log_dir: Path | None, as_json: bool) -> None:
     "Ask the questions of FILE, a curriculum in YAML, and learn from the answers. Interrupted training goes on where it stopped."

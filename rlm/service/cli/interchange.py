@@ -1,17 +1,21 @@
-"""Conversations and memories of other programs, from the command line."""
+"""Commands `rlm import` and `rlm export`: memories of other programs, and memories for other programs, people and linked data."""
 
 import json
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path, PurePath
 
 import click
 
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.service.cli.common import example, json_option, print_json, report_import, with_memory
+from rlm.service.cli.common import example, one_namespace, only_option, print_json, report_export, report_import, with_memory, write_export
 from rlm.service.importers import READERS_OF, import_export, is_kakaotalk
+from rlm.service.interchange import markdown_lines, pam_lines
 from rlm.service.memory import Memory
-from rlm.store.transfer.export import FORMAT
+from rlm.service.rdf_export import rdf_blocks
+from rlm.store.transfer.export import FORMAT, export_lines
+
 
 HEAD = 200_000  # bytes at the beginning of a file that show its format
 MARKS = (("pam", '"portable-ai-memory"'), ("chatgpt", '"mapping"'), ("claude", '"chat_messages"'), ("gemini", '"safeHtmlItem"'),
@@ -88,7 +92,6 @@ def import_store(memory: Memory,     # an open store
 @click.option("--format", "named_format", type=click.Choice(list(READERS_OF)), help="The program that wrote it, if the file does not tell.")
 @click.option("--later", is_flag=True, help="Make no vectors now: `rlm serve`, `rlm mcp` or `rlm reembed --missing` makes them.")
 @with_memory(makes=True, named=True)
-@json_option
 def import_command(memory: Memory, given: tuple[str, ...], named_format: str | None, later: bool, as_json: bool, named: str | None) -> None:
     """Read what another program remembers, or rlm itself: its export PATH.
 
@@ -113,3 +116,45 @@ def import_command(memory: Memory, given: tuple[str, ...], named_format: str | N
     click.echo(repr(report))
     for id, why in list(report.refused.items())[:10]:
         click.echo(f"refused {id}: {why}", err=True)
+
+
+UNITS = {"jsonl": "lines", "pam": "lines", "markdown": "lines", "rdf": "paragraphs"}  # format → what is counted
+ENDINGS = {".jsonl": "jsonl", ".json": "pam", ".md": "markdown", ".ttl": "rdf"}  # ending of a file → format
+
+
+def export_parts(memory: Memory,         # an open store
+                 format: str,            # one of `UNITS`
+                 namespace: str | None,  # the one namespace that is wanted; None: not named
+                 words: bool,            # with texts, where the format can do without
+                 ) -> Generator[str, None, None]:
+    "Return the lines of an export, or its paragraphs."
+    if format == "jsonl":
+        return export_lines(memory.backend, memory.clock.now(), namespace)
+    if format == "rdf":
+        return rdf_blocks(memory.backend, namespace, words)
+    here = memory if namespace is None else memory.namespace(namespace)
+    return pam_lines(here) if format == "pam" else markdown_lines(here)
+
+
+@click.command("export", epilog=example("rlm export memories.jsonl", "rlm export --format markdown",
+                                        "rlm export memories.json --format pam", "rlm export --rdf memory.ttl -n default --no-text"))
+@click.argument("target", default="-")
+@click.option("--format", "format", type=click.Choice(list(UNITS)), help="jsonl: all of the store, for rlm. pam: what is said and known, "
+              "for other programs (Portable AI Memory). markdown: the same for people. rdf: provenance. Default: by TARGET's ending.")
+@click.option("--rdf", is_flag=True, help="The same as --format rdf.")
+@only_option
+@click.option("--text/--no-text", "words", default=True, help="In rdf with what memories, tasks and answers say, or without.")
+@with_memory(named=True)
+def export_command(memory: Memory, target: str, format: str | None, rdf: bool, only: str | None, words: bool, named: str | None,
+                   as_json: bool) -> None:
+    """Write what is stored to the file TARGET: for rlm, other programs or people.
+
+    TARGET may be - for standard output. jsonl and rdf are of the whole store, or of the namespace that -n names; pam and markdown are
+    of one namespace."""
+    chosen = "rdf" if rdf and format is None else format or ENDINGS.get(PurePath(target).suffix.lower())
+    if chosen is None or (rdf and chosen != "rdf"):
+        raise InvalidInput("There is no format given." if chosen is None else f"--rdf and --format {chosen} say two things.",
+                           "Give one with --format: jsonl for rlm, pam for other programs, markdown for people, rdf for linked data.")
+    with closing(export_parts(memory, chosen, one_namespace(named, only), words)) as parts:
+        count = write_export(target, parts)
+    report_export(target, count, UNITS[chosen], as_json)

@@ -1,10 +1,11 @@
-"""Commands over what a prompt is given, and over what a person corrects: `rlm context`, `rlm review` and `rlm audit`."""
+"""Commands over the companion: what a prompt is given, what a person corrects, what was known when, and the nights."""
 
 import click
+from tqdm import tqdm
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, print_value, with_memory
+from rlm.service.cli.common import Group, example, print_json, print_rows, print_value, with_memory
 from rlm.service.memory import Memory
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
@@ -18,7 +19,6 @@ from rlm.store.sqlite.rejections import Rejection
 @click.option("-k", type=int, help="How many memories compete for room, at most; 20 unless said, of a large budget one for 40 tokens.")
 @click.option("--fact", "facts", multiple=True, help="What is known, as name=value, for the rules; may be repeated.")
 @with_memory()
-@json_option
 def context_command(memory: Memory, query: str, tokens: int, k: int | None, facts: tuple[str, ...], as_json: bool) -> None:
     "Print a block for a prompt about QUERY: what is pinned, then what answers it. Rules that apply come first, the budget is kept."
     known: dict[str, object] = {}
@@ -41,11 +41,13 @@ def context_command(memory: Memory, query: str, tokens: int, k: int | None, fact
 @click.option("--when", help="A moment, or a day: its end. Default: now.")
 @click.option("-k", type=int, default=20, show_default=True, help="How many memories and recalls, at most.")
 @with_memory()
-@json_option
 def audit_command(memory: Memory, query: str | None, id: str | None, when: str | None, k: int, as_json: bool) -> None:
     "Show what was believed about QUERY at a moment, and what had been served by then: to whom, in which version, with which score."
     found = memory.audit(when, query, id, k)
     print_json(found.as_dict()) if as_json else click.echo(str(found))
+
+
+NOTHING_WAITS = "Nothing waits for a decision."
 
 
 @click.group("review", cls=Group)
@@ -70,7 +72,6 @@ def rejection_dict(rejection: Rejection,  # a rejection
 @click.option("--value", help="The value that is wrong.")
 @click.option("--reason", help="Why, in your words. It is shown when the value is refused.")
 @with_memory()
-@json_option
 def reject(memory: Memory, id: str | None, text: str | None, subject: str, relation: str | None, value: str | None, reason: str | None,
            as_json: bool) -> None:
     "Refuse what the memory ID states from now on, in these words or as the same fact, and delete what states it."
@@ -82,7 +83,6 @@ def reject(memory: Memory, id: str | None, text: str | None, subject: str, relat
 @click.argument("id")
 @click.option("--text", help="Other words for it.")
 @with_memory()
-@json_option
 def accept(memory: Memory, id: str, text: str | None, as_json: bool) -> None:
     "Confirm the memory ID: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed."
     found = memory.companion.accept(id, text)
@@ -92,24 +92,18 @@ def accept(memory: Memory, id: str, text: str | None, as_json: bool) -> None:
 @review_group.command(epilog=example("rlm review waiting", "rlm review waiting --json"))
 @click.option("-k", type=int, default=20, show_default=True, help="How many, at most.")
 @with_memory()
-@json_option
 def waiting(memory: Memory, k: int, as_json: bool) -> None:
     "List the memories that nobody has confirmed, or that contradict a confirmed one. They are served meanwhile, marked."
     found = memory.companion.waiting(k)
-    if as_json:
-        print_json([w.as_dict() for w in found])
-    elif not found:
-        click.echo("Nothing waits for a decision.")
-    else:
-        print_table([(w.memory.id, f"{w.memory.updated_at:%Y-%m-%d}", w.state, str(w.memory.provenance.get("source", "")), w.memory.text,
-                      ", ".join(r.id for r in w.against)) for w in found], ["id", "on", "state", "source", "memory", "against"])
+    rows = [(w.memory.id, f"{w.memory.updated_at:%Y-%m-%d}", w.state, str(w.memory.provenance.get("source", "")), w.memory.text,
+             ", ".join(r.id for r in w.against)) for w in found]
+    print_rows(as_json, [w.as_dict() for w in found], rows, ["id", "on", "state", "source", "memory", "against"], NOTHING_WAITS)
 
 
 @review_group.command(epilog=example("rlm review lift --memory tea"))
 @click.argument("id", required=False)
 @click.option("--memory", "rejected", help="The memory whose rejections are lifted, instead of the ID of one rejection.")
 @with_memory()
-@json_option
 def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) -> None:
     "Allow again what the rejection ID refuses. A memory that was deleted for it comes back with `Memory.restore`."
     if (id is None) == (rejected is None):
@@ -123,22 +117,17 @@ def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) ->
 
 @review_group.command("list", epilog=example("rlm review list", "rlm review list --json"))
 @with_memory()
-@json_option
 def list_(memory: Memory, as_json: bool) -> None:
     "List what was rejected: who, when and why. What it was is not stored, only its hash."
     found = memory.companion.rejections()
-    if as_json:
-        print_json([rejection_dict(r) for r in found])
-    else:
-        print_table([(r.id, f"{r.created_at:%Y-%m-%d}", r.actor, r.memory_id or "", r.reason or "") for r in found],
-                    ["id", "on", "by", "memory", "reason"])
+    rows = [(r.id, f"{r.created_at:%Y-%m-%d}", r.actor, r.memory_id or "", r.reason or "") for r in found]
+    print_rows(as_json, [rejection_dict(r) for r in found], rows, ["id", "on", "by", "memory", "reason"])
 
 
 @review_group.command(epilog=example('rlm review propose tea --reason "I never drank tea"'))
 @click.argument("id")
 @click.option("--reason", default="", help="Why it is wrong.")
 @with_memory()
-@json_option
 def propose(memory: Memory, id: str, reason: str, as_json: bool) -> None:
     "Propose that the memory ID be rejected, as an assistant does: it stands until a person rejects it."
     made = propose_rejection(memory, id, reason, {"source": "cli"})
@@ -147,24 +136,55 @@ def propose(memory: Memory, id: str, reason: str, as_json: bool) -> None:
 
 @review_group.command(epilog=example("rlm review proposals", "rlm review proposals --json"))
 @with_memory()
-@json_option
 def proposals(memory: Memory, as_json: bool) -> None:
     "List the memories that an assistant, or somebody else, proposed to reject, and why. They stand until then."
     found = open_proposals(memory)
-    if as_json:
-        print_json([p.as_dict() for p in found])
-    elif not found:
-        click.echo("Nothing waits for a decision.")
-    else:
-        print_table([(p.memory.id, f"{p.at:%Y-%m-%d}", p.actor.get("source", ""), p.reason, p.memory.text) for p in found],
-                    ["id", "on", "by", "reason", "memory"])
+    rows = [(p.memory.id, f"{p.at:%Y-%m-%d}", p.actor.get("source", ""), p.reason, p.memory.text) for p in found]
+    print_rows(as_json, [p.as_dict() for p in found], rows, ["id", "on", "by", "reason", "memory"], NOTHING_WAITS)
 
 
 @review_group.command(epilog=example("rlm review dismiss tea"))
 @click.argument("id")
 @with_memory()
-@json_option
 def dismiss(memory: Memory, id: str, as_json: bool) -> None:
     "Let the memory ID stand that was proposed to be rejected."
     found = dismiss_proposal(memory, id)
     print_json(found.as_dict()) if as_json else click.echo(f"{found.memory.id} stands: {found.memory.text}")
+
+
+def show_nights(memory: Memory,  # open namespace
+                as_json: bool,   # print JSON
+                ) -> None:
+    "Print the nights of a namespace, the newest first."
+    found = memory.companion.nights()
+    rows = [(n["night"], n["began"][:16].replace("T", " "), "yes" if n["ended"] else "cut short",
+             ", ".join(f"{count} {kind}" for kind, count in n["counts"].items() if count)) for n in found]
+    print_rows(as_json, found, rows, ["night", "began", "ended", "changes"], "There was no night yet.")
+
+
+@click.command("sleep", epilog=example("rlm sleep --dry-run", "rlm sleep --keep --json", "rlm sleep --nights"))
+@click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
+@click.option("--keep", is_flag=True, help="Forget nothing: merge what says the same, and store facts that are missing.")
+@click.option("--undo", "night", help="Take back what this night did, except what it deleted for good.")
+@click.option("--nights", is_flag=True, help="List the nights so far.")
+@with_memory()
+def sleep_command(memory: Memory, dry_run: bool, keep: bool, night: str | None, nights: bool, as_json: bool) -> None:
+    "Merge memories that say the same, put away what is not used, save what was learned. What one night did can be undone."
+    if sum((dry_run or keep, night is not None, nights)) > 1:
+        raise InvalidInput("One run sleeps, undoes a night or lists them.", "Give one of --dry-run, --undo and --nights.")
+    if nights:
+        return show_nights(memory, as_json)
+    if night is not None:
+        undone = memory.companion.undo_sleep(night)
+        return print_json(undone.as_dict()) if as_json else click.echo(str(undone))
+    with tqdm(desc="sleeping", disable=None, leave=False) as bar:
+        def progress(done: int, planned: int) -> None:
+            bar.total = planned
+            bar.update(done - bar.n)
+        report = memory.companion.sleep(dry_run, not keep, progress=progress)
+    if as_json:
+        return print_json(report.as_dict())
+    click.echo(str(report))
+    if report.changes and not dry_run:
+        click.echo(f"To take it back: rlm sleep --undo {report.night}")
+    return None
