@@ -1,4 +1,6 @@
-"""What is kept of a prompt that nobody asked to remember: what it states, once; a question or an order states nothing."""
+"""What is kept of words that are said again, and of a prompt that nobody asked to remember: what it states, once; a question or an
+order states nothing.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +9,39 @@ from rlm.companion.composer import without_block
 from rlm.companion.rejection import RejectedValue
 from rlm.store.records import MemoryRecord
 
-from .duplicates import same_again
 from .memory import Memory
+
+
+MAX_WORDS = 300  # characters by which the same words are looked for; the rest is compared
+DETAILS = frozenset({"speaker", "role", "category", "tags", "pinned", "title", "summary"})  # fields of a statement
+
+
+def known_already(memory: Memory,       # open namespace
+                  text: str,            # words to remember
+                  speaker: str | None,  # who said them
+                  ) -> MemoryRecord | None:
+    "Return a current memory with these very words of this speaker, white space and capitals aside; None: there is none."
+    words = " ".join(text.split()).casefold()
+    request = memory.searcher.parse(text[:MAX_WORDS], {"kind": "block"})  # by words alone: nothing has to be embedded for it
+    found = (hit.memory for hit in memory.searcher.full_text(request, 10)) if request.terms else ()
+    return next((r for r in found if r.speaker == speaker and " ".join(r.text.split()).casefold() == words), None)
+
+
+def same_again(memory: Memory,          # open namespace
+               text: str,               # words to remember
+               fields: dict[str, Any],  # fields that were given with them
+               ) -> MemoryRecord | None:
+    """Return the memory that says the same already, used once more; None: there is none, or what is given makes it another one: an id, a
+    time, a conversation, or details that the known one does not have. Raises `InvalidInput`."""
+    if not text.strip() or not fields.keys() <= DETAILS:
+        return None
+    known = known_already(memory, text, fields.get("speaker"))
+    if known is None or not set(fields.get("tags", ())) <= set(known.tags):
+        return None
+    if any(getattr(known, name) != value for name, value in fields.items() if name != "tags"):
+        return None
+    memory.feedback(known.id, used=1)
+    return memory.get(known.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -631,31 +631,6 @@ class Memory:
         return await run_in_thread(self.search, query, k, top_k=top_k, slot=slot, radius=radius, fallback=fallback, min_score=min_score,
                                    context=context, **filters)
 
-    async def arecall(self, /,
-                      query: str,                # words in any language
-                      k: int | None = None,      # largest number returned; None: the setting search_k
-                      *,
-                      top_k: int | None = None,  # another name for k
-                      query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
-                      keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
-                      **filters: Any,            # filters of `search`
-                      ) -> SearchResults:
-        "Do what `recall` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.recall, query, k, top_k=top_k, query_embedding=query_embedding, keywords=keywords, **filters)
-
-    async def aintelligent_search(self, /,
-                                  query: str,                # words in any language
-                                  k: int | None = None,      # largest number returned; None: the setting search_k
-                                  *,
-                                  top_k: int | None = None,  # another name for k
-                                  query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
-                                  keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
-                                  **filters: Any,            # filters of `search`
-                                  ) -> dict[str, Any]:
-        "Do what `intelligent_search` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.intelligent_search, query, k, top_k=top_k, query_embedding=query_embedding,
-                                   keywords=keywords, **filters)
-
     async def acontext(self, /,
                        query: str,          # subject of the prompt: mostly the person's last turn
                        tokens: int = 1024,  # budget of the whole block
@@ -665,30 +640,6 @@ class Memory:
                        ) -> ContextBlock:
         "Do what `context` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.context, query, tokens, k, count, facts)
-
-    async def aremember(self,
-                        messages: Sequence[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
-                        model: "Model | str | None" = None,  # language model that reads it, or its name: openai:NAME …; None: rules do
-                        ) -> "ConversationReading":
-        "Do what `remember` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.remember, messages, model)
-
-    async def aaudit(self,
-                     when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
-                     query: str | None = None,  # a question: what answered it then, and recalls whose question holds these words
-                     id: str | None = None,     # a memory: its version then, and recalls that served it
-                     k: int = 20,               # memories and recalls, at most
-                     ) -> "MemoryAudit":
-        "Do what `audit` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.audit, when, query, id, k)
-
-    async def aexplain(self, /,
-                       query: str,      # filters of `search`
-                       id: str,         # id of the memory in question
-                       **filters: Any,  # filters of `search`
-                       ) -> Explanation:
-        "Do what `explain` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.explain, query, id, **filters)
 
     async def aupdate(self,
                       id: str,         # id of a memory
@@ -710,77 +661,23 @@ class Memory:
         "Do what `delete` does in a thread, so that an event loop goes on meanwhile."
         return await run_in_thread(self.delete, id, erase=erase, force=force, if_version=if_version)
 
-    async def arestore(self,
-                       id: str,  # id of a deleted memory
-                       ) -> MemoryRecord:
-        "Do what `restore` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.restore, id)
-
-    async def ahistory(self,
-                       id: str,  # id of a memory, present or not
-                       ) -> History:
-        "Do what `history` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.history, id)
-
-    async def asuperseded_by(self,
-                             id: str,  # id of a memory
-                             ) -> builtins.list[MemoryRecord]:
-        "Do what `superseded_by` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.superseded_by, id)
-
-    async def alink(self,
-                    src: str,                   # id of the memory the link starts from
-                    dst: str,                   # id of the memory it leads to
-                    relation: str = "related",  # similar, supports, likes …: a word of your own
-                    weight: float = 1.0,        # in [0, 1]
-                    ) -> None:
-        "Do what `link` does in a thread, so that an event loop goes on meanwhile."
-        await run_in_thread(self.link, src, dst, relation, weight)
-
-    async def aunlink(self,
-                      src: str,                     # id of the memory the link starts from
-                      dst: str,                     # id of the memory it leads to
-                      relation: str | None = None,  # its relation; None: whatever links them, also what the graph has linked
-                      ) -> int:
-        "Do what `unlink` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.unlink, src, dst, relation)
-
-    async def alinks(self,
-                     id: str,  # id of a memory
-                     ) -> builtins.list[Edge]:
-        "Do what `links` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.links, id)
-
-    async def afeedback(self,
-                        id: str,           # id of a memory
-                        *,
-                        helped: int = 0,   # times it helped, to add
-                        failed: int = 0,   # times it misled, to add
-                        used: int = 1,     # times it was used, to add
-                        query: str | None = None,  # the question it was found for: what `rlm train-ranker` learns from
-                        ) -> None:
-        "Do what `feedback` does in a thread, so that an event loop goes on meanwhile."
-        await run_in_thread(self.feedback, id, helped=helped, failed=failed, used=used, query=query)
-
-    async def astats(self) -> dict[str, Any]:
-        "Do what `stats` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.stats)
-
-    async def anamespace(self,
-                         name: str,  # a partition of the same store
-                         ) -> "Memory":
-        "Do what `namespace` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.namespace, name)
-
-    async def anamespaces(self) -> builtins.list[str]:
-        "Do what `namespaces` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.namespaces)
-
-    async def aclose(self) -> None:
-        "Do what `close` does in a thread, so that an event loop goes on meanwhile."
-        await run_in_thread(self.close)
-
-    # of earlier names, and of what is called once
+    # of what is called less often, and of earlier names
+    arecall = in_thread(recall)
+    aintelligent_search = in_thread(intelligent_search)
+    aremember = in_thread(remember)
+    aaudit = in_thread(audit)
+    aexplain = in_thread(explain)
+    arestore = in_thread(restore)
+    ahistory = in_thread(history)
+    asuperseded_by = in_thread(superseded_by)
+    alink = in_thread(link)
+    aunlink = in_thread(unlink)
+    alinks = in_thread(links)
+    afeedback = in_thread(feedback)
+    astats = in_thread(stats)
+    anamespace = in_thread(namespace)
+    anamespaces = in_thread(namespaces)
+    aclose = in_thread(close)
     awrite_near = in_thread(write_near)
     arecent = in_thread(recent)
     arecord_usage = in_thread(record_usage)

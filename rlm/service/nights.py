@@ -7,11 +7,14 @@ says itself whether a night is due.
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import tzinfo
 
 from rlm.companion.sleep import SleepReport
 from rlm.core.errors import RlmError, StoreBusy, StoreMoved
-from rlm.rules.scheduler import MidnightScheduler
+from rlm.core.settings import Settings
+from rlm.rules.lifecycle import DueReport, RuleLifecycle
+from rlm.rules.scheduler import MidnightScheduler, zone
 
 from .memory import Memory
 
@@ -77,3 +80,28 @@ class NightThread:
         self._scheduler.stop()
         for thread in (self._thread, self._timer):
             thread.join(10)
+
+
+def run_rule_jobs(memory: Memory,  # one namespace of the store
+                  ) -> dict[str, DueReport]:
+    "Promote, demote and archive what is due, in each namespace; one whose job is refused is logged and passed over. Returns the reports."
+    reports = dict[str, DueReport]()
+    for name in memory.backend.memories.namespaces():
+        try:
+            backend = memory.backend.for_namespace(name)
+            with backend.db.lease(f"rules {name}") as mine:  # one of several servers does it
+                if mine:
+                    reports[name] = RuleLifecycle(backend, replace(memory.settings, namespace=name), memory.clock).run_due()
+        except RlmError as e:
+            log.warning("The nightly job of namespace %r did not run: %s", name, e.message)
+    return reports
+
+
+def night_thread(store: Callable[[], Memory],  # gives one namespace of the store
+                 settings: Settings,           # all settings; `time_zone` says where midnight is
+                 ) -> NightThread:
+    "Return what runs the rules' job and the sleep of memories at each midnight, and a sleep that is due soon after the start."
+    def night() -> None:
+        run_rule_jobs(store())
+        sleep_everywhere(store())
+    return NightThread(night, zone(settings.time_zone), lambda: sleep_everywhere(store()))

@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 from rlm.core.settings import KNOWN
 from rlm.service.cli import main
-from rlm.service.http.metrics import AnchorCounters, Metrics
+from rlm.service.http.telemetry import AnchorCounters, Metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

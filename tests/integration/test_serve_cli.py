@@ -18,8 +18,8 @@ from serving import serving
 
 from rlm import Memory
 from rlm.core.errors import MissingExtra
+from rlm.service.http.telemetry import SpanTracer
 from rlm.service.http.tokens import TokenFile
-from rlm.service.http.tracing import SpanTracer
 
 RLM = Path(sys.executable).with_name("rlm")
 pytestmark = pytest.mark.usefixtures("bare")

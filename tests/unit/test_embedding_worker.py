@@ -21,8 +21,8 @@ from rlm.core.settings import load_settings
 from rlm.search.embedding.base import Kind
 from rlm.search.embedding.worker import EmbeddingWorker
 from rlm.service.cli.main import main
-from rlm.service.http.metrics import Metrics
 from rlm.service.http.pool import MemoryPool
+from rlm.service.http.telemetry import Metrics
 from rlm.store.embedding_model import Vectors
 
 LINES = ["The boat came in late.", "고양이가 잠을 잔다.", "Bread is baked at six."]

@@ -11,7 +11,6 @@ import pytest
 from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound, StoreBusy
 from rlm.service.http.errors import problem_of
-from rlm.service.http.file_limits import CONNECTIONS, connection_limit
 from rlm.service.http.middleware import (
     MAX_CALLERS,
     SECURITY_HEADERS,
@@ -23,6 +22,7 @@ from rlm.service.http.middleware import (
     Scope,
     Send,
 )
+from rlm.service.http.pool import CONNECTIONS, connection_limit
 from rlm.service.http.tokens import Token, TokenFile, TokenUses
 
 Answer = tuple[int, dict[str, str], str]

@@ -31,7 +31,7 @@ from rlm.recall.anchored_write import AnchoredWriter
 from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
 from rlm.recall.graph import GraphIndex
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
-from rlm.service.http.metrics import AnchorCollector, AnchorCounters
+from rlm.service.http.telemetry import AnchorCollector, AnchorCounters
 from rlm.store.embedding_model import unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event, MemoryRecord

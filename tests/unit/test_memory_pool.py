@@ -17,8 +17,7 @@ from rlm.core.settings import load_settings
 from rlm.recall.graph import GraphIndex
 from rlm.service.cli.attention import status_of
 from rlm.service.http.errors import HttpProblem
-from rlm.service.http.file_limits import THREADS, namespace_limit
-from rlm.service.http.pool import MemoryPool
+from rlm.service.http.pool import THREADS, MemoryPool, namespace_limit
 from rlm.service.memory import Memory as Facade
 
 FILES = Path("/proc/self/fd")

@@ -3,9 +3,9 @@ import re
 
 from rlm import Memory
 from rlm.recall.anchors import BEAM
-from rlm.service.http.explorer import content_security_policy, read_page
-from rlm.service.http.metrics import AnchorCounters, Metrics
+from rlm.service.http.pages import content_security_policy, read_page
 from rlm.service.http.pool import anchor_counters
+from rlm.service.http.telemetry import AnchorCounters, Metrics
 
 EIGHT = {"anchors_switches_per_min", "local_hit_rate", "fallback_rate", "avg_hops", "beam_width", "anchor_moves_total", "edge_count",
          "edge_growth_rate"}

@@ -12,7 +12,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.text import clip
 from rlm.service.cli.common import (Group, context_option, example, options, print_counts, print_json, print_rows, print_table, print_value,
                                     terminal_width, with_memory)
-from rlm.service.duplicates import same_again
+from rlm.service.capture import same_again
 from rlm.service.importers import is_kakaotalk, kakaotalk_conversations
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict

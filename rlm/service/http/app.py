@@ -15,14 +15,14 @@ from rlm.service.answer_schemas import read_schemas
 
 from . import companion_routes, memory_routes, routes, rule_routes
 from .agent_routes import agent_routes
-from .docs_page import docs_page, docs_policy
+from .pages import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
 from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
 from .routing import DirectRequests, Service, install
 from .schemas import error_location, problem_responses
 from .tokens import Token, TokenFile
-from .tracing import TracingMiddleware
+from .telemetry import TracingMiddleware
 
 TABLES = (memory_routes.everything, routes.searching, memory_routes.one, memory_routes.links, memory_routes.talks, *companion_routes.TABLES,
           rule_routes.rules, routes.looking, routes.attention)
@@ -129,8 +129,8 @@ def application(service: Service,  # memories, metrics and spans
     "Return the routes, without the gateway."
     from rlm import __version__
 
-    from .nightly import night_thread  # here, as it loads the rules
-    nightly = night_thread(service)
+    from ..nights import night_thread  # here, as it loads the rules
+    nightly = night_thread(service.pool.store, service.settings)
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:

@@ -17,7 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.service.duplicates import same_again
+from rlm.service.capture import same_again
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import Edge, MemoryRecord, read_label

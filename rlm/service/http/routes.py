@@ -18,7 +18,7 @@ from rlm.service.memory import Memory
 from rlm.service.results import SearchResults
 
 from .errors import HttpProblem
-from .explorer import content_security_policy, read_page
+from .pages import content_security_policy, read_page
 from .routing import Call, Name, QuotedId, Routes, Service, json_response, require_right
 from .schemas import WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, answers, json_schema, problem_responses
 from .tokens import Token

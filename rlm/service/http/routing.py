@@ -30,14 +30,12 @@ from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import MemoryRecord
 
-from .access_log import AccessLog
 from .errors import HttpProblem, is_out_of_files
-from .metrics import Metrics
 from .middleware import App, Receive, Scope, Send, header, replay_body
 from .pool import MemoryPool
 from .schemas import answers
 from .tokens import Token
-from .tracing import SpanTracer
+from .telemetry import AccessLog, Metrics, SpanTracer
 
 READY_AGE_S = 1.0  # seconds for which the answer of /health is kept: anyone may ask, so the store is read once a second at most
 THREADS = 16  # requests that are worked on at once; each search holds the interpreter, so that more of them only wait for one another

@@ -34,11 +34,11 @@ from ...core.settings import Settings
 from ...core.text import clip
 from .app import guarded_application
 from .errors import HttpProblem, log
-from .file_limits import CONNECTIONS, connection_limit, file_limit
+from .pool import CONNECTIONS, connection_limit, file_limit
 from .middleware import PATIENCE_S, App, Receive, RequestContext, Scope, Send, is_loopback
 from .routing import Service
 from .tokens import TokenFile
-from .tracing import TracingMiddleware
+from .telemetry import TracingMiddleware
 from ...store.sqlite.storage import open_storage
 
 # %% ../../../nbs/90_service/17_server.ipynb #b46db88a

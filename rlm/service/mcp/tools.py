@@ -15,7 +15,7 @@ from mcp.server.mcpserver import Context
 from rlm.core.errors import NotFound, suggest
 
 from ..advice import MemoryAdvisor
-from ..duplicates import known_already
+from ..capture import known_already
 from .schemas import (MAX_LINKS, Category, Count, Depth, Facts, MemoryId, Moment, NewTags, NewText, Ontology, Pin, Query, Question, Related,
                       RuleTags, Speaker, Tags, Text, tool_hit, tool_memory)
 from .sources import MemorySource

@@ -1,15 +1,45 @@
-"""The page `/docs`: the contract as HTML, made from the OpenAPI page, without a script and without another host.
+"""Two pages for people: the explorer, for looking at memories, and `/docs`, the contract. Neither asks another server for anything.
 
-Viewers of OpenAPI come as megabytes of script, usually from somebody else's server. What a person looks for is which
-call there is, what it takes and an example; a page of text has that, and works where there is no network.
+The explorer is `rlm/data/explorer.html`: style, script and all, written by hand, without a build and without a library.
+Stored texts reach it as JSON and are put into the page as text. The policy that the browser gets with it allows this
+very script and this very style only (by their hashes), and requests to this server only; assigning HTML from a text
+is an error (`require-trusted-types-for`).
+
+`/docs` is made from the OpenAPI page, without a script. Viewers of OpenAPI come as megabytes of script, usually from somebody
+else's server. What a person looks for is which call there is, what it takes and an example; a page of text has that, and
+works where there is no network.
 """
 
+import base64
+import hashlib
 import html
 import json
+import re
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from typing import Any
 
-from .explorer import source_hashes
+
+def read_page() -> str:
+    "Return the page, as HTML."
+    return files("rlm").joinpath("data", "explorer.html").read_text(encoding="utf-8")
+
+
+def source_hashes(page: str,  # HTML
+                  tag: str,   # script or style
+                  ) -> str:
+    "Return the hashes of what stands in the tags of one kind, as a source list of a policy."
+    inside = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
+    return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()}'" for t in inside)
+
+
+def content_security_policy(page: str,  # HTML
+                            ) -> str:
+    "Return the value of the header Content-Security-Policy that the page is sent with."
+    return (f"default-src 'none'; script-src {source_hashes(page, 'script')}; style-src {source_hashes(page, 'style')}; "
+            "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+            "require-trusted-types-for 'script'; trusted-types 'none'")
+
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; }
