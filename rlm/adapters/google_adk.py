@@ -91,7 +91,8 @@ class AdkMemoryService(BaseMemoryService):
         await self.memory.adelete(memory_id)
 
     def _add(self, turns: dict[str, dict[str, Any]], session: str | None, app_name: str, user_id: str, extra: dict[str, Any]) -> None:
-        here = {r.id for r in self.memory.backend.latest(list(turns), self.memory.ctx.namespace)}  # deleted ones too: they stay deleted
+        known = self.memory.backend.memories.latest(list(turns), self.memory.ctx.namespace)  # deleted ones too: they stay deleted
+        here = {r.id for r in known}
         if new := [turn for id, turn in turns.items() if id not in here]:
             self.memory.add_conversation(new, session, tags=[user_tag(app_name, user_id)], extra=extra, source_type="google-adk",
                                          provenance={"app_name": app_name, "user_id": user_id})

@@ -231,7 +231,7 @@ def full_text(weights: Weights,  # weights of the columns
     "Our tokens in SQLite's full-text search."
     def arm(c: Conversation) -> RankFunction:
         backend = stored(c)
-        return lambda question: [m.record.id for m in backend.match(tokens(question), "default", Filters(), DEPTH,
+        return lambda question: [m.record.id for m in backend.fulltext.match(tokens(question), "default", Filters(), DEPTH,
                                                                     weights)]
     return arm
 

@@ -159,7 +159,7 @@ def write_slots(store: SQLStorage,      # the store, inside a transaction
                 event: int,          # last event of the store that they know
                 ) -> None:
     "Store the slots, stamped with the event."
-    stamp = json.dumps(store.generation(event).as_stamp())
+    stamp = json.dumps(store.event_log.generation(event).as_stamp())
     store.slots.put_working(namespace, [(s.slot_id, s.context, s.context_hash, s.model, _bytes(s.embedding), s.uses,
                                to_iso(s.created_at), to_iso(s.last_used_at), stamp) for s in slots])
 
@@ -170,7 +170,7 @@ def _stamp_of(store: SQLStorage, extra: str) -> Generation | None:
         found = Generation.from_stamp(json.loads(extra))
     except (ValueError, AttributeError):  # it has none, or is no object
         return None
-    return found if store.holds(found) else None
+    return found if store.event_log.holds(found) else None
 
 
 def _bytes(vector: Floats | None) -> bytes | None:

@@ -410,7 +410,7 @@ class RuleLifecycle:
         "Return what happened to a rule, with the evidence for each change. Raises `NotFound`."
         with self.backend.snapshot():
             try:
-                versions = self.backend.versions(read_label(rule_id, "id"), self.namespace)
+                versions = self.backend.memories.versions(read_label(rule_id, "id"), self.namespace)
             except InvalidInput:  # no rule can have this id
                 versions = []
             if not versions or versions[-1].kind != "rule":

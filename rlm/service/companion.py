@@ -794,7 +794,7 @@ class Companion:
 
     def _known(self, id: str) -> MemoryRecord:
         "A memory, or the last version of a deleted one."
-        found = self.storage.latest([stored_id(id)], self.namespace)
+        found = self.storage.memories.latest([stored_id(id)], self.namespace)
         if not found:
             raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", "Search for it, or give the text itself.")
         return found[0]

@@ -124,7 +124,7 @@ class MemoryReader:
         "Return every version that is kept, and what happened. Raises `NotFound`."
         known = stored_id(id)
         with self.storage.snapshot():
-            events, versions = self.storage.events(self.namespace, known), self.storage.versions(known, self.namespace)
+            events, versions = self.storage.events(self.namespace, known), self.storage.memories.versions(known, self.namespace)
         if not events:
             raise NotFound(f"Nothing is known of a memory {id!r} in namespace {self.namespace!r}.", "Check the id.")
         return History(tuple(versions), tuple(events))
@@ -137,4 +137,4 @@ class MemoryReader:
 
     def stats(self) -> dict[str, Any]:
         "Return counts by kind, status and category, sizes and dates."
-        return self.storage.statistics(self.namespace)
+        return self.storage.memories.statistics(self.namespace)

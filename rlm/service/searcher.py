@@ -201,7 +201,7 @@ class MemorySearcher:
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
             if (old := there.get(record.seq)) is None:
-                if not self.storage.passes(record.id, self.namespace, request.filters):
+                if not self.storage.memories.passes(record.id, self.namespace, request.filters):
                     continue
                 old = ExplainedHit(record, 0.0, {})
             if not found:
@@ -278,8 +278,8 @@ class MemorySearcher:
         "Return the best hits of full-text search, in the present or a past moment."
         with self.storage.snapshot():
             terms, stats, weights = self._statistics(request)
-            matches = self.storage.match(terms, self.namespace, request.filters, k, weights)
-            columns = self.storage.columns([m.record for m in matches])
+            matches = self.storage.fulltext.match(terms, self.namespace, request.filters, k, weights)
+            columns = self.storage.fulltext.columns([m.record for m in matches])
         return tuple(Hit(n, m.score, m.record, merge_context_columns(bm25_parts(c, terms, stats, weights)))
                      for n, (m, c) in enumerate(zip(matches, columns, strict=True), start=1))
 
@@ -294,7 +294,7 @@ class MemorySearcher:
         with self.index.snapshot():
             memory = self.reader.get(id, request.filters.as_of)
             held = tuple(said for said, one in self._single(request.filters)
-                         if not self.storage.passes(memory.id, self.namespace, one))
+                         if not self.storage.memories.passes(memory.id, self.namespace, one))
             if past:
                 rank, parts, frequencies = self.past.explain(request.terms, request.filters, memory)
             else:
@@ -310,7 +310,7 @@ class MemorySearcher:
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."
-        stats, past = self.storage.term_statistics(request.terms, self.namespace), request.filters.as_of is not None
+        stats, past = self.storage.fulltext.term_statistics(request.terms, self.namespace), request.filters.as_of is not None
         terms = rarest(request.terms, stats.frequencies)
         weights = Weights(previous=0.0, next=0.0) if past else Weights()
         return terms if past else limit_terms(terms, stats.frequencies), stats, weights

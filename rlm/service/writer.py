@@ -332,7 +332,7 @@ class MemoryWriter:
         "Return the last version of a deleted memory."
         if self.storage.get([id], self.namespace):
             raise InvalidInput(f"The memory {id!r} is not deleted.", "An archived one is brought back with update(id, status='hot').")
-        versions = self.storage.versions(id, self.namespace)
+        versions = self.storage.memories.versions(id, self.namespace)
         if not versions:
             raise NotFound(f"Nothing is kept of a memory {id!r} in namespace {self.namespace!r}.",
                            "Check the id; what was erased can't be restored.")

@@ -143,7 +143,7 @@ def test_both_engines_give_the_same_answers(one_database: str, bare: Path, steps
             hits = m.search(question, k=10)
             told.append(([h.memory.id for h in hits], [pytest.approx(h.score, abs=1e-5) for h in hits],
                          [r.text for r in m.list()], [(e.kind, e.subject) for e in m.backend.events(name)],
-                         [(r.record.id, pytest.approx(r.score)) for r in m.backend.match(
+                         [(r.record.id, pytest.approx(r.score)) for r in m.backend.fulltext.match(
                              question.split(), name, Filters.read(status="any"), 10, Weights())]))
         assert told[0] == told[1]
         assert b.backend.check() == []

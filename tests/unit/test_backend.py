@@ -84,7 +84,7 @@ def remove(backend: SQLStorage, *ids: str, at: datetime = NOW, namespace: str = 
 
 
 def found(backend: SQLStorage, query: str, namespace: str = "default", k: int = 100, weights: Weights = W, **filters: Any) -> list[str]:
-    return [m.record.id for m in backend.match(tokens(query), namespace, Filters.read(None, **filters), k, weights)]
+    return [m.record.id for m in backend.fulltext.match(tokens(query), namespace, Filters.read(None, **filters), k, weights)]
 
 
 def everything(backend: SQLStorage, *namespaces: str) -> list[Any]:
@@ -93,7 +93,7 @@ def everything(backend: SQLStorage, *namespaces: str) -> list[Any]:
     for n in namespaces or ("default",):
         present = backend.find(n, ANY, 10_000)
         ids = [m.id for m in present]
-        shown += [present, backend.events(n), [backend.versions(i, n) for i in ids], backend.edges(ids, n),
+        shown += [present, backend.events(n), [backend.memories.versions(i, n) for i in ids], backend.edges(ids, n),
                   found(backend, "words one two", n)]
     return shown
 
@@ -160,10 +160,10 @@ def test_a_deleted_id_comes_back_as_a_later_version(backend: SQLStorage) -> None
     put(backend, "a", "first")
     remove(backend, "a", at=day(1))
     again = put(backend, "a", "second", at=day(2))
-    assert again.version == 2 and [v.text for v in backend.versions("a", "default")] == ["first", "second"]
+    assert again.version == 2 and [v.text for v in backend.memories.versions("a", "default")] == ["first", "second"]
     assert [len(backend.get(["a"], "default", day(d))) for d in (0.5, 1.5, 2.5)] == [1, 0, 1]
     backend.erase(["a"], "default", day(3))
-    assert put(backend, "a", "third", at=day(4)).text == "third" and len(backend.versions("a", "default")) == 1
+    assert put(backend, "a", "third", at=day(4)).text == "third" and len(backend.memories.versions("a", "default")) == 1
 
 
 # ---------------------------------------------------------------- changing
@@ -172,7 +172,7 @@ def test_a_replaced_version_stays_in_the_history(backend: SQLStorage) -> None:
     one = put(backend, "a", "old words", tags=["x"])
     two = change(backend, "a", day(1), text="new words", tags=("y",), status="archived", archived_at=day(1))
     assert backend.get(["a"], "default") == [two] and two.seq == one.seq
-    assert backend.versions("a", "default") == [one, two]
+    assert backend.memories.versions("a", "default") == [one, two]
     assert backend.get(["a"], "default", day(0.5)) == [one] and backend.get(["a"], "default", day(1)) == [two]
     assert found(backend, "old") == found(backend, "new") == [] and found(backend, "new", status="any") == ["a"]
     assert found(backend, "old", as_of=day(0.5)) == ["a"] and found(backend, "new", as_of=day(0.5), status="any") == []
@@ -194,7 +194,7 @@ def test_what_was_removed_is_gone_from_the_present_only(backend: SQLStorage) -> 
         tx.link([Edge("a", "b", "similar", 0.5)], "default", NOW)
     remove(backend, "a", at=day(1))
     assert backend.get(["a", "b"], "default") == [b] and found(backend, "words") == ["b"] and backend.edges(["a", "b"], "default") == []
-    assert backend.versions("a", "default") == [a] and found(backend, "words", as_of=day(0.5)) == ["a", "b"]
+    assert backend.memories.versions("a", "default") == [a] and found(backend, "words", as_of=day(0.5)) == ["a", "b"]
     assert [e.kind for e in backend.events("default", "a")] == ["write", "delete"]
 
 
@@ -268,13 +268,13 @@ def test_erased_is_erased_whole(backend: SQLStorage) -> None:
         tx.link([Edge("a", "b", "similar")], "default", NOW)
     assert found(backend, "secret") == ["a", "b"]
     assert backend.erase(["a", "nobody"], "default", day(2)) == 1
-    assert backend.get(["a"], "default") == backend.versions("a", "default") == backend.get(["a"], "default", day(0.5)) == []
+    assert backend.get(["a"], "default") == backend.memories.versions("a", "default") == backend.get(["a"], "default", day(0.5)) == []
     assert found(backend, "secret") == found(backend, "secret", as_of=day(0.5)) == [] and backend.edges(["b"], "default") == []
     events = backend.events("default", "a")
     assert [e.kind for e in events] == ["write", "update", "erase"] and "secret" not in str(events)
     assert backend.erase(["a"], "default", day(3)) == 0
     remove(backend, "b", at=day(3))
-    assert backend.erase(["b"], "default", day(4)) == 1 and backend.versions("b", "default") == [], "of a deleted memory too"
+    assert backend.erase(["b"], "default", day(4)) == 1 and backend.memories.versions("b", "default") == [], "of a deleted memory too"
 
 
 def test_repair_changes_nothing_that_was_right(backend: SQLStorage) -> None:
@@ -332,22 +332,22 @@ def test_filters_alone_and_together_apply_before_ranking(name: str, tmp_path: Pa
     made = crowd(backend)
     alone = [f for group in FILTERS.values() for f in group]
     pairs = [a | b for (_, x), (_, y) in combinations(FILTERS.items(), 2) for a in x for b in y]
-    ranked = [m.record for m in backend.match(tokens("things many words"), "default", ANY, 100, W)]
+    ranked = [m.record for m in backend.fulltext.match(tokens("things many words"), "default", ANY, 100, W)]
     assert len(ranked) == 48
     for given in [{}, *alone, *pairs]:
         filters = Filters.read(None, **given)
         right = [m.id for m in ranked if fits(m, **given)]
-        assert [m.record.id for m in backend.match(tokens("things many words"), "default", filters, 100, W)] == right, given
-        assert [m.record.id for m in backend.match(tokens("things many words"), "default", filters, 3,
+        assert [m.record.id for m in backend.fulltext.match(tokens("things many words"), "default", filters, 100, W)] == right, given
+        assert [m.record.id for m in backend.fulltext.match(tokens("things many words"), "default", filters, 3,
                                                    W)] == right[:3], "k of those that pass"
         assert [m.id for m in backend.find("default", filters, 100, newest_first=False)] == [m.id for m in made if fits(m, **given)]
         past = Filters.read(None, **given, as_of=NOW)
-        assert {m.record.id for m in backend.match(tokens("things"), "default", past, 100, W)} == {m.id for m in made
+        assert {m.record.id for m in backend.fulltext.match(tokens("things"), "default", past, 100, W)} == {m.id for m in made
                                                                                                    if fits(m, **given) and (
             m.valid_to is None or m.valid_to > NOW or "valid_at" in given)}, "the same of the past"
     for m in made[::5]:
         for given in alone:
-            assert backend.passes(m.id, "default", Filters.read(None, **given)) == fits(m, **given)
+            assert backend.memories.passes(m.id, "default", Filters.read(None, **given)) == fits(m, **given)
     backend.close()
 
 
@@ -359,8 +359,8 @@ def test_what_is_over_by_now_does_not_pass(backend: SQLStorage) -> None:
     def passing(now: datetime) -> list[str]:
         filters = Filters.read(now)
         ids = [m.id for m in backend.find("default", filters, 9, newest_first=False)]
-        assert ids == [i for i in ("past", "open", "soon") if backend.passes(i, "default", filters)]
-        assert sorted(ids) == [m.record.id for m in backend.match(["word"], "default", filters, 9, W)]
+        assert ids == [i for i in ("past", "open", "soon") if backend.memories.passes(i, "default", filters)]
+        assert sorted(ids) == [m.record.id for m in backend.fulltext.match(["word"], "default", filters, 9, W)]
         return ids
     assert passing(day(-2)) == ["past", "open", "soon"] and passing(day(-1)) == ["open", "soon"]
     assert passing(day(0)) == ["open", "soon"] and passing(day(1)) == ["open"]
@@ -381,11 +381,11 @@ def test_ranking_is_by_score_and_ties_are_by_id(backend: SQLStorage) -> None:
     for id in ("c", "a", "b"):
         put(backend, id, "same words here")
     put(backend, "z", "same same words")
-    matches = backend.match(tokens("same"), "default", ANY, 9, W)
+    matches = backend.fulltext.match(tokens("same"), "default", ANY, 9, W)
     assert [m.record.id for m in matches] == ["z", "a", "b", "c"]
     assert matches[0].score > matches[1].score == matches[2].score == matches[3].score > 0
-    assert all(backend.match(tokens("same"), "default", ANY, 9, W) == matches for _ in range(5))
-    assert [m.record.id for m in backend.match(["nothing"], "default", ANY, 9, W)] == []
+    assert all(backend.fulltext.match(tokens("same"), "default", ANY, 9, W) == matches for _ in range(5))
+    assert [m.record.id for m in backend.fulltext.match(["nothing"], "default", ANY, 9, W)] == []
 
 
 def test_each_column_finds_and_a_column_without_weight_does_not(backend: SQLStorage) -> None:
@@ -395,7 +395,7 @@ def test_each_column_finds_and_a_column_without_weight_does_not(backend: SQLStor
     for name in ("title", "text", "summary", "tags", "previous", "next"):
         nothing = Weights(**{c: float(c != name) for c in ("title", "text", "summary", "tags", "previous", "next")})
         assert "m" in found(backend, f"{name}word") and "m" not in found(backend, f"{name}word", weights=nothing), name
-    words = backend.columns(backend.get(["m"], "default"))[0]
+    words = backend.fulltext.columns(backend.get(["m"], "default"))[0]
     assert {c: w for c, w in words.items() if w} == {c: tokens(f"{c}word") for c in words}
 
 
@@ -403,14 +403,14 @@ def test_of_very_many_terms_the_rarest_count(backend: SQLStorage) -> None:
     put(backend, "needle", "zebra")
     store(backend, *[" ".join(f"common{n}" for n in range(MAX_TERMS + 20)) for _ in range(3)])
     query = [f"common{n}" for n in range(MAX_TERMS + 20)] + ["zebra"]
-    assert backend.match(query, "default", ANY, 9, W)[0].record.id == "needle"
-    assert backend.match([f"unknown{n}" for n in range(500)], "default", ANY, 9, W) == []
+    assert backend.fulltext.match(query, "default", ANY, 9, W)[0].record.id == "needle"
+    assert backend.fulltext.match([f"unknown{n}" for n in range(500)], "default", ANY, 9, W) == []
 
 
 def test_statistics_of_terms_count_documents_of_the_namespace(backend: SQLStorage) -> None:
     store(backend, "apple pear", "apple", "plum")
     store(backend, "apple", namespace="other")
-    found_terms = backend.term_statistics(tokens("apple pear kiwi"), "default").frequencies
+    found_terms = backend.fulltext.term_statistics(tokens("apple pear kiwi"), "default").frequencies
     assert {t: found_terms[t] for t in tokens("apple pear kiwi")} == dict(zip(tokens("apple pear kiwi"), [2, 1, 0], strict=True))
 
 
@@ -418,7 +418,7 @@ def test_columns_of_an_older_version_are_its_own(backend: SQLStorage) -> None:
     one = put(backend, "a", "old", session="s", tags=["t"])
     put(backend, "b", "neighbour", session="s")
     two = change(backend, "a", day(1), text="new")
-    old, new = backend.columns([one, two])
+    old, new = backend.fulltext.columns([one, two])
     assert old["text"] == ["old"] and old["next"] == [] and new["text"] == ["new"] and new["next"] == tokens("neighbour")
 
 
@@ -590,16 +590,16 @@ def test_namespaces_are_hard_partitions(backend: SQLStorage) -> None:
                                                                     as_of=day(0.5)) == found(backend, foreign, mine, tags=[foreign]) == []
         assert sorted(found(backend, word, mine)) == sorted(found(backend, word, mine, as_of=day(0.5))) == ["a", "b", "c"]
         assert {m.namespace for m in backend.find(mine, ANY, 99)} == {mine} and len(backend.find(mine, ANY, 99)) == 3
-        shown = (backend.get(["a", "b", "c"], mine), backend.get(["b"], mine, day(0.5)), backend.versions("b", mine), backend.events(mine),
-                 backend.edges(["a", "b", "c"], mine), backend.columns(backend.get(["a", "b", "c"], mine)))
+        shown = (backend.get(["a", "b", "c"], mine), backend.get(["b"], mine, day(0.5)), backend.memories.versions("b", mine),
+                 backend.events(mine), backend.edges(["a", "b", "c"], mine), backend.fulltext.columns(backend.get(["a", "b", "c"], mine)))
         assert foreign not in repr(shown) and word in repr(shown)
         assert [m.turn for m in backend.get(["a", "b"], mine)] == [0, 1]
         stems = tokens(f"{word} {foreign}")
-        assert backend.term_statistics(stems, mine).frequencies == dict(zip(stems, [4, 0], strict=True))
-        numbers = backend.statistics(mine)
+        assert backend.fulltext.term_statistics(stems, mine).frequencies == dict(zip(stems, [4, 0], strict=True))
+        numbers = backend.memories.statistics(mine)
         assert (numbers["memories"], numbers["versions"], numbers["edges"], numbers["events"]) == (3, 1, 1, 4)
-    assert found(backend, "apple plum", "nobody") == backend.events("nobody") == backend.versions("a", "nobody") == []
-    assert not backend.passes("a", "nobody", ANY) and backend.statistics("nobody")["memories"] == 0
+    assert found(backend, "apple plum", "nobody") == backend.events("nobody") == backend.memories.versions("a", "nobody") == []
+    assert not backend.memories.passes("a", "nobody", ANY) and backend.memories.statistics("nobody")["memories"] == 0
 
 
 def test_changes_in_one_namespace_leave_the_other_as_it_was(backend: SQLStorage) -> None:
@@ -749,7 +749,7 @@ class StoreLife(RuleBasedStateMachine):
         for word in WORDS:
             by_itself = Weights(previous=0, next=0)
             terms = tokens(word)
-            hits = {m.record.id for m in self.memory.backend.match(terms, "default", Filters(), 1000, by_itself)}
+            hits = {m.record.id for m in self.memory.backend.fulltext.match(terms, "default", Filters(), 1000, by_itself)}
             assert hits == {i for i, v in self.present.items() if word in v.text}
 
     @precondition(lambda self: self.moments)

@@ -54,7 +54,7 @@ def right(memory: Memory, filters: Filters) -> list[int]:
     "The numbers of those that pass, ascending."
     everyone = memory.backend.find("default", Filters(status=("hot", "ltm", "held", "archived")), 1000, newest_first=False)
     found = [r for r in everyone if passes(r, filters)]
-    assert [r.id for r in everyone if memory.backend.passes(r.id, "default", filters)] == [r.id for r in found]
+    assert [r.id for r in everyone if memory.backend.memories.passes(r.id, "default", filters)] == [r.id for r in found]
     return [r.seq or 0 for r in found]
 
 

@@ -71,7 +71,7 @@ def documents(memory: Memory) -> list[tuple[MemoryRecord, bool, dict[str, list[s
             found.append((m, True, own(m) | {"previous": tokens(before[-CONTEXT_REACH:]), "next": tokens(after[:CONTEXT_REACH])}))
         gone = {e.subject for e in memory.backend.events(namespace)}
         for id in sorted(gone):
-            versions = memory.backend.versions(id, namespace)
+            versions = memory.backend.memories.versions(id, namespace)
             found += [(v, False, own(v) | {"previous": [], "next": []}) for v in versions if v not in present]
     return found
 
@@ -104,11 +104,11 @@ def test_scores_are_bm25_and_their_parts_add_up(seed: int) -> None:
     for weights in (Weights(), Weights(3, 1, 0.25, 2, 0.1, 0), Weights(0, 1, 0, 0, 0, 0), Weights(1, 1, 1, 1, 1, 1)):
         for query in ("tea", "tea coffee harbour", "고양이 학교", "C++ don't prov:Activity 2026-05-08", "tail zebra 선호 nothing", "the"):
             terms = tokens(query)
-            matches = memory.backend.match(terms, "default", EVERY, 1000, weights)
+            matches = memory.backend.fulltext.match(terms, "default", EVERY, 1000, weights)
             right = bm25(terms, docs, weights)
             assert {m.record.id for m in matches} == right.keys()
-            stats = memory.backend.term_statistics(terms, "default")
-            for m, columns in zip(matches, memory.backend.columns([m.record for m in matches]), strict=True):
+            stats = memory.backend.fulltext.term_statistics(terms, "default")
+            for m, columns in zip(matches, memory.backend.fulltext.columns([m.record for m in matches]), strict=True):
                 assert m.score == pytest.approx(right[m.record.id], abs=1e-9)
                 parts = bm25_parts(columns, terms, stats, weights)
                 assert sum(sum(p.values()) for p in parts.values()) == pytest.approx(m.score, abs=1e-9)
@@ -125,7 +125,7 @@ def test_sqlite_s_own_score_is_ours(memory: Memory) -> None:
     plain.executemany("INSERT INTO t VALUES (?)", [(" ".join(tokens(m.text)),) for m in reversed(memory.recent())])
     theirs = [-s for (s,) in plain.execute("SELECT bm25(t) FROM t WHERE t MATCH 'tea OR zebra' ORDER BY bm25(t)")]
     plain.close()
-    ours = [m.score for m in memory.backend.match(tokens("tea zebra"), "default", EVERY, 10, Weights())]
+    ours = [m.score for m in memory.backend.fulltext.match(tokens("tea zebra"), "default", EVERY, 10, Weights())]
     assert ours == pytest.approx(theirs, abs=1e-9)
 
 
@@ -136,7 +136,7 @@ def test_each_weight_moves_its_column(memory: Memory) -> None:
     memory.write("something", summary="zebra", id="summary")
     for name in ("text", "title", "tags", "summary"):
         weights = Weights(**{c: 5.0 if c == name else 1.0 for c in TEXT_COLUMNS})
-        assert memory.backend.match(["zebra"], "default", EVERY, 9, weights)[0].record.id == name
+        assert memory.backend.fulltext.match(["zebra"], "default", EVERY, 9, weights)[0].record.id == name
 
 
 def test_long_queries_and_their_explanations_speak_of_the_same_terms(memory: Memory) -> None:
@@ -186,13 +186,13 @@ def test_particles_and_endings_do_not_hide_a_korean_word(memory: Memory) -> None
 
 
 def test_an_empty_index_holds_no_documents(memory: Memory) -> None:
-    found = memory.backend.term_statistics(["tea", "tea", "zebra"], "default")
+    found = memory.backend.fulltext.term_statistics(["tea", "tea", "zebra"], "default")
     assert (found.documents, found.mean_length, dict(found.frequencies)) == (0, 0.0, {"tea": 0, "zebra": 0})
     assert len(memory.search("tea")) == 0
     one = memory.write("tea")
-    assert memory.backend.term_statistics(["tea"], "default").documents == 1
+    assert memory.backend.fulltext.term_statistics(["tea"], "default").documents == 1
     memory.delete(one.id, erase=True)
-    assert memory.backend.term_statistics(["tea"], "default").documents == 0
+    assert memory.backend.fulltext.term_statistics(["tea"], "default").documents == 0
 
 
 @pytest.mark.parametrize(("size", "seconds"), [(10_000, 5), (180_000, 20)], ids=["10,000 words", "1 MB"])
@@ -267,7 +267,7 @@ def test_five_thousand_erasures_leave_a_store_that_works() -> None:
             merge_index(backend.db)
         most = max(most, index_levels(backend.db))
     assert most < 1100 and check(backend.db) == []
-    assert [m.record.id for m in backend.match(["word3x5"], "default", Filters(), 5, Weights())] == ["kept3"]
+    assert [m.record.id for m in backend.fulltext.match(["word3x5"], "default", Filters(), 5, Weights())] == ["kept3"]
 
 
 def test_repair_heals_an_index_that_sqlite_refuses_to_open(tmp_path: Any) -> None:
@@ -284,4 +284,4 @@ def test_repair_heals_an_index_that_sqlite_refuses_to_open(tmp_path: Any) -> Non
         assert memory.check() == []
         memory.write("giraffe", id="g")
         memory.delete("g", erase=True)
-        assert memory.backend.match(["zebra"], "default", Filters(), 5, Weights())[0].record.id == "z" and memory.check() == []
+        assert memory.backend.fulltext.match(["zebra"], "default", Filters(), 5, Weights())[0].record.id == "z" and memory.check() == []

@@ -122,7 +122,7 @@ def test_every_transition_is_an_event_with_its_evidence(rules: RuleStore, clock:
         ("promote", ["hot", "ltm"], 5, 1),
         ("archive", ["ltm", "archived"], 5, 1),
     ]
-    assert rules.get("tea").version == 3 and [v.status for v in rules.backend.versions("tea", "default")] == [
+    assert rules.get("tea").version == 3 and [v.status for v in rules.backend.memories.versions("tea", "default")] == [
         "hot",
         "ltm",
         "archived",
@@ -238,8 +238,8 @@ def test_a_clock_that_goes_back_makes_no_rule_older_and_no_version_earlier(
     rules.run_due()
     clock.advance(hours=-20)
     assert rules.run_due().done == () and rules.archive("a").status == "archived"
-    assert [v.updated_at for v in rules.backend.versions("a", "default")] == sorted(
-        v.updated_at for v in rules.backend.versions("a", "default")
+    assert [v.updated_at for v in rules.backend.memories.versions("a", "default")] == sorted(
+        v.updated_at for v in rules.backend.memories.versions("a", "default")
     )
     clock.advance(days=-5)
     with pytest.raises(InvalidInput, match="the clock went back"):

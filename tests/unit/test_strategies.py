@@ -149,7 +149,7 @@ def test_full_text_ranks_as_rank_bm25_does(core: SQLiteStrategyStore) -> None:
         bare.add(replace(item, content=".", tags=item.tags))
     for question in ["all subclasses of a class", "domain property", "하위 클래스", "how many instances", "inverse"]:
         terms = list(dict.fromkeys(tokens(question)))
-        ours = bare.store.match(terms, "default", Filters(kind="strategy"), 100, COLUMNS)
+        ours = bare.store.fulltext.match(terms, "default", Filters(kind="strategy"), 100, COLUMNS)
         reference = okapi(terms, bare.items())
         assert reference is not None
         known = {i.memory_id for i in bare.items()}

@@ -36,9 +36,9 @@ def shown(memory: Memory, path: Path) -> dict[str, Any]:
             hits = memory.search(query, **when)
             found[f"{name} {query}"] = [(h.id, h.score, {t: dict(p) for t, p in h.parts.items()}) for h in hits]
             found[f"why {name} {query}"] = repr(memory.explain(query, "a", **when))
-        stats = memory.backend.term_statistics(tokens(query), memory.ctx.namespace)
+        stats = memory.backend.fulltext.term_statistics(tokens(query), memory.ctx.namespace)
         found[f"terms {query}"] = (stats.documents, stats.mean_length, dict(stats.frequencies))
-        matches = memory.backend.match(tokens(query), memory.ctx.namespace, EVERY, 9, Weights())
+        matches = memory.backend.fulltext.match(tokens(query), memory.ctx.namespace, EVERY, 9, Weights())
         found[f"words {query}"] = [(m.record.id, m.score) for m in matches]
     found["stats"] = {k: v for k, v in memory.stats().items() if k != "bytes"}
     found["graph"] = memory.graph.stats()

@@ -113,10 +113,10 @@ def read_all(backend: SQLStorage) -> None:
     "Every row can be read: what check does not ask, a reader would stumble over."
     for (namespace,) in backend.db.query("SELECT DISTINCT namespace FROM events UNION SELECT DISTINCT namespace FROM memories"):
         for m in backend.find(namespace, EVERY, 10_000):
-            backend.versions(m.id, namespace)
-            backend.columns([m])
+            backend.memories.versions(m.id, namespace)
+            backend.fulltext.columns([m])
         for (id,) in backend.db.query("SELECT DISTINCT id FROM memory_versions WHERE namespace = ?", (namespace,)):
-            backend.versions(id, namespace)
+            backend.memories.versions(id, namespace)
         backend.events(namespace)
         backend.edges([m.id for m in backend.find(namespace, EVERY, 10_000)], namespace)
         backend.find(namespace, Filters.read(as_of="2026-06-01", status="any"), 10_000)

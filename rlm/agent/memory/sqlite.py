@@ -87,8 +87,8 @@ class SQLiteStrategyStore:
 
     def _words(self, terms: list[str]) -> dict[str, float]:
         "BM25 of the full-text index over its ceiling."
-        matches = self.store.match(terms, self.namespace, Filters(kind="strategy"), POOL, COLUMNS)
-        most = ceiling(terms, self.store.term_statistics(terms, self.namespace))
+        matches = self.store.fulltext.match(terms, self.namespace, Filters(kind="strategy"), POOL, COLUMNS)
+        most = ceiling(terms, self.store.fulltext.term_statistics(terms, self.namespace))
         return {m.record.id: min(1.0, m.score / most) for m in matches}
 
     def transaction(self) -> AbstractContextManager[SQLWriter]:

@@ -11,24 +11,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from ...core.errors import StoreBusy, StoreError
 from ...core.files import server_url
 from ...core.settings import Settings
 from ..filters import Filters
-from ..protocols import Database, Match, TermStatistics, Weights
+from ..protocols import Database
 from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase
 from .edges import EdgeTable, edges_question
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
-from .events import POSITION_QUESTION, ChangeFeed, EventLog, Generation
+from .events import POSITION_QUESTION, ChangeFeed, EventLog
 from .facts import Fact, FactTable, facts_question, related_questions
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question
 from .rejections import RejectionTable, salts_question
-from .runs import ProvenanceTables, RunTable
+from .runs import RunTable
 from .slots import AttentionTable, LearnedParameterTable
 from .vectors import VectorTable
 from .writer import SQLWriter, insert_questions
@@ -47,7 +47,7 @@ class SQLStorage:
                  ) -> None:
         self.db, self.owns_database = db, owns_database
         self.memories, self.fulltext, self.event_log, self.edge_table = MemoryTable(db), FullTextIndex(db), EventLog(db), EdgeTable(db)
-        self.slots, self.runs, self.provenance, self.vectors = AttentionTable(db), RunTable(db), ProvenanceTables(db), VectorTable(db)
+        self.slots, self.runs, self.vectors = AttentionTable(db), RunTable(db), VectorTable(db)
         self.derived_files, self.facts, self.rejections = DerivedFiles(db), FactTable(db), RejectionTable(db)
         self.change_feed, self.learned = ChangeFeed(db), LearnedParameterTable(db)
         if examine and is_stale(db) and not db.read_only:
@@ -142,57 +142,6 @@ class SQLStorage:
         "Return the memories that pass the filters, by position in the store."
         return self.memories.find(namespace, filters, limit, newest_first, offset, below)
 
-    def passes(self,
-               memory_id: str,    # id of one memory
-               namespace: str,    # its partition
-               filters: Filters,  # the question
-               ) -> bool:
-        "Return whether this memory passes these filters."
-        return self.memories.passes(memory_id, namespace, filters)
-
-    def versions(self,
-                 memory_id: str,  # id of one memory
-                 namespace: str,  # its partition
-                 ) -> list[MemoryRecord]:
-        "Return every version still kept, oldest first; the present one is last, unless the memory was deleted."
-        return self.memories.versions(memory_id, namespace)
-
-    def latest(self,
-               ids: Sequence[str],  # ids of memories, present or deleted
-               namespace: str,      # their partition
-               ) -> list[MemoryRecord]:
-        "Return the last known version of each, deleted or not."
-        return self.memories.latest(ids, namespace)
-
-    def statistics(self,
-                   namespace: str,  # the partition to count
-                   ) -> dict[str, Any]:
-        "Return counts by kind, status and category; versions, edges and events; the file's size in bytes; first and last date."
-        return self.memories.statistics(namespace)
-
-    def match(self,
-              terms: Sequence[str],  # terms of the query, as `tokens` makes them
-              namespace: str,        # the partition to look in
-              filters: Filters,      # which memories count, before ranking
-              k: int,                # maximum number
-              weights: Weights,      # factors of the columns
-              ) -> list[Match]:
-        "Return the best `k` by BM25 among those that pass the filters; ties by id."
-        return self.fulltext.match(terms, namespace, filters, k, weights)
-
-    def term_statistics(self,
-                        terms: Sequence[str],  # terms of the query
-                        namespace: str,        # the partition that frequencies are counted in
-                        ) -> TermStatistics:
-        "Return what BM25 scores with."
-        return self.fulltext.term_statistics(terms, namespace)
-
-    def columns(self,
-                records: Sequence[MemoryRecord],  # stored ones
-                ) -> list[dict[str, list[str]]]:  # one dictionary a memory: column → tokens
-        "Return for each memory the tokens of each text column, neighbours included while it is the present version."
-        return self.fulltext.columns(records)
-
     def events(self,
                namespace: str,              # the partition to look in
                subject: str | None = None,  # only those about this memory
@@ -206,18 +155,6 @@ class SQLStorage:
     def position(self) -> tuple[str, int]:
         "Return the store's identity and the number of its last event."
         return self.event_log.position()
-
-    def generation(self,
-                   event: int | None = None,  # number of an event; None: the last one
-                   ) -> Generation:
-        "Return the state that the store had after an event, to stamp a file with."
-        return self.event_log.generation(event)
-
-    def holds(self,
-              found: Generation,  # stamp of a file
-              ) -> bool:
-        "Return whether the store has been in this state, so that the file can be brought up to date from there."
-        return self.event_log.holds(found)
 
     def edges(self,
               memory_ids: Sequence[str],  # ids of memories
