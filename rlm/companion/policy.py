@@ -107,6 +107,9 @@ def importance(turn: str,  # words that were said
     parts = {sign: WEIGHTS[sign] for sign in ("personal", "preference", "technical", "emotion") if shows(sign, own, languages)}
     if not {"personal", "emotion"} & parts.keys() and states_fact(own):
         parts["personal"] = WEIGHTS["personal"]
+    if shows("laughter", turn, languages):  # a joke where nothing is told that could be true
+        told = "personal" in parts or any(shows(sign, own, languages) for sign in ("edit", "milestone")) or states_fact(own)
+        flags["unreal"] |= not told or own != turn
     words = turn.split()
     if len(words) >= 3 and len(set(tokens(turn))) >= DENSE * len(words):
         parts["keywords"] = WEIGHTS["keywords"]
@@ -209,7 +212,8 @@ _LAST_CLAUSE = re.compile(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 _ASKS = "a question that states nothing"
-FINAL = ("small talk", "a secret", "it asks to be remembered")  # reasons that the model of turns does not touch
+FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
+         "it changes what is planned", "it changes a life")
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
 
@@ -339,7 +343,7 @@ class MemoryPolicy:
         if self.embed is not None:
             state = np.concatenate([self.embed(turn[:MOST_CHARACTERS] or " "), state])
         start = unquoted(turn[:MOST_CHARACTERS].strip())
-        said = {sign for sign in ("request", "wish", "edit", "lasting", "detail", "hearsay") if shows(sign, start, spoken)}
+        said = {sign for sign in ("request", "wish", "edit", "milestone", "lasting", "detail", "hearsay") if shows(sign, start, spoken)}
         if (found.question or "request" in said) and tells(start, spoken):
             said.add("tells")
         clause = _LAST_CLAUSE.split(start)[-1] if "tells" in said else start
@@ -390,7 +394,9 @@ class MemoryPolicy:
         if "wish" in said and (not found.question or "request" in said):
             return True, "a wish for how things are done"
         if "edit" in said and (not found.question or "tells" in said or "request" in said):
-            return True, "it changes what is planned"
+            return True, FINAL[3]
+        if "milestone" in said and not found.question:
+            return True, FINAL[4]
         if found.question:
             return ("tells" in said), "a question that states something, too" if "tells" in said else _ASKS
         if "request" in said:

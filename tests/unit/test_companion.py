@@ -55,6 +55,12 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("뭐 먹을까? 나는 채식주의자야.", True),
     ("great, we're near the beach. I now work at Busan National hospital", True), ("What's the time? My PIN is 4711.", False),
     ("lol no. I live in Busan now", True), ("ㅋㅋ 아니. 나 부산 살아", True), ("lol I live on Mars", False), ("I live on Mars. jk", False),
+    ("나 매운 거 못 먹어 ㅋㅋ", True), ("퇴사함ㅋㅋㅋ", True), ("회식 취소됐다ㅋㅋ", True),
+    ("난 이불이랑 살 거야 ㅋㅋ", False), ("비 온다 ㅎㅎ", False),
+    ("승진했어", True), ("토요일 약속 취소됐어", True), ("이사 안 가기로 했어", True), ("둘째 생겼어요", True), ("차 샀어", True),
+    ("누가 승진했어?", False), ("오늘 날씨 진짜 좋다", False), ("점심에 김치찌개 먹음", False), ("드라마 주인공이 의사야", False),
+    ("혈액형 AB형", True), ("보험은 현대해상", True), ("보험은 비싸", False), ("비밀번호는 아니고 자리는 지하 2층 37번이야", True),
+    ("비밀번호는 4821이야", False), ("농담이었어", False),
     ("What time is it? I have no idea.", False), ("I'm happy. That's all.", False), ("Are you a bot? I think you are.", False)])
 @pytest.mark.seed("002 policy")
 def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -> None:
@@ -386,7 +392,7 @@ def test_a_secret_in_a_reason_is_cut_out(memory: Memory) -> None:
 def test_decisions_about_development_turns_are_mostly_right(language: str) -> None:
     "Macro-F1 over saving, skipping and retrieving, without anything learned; the held half is the benchmark's."
     folder = Path(__file__).parents[1] / "data"
-    lines = [line for n in ("more", "new") for line in (folder / f"companion_turns_{n}.jsonl").read_text("utf-8").splitlines()]
+    lines = [line for n in ("more", "new", "chat") for line in (folder / f"companion_turns_{n}.jsonl").read_text("utf-8").splitlines()]
     turns = [t for t in map(json.loads, lines) if t["language"] == language] + labelled(folder, "turns", language, "dev")
     assert len(turns) >= 450 and macro_f1(decide_all(MemoryPolicy(), turns)) >= 0.9
 
