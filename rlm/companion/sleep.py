@@ -19,17 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .composer import SLEEP_MARK
-from rlm.companion.consolidation import (
-    SAME,
-    SEED_CURVE,
-    Duplicate,
-    ForgettingCurve,
-    duplicates,
-    fate,
-    is_protected,
-    merge_keys,
-    stated_by,
-)
+from .consolidation import SAME, SEED_CURVE, Duplicate, ForgettingCurve, duplicates, fate, is_protected, merge_keys, stated_by
 from .pair_judge import PairJudge, PairJudgement
 from .rejection import rejection_of
 from .supersession import FactKeeper, facts_of

@@ -18,16 +18,8 @@ import numpy as np
 from ..core.clock import Clock
 from ..core.text import tokens
 from .answer_cache import CachedAnswer, CacheKey, Wording, cache_key
-from rlm.recall.attention_state import (
-    ALWAYS,
-    LEADING,
-    LOCAL_ANSWERS_PER_CHANGE,
-    TOPIC_JOIN_COSINE,
-    AttentionKeeper,
-    AttentionState,
-    FullAnswer,
-    StoreWatcher,
-)
+from .attention_state import ALWAYS, LEADING, LOCAL_ANSWERS_PER_CHANGE, TOPIC_JOIN_COSINE, AttentionKeeper, AttentionState
+from .attention_state import FullAnswer, StoreWatcher
 from .local_search import LEAST_HITS, RELEVANCE, LocalAnswer, LocalizedSearchEngine
 from .neighbourhood import Ints
 from .slot_search import SlotSearch, final_score

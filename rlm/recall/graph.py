@@ -21,19 +21,8 @@ import numpy as np
 
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, StoreError
-from rlm.recall.adjacency import (
-    Adjacency,
-    Fit,
-    LinkWeights,
-    Walk,
-    add_links,
-    build_adjacency,
-    compacted,
-    merged_neighbors,
-    replace_rows,
-    unique_links,
-    walk,
-)
+from .adjacency import Adjacency, Fit, LinkWeights, Walk, add_links, build_adjacency, compacted, merged_neighbors, replace_rows
+from .adjacency import unique_links, walk
 from .graph_builder import BuildReport, build_graph
 from ..search.index_file import Arrays, index_path, read_index, write_index
 from ..store.records import Event, read_confidence, stored_id

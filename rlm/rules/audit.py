@@ -22,23 +22,8 @@ from tqdm import tqdm
 
 from ..core.tables import html_table, text_table
 from .evaluator import compile_expression, type_facts
-from rlm.rules.expressions import (
-    TRUE,
-    Constant,
-    Expression,
-    FormalRule,
-    Membership,
-    Sort,
-    Value,
-    assignments,
-    canonical_claims,
-    children,
-    constant,
-    format_constant,
-    format_outcome,
-    json_value,
-    kind_of,
-)
+from .expressions import TRUE, Constant, Expression, FormalRule, Membership, Sort, Value, assignments, canonical_claims, children
+from .expressions import constant, format_constant, format_outcome, json_value, kind_of
 from .intervals import Region, RegionTable, bounding_region, is_empty_region, overlap, region_of, witness
 from .model import Rule
 from .parser import FormalError, parse

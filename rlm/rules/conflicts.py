@@ -18,21 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.tables import html_table, text_table
-from rlm.rules.expressions import (
-    Expression,
-    FormalRule,
-    Not,
-    Sort,
-    Value,
-    assignments,
-    canonical_claims,
-    conjunction,
-    constant,
-    disjunction,
-    format_expression,
-    format_outcome,
-    variables,
-)
+from .expressions import Expression, FormalRule, Not, Sort, Value, assignments, canonical_claims, conjunction, constant
+from .expressions import disjunction, format_expression, format_outcome, variables
 from .model import Activation, MatchResult, Rule
 from .reasoner import Reasoner, facts_as_claims, merge_sorts, post_state, renamed, with_post_sorts
 from .rule_store import RuleStore

@@ -14,18 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.errors import InvalidInput
-from rlm.rules.expressions import (
-    TRUE,
-    Constant,
-    FormalRule,
-    Not,
-    Sort,
-    canonical_claims,
-    conjunction,
-    conjuncts,
-    format_constant,
-    variables,
-)
+from .expressions import TRUE, Constant, FormalRule, Not, Sort, canonical_claims, conjunction, conjuncts, format_constant
+from .expressions import variables
 from .intervals import push_negations
 from .parser import FormalError, parse
 from .reasoner import Reasoner, SolverResult, sorts_of

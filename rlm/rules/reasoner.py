@@ -17,29 +17,8 @@ from typing import Any, Literal
 
 from ..core.errors import InvalidInput
 from .evaluator import compile_expression, type_facts
-from rlm.rules.expressions import (
-    MOST_DIGITS,
-    TRUE,
-    And,
-    Arithmetic,
-    Comparison,
-    Constant,
-    Expression,
-    FormalRule,
-    Membership,
-    Not,
-    Or,
-    Sort,
-    Value,
-    Variable,
-    canonical_claims,
-    conjunction,
-    conjuncts,
-    constant,
-    number,
-    targets,
-    variables,
-)
+from .expressions import MOST_DIGITS, TRUE, And, Arithmetic, Comparison, Constant, Expression, FormalRule, Membership, Not, Or
+from .expressions import Sort, Value, Variable, canonical_claims, conjunction, conjuncts, constant, number, targets, variables
 from .intervals import chosen_region, is_empty_region, is_inside, propagated_region, region_of, witness
 
 # %% ../../nbs/50_rules/12_reasoner.ipynb #2a687680

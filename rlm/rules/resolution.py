@@ -18,28 +18,10 @@ from typing import Any
 from ..core.errors import InvalidInput, NotFound, RlmError
 from ..core.ids import new_id
 from ..core.tables import html_table
-from rlm.rules.conflicts import (
-    Conflict,
-    ConflictCandidate,
-    ConflictContext,
-    build_context,
-    claim_sorts,
-    examine,
-    find_conflicts,
-)
+from .conflicts import Conflict, ConflictCandidate, ConflictContext, build_context, claim_sorts, examine, find_conflicts
 from .evaluator import compile_rule, type_facts
-from rlm.rules.expressions import (
-    TRUE,
-    Expression,
-    FormalRule,
-    Sort,
-    Value,
-    constant,
-    format_constant,
-    format_outcome,
-    json_value,
-    variables,
-)
+from .expressions import TRUE, Expression, FormalRule, Sort, Value, constant, format_constant, format_outcome, json_value
+from .expressions import variables
 from .model import MatchResult, Rule
 from .parser import FormalError, parse
 from .reasoner import Reasoner, merge_sorts, with_post_sorts

@@ -9,20 +9,7 @@ __all__ = ['FEATURES', 'DATATYPES', 'HEADER', 'TermQueryTools', 'HeaderTools']
 from collections.abc import Callable, Iterable, Sequence
 
 from .entity_tools import Page, check_choice
-from rlm.agent.ontology.graph import (
-    DC,
-    DCTERMS,
-    OBO,
-    OWL,
-    RDF,
-    RDFS,
-    SKOS,
-    Literal,
-    Term,
-    is_iri,
-    local_name,
-    split_name,
-)
+from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Literal, Term, is_iri, local_name, split_name
 from .index import OntologyIndex
 from .pagination import check_text, page
 from .rdf_client import PLACEHOLDER

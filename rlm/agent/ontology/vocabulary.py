@@ -17,24 +17,8 @@ from functools import cached_property
 from heapq import nlargest
 from typing import Any, NamedTuple
 
-from rlm.agent.ontology.graph import (
-    DC,
-    DCTERMS,
-    OBO,
-    OWL,
-    PROV,
-    RDF,
-    RDFS,
-    SKOS,
-    Literal,
-    PrefixMap,
-    Term,
-    TripleStore,
-    collapse,
-    is_iri,
-    local_name,
-    split_name,
-)
+from .graph import DC, DCTERMS, OBO, OWL, PROV, RDF, RDFS, SKOS, Literal, PrefixMap, Term, TripleStore, collapse, is_iri
+from .graph import local_name, split_name
 from .pagination import VIEW_CHARACTERS, check_text, cut
 from ...core.errors import NotFound
 from ...core.text import normalise
