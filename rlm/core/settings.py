@@ -42,6 +42,21 @@ def _word(value: Any, choices: tuple[str, ...] = ()) -> str:
         raise ValueError(f"it must be one of {', '.join(choices)}")
     return value.lower() if choices else value.strip()
 
+
+_Reader = Callable[[Any], Any]  # from YAML or text to the value of a setting; ValueError says what it must be
+
+
+def _whole(least: int, most: int) -> _Reader:
+    return lambda value: _number(value, least, most, True)
+
+
+def _real(least: float, most: float) -> _Reader:
+    return lambda value: _number(value, least, most, False)
+
+
+def _one_of(*choices: str) -> _Reader:
+    return lambda value: _word(value, choices)
+
 # %% ../../nbs/10_core/11_settings.ipynb #679749ec
 def _name(value: Any) -> str:
     "A name on one line."
@@ -155,39 +170,30 @@ class Settings:
     namespace: str = setting("default", "The partition to work in. Nothing crosses from one to another.", _name)
     synchronous: str = setting(
         "normal", "'normal': a stored write survives a crash of the program; 'full': a power cut too, after a wait for "
-        "the disk.", lambda v: _word(v, ("normal", "full")))
-    busy_timeout_s: float = setting(
-        30.0, "How long a write waits while another process writes, in seconds.", lambda v: _number(v, 0, 3600, False))
-    max_text_chars: int = setting(
-        1_000_000, "The longest text of one memory, in characters.", lambda v: _number(v, 1, 100_000_000, True))
-    search_k: int = setting(
-        10, "How many memories a search returns when not told.", lambda v: _number(v, 1, 10_000, True))
+        "the disk.", _one_of("normal", "full"))
+    busy_timeout_s: float = setting(30.0, "How long a write waits while another process writes, in seconds.", _real(0, 3600))
+    max_text_chars: int = setting(1_000_000, "The longest text of one memory, in characters.", _whole(1, 100_000_000))
+    search_k: int = setting(10, "How many memories a search returns when not told.", _whole(1, 10_000))
     anchor_mode: str = setting(
         "normal", "How far a search with a slot looks: 'normal' by use, 'economy', 'reactive', 'work', 'conversation', 'research', or a "
         "name of anchor_profiles.", lambda v: _word(v).lower())
     anchor_profiles: str = setting(
         "", "More of these: name → links (hops), links for what is new (new), and memories that a hop goes on with (beam).", _reaches)
     anchor_gates: str = setting(
-        "", "From which cosine a memory is near to a question, such as e5=.3,m2v:NAME=.4; others: by their calibration.",
-        _cosines)
+        "", "From which cosine a memory is near to a question, such as e5=.3,m2v:NAME=.4; others: by their calibration.", _cosines)
     anchor_boost: float = setting(
-        0.0, "What a search with a slot adds to the score of a memory linked with the anchor as strongly as can be.",
-        lambda v: _number(v, 0, 10, False))
+        0.0, "What a search with a slot adds to the score of a memory linked with the anchor as strongly as can be.", _real(0, 10))
     checkpoints: str = setting(
         "off", "How far `recall` uses local search: 'off', 'create' checkpoints only, 'parallel' beside a search of everything, 'full'.",
-        lambda v: _word(v, ("off", "create", "parallel", "full")))
-    checkpoints_per_slot: int = setting(
-        5, "Memories that a subject in mind leads to.", lambda v: _number(v, 1, 100, True))
-    checkpoint_radius: int = setting(
-        15, "Memories written before and after a checkpoint that are near it.", lambda v: _number(v, 0, 1000, True))
+        _one_of("off", "create", "parallel", "full"))
+    checkpoints_per_slot: int = setting(5, "Memories that a subject in mind leads to.", _whole(1, 100))
+    checkpoint_radius: int = setting(15, "Memories written before and after a checkpoint that are near it.", _whole(0, 1000))
     checkpoint_relevance: float = setting(
-        1.5, "Standard deviations that a question must be nearer to a subject in mind than to memories at large.",
-        lambda v: _number(v, 0, 100, False))
-    local_limit: int = setting(
-        100, "Memories that a local search ranks, the nearest ones.", lambda v: _number(v, 1, 10_000, True))
+        1.5, "Standard deviations that a question must be nearer to a subject in mind than to memories at large.", _real(0, 100))
+    local_limit: int = setting(100, "Memories that a local search ranks, the nearest ones.", _whole(1, 10_000))
     secrets: str = setting(
         "redact", "Passwords, keys and card numbers in a memory's text: 'redact' them, 'refuse' the memory, or 'allow' them.",
-        lambda v: _word(v, ("redact", "refuse", "allow")))
+        _one_of("redact", "refuse", "allow"))
     supersede: str = setting(
         "on", "Whether a newer statement ends the older one about the same thing, as 'I moved to Busan' ends 'I live in Seoul'.",
         lambda v: _word("on" if v is True else v, ("on", "off")))
@@ -196,46 +202,33 @@ class Settings:
         lambda v: _word({"1": "on", "true": "on", "0": "off", "false": "off"}.get(str(v).lower(), v), ("on", "off")),
         also="AIMEMORY_GRAPH_RAG")
     recall_log: int = setting(
-        10_000, "How many recalls each namespace keeps, the newest: what was served to whom. 0: none is recorded.",
-        lambda v: _number(v, 0, 10_000_000, True))
+        10_000, "How many recalls each namespace keeps, the newest: what was served to whom. 0: none is recorded.", _whole(0, 10_000_000))
     language: str = setting(
-        "both", "Languages in whose patterns turns are read: 'en', 'ko', or 'both'.", lambda v: _word(v, ("both", "en", "ko")),
-        also="AIMEMORY_LANGUAGE")
-    policy_save: float = setting(
-        0.7, "Importance from which a turn is saved, whatever was learned.", lambda v: _number(v, 0, 10, False))
-    policy_skip: float = setting(
-        0.1, "Importance up to which a turn is not saved, whatever was learned.", lambda v: _number(v, 0, 10, False))
+        "both", "Languages in whose patterns turns are read: 'en', 'ko', or 'both'.", _one_of("both", "en", "ko"), also="AIMEMORY_LANGUAGE")
+    policy_save: float = setting(0.7, "Importance from which a turn is saved, whatever was learned.", _real(0, 10))
+    policy_skip: float = setting(0.1, "Importance up to which a turn is not saved, whatever was learned.", _real(0, 10))
     enhanced_policy: str = setting(
         "off", "Whether a deeper network decides about middling turns, by their vectors too: 'on' or 'off'. It needs a model that embeds.",
         lambda v: _word({"1": "on", "0": "off", "True": "on", "False": "off"}.get(str(v), v), ("on", "off")),
         also="AIMEMORY_ENHANCED_POLICY")
     policy_epsilon: float = setting(
-        0.1, "Share of middling turns that are decided the other way, to learn from, when a caller lets it.",
-        lambda v: _number(v, 0, 1, False))
-    reward_continued: float = setting(
-        0.3, "Reward when a conversation goes on after a memory was used.", lambda v: _number(v, -1, 1, False))
-    reward_extended: float = setting(
-        0.2, "Reward when the person takes up what was remembered.", lambda v: _number(v, -1, 1, False))
-    reward_indifferent: float = setting(
-        -0.1, "Reward for a short reply that takes up nothing.", lambda v: _number(v, -1, 1, False))
+        0.1, "Share of middling turns that are decided the other way, to learn from, when a caller lets it.", _real(0, 1))
+    reward_continued: float = setting(0.3, "Reward when a conversation goes on after a memory was used.", _real(-1, 1))
+    reward_extended: float = setting(0.2, "Reward when the person takes up what was remembered.", _real(-1, 1))
+    reward_indifferent: float = setting(-0.1, "Reward for a short reply that takes up nothing.", _real(-1, 1))
     log_level: str = setting(
         "warning", "What the package's loggers tell: 'debug', 'info', 'warning' or 'error'; 'critical': nearly nothing.",
-        lambda v: _word(v, ("debug", "info", "warning", "error", "critical")), also="AIMEMORY_LOG_LEVEL")
+        _one_of("debug", "info", "warning", "error", "critical"), also="AIMEMORY_LOG_LEVEL")
     sleep: str = setting(
         "tidy", "What a server does to memories each night: 'off'; 'tidy': merge those that say the same; 'forget': also put away what "
-        "is not used.", lambda v: _word(v, ("off", "tidy", "forget")))
-    sleep_limit: int = setting(
-        500, "Memories that one night may change; the rest is left to the next.", lambda v: _number(v, 0, 1_000_000, True))
-    forget_decay: float = setting(
-        0.05, "Share of a memory that is lost in a day without use, before its category counts.", lambda v: _number(v, 0, 10, False))
-    forget_link: float = setting(
-        0.1, "What each link to another memory adds to what is left of it.", lambda v: _number(v, 0, 10, False))
+        "is not used.", _one_of("off", "tidy", "forget"))
+    sleep_limit: int = setting(500, "Memories that one night may change; the rest is left to the next.", _whole(0, 1_000_000))
+    forget_decay: float = setting(0.05, "Share of a memory that is lost in a day without use, before its category counts.", _real(0, 10))
+    forget_link: float = setting(0.1, "What each link to another memory adds to what is left of it.", _real(0, 10))
     forget_compress: float = setting(
-        0.3, "What is left of a memory when a prompt tells only its facts or its shortest sentence.", lambda v: _number(v, 0, 10, False))
-    forget_archive: float = setting(
-        0.1, "What is left of a memory when it is archived, and not found any longer.", lambda v: _number(v, 0, 10, False))
-    forget_days: float = setting(
-        30.0, "Days after which a memory that sleep has archived is deleted for good.", _days)
+        0.3, "What is left of a memory when a prompt tells only its facts or its shortest sentence.", _real(0, 10))
+    forget_archive: float = setting(0.1, "What is left of a memory when it is archived, and not found any longer.", _real(0, 10))
+    forget_days: float = setting(30.0, "Days after which a memory that sleep has archived is deleted for good.", _days)
     model: str = setting(
         "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
     openai_url: str = setting(
@@ -252,63 +245,49 @@ class Settings:
     model_extract: str = setting("same", "Who reads a judged run for strategies; 'same': the model that judges.", _word)
     model_calls: str = setting(
         "fenced", "How 'openai:' and 'anthropic:' models give their code: 'fenced' in the text, or by 'native' calls of tools.",
-        lambda v: _word(v, ("fenced", "native")))
+        _one_of("fenced", "native"))
     mcp_servers: str = setting(
         "", "Servers of tools (MCP) for an agent that reads: a list of commands, such as 'rlm mcp'. A settings file that is merely "
         "found in the working folder must be named for it.", _commands)
     model_options: str = setting(
         "{}", "Further parameters of each request to a model, as a JSON object, such as {\"temperature\": 0}.", _json_object)
-    model_timeout_s: float = setting(
-        120.0, "How long one request to a model may take, in seconds.", lambda v: _number(v, 0.1, 3600, False))
+    model_timeout_s: float = setting(120.0, "How long one request to a model may take, in seconds.", _real(0.1, 3600))
     embedder: str = setting(
         "auto", "What turns text into vectors: 'auto' (e5 if it can run), 'none', 'e5', 'st:NAME', 'm2v:NAME', "
         "'openai:MODEL'.", _embedder, also="AIMEMORY_EMBEDDING_MODEL")
     embedding: str = setting(
         "auto", "When a memory gets its vector: 'now', before the write returns; 'later', by a thread of the process, and until then it is "
-        "found by its words; 'auto': later in a server, else now.", lambda v: _word(v, ("auto", "now", "later")))
-    embedding_url: str = setting(
-        "https://api.openai.com/v1", "Where 'openai:' models are served; asked only when one is named.", _url)
+        "found by its words; 'auto': later in a server, else now.", _one_of("auto", "now", "later"))
+    embedding_url: str = setting("https://api.openai.com/v1", "Where 'openai:' models are served; asked only when one is named.", _url)
     embedding_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)))
     cache: Path = setting(  # noqa: RUF009
         Path("~/.cache/rlm"), "Where what can be made again is kept. Not set: in XDG_CACHE_HOME, if that is set.", _path)
-    n_promote: int = setting(
-        5, "Successes from which a rule or strategy is promoted (status ltm).", lambda v: _number(v, 1, 1_000_000, True))
-    k_fail: int = setting(
-        1, "Failures up to which it may be promoted, and stays so.", lambda v: _number(v, 0, 1_000_000, True))
-    k_fail_total: int = setting(
-        3, "Failures up to which it is kept at all; with more it is archived.", lambda v: _number(v, 0, 1_000_000, True))
-    k_fail_realtime: int = setting(
-        5, "Failures from which it is held at once, until a person decides.", lambda v: _number(v, 1, 1_000_000, True))
+    n_promote: int = setting(5, "Successes from which a rule or strategy is promoted (status ltm).", _whole(1, 1_000_000))
+    k_fail: int = setting(1, "Failures up to which it may be promoted, and stays so.", _whole(0, 1_000_000))
+    k_fail_total: int = setting(3, "Failures up to which it is kept at all; with more it is archived.", _whole(0, 1_000_000))
+    k_fail_realtime: int = setting(5, "Failures from which it is held at once, until a person decides.", _whole(1, 1_000_000))
     max_fail_rate: float = setting(
-        0.02, "A share of failures that is tolerated however many they are; 0: only the counts matter.",
-        lambda v: _number(v, 0, 1, False))
+        0.02, "A share of failures that is tolerated however many they are; 0: only the counts matter.", _real(0, 1))
     ttl_hot: float = setting(30.0, "Days without use after which what was not promoted is archived.", _days)
     ttl_ltm: float = setting(180.0, "Days without use after which what was promoted is archived.", _days)
     time_zone: str = setting("UTC", "Where midnight is, for daily jobs: a name like Asia/Seoul.", _word)
-    solver_timeout_s: float = setting(
-        1.0, "How long the solver may think about one question on rules, in seconds.", lambda v: _number(v, 0.001, 3600, False))
-    rule_webhook: str = setting(
-        "", "Where a rule that is held is told, as JSON; empty: nowhere.", lambda v: v if v == "" else _url(v))
-    serve_host: str = setting(
-        "127.0.0.1", "Where `rlm serve` listens: a name or an address. Beyond this machine only with tokens.", _word)
-    serve_port: int = setting(8377, "Its port; 0: any that is free.", lambda v: _number(v, 0, 65_535, True))
+    solver_timeout_s: float = setting(1.0, "How long the solver may think about one question on rules, in seconds.", _real(0.001, 3600))
+    rule_webhook: str = setting("", "Where a rule that is held is told, as JSON; empty: nowhere.", lambda v: v if v == "" else _url(v))
+    serve_host: str = setting("127.0.0.1", "Where `rlm serve` listens: a name or an address. Beyond this machine only with tokens.", _word)
+    serve_port: int = setting(8377, "Its port; 0: any that is free.", _whole(0, 65_535))
     serve_names: str = setting(
         "localhost", "Names, with commas, by which a server on loopback may be called beside its addresses; a browser that was "
         "sent there under another name is refused.", _word)
     token_file: Path = setting(  # noqa: RUF009
         Path("~/.rlm/tokens"), "Who may call the server, as `rlm tokens add` writes it. Where it is, a token is needed.", _path)
-    serve_max_body: int = setting(
-        8_000_000, "The largest request that is read, in bytes.", lambda v: _number(v, 1, 1_000_000_000, True))
-    serve_rate: float = setting(
-        100.0, "Requests a second that one token may make, over ten seconds; 0: any number.",
-        lambda v: _number(v, 0, 1_000_000, False))
+    serve_max_body: int = setting(8_000_000, "The largest request that is read, in bytes.", _whole(1, 1_000_000_000))
+    serve_rate: float = setting(100.0, "Requests a second that one token may make, over ten seconds; 0: any number.", _real(0, 1_000_000))
     access_log: str = setting("off", "A line for each request: 'off'; '-': to the standard error; or a file that is appended to.", _word)
     metrics_prefix: str = setting(
-        "rlm", "'greeum': the eight figures on anchors and graph also under the names of that project.",
-        lambda v: _word(v, ("rlm", "greeum")))
+        "rlm", "'greeum': the eight figures on anchors and graph also under the names of that project.", _one_of("rlm", "greeum"))
     traces: str = setting(
         "off", "Spans of OpenTelemetry: 'off'; 'console': as JSON on the standard error; 'otlp': to the collector that its own "
-        "variables name.", lambda v: _word(v, ("off", "console", "otlp")))
+        "variables name.", _one_of("off", "console", "otlp"))
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → where its value came from
 
     def table(self) -> list[tuple[str, str, str, str]]:
