@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, ElicitResult
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.service.cli import main
-from rlm.service.mcp.clients import CLIENTS, config_path
+from rlm.service.cli.mcp import CLIENTS, config_path
 from rlm.service.mcp.mcp_server import TOOLS, memory_server
 from rlm.service.mcp.schemas import CAUTION
 from rlm.service.mcp.sources import LocalMemory

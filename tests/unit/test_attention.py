@@ -38,7 +38,7 @@ from rlm.search.embedding.reembed import reembed
 from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
 from rlm.search.scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, PARTS
 from rlm.search.training_examples import save_ranker
-from rlm.service.cli.attention import attention_group, status_of
+from rlm.service.cli.recall import attention_group, status_of
 from rlm.store.embedding_model import Vectors
 from rlm.store.filters import Filters
 

@@ -15,7 +15,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.settings import load_settings
 from rlm.recall.graph import GraphIndex
-from rlm.service.cli.attention import status_of
+from rlm.service.cli.recall import status_of
 from rlm.service.http.errors import HttpProblem
 from rlm.service.http.pool import THREADS, MemoryPool, namespace_limit
 from rlm.service.memory import Memory as Facade

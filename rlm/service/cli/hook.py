@@ -88,7 +88,7 @@ def install(project: bool, write: bool, url: str, secret: Path | None, tokens: i
             namespace: str | None, config: Path | None, as_json: bool) -> None:
     "Print what goes into the settings of Claude Code so that it starts the hook; with --write, put it there."
     from rlm.core.settings import load_settings
-    from rlm.service.mcp.clients import read_config, write_config
+    from rlm.service.cli.mcp import read_config, write_config
     settings = load_settings(config, db_path=db, namespace=namespace)
     words = hook_words(url=url, secret=secret and secret.absolute(), tokens=tokens, no_capture=no_capture, log=log,
                        db=read_path(settings.db_path).absolute(), config=config and config.absolute())

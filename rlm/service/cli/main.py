@@ -15,7 +15,7 @@ from rlm.service.cli.common import Group, example, json_option, print_json, prin
 
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
     "memory": ("rlm.service.cli.strategies:memory_group", "Write, search and manage memories."),
-    "conversation": ("rlm.service.cli.conversation:conversation_group", "Store the turns of a conversation, and read them."),
+    "conversation": ("rlm.service.cli.memory:conversation_group", "Store the turns of a conversation, and read them."),
     "context": ("rlm.service.cli.companion:context_command",
                 "Print a block for a prompt about QUERY: what is pinned, then what answers it."),
     "review": ("rlm.service.cli.companion:review_group", "Correct for good: accept what is right, reject what is wrong, lift rejections."),
@@ -26,9 +26,9 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
     "strategies": ("rlm.service.cli.strategies:strategies_group", "Bring in, export, read and train strategies: how tasks were solved."),
     "agent": ("rlm.service.cli.agent:main", "An agent that answers questions about ontologies, and gets better at it."),
-    "anchors": ("rlm.service.cli.anchors:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),
-    "attention": ("rlm.service.cli.attention:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),
-    "graph": ("rlm.service.cli.graph:graph_group", "Make the links between memories, count them and look at them."),
+    "anchors": ("rlm.service.cli.recall:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),
+    "attention": ("rlm.service.cli.recall:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),
+    "graph": ("rlm.service.cli.recall:graph_group", "Make the links between memories, count them and look at them."),
     "db": ("rlm.service.cli.db:db_group", "Back up, restore, check, export and import a store."),
     "import": ("rlm.service.cli.interchange:import_command", "Read what another program remembers, or rlm itself: its export PATH."),
     "namespaces": ("rlm.service.cli.db:namespaces_group", "List the namespaces of a store, and erase one."),

@@ -28,8 +28,7 @@ from ..sqlite.fulltext import namespace_key
 from ..sqlite.schema import Migration
 from .dialect import translated
 from .cluster import MOST_INSTANCES, ClusterPlace, address_of, located
-from .schema import MOVED, POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, grants
-from .setup import configure, prepare
+from .schema import MOVED, POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, configure, grants, prepare
 
 if TYPE_CHECKING:
     from psycopg import Connection
