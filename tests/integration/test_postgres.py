@@ -23,9 +23,9 @@ from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreForeign, Store
 from rlm.core.files import hidden_password, server_path, server_url
 from rlm.service.cli import main
 from rlm.store import Event, Filters, SQLStorage, Weights
-from rlm.store.postgres import database, setup
+from rlm.store.postgres import database, schema
 from rlm.store.postgres.dialect import translated
-from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants
+from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants, is_exposed
 from rlm.store.records import new_record
 from rlm.store.sqlite import slots
 from rlm.store.sqlite.storage import open_database
@@ -200,7 +200,7 @@ def test_what_is_wrong_with_a_server_is_said_in_a_sentence(postgres: str, bare: 
     refused(StoreError, "failed", "postgresql://nobody@127.0.0.1:9/none")
     refused(StoreReadOnly, "made", read_only=True)
     with monkeypatch.context() as patch:
-        patch.setattr(setup, "OLDEST_SERVER", 990000)
+        patch.setattr(schema, "OLDEST_SERVER", 990000)
         refused(StoreError, "needs 99")
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA rlm; CREATE TABLE rlm.invoices (id int)")
@@ -353,7 +353,7 @@ def test_another_machine_needs_encryption_and_an_operator_gets_the_statements() 
                                               ("db.example.org", False, "postgresql://db.example.org/m?sslmode=disable", False),
                                               ("127.0.0.1", False, "", False), ("/run/postgresql", False, "", False),
                                               ("", False, "", False)):
-        assert setup.is_exposed(host, encrypted, address) is exposed
+        assert is_exposed(host, encrypted, address) is exposed
     said = CliRunner().invoke(main, ["db", "init", "--sql", "--role", 'odd"name'])
     assert said.exit_code == 0 and said.stdout.splitlines() == [f"{s};" for s in grants('odd"name', 170000)]
     assert '"odd""name"' in said.stdout
