@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['TOP', 'Answer', 'KINDS', 'AROUND', 'PREFIXES', 'ZOO', 'TermsAnswer', 'NumberAnswer', 'TruthAnswer', 'ChainAnswer',
-           'TextAnswer', 'kind_of', 'answer_json', 'read_answer', 'refuses', 'says_none', 'read_truth', 'read_number',
-           'words', 'overlap', 'contains', 'GoldGraph', 'spell', 'read_gold', 'gold_of', 'zoo', 'local_name', 'fold',
-           'unique', 'TermNames', 'names_of']
+           'TextAnswer', 'kind_of', 'answer_json', 'read_answer', 'words', 'overlap', 'contains', 'GoldGraph', 'spell',
+           'read_gold', 'gold_of', 'zoo', 'local_name', 'fold', 'unique', 'TermNames', 'names_of']
 
 # %% ../../nbs/95_bench/20_gold.ipynb #d161edfa
 import json
@@ -105,72 +104,6 @@ def read_answer(values: Mapping[str, Any],  # values that `answer_json` made
             return NumberAnswer(value)
     raise InvalidInput(f"This is no typed answer: {json.dumps(dict(values), ensure_ascii=False)[:80]}.",
                        f"It needs one of the keys {', '.join(KINDS)}.")
-
-# %% ../../nbs/95_bench/20_gold.ipynb #689350da
-_REFUSES = re.compile(
-    r"\b(?:i (?:really )?(?:do not|don't|did not|didn't) (?:know|find out)|(?:i'?m|i am) (?:not sure|unsure|unable)|"
-    r"(?:can ?not|can't|could ?n[o']t|could not|unable to) (?:answer|say|tell|determine|decide|find out|work out|conclude)|"
-    r"no idea|(?<![\w:])unknown(?=[:;,.]\s)|(?:answer|that) is unknown|not certain|(?:need|would need) more information)\b|"
-    r"모르겠|모릅니다|모른다|몰라|알 수 없|알수없|답할 수 없|대답할 수 없|답하지 못|찾지 못했|확실하지 않|판단할 수 없", re.I)
-_NONE = re.compile(
-    r"\b(?:none|nothing|no such|there (?:is|are) no|there isn't|there aren't|does(?: not|n't) (?:exist|have|contain|define|appear|occur)|"
-    r"do(?: not|n't) exist|not (?:found|present|defined|in (?:this|the) ontology|a term|declared)|has no|have no|"
-    r"(?:could not|couldn't|did not|didn't|can ?not|can't) find(?! out)|no (?:term|class|property|entity|match|result|answer|subclass|"
-    r"superclass|instance|restriction|propert|\w+ (?:was|were) found)\w*)\b|"
-    r"없|존재하지 않|찾을 수 없|찾지 못|나오지 않|정의되지 않|있지 않|아무것도", re.I)
-
-
-def refuses(text: str,  # an answer
-            ) -> bool:
-    "Return whether an answer says that it does not know, or says nothing."
-    return text.strip(" .*_").casefold() in ("", "unknown") or bool(_REFUSES.search(normalise(text)))
-
-
-def says_none(text: str,  # an answer
-              ) -> bool:
-    "Return whether an answer says that there is nothing of the kind; an empty list says so too."
-    bare = normalise(text).strip()
-    return bare in ("[]", "{}", "()", "set()", "0", "frozenset()") or bool(_NONE.search(bare))
-
-# %% ../../nbs/95_bench/20_gold.ipynb #9aecc78d
-_YES = re.compile(r"\W*(?:answer\W+)?(?:yes|yep|yeah|true|correct|right|indeed|네|예|응|그렇|맞|참|물론|있습니다|있어|있다|됩니다)", re.I)
-_NO = re.compile(r"\W*(?:answer\W+)?(?:no\b|nope|not\b|false|incorrect|wrong|neither\b|아니|아뇨|아닙|거짓|없|틀)", re.I)
-_NEGATED = re.compile(r"\b(?:is|are|does|do|was|were|can)(?: not|n't)\b|\bno\b|\bnot\b|\bfalse\b|"
-                      r"아닙니다|아니다|아니에요|아니야|않|없|거짓", re.I)
-_AFFIRMED = re.compile(r"\b(?:yes|true|is an?|are|is|does|can)\b|맞|입니다|이다|이에요|예요|있|합니다|됩니다|그렇", re.I)
-
-
-def read_truth(text: str,  # an answer
-               ) -> bool | None:
-    "Yes or no, as far as an answer says it; None where it does not."
-    bare = normalise(text).strip().strip("*_`\"'“”‘’")
-    if (yes := bool(_YES.match(bare))) != (no := bool(_NO.match(bare))):
-        return yes
-    if no or "?" in bare:
-        return None
-    return False if _NEGATED.search(bare) else True if _AFFIRMED.search(bare) else None
-
-# %% ../../nbs/95_bench/20_gold.ipynb #57cd75d2
-_COUNTING = """zero one two three four five six seven eight nine ten
-eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"""
-_WORDS = {w: n for n, w in enumerate(_COUNTING.split())}
-_ONES = {"한": 1, "하나": 1, "두": 2, "둘": 2, "세": 3, "셋": 3, "네": 4, "넷": 4, "다섯": 5, "여섯": 6, "일곱": 7, "여덟": 8, "아홉": 9}
-_KOREAN = {**_ONES, **{f"열{w}": 10 + n for w, n in _ONES.items()}, "열": 10, "스무": 20, "스물": 20}
-_COUNTED = re.compile(r"(?<![가-힣])(" + "|".join(sorted(_KOREAN, key=len, reverse=True)) + r")(?=\s?(?:개|가지|종|클래스|속성|명|곳)|$)")
-_DIGITS = re.compile(r"(?<![\w.:#/-])(\d{1,3}(?:,\d{3})+|\d+)(?!\.\d|[A-Za-z_-])")
-_LISTED = re.compile(r"^\s*\d+[.)]\s+", re.M)
-
-
-def read_number(text: str,  # an answer, without the names of terms
-                ) -> int | None:
-    "Return the one number that an answer gives; None where it gives none, or several."
-    bare = _LISTED.sub("", normalise(text)).strip()
-    found = {int(m.replace(",", "")) for m in _DIGITS.findall(bare)}
-    found |= {_KOREAN[m] for m in _COUNTED.findall(bare)}
-    if not found:  # "one" and "no" are also used otherwise, so words count only where there are no digits
-        found = {_WORDS[w] for w in re.findall(r"[a-z]+", bare.casefold()) if w in _WORDS}
-        found |= {0} if not found and says_none(bare) else set()
-    return found.pop() if len(found) == 1 else None
 
 # %% ../../nbs/95_bench/20_gold.ipynb #065031bd
 AROUND = 60  # words that may stand around a text, beside as many as it has itself

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from tqdm import tqdm
 
 from ..agent.casebased.policy import CaseBasedModel
-from ..agent.learning.judge import Expectation
+from ..agent.learning.judge import Expectation, is_abstention
 from ..agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
 from ..agent.memory.packs import import_items, shipped_pack, shipped_packs
 from ..agent.memory.sqlite import SQLiteStrategyStore
@@ -40,7 +40,8 @@ def _attempt_of(learned: RunRecord,  # a run with memory
     t = learned.trajectory
     read = sum(len(s.stdout) + len(s.value) + len(s.error) for s in t.steps)
     first = learned.retrieved[0][0].title if learned.retrieved else ""
-    return Attempt(t.answer, t.converged, t.iterations, learned.characters, read, first)
+    value = t.answer if t.value is None else t.value
+    return Attempt(t.answer, value, is_abstention(t.answer), t.converged, t.iterations, learned.characters, read, first)
 
 
 def expectation(answer: Answer,  # the right one
