@@ -21,6 +21,7 @@ _HOUR = (r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|
 _MOMENT = re.compile(rf"(?:{_DAY})(?: (?:{_HOUR}))?|{_HOUR}")
 
 
+_TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
 _LAST_MOMENT = re.compile(rf"(?:^| )(?P<m>{_MOMENT.pattern})$")
 
 
@@ -55,6 +56,7 @@ class Particles:
     near_asked: re.Pattern[str]  # a question for a property of someone: `울엄마 성함이 뭐더라?`, `지은이 생일 언제야`, `내생일언제야`
     near_topic: str  # beginning of a question about someone near, as a pattern
     property_topic: re.Pattern[str]  # a property as a second topic: `딸은 생일이`
+    noted: re.Pattern[str]  # a property and its value, nothing else: `월세 90만원`, `직급 과장`
     object_first: re.Pattern[str]  # a verb alone, whose topic is what it takes: `커피는 안 마셔`
     near_first: re.Pattern[str]  # someone near without a particle, before what is said: `누나 부산으로`
     booked: re.Pattern[str]  # a moment for something: `화요일 3시에 치과 예약했어`, `치과 예약 화요일 3시로 잡았어`
@@ -101,21 +103,25 @@ def particles() -> Particles:
             rf"(?!(?:{data['determiners']}|나는|저는) )(?P<o>[가-힣]{{2,4}}?)(?:이|의)? )"
             rf"(?P<r>{nouns})(?:이|가|은|는|을)?(?: ?(?:뭐|뭔|무엇|언제|몇|어떻게|누구|머|알)[가-힣 ]*)?[?!~ㅋㅎㅠ. ]*"),
         near_topic=rf"(?:(?:{mine}) ?)?(?P<s>{near})(?:는|은|이|가|의)? (?:지금 |요즘 |이제 )?",
-        property_topic=re.compile(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"),
+        property_topic=re.compile(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"), noted=re.compile(
+            rf"(?P<r>{nouns}|{data['naming']}) (?=[^ ]*\d[^ ]*$|(?:A|B|O|AB)형|{_TITLE}(?:임|이야|입니다)?$)"),
         object_first=re.compile(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
         near_first=re.compile(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
         booked=re.compile(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{_MOMENT.pattern})(?:에|으로|로)? "
                           rf"(?P<r>(?:[^ ]+(?<!에) )?[^ ]*(?:{data['events']}))?(?:을|를|이|가)? ?"
                           r"(?:했|함|잡[았혔]|있|됐|해 ?[놨뒀])[가-힣]*"),
         event=re.compile(rf"(?P<s>(?:[^ ]+ ){{0,2}}?[^ ]*(?:{data['events']})) "
-                         rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)"))
+                         rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)|"
+                         rf"(?:(?:{_DAY})(?:에)? )?(?P<a>{data['appointments']}) "
+                         rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)?$)"))
 
 
 _PARTS = re.compile(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
     r"요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
 _JOINED = re.compile(r"(?<=[가-힣])(?:(?<=이고|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|(?<=아하고|어하고|일하고)|"
     r"(?<=는데|은데|인데|지만|니까)|"
-    r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서)),? (?!있|싶|계|보니|나서)")  # `딸은 여섯 살이고 알레르기가 있어`: two clauses
+    r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서))(?<!아니고),? "
+    r"(?!있|싶|계|보니|나서)")  # `딸은 여섯 살이고 알레르기가 있어`: two clauses
 _ENDED_CLAUSE = re.compile(r"(?<=[가-힣])(?<=이야|예요|에요|있어|없어|했어|었어|았어|니다) "
     r"(?!보|봤|줘|줬|있|하|해|했|서|라|지|버|놔|놨)")  # `딸 하나 있어 이름은 하윤이야`: two clauses
 _QUOTED = re.compile(r"[\"“”「『«]")
@@ -206,7 +212,9 @@ def split_topic(clause: str,   # one clause
     if (m := p.mine_bare.match(rest)) and named_value(m["r"], after := _bare(rest[m.end():])):
         return Topic(f"{speaker}'s {near_names()[m['n']]}" if m["n"] else speaker, m["r"], after)
     if m := p.event.match(rest):
-        return Topic(m["s"], "", rest[m.end():])
+        return Topic(m["s"] or m["a"], "", rest[m.end():])
+    if (m := p.noted.match(rest)) and named_value(m["r"], rest[m.end():]):
+        return Topic(speaker, m["r"], rest[m.end():])
     if m := p.near_bare.match(rest):
         return Topic(f"{speaker}'s {near_names()[m['s']]}", "", _bare(m["p"]))
     return Topic(speaker, "", _bare(rest))
@@ -235,9 +243,9 @@ _COPULA = re.compile(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에�
     r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
 _VERBAL = re.compile(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
 _CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
-    r"갈아탐|전환|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정)")
+    r"갈아탐|전환|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정|올랐|올라|인상|내렸|내려|인하)")
 _OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
-    r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정)")
+    r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정|올랐|올라|인상|내렸|내려|인하)")
 _PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
 _STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|해지|탈퇴)")
 _PARTED_ALONE = SyllablePattern.compile(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|"
@@ -249,14 +257,15 @@ _TRADED = SyllablePattern.compile(
     r"(?P<b>.+?)(?:을|를|으로|로|에|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
 _WORKPLACE = re.compile("(?:회사|은행|병원|연구소|스타트업|기업|전자|그룹|공장|사무소|대학교?)$")
 _SURNAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도"
-_TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
 _PERSON = re.compile(rf"[{_SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
+_ROLE_TO = re.compile(rf"(?P<n>{_ROLE.pattern}) (?P<v>{_PERSON.pattern})")
 _AMOUNT = re.compile(r"(?:을|를)? (?:하루에? )?(?:\d+|한|두|세|네|다섯|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")  # 커피를 두 잔
 _COUNT = SyllablePattern.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
     r"(?P<n>\d+|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(?:마리|명)(?:가|이|를|을)? ?"
     r"(?:있|야|이야|예요|이에요|입니다|키우|키워|키운|됐|되었)")
 _NOT_THAT = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
+_BUT_THIS = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:은|는)? 말고 ")  # a value for another only where a noun follows: `28살 말고 29살이야`
 
 
 _CALLED = re.compile(r"(?P<v>[^ ]+?(?: [^ ]+?)?)(?:이라고|라고) (?:합니다|해요|해)")  # 이서연이라고 합니다
@@ -315,13 +324,15 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
     if t.subject == speaker and not t.relation and (m := _OBJECT_CHANGED.match(t.predicate)) and _MOMENT.fullmatch(m["v"]):
         return Statement(m["r"], "time", m["v"], True, instead_of=(*instead, *([m["a"]] if m["a"] else [])))
     if t.subject == speaker and not t.relation and (m := particles().booked.fullmatch(t.predicate)) and (m["a"] or m["r"]):
-        event = m["a"] or m["r"]  # a lesson or a meeting may be one of several, and ends none before
+        event = _event_name(m["a"] or m["r"])  # a lesson or a meeting may be one of several, and ends none before
         return Statement(event, "time", m["v"], bool(_APPOINTMENT.fullmatch(event)), instead_of=instead)
     m = _CHANGED.match(t.predicate)
     if m is None or t.relation or (m["a"] and not _MOMENT.fullmatch(m["v"])):
         return None
     instead = (*instead, m["a"]) if m["a"] else instead
     named, _, value = m["v"].rpartition(" ") if t.subject == speaker else (t.subject, "", m["v"])
+    if t.subject == speaker and (person := _ROLE_TO.fullmatch(m["v"])):  # `팀장님 박소연 부장님으로`
+        named, value = person["n"], person["v"]
     if not named or (t.subject == speaker and re.search(r"(?:을|를|에서|에|은|는)(?: |$)", named)):
         return None
     whole = f"{named} {value}" if t.subject == speaker else m["v"]
@@ -331,8 +342,8 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
         return Statement(named, "time", value, True, instead_of=instead)
     if m := particles().property_of.fullmatch(named):  # `강아지 이름 초코로`
         return Statement(f"{speaker}'s {near_names()[m['s']]}", relation_of(m["r"])[0], value, True, instead_of=instead)
-    if t.subject != speaker or particles().naming.fullmatch(named):
-        own = named.removeprefix(f"{speaker}'s ")
+    if t.subject != speaker or particles().naming.fullmatch(named) or _ROLE.fullmatch(named):
+        own = near_names().get(named, named.removeprefix(f"{speaker}'s "))
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead) if _one_at_a_time(own, value) else None
     return None
 
@@ -340,6 +351,11 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
 def _one_at_a_time(noun: str, value: str) -> bool:
     "Whether a noun has one value at a time: a name, number or code, or a role that a person of this name holds."
     return bool(particles().naming.fullmatch(noun)) or bool(_PERSON.fullmatch(value) and _ROLE.fullmatch(noun))
+
+
+def _held_by(t: Topic) -> str | None:
+    "Who holds the role that a note names, without a copula: `우리 팀장님은 이정민 부장님`."
+    return t.predicate if _ROLE.fullmatch(t.subject.rpartition("'s ")[2]) and _PERSON.fullmatch(t.predicate) else None
 
 
 _TOPIC_WITHIN = re.compile(r"[가-힣](?:은|는) ")  # another topic: the value is a clause that was not understood
@@ -354,8 +370,8 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
     if _MOMENT.fullmatch(value):
         return Statement(t.subject, "time", value, True, instead_of=instead)
     own = t.subject.removeprefix(f"{speaker}'s ")
-    if own in near_names() and particles().profession.fullmatch(value):
-        return Statement(t.subject, "occupation", value, True, instead_of=instead)
+    if particles().profession.fullmatch(value):  # of *the friend* there may be two: another profession alone ends nothing
+        return Statement(t.subject, "occupation", value, own in near_names(), instead_of=instead)
     if _one_at_a_time(own, value):
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead)
     return None if _TOPIC_WITHIN.search(value) else Statement(t.subject, "is", value, False, instead_of=instead)
@@ -364,13 +380,20 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
 _HAS = re.compile(r"(?P<v>.+?)(?:을|를)? ?(?:타|써|쓴다|탄다|타고 다녀|쓰고 있어)요?")  # 차는 아반떼 타
 _APPOINTMENT = re.compile(".* [^ ]*(?:예약|면접|시험|상담|진료|검진)")
 _CANCELLED = SyllablePattern.compile(r"(?P<r>.*?(?:예약|약속|면접|미팅|상담|진료|검진|회식|모임))"  # not a lesson: one of many may be meant
-    r"(?:을|를|은|는|이|가)? ?취소(?:했|됐|되었|함|됨)")
+    r"(?:을|를|은|는|이|가)? ?취소(?:했|됐|되었|함|됨|$)")
+
+
+def _event_name(words: str) -> str:
+    "The name of an event that a moment may precede: `금요일에 민지랑 약속` and `민지 약속` are one."
+    bare = re.sub(rf"^(?:(?:{_MOMENT.pattern})(?:에)? )+(?=[^ ])", "", words)
+    return re.sub(r"(?<=[가-힣]{2})(?:이랑|랑|하고|과|와)(?:의)? ", " ", bare)
 
 
 def _changed(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement | None:
     "A statement that a value was changed, given up or is preferred, or that what had a time is cancelled."
-    if not t.relation and (m := _CANCELLED.match(t.predicate)):
-        return Statement(m["r"], "time", "", True, ended=True)
+    if not t.relation and (m := _CANCELLED.match(t.predicate if t.subject == speaker else f"{t.subject} {t.predicate}")):
+        when = _MOMENT.match(m["r"])
+        return Statement(_event_name(m["r"]), "time", when[0] if when else "", True, ended=True)
     if not t.relation and particles().naming.fullmatch(t.subject) and (m := _HAS.fullmatch(t.predicate)):
         return Statement(speaker, relation_of(t.subject)[0], m["v"], True, instead_of=instead)
     if not t.relation and (m := _TRADED.match(t.predicate)):
@@ -409,6 +432,7 @@ def _begins_with_another(value: str, relation: str) -> bool:
 
 
 _OF_NEAR = ("residence", "employer", "occupation", "allergy", "school")  # relations that someone near has as the speaker has them
+_ALONE = frozenset({"생일", "혈액형", "직급", "고향", "전공", "취미", "띠", "키", "몸무게"})  # what people tell of themselves without `내`
 _BEFORE = re.compile("작년|재작년|예전|옛날|전에|년에|년 전|때 |살에")
 _AT_WORK = re.compile(r"(?P<v>.+)에서 (?P<o>.+)")
 
@@ -464,6 +488,11 @@ def statements_about(sentence: str,           # one sentence of several
         if m := _COUNT.match(clause[m.end():] if (m := p.opener.match(clause)) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
             continue
+        if not t.relation and t.subject in _ALONE and not out:  # `생일이 4월 3일이에요`: the speaker's, where nobody else is spoken of
+            t, about = Topic(speaker, t.subject, t.predicate), ""
+        if implied and not t.relation and (whose := p.near_first.match(t.predicate)) and any(
+                w.relation in _OF_NEAR and m["v"] for w, m in korean_wordings(t.predicate[whose.end():])):  # `남편 현대자동차 다녀`
+            t, bare = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", t.predicate[whose.end():]), False
         if not t.relation and (m := p.property_topic.match(t.predicate)):  # `민수 딸은 생일이 5월 4일이야`
             t = Topic(t.subject, m["r"], t.predicate[m.end():])
         if not t.relation and t.subject != speaker and "'s " not in t.subject and (m := p.object_first.fullmatch(t.predicate)):
@@ -471,6 +500,8 @@ def statements_about(sentence: str,           # one sentence of several
         ended, instead = bool(p.ended.search(clause) or _PAST_STATE.search(clause)), tuple[str, ...]()
         if m := _NOT_THAT.search(t.predicate):
             instead, t = (m["x"],), Topic(t.subject, t.relation, (t.predicate[:m.start()] + t.predicate[m.end():]).strip())
+        elif (m := _BUT_THIS.match(t.predicate)) and named_value(t.relation, t.predicate[m.end():]):
+            instead, t = (m["x"],), Topic(t.subject, t.relation, t.predicate[m.end():])
         if t.relation and (value := named_value(t.relation, t.predicate)):
             relation, single = relation_of(t.relation)
             if relation == "name":
@@ -502,7 +533,7 @@ def statements_about(sentence: str,           # one sentence of several
                 out.append(Statement(speaker, POSSESSION, t.subject, ended=True))  # 기타는 동생한테 줬어
             elif m := _PARTED_WITH.match(words):
                 out.append(Statement(t.subject, POSSESSION, m["v"] or m["w"], ended=True))
-            elif (value := named_value("", t.predicate)) and (found := _named(t, speaker, value, instead)):
+            elif (value := named_value("", t.predicate) or _held_by(t)) and (found := _named(t, speaker, value, instead)):
                 out.append(found)
     return out, near
 

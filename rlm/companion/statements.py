@@ -19,6 +19,7 @@ from ..core.text import split_sentences
 MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
 _HANGUL = re.compile("[가-힣]")
 _PLACED = ("residence", "employer", "occupation")  # relations of a person's place in the world
+_USER_TOLD = re.compile(r"(?:사용자|유저)(?:(?P<of>의)|는|가|께서는) ")  # how a model notes what is true of the person
 
 
 @cache
@@ -64,7 +65,8 @@ def text_facts(text: str,              # words of a memory
     whole, about = True, ""
     for sentence in split_sentences(text):
         if _HANGUL.search(sentence):
-            read, about = statements_about(sentence, speaker, about)
+            own = _USER_TOLD.sub(lambda m: "내 " if m["of"] else "나는 ", sentence, count=1) if speaker == "user" else sentence
+            read, about = statements_about(own, speaker, about)
         else:
             read, about = english_statements(sentence, speaker), ""
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
@@ -78,7 +80,7 @@ _OWNED = re.compile(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나의
 _PARTICLE = re.compile(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
 _ASKED = (  # relations that a verb names
     ("residence", re.compile(r"\b(?:where|(?:what|which) (?:city|town|country))\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)"
-                             r"\b|어디.{0,6}(?:살|거주)|사는 (?:곳|데|동네)", re.I)),
+                             r"\b|어디.{0,6}(?:살|거주)|사는 (?:곳|데|동네)|(?:^|우리 ?|내 )집(?:은|이)? 어디", re.I)),
     ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|am|are) (?:i|we)\b.*\bwork|"
                             r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다니|다녀|일해|일하|근무)|다니는 (?:곳|데|회사)", re.I)),
     ("occupation", re.compile(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"

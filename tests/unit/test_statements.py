@@ -138,6 +138,45 @@ def test_a_korean_note_is_read_as_a_sentence_is(text: str, read: list[str]) -> N
     assert [str(s) for s in text_facts(text).statements] == read
 
 
+@pytest.mark.parametrize(("text", "read"), [
+    ("망원동 삼", ["user | residence | 망원동"]), ("난 서울 산다", ["user | residence | 서울"]), ("담배 핌", ["user | smoke | 담배"]),
+    ("월세 90만원", ["user | 월세 | 90만원"]), ("월세 95만원으로 오름", ["user | 월세 | 95만원"]), ("월급 통장 비었음", []),
+    ("남편 현대자동차 다님", ["user's 남편 | employer | 현대자동차"]), ("직급은 과장임", ["user | rank | 과장"]),
+    ("저 차장으로 승진했어요", ["user | rank | 차장"]), ("우리 팀장님은 이정민 부장님", ["user | 팀장 | 이정민 부장님"]),
+    ("팀장님 박소연 부장님으로 바뀜", ["user | 팀장 | 박소연 부장님"]), ("치과 3시", ["치과 | time | 3시"]),
+    ("치과 5시로 변경", ["치과 | time | 5시"]),
+    ("금요일에 민지랑 약속 있어", ["민지 약속 | time | 금요일"]), ("금요일 민지 약속 취소됨", ["민지 약속 | time | no longer 금요일"]),
+    ("생일이 4월 3일이에요", ["user | birthday | 4월 3일"]), ("사용자는 카카오에서 일함", ["user | employer | 카카오"]),
+    ("사용자의 딸 이름은 하윤이다", ["user's 딸 | name | 하윤"]), ("사용자 이름은 admin이다", ["사용자 | name | admin"])])
+def test_a_note_in_nouns_and_what_a_model_notes_of_the_user_are_read(text: str, read: list[str]) -> None:
+    assert [str(s) for s in text_facts(text).statements] == read
+
+
+@pytest.mark.parametrize(("text", "later", "ends"), [
+    ("수진이는 간호사야", "수진이는 간호사가 아니라 조산사야", True), ("민지는 28살이야", "민지는 28살 말고 29살이야", True),
+    ("친구는 간호사야", "친구는 조산사야", False), ("신한카드 결제일 14일", "신한카드 결제일 25일로 바꿈", True),
+    ("우리 팀장님은 이정민 부장님",
+    "팀장님이 박소연 부장님으로 바뀌었어요", True), ("나 남자친구 있어", "남자친구랑 헤어졌어", True), ("금요일에 민지랑 약속 있어",
+    "토요일 민지 약속 취소됐어", False), ("민수 약속은 금요일", "민지 약속 취소됐어", False),
+    ("저는 대리입니다", "저 과장으로 승진했어요", True),
+    ("저는 개발자예요", "저 과장으로 승진했어요", False), ("나 커피 마셔", "오늘은 커피 말고 차 마셨어", False)])
+def test_a_correction_ends_what_it_corrects_and_no_neighbour(text: str, later: str, ends: bool) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        first = memory.write(text, valid_from="2026-01-01")
+        memory.write(later, valid_from="2026-01-10")
+        assert (memory.get(first.id).valid_to is not None) == ends
+
+
+def test_what_a_model_notes_of_the_user_is_found_by_a_question_of_the_user() -> None:
+    with Memory(":memory:") as memory:
+        for text in ("우리 팀 회식은 금요일", "비타민 매일 먹기", "The office is on the 5th floor.", "사용자는 합정동으로 이사했다",
+                     "사용자는 카카오에서 일한다"):
+            memory.write(text)
+        for question, answer in (("나 어디 살아?", "합정동"), ("where do I live?", "합정동"), ("우리집 어디야", "합정동"),
+    ("나 어디 다녀?", "카카오")):
+            assert answer in memory.search(question)[0].text
+
+
 @pytest.mark.parametrize(("question", "asked"), [
     ("What's my mom's name?", ("user's 엄마", "name")), ("엄마 성함이 뭐더라", ("user's mother", "name")),
     ("where does my sister live?", ("user's 누나", "residence")), ("누나 어디 살아?", ("user's sister", "residence")),
