@@ -171,6 +171,18 @@ def _without_genitive(name: str) -> str:
     return name[:-1] if len(name) > 2 and _KOREAN.search(name) and name.endswith("의") else name
 
 
+_PAIRS = {"은": "는", "이": "가", "을": "를", "과": "와"}  # a particle after a consonant → after a vowel
+_FINAL_SOUND = re.compile(r"(?:[lmn]e?|ng)$", re.I)  # Latin endings that Korean reads with a final consonant: *Plan*, *Bundle*
+
+
+def _particle_after(name: str, particle: str) -> str:
+    "The form of a particle that the sound of a name calls for: `Plan은`, `Activity는`."
+    last = name[-1:]
+    coda = (ord(last) - 0xAC00) % 28 > 0 if "가" <= last <= "힣" else bool(_FINAL_SOUND.search(name))
+    forms = next(((c, v) for c, v in _PAIRS.items() if particle in (c, v)), (particle, particle))
+    return forms[not coda]
+
+
 def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
     "A way of asking for a strategy, in the language of the question and about its terms; the title where there is none."
     korean = bool(_KOREAN.search(names.question))
@@ -178,7 +190,10 @@ def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
     slots = sorted(s for s in shown.slots if s.startswith("entity"))
     fitting = [a for a in shown.asked if bool(_KOREAN.search(a)) == korean and set(re.findall(r"\{(\w+)\}", a)) <= set(slots)]
     said = [*said[:len(slots)], *(["…"] * (len(slots) - len(said)))]
-    return re.sub(r"\{(\w+)\}", lambda m: said[slots.index(m[1])], fitting[0]) if fitting else shown.title
+    def filled(m: re.Match[str]) -> str:
+        name = said[slots.index(m[1])]
+        return name + (_particle_after(name, m[2]) if m[2] and name != "…" else m[2] or "")
+    return re.sub(r"\{(\w+)\}([은는이가을를와과](?= ))?", filled, fitting[0]) if fitting else shown.title
 
 
 def _nearest_known(some: Sequence[PromptedStrategy], names: QuestionEntities) -> str:

@@ -283,7 +283,7 @@ b c x y z i'm pretty much bit lot at no yes not cannot per each own word words
 진짜로 정말로 결국 아니야 아니에요 맞죠 그렇죠 또는 혹은 및 중 중에 중에서 제일 둘 이들 여기서 여기 거기 말인지 대상 대상은 대상이
 따라 고려해서 고려하면 따져서 따지면 포함해서 포함해"""
 FILLERS = FUNCTION_WORDS | frozenset(_FILLERS.split())  # words that change nothing about what is asked
-_ADVERB = re.compile(r"[a-z]{3,}ly")  # those that matter, such as directly, are notions
+_ADVERB = re.compile(r"[a-z]{3,}ly|[ㄱ-ㅎㅏ-ㅣ]+")  # those that matter, such as directly, are notions; letters alone are laughter
 _ASKING_VERB = re.compile(  # a Korean request, or *there is*, *it is*, *comes* with the ending of a question, whatever the stem's ending
     r"[가-힣]{1,4}(?:줘|줘요|줄래|줄래요|주세요|주라|주십시오|봐|봐요|보세요|바랍니다)"
     r"|(?:있|되|돼|하|오|나오|생기|보이)(?:나|나요|니|는지|는가|는가요|습니까|어요|어|을까|을까요|죠|지)")
