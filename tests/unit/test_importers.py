@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from rlm import Memory
 from rlm.core.errors import InvalidInput, NotFound
+from rlm.service.cli.interchange import format_of
 from rlm.service.cli.main import main
-from rlm.service.importers import READERS_OF, ForeignConversation, import_export, read_export
+from rlm.service.importers import READERS_OF, ForeignConversation, ForeignMemory, import_export, read_export
 from rlm.service.interchange import content_hash
 
 NODE = {"metadata": {}, "create_time": 1_700_000_000.5}
@@ -216,9 +217,11 @@ def files(folder: Path) -> dict[str, Path]:
     found["kakaotalk"].write_text(KAKAOTALK["windows"].replace("] ㅋㅋ", "] ㅇㅋ", 1), encoding="utf-8")
     found["jsonl"] = folder / "x.jsonl"
     found["jsonl"].write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in JSONL), encoding="utf-8")
+    found["csv"] = folder / "notes.csv"
+    found["csv"].write_bytes("날짜,내용,태그\r\n2026. 5. 1.,보일러를 고쳤다,\"집, 겨울\"\r\n,\"차, 두 대\",\r\n,,빈 줄\r\n".encode("cp949"))
     (found["markdown"] / "deep").mkdir(parents=True)
     (found["markdown"] / "deep" / "배.md").write_text(
-        "---\ntags: x\n---\nIntro.\n\n# 엔진\n\n5월에 필터를 바꾼다.\n\n## Oil\nTen litres.\n", encoding="utf-8"
+        "---\ntags: [x, '#y']\ndate: 2026-05-01\n---\nIntro.\n\n# 엔진\n\n5월에 필터를 바꾼다.\n\n## Oil\nTen litres.\n", encoding="utf-8"
     )
     return found
 
@@ -233,6 +236,7 @@ TEXTS = {
     "kakaotalk": {"나 다음 달에 이사 가\n도와줄래?", "ㅇㅋ", "ㅋㅋ", "나 새우 알레르기 있어"},
     "jsonl": {"The boiler is serviced in November.", "차가 좋아", "calls brew({})"},
     "pam": {"I drink green tea."},
+    "csv": {"보일러를 고쳤다", "차, 두 대"},
     "markdown": {"Intro.", "엔진\n\n5월에 필터를 바꾼다.", "Oil\n\nTen litres."},
 }
 
@@ -471,3 +475,23 @@ def test_blocks_of_version_2_keep_their_times_tags_and_neighbours(tmp_path: Path
         (folder / "bad.json").write_text('[{"block_id": "x"}]', encoding="utf-8")
         with pytest.raises(InvalidInput, match="greeum"):
             import_export(memory, folder, "greeum", progress=False)
+
+
+def test_tags_and_dates_of_notes_and_tables_are_kept(tmp_path: Path) -> None:
+    found = files(tmp_path)
+    with Memory(":memory:", embedder="none") as memory:
+        import_export(memory, found["markdown"], "markdown", progress=False)
+        import_export(memory, found["csv"], "csv", progress=False)
+        kept = {m.text.split("\n")[0]: (m.tags, str(m.valid_from)[:10]) for m in memory.list(k=20)}
+        assert kept["Intro."] == kept["Oil"] == (("x", "y"), "2026-05-01") and kept["보일러를 고쳤다"] == (("겨울", "집"), "2026-05-01")
+    (tmp_path / "other.tsv").write_text("id\tContent\tpriority\tdate\n7\tPay the rent.\thigh\tsoon\n")
+    [read] = read_export(tmp_path / "other.tsv", "csv")
+    assert isinstance(read, ForeignMemory) and read.id == "7" and format_of(tmp_path / "other.tsv") == "csv"
+    assert read.fields == {"text": "Pay the rent.", "extra": {"priority": "high", "date": "soon"}}
+
+
+@pytest.mark.parametrize("table", ["", "name,age\nMina,31\n"])
+def test_a_table_without_texts_says_which_columns_it_has(tmp_path: Path, table: str) -> None:
+    (tmp_path / "people.csv").write_text(table)
+    with pytest.raises(InvalidInput, match=r"No column of people.csv is the memory's text: .*Name one of them text or content"):
+        list(read_export(tmp_path / "people.csv", "csv"))

@@ -20,8 +20,8 @@ from rlm.store.transfer.export import FORMAT, export_lines
 HEAD = 200_000  # bytes at the beginning of a file that show its format
 MARKS = (("pam", '"portable-ai-memory"'), ("chatgpt", '"mapping"'), ("claude", '"chat_messages"'), ("gemini", '"safeHtmlItem"'),
          ("mem0", '"memory"'), ("langmem", '"namespace"'))
-PREFERRED = ("chatgpt", "claude", "gemini", "kakaotalk", "markdown", "pam", "mem0", "langmem", "jsonl")  # most telling first
-SUFFIXES = (".json", ".jsonl", ".md", ".markdown", ".txt", ".csv")  # endings of files that are read
+PREFERRED = ("chatgpt", "claude", "gemini", "kakaotalk", "markdown", "pam", "mem0", "langmem", "jsonl", "csv")  # most telling first
+SUFFIXES = (".json", ".jsonl", ".md", ".markdown", ".txt", ".csv", ".tsv")  # endings of files that are read
 
 
 def _export_texts(path: Path,  # file, folder or zip archive that a person downloaded
@@ -51,8 +51,8 @@ def format_of(path: Path,  # file, folder or zip archive that a person downloade
         suffix = Path(name).suffix.lower()
         if suffix == ".json":
             found.update([next((format for format, mark in MARKS if mark in beginning), "")])
-        elif suffix in (".txt", ".csv"):
-            found.update(["kakaotalk"] if is_kakaotalk(beginning) else [])
+        elif suffix in (".txt", ".csv", ".tsv"):
+            found.update(["kakaotalk"] if is_kakaotalk(beginning) else [] if suffix == ".txt" else ["csv"])
         else:
             found.add("jsonl" if suffix == ".jsonl" else "markdown")
     if told := next((format for format in PREFERRED if format in found), ""):
