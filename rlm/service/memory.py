@@ -15,7 +15,7 @@ from functools import wraps
 from glob import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, overload
 
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.rejection import rejection_of
@@ -145,13 +145,19 @@ async def run_in_thread(call: Callable[P, T],  # call to run
     return await asyncio.to_thread(call, *args, **fields)
 
 
-def in_thread(method: Callable[Concatenate[R, P], T],  # method of a class
-              ) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]:
+_NoMethod = TypeVar("_NoMethod", bound=None)  # which no method is
+
+
+@overload
+def in_thread(method: _NoMethod) -> _NoMethod: ...  # editors that read the first line alone show the method's own signature
+@overload
+def in_thread(method: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]: ...
+def in_thread(method: Any,  # method of a class
+              ) -> Any:
     "Return a method's twin for asyncio: it does the same in a thread, so that an event loop goes on meanwhile."
     @wraps(method)
-    async def twin(owner: R, /, *args: P.args, **fields: P.kwargs) -> T:
-        call: Callable[..., T] = getattr(owner, method.__name__)  # the subclass's own, where there is one
-        return await run_in_thread(call, *args, **fields)
+    async def twin(owner: Any, /, *args: Any, **fields: Any) -> Any:
+        return await run_in_thread(getattr(owner, method.__name__), *args, **fields)  # the subclass's own, where there is one
     twin.__name__, twin.__doc__ = f"a{method.__name__}", f"Do what `{method.__name__}` does, in a thread."
     return twin
 
@@ -567,101 +573,16 @@ class Memory:
         "Return what is wrong with the store, a sentence each; empty when all is well: `admin.check`."
         return self.admin.check()
 
-    # twins for asyncio: each runs its method in a thread
-    async def awrite(self, /,
-                     text: str,                # words, kept exactly; beyond 64,000 letters their meaning is that of 32 parts of them
-                     *,
-                     slot: str | None = None,  # A, B or C; 'auto': the anchor nearest to the text; None: without anchors
-                     policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy, such as link_k=8,min_w=.35
-                     context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
-                     **fields: Any,            # tags, category, kind, title, summary, session, speaker, role, reply_to, valid_from, extra …
-                     ) -> MemoryRecord:
-        "Do what `write` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.write, text, slot=slot, policy=policy, context=context, **fields)
-
-    async def awrite_many(self,
-                          items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
-                          batch: int = 5000,        # memories per transaction; with a slot, all are stored in one
-                          *,
-                          slot: str | None = None,  # A, B or C; 'auto': for each the anchor nearest to it; None: without anchors
-                          policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
-                          context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
-                          ) -> builtins.list[MemoryRecord]:
-        "Do what `write_many` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.write_many, items, batch, slot=slot, policy=policy, context=context)
-
-    async def aadd_conversation(self, /,
-                                turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
-                                session: str | None = None,  # an existing session is continued; None starts a new one
-                                **common: Any,               # fields for every turn that does not set them itself
-                                ) -> builtins.list[MemoryRecord]:
-        "Do what `add_conversation` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.add_conversation, turns, session, **common)
-
-    async def aget(self,
-                   id: str,            # id of a memory
-                   as_of: Any = None,  # a moment: the version that was present then
-                   ) -> MemoryRecord:
-        "Do what `get` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.get, id, as_of)
-
-    async def alist(self, /,
-                    k: int | None = None,      # largest number returned; None: 10
-                    *,
-                    top_k: int | None = None,  # another name for k
-                    cursor: str | None = None,  # `next_cursor` of the page before; None: the first page
-                    **filters: Any,            # filters of `search`
-                    ) -> MemoryPage:
-        "Do what `list` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.list, k, top_k=top_k, cursor=cursor, **filters)
-
-    async def asearch(self, /,
-                      query: str,                 # words in any language; beyond 4,000 characters the middle is not embedded
-                      k: int | None = None,       # largest number returned; None: the setting search_k
-                      *,
-                      top_k: int | None = None,   # another name for k
-                      slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
-                      radius: int | None = None,  # links to walk from the anchor; 0: the anchor alone; None: by its use
-                      fallback: bool = True,      # the whole index answers, and near hits are marked; False: only what is near the anchor
-                      min_score: float | None = None,  # relevance that each hit must have, 0 to 1; None: as for `search`
-                      context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
-                      **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
-                      ) -> SearchResults:
-        "Do what `search` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.search, query, k, top_k=top_k, slot=slot, radius=radius, fallback=fallback, min_score=min_score,
-                                   context=context, **filters)
-
-    async def acontext(self, /,
-                       query: str,          # subject of the prompt: mostly the person's last turn
-                       tokens: int = 1024,  # budget of the whole block
-                       k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 40 tokens
-                       count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
-                       facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
-                       ) -> ContextBlock:
-        "Do what `context` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.context, query, tokens, k, count, facts)
-
-    async def aupdate(self,
-                      id: str,         # id of a memory
-                      /,
-                      *,
-                      if_version: int | None = None,  # change this version only; another one raises `VersionConflict`
-                      **changes: Any,  # text, tags, status, category, summary, valid_to …
-                      ) -> MemoryRecord:
-        "Do what `update` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.update, id, if_version=if_version, **changes)
-
-    async def adelete(self,
-                      id: "str | Sequence[str]",  # one memory or several
-                      *,
-                      erase: bool = False,        # leave no trace: every version, index entry and freed byte
-                      force: bool = False,        # immutable ones, too
-                      if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
-                      ) -> int:
-        "Do what `delete` does in a thread, so that an event loop goes on meanwhile."
-        return await run_in_thread(self.delete, id, erase=erase, force=force, if_version=if_version)
-
-    # of what is called less often, and of earlier names
+    # a twin of each for asyncio, which does the same in a thread
+    awrite = in_thread(write)
+    awrite_many = in_thread(write_many)
+    aadd_conversation = in_thread(add_conversation)
+    aget = in_thread(get)
+    alist = in_thread(list)
+    asearch = in_thread(search)
+    acontext = in_thread(context)
+    aupdate = in_thread(update)
+    adelete = in_thread(delete)
     arecall = in_thread(recall)
     aintelligent_search = in_thread(intelligent_search)
     aremember = in_thread(remember)
