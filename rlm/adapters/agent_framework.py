@@ -5,10 +5,15 @@ Needs `agent-framework-core`. The memory may be one behind a server.
 
 from typing import Any
 
+from rlm.core.errors import need
+
+need("agent_framework", "The provider for Agent Framework", "agent_framework")
+
 from agent_framework import ContextProvider, Message
 
+from rlm.adapters.pages import new_turns
 from rlm.companion.composer import without_block
-from rlm.service.memory import Memory
+from rlm.service.memory import Memory, run_in_thread
 
 ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
 
@@ -43,8 +48,8 @@ class RecallProvider(ContextProvider):
                         context: Any,  # words that were said
                         state: Any,    # state of the provider; not used
                         ) -> None:
-        "Keep what was said and answered."
+        "Keep what was said and answered; of a history that is handed over again, what is new."
         said = [*context.input_messages, *(context.response.messages if context.response else ())]
         turns = [{"text": words, "role": str(m.role)} for m in said if str(m.role) in ROLES and (words := without_block(m.text))]
-        if turns:
-            await self.memory.aadd_conversation(turns, context.session_id)
+        if new := await run_in_thread(new_turns, self.memory, context.session_id, turns):
+            await self.memory.aadd_conversation(new, context.session_id)

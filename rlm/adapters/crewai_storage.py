@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from rlm.core.errors import NotFound, need
+
+need("crewai", "The storage for CrewAI", "")
+
 from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
 from crewai.memory.types import MemoryRecord as CrewRecord
 from crewai.memory.types import ScopeInfo
 
 from rlm.adapters.pages import every_memory
-from rlm.core.errors import NotFound
 from rlm.service.memory import Memory, in_thread
 from rlm.store.records import MemoryRecord
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from rlm.core.errors import NotFound, need
+
+need("google.adk", "The memory service for ADK", "adk")
+
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai.types import Content, Part
 
-from rlm.core.errors import NotFound
 from rlm.core.ids import digest
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.records import MemoryRecord
@@ -35,7 +38,7 @@ class AdkMemoryService(BaseMemoryService):
         self.memory = memory
 
     async def add_session_to_memory(self,
-                                    session: Any,  # a session, whole; what is kept of it already is left alone
+                                    session: Any,  # a session, whole; what is kept of it as it stands is left alone
                                     ) -> None:
         "Keep what was said in a session."
         await self.add_events_to_memory(app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id)
@@ -48,7 +51,7 @@ class AdkMemoryService(BaseMemoryService):
                                    session_id: str | None = None,  # id of the session; None: a new conversation
                                    custom_metadata: Mapping[str, object] | None = None,  # kept beside each memory
                                    ) -> None:
-        "Keep what was said in events, once each."
+        "Keep what was said in events, once each; an event whose words the application has changed meanwhile changes its memory."
         turns = [{"id": f"event-{digest(app_name, user_id, session_id or '', e.id)}", "text": text, "speaker": e.author,
                   "role": "user" if e.author == "user" else "assistant", "valid_from": datetime.fromtimestamp(e.timestamp, UTC)}
                  for e in events if (text := words_of(e.content))]
@@ -92,7 +95,11 @@ class AdkMemoryService(BaseMemoryService):
 
     def _add(self, turns: dict[str, dict[str, Any]], session: str | None, app_name: str, user_id: str, extra: dict[str, Any]) -> None:
         known = self.memory.backend.memories.latest(list(turns), self.memory.ctx.namespace)  # deleted ones too: they stay deleted
-        here = {r.id for r in known}
+        here = {r.id: r for r in known}
+        for id in {r.id for r in self.memory.backend.get(list(here), self.memory.ctx.namespace)}:
+            text = self.memory.writer.prepare(turns[id], self.memory.clock.now()).text  # without credentials, as it is stored
+            if text != here[id].text and text not in {r.text for r in self.memory.history(id).versions}:  # a person's words stay
+                self.memory.update(id, text=text)
         if new := [turn for id, turn in turns.items() if id not in here]:
             self.memory.add_conversation(new, session, tags=[user_tag(app_name, user_id)], extra=extra, source_type="google-adk",
                                          provenance={"app_name": app_name, "user_id": user_id})

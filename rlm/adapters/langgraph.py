@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from rlm.core.errors import NotFound, need
+
+need("langgraph.store.base", "The store for LangGraph", "langgraph")
+
 from langgraph.store.base import (
     BaseStore, GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, Result, SearchItem, SearchOp, TTLConfig, get_text_at_path,
     tokenize_path, validate_op_namespace,
 )
 
 from rlm.adapters.pages import AS_GIVEN, every_memory
-from rlm.core.errors import NotFound
 from rlm.core.ids import digest
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.filters import Filters
@@ -155,11 +158,11 @@ class LangGraphStore(BaseStore):
                               category=json.dumps([*op.namespace], ensure_ascii=False), **fields)
 
     def _words(self, op: PutOp, value: Mapping[str, Any]) -> str:
-        "What an item is found by; its key where the value has no words."
+        "What an item is found by; its path where the value has no words."
         paths = op.index if isinstance(op.index, list) else self.fields if op.index is None else ()
         found = [text for path in paths for text in
                  (leaf_texts(value) if path == "$" else get_text_at_path(value, tokenize_path(path)))]
-        return "\n".join(text for text in found if text.strip()) or op.key
+        return "\n".join(text for text in found if text.strip()) or f"[{' / '.join([*op.namespace, op.key])}]"
 
     def _all(self, prefix: Sequence[str]) -> Iterator[MemoryRecord]:
         "All items below a path, those stored last first."

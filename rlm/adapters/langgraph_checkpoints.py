@@ -10,6 +10,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlm.core.errors import need
+
+need("langgraph.checkpoint.base", "The checkpointer for LangGraph", "langgraph")
+
 from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple, get_checkpoint_id, get_checkpoint_metadata
 
 from rlm.service.memory import Memory, in_thread, run_in_thread

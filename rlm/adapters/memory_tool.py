@@ -6,10 +6,13 @@ Needs `anthropic` 0.121 or newer. The files are those of `rlm.adapters.memory_fi
 from collections.abc import Callable
 from typing import Any
 
+from rlm.core.errors import RlmError, need
+
+need("anthropic", "The memory tool", "")
+
 from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
 
 from rlm.adapters.memory_files import MemoryFiles
-from rlm.core.errors import RlmError
 from rlm.service.memory import Memory
 
 

@@ -7,12 +7,15 @@ changes nothing, after a restart too; deletions that are asked for again are kno
 from collections.abc import Mapping
 from typing import Any
 
+from rlm.core.errors import AlreadyExists, NotFound, VersionConflict, need
+
+need("pydantic_ai_harness", "The store for pydantic-ai-harness", "pydantic_ai")
+
 from pydantic_ai_harness.memory import (
     MemoryConflictError, MemoryFile, MemoryMutation, MemoryOperation, MemoryOperationConflictError, MemorySearchMatch, MemorySearchResult,
 )
 
 from rlm.adapters.pages import AS_GIVEN
-from rlm.core.errors import AlreadyExists, NotFound, VersionConflict
 from rlm.core.ids import digest
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.records import MemoryRecord

@@ -22,7 +22,7 @@ from ..recall.anchors import AnchorManager, read_slot
 from ..recall.graph import GraphIndex
 from ..search.embedding.base import embedding_fields
 from ..search.embedding.service import RecordVectors
-from .input_parsing import TURN_NAMES, check_formal, read_item, read_list, read_turn
+from .input_parsing import TURN_NAMES, check_formal, is_said, read_item, read_list, read_turn
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from ..store.filters import Filters
@@ -134,7 +134,8 @@ class MemoryWriter:
         ids, records = [t["id"] if isinstance(t, Mapping) and "id" in t else new_id() for t in given], list[MemoryRecord]()
         for n, turn in enumerate(given):
             try:
-                fields = shared | read_turn(turn, n, ids) | {"id": ids[n], "session": where}
+                read = read_turn(turn, n, ids)
+                fields = ({} if is_said(read) else {"status": "archived"}) | shared | read | {"id": ids[n], "session": where}
                 records.append(self.prepare(fields, now))
             except InvalidInput as e:
                 said = e.message if e.message.startswith("Turn ") else f"{e.message} (turn {n})"

@@ -44,7 +44,7 @@ class Filters:
         "From what a caller wrote; unknown names and wrong values raise `InvalidInput`. `None` means not given."
         for name in given:
             if name not in _FILTER_READERS:
-                raise InvalidInput(f"There is no filter {name!r}.", suggest(name, _FILTER_READERS))
+                raise InvalidInput(f"There is no filter {name!r}.", suggest(name, _FILTER_READERS, remedies=True))
         found = {name: _FILTER_READERS[name](value, name) for name, value in given.items() if value is not None}
         if "since" in found and "until" in found and found["until"] <= found["since"]:
             raise InvalidInput(f"until {to_iso(found['until'])} is not after since {to_iso(found['since'])}.", "Swap them?")

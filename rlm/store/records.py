@@ -234,7 +234,7 @@ def read_fields(given: Mapping[str, Any],  # field name → value as the caller 
     ready: dict[str, Any] = {}
     for name, value in given.items():
         if name not in READERS:
-            raise InvalidInput(f"A memory has no field {name!r}.", suggest(name, READERS))
+            raise InvalidInput(f"A memory has no field {name!r}.", suggest(name, READERS, remedies=True))
         if value is None and name in REQUIRED:
             raise InvalidInput(f"The {name} is None.", "Leave it out to get the default.")
         ready[name] = None if value is None else READERS[name](value, name)

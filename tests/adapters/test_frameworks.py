@@ -30,6 +30,7 @@ def test_a_llama_index_block_keeps_words_and_answers_the_last_question(memory: M
                           say(role="assistant", content="적어 두었어요.")], session_id="monday")
         assert BOILER in await block.aget([say(role="user", content="who services the boiler?"), say(role="assistant", content="…")])
         assert await block.aget([say(role="assistant", content="boiler")]) == ""
+        await block.aput([say(role="user", content=BOILER), say(role="assistant", content="적어 두었어요.")], session_id="monday")  # again
     asyncio.run(talk())
     assert [(r.session, r.role, r.text) for r in reversed(memory.list())] == [
         ("monday", "user", BOILER), ("monday", "assistant", "적어 두었어요.")]
@@ -54,6 +55,13 @@ def test_an_adk_service_keeps_events_once_and_users_apart(memory: Memory) -> Non
             await service.add_session_to_memory(session)
         assert [(r.speaker, r.role, r.text, r.valid_from.year) for r in reversed(memory.list())][:1] == [("user", "user", BOILER, 2027)]
         assert len(memory.list()) == 2
+        [parts] = [e.content.parts for e in events[-1:]]
+        parts[1].text = "보일러를 적었어요."  # the application edits its history and hands it over again, without its beginning
+        await service.add_session_to_memory(Session(id="s", events=events[1:], **mina))
+        assert [r.text for r in reversed(memory.list())] == [BOILER, "보일러를 적었어요."]
+        memory.update(memory.list()[0].id, text="보일러는 유나가 고쳐요.")  # a person corrects it, and the next hand-over leaves that alone
+        await service.add_session_to_memory(session)
+        assert [r.text for r in reversed(memory.list())] == [BOILER, "보일러는 유나가 고쳐요."]
         await service.add_memory(memories=[MemoryEntry(content=Content(parts=[Part(text="The harbour closes at five.")]),
                                                        timestamp="2026-05-08T09:00:00+00:00", custom_metadata={"n": 1})], **mina)
         [harbour] = (await service.search_memory(query="harbour", **mina)).memories
@@ -90,6 +98,15 @@ def test_an_agent_framework_provider_recalls_across_sessions(memory: Memory) -> 
     asyncio.run(talk())
     assert given[0] == [BOILER] and len(given[1]) == 2 and BOILER in given[1][0] and given[1][1] == "Who services the boiler?"
     assert sorted({r.role for r in memory.list()}) == ["assistant", "user"] and len({r.session for r in memory.list()}) == 2
+
+    async def hand_over_again() -> None:
+        agent = framework.Agent(Scripted(), context_providers=[RecallProvider(memory)])
+        session, count = agent.create_session(), len(memory.list(100))
+        await agent.run("Tea, please.", session=session)
+        history = [framework.Message("user", ["Tea, please."]), framework.Message("assistant", ["적어 두었어요."])]
+        await agent.run([*history, framework.Message("user", ["And milk."])], session=session)
+        assert len(memory.list(100)) == count + 4  # two questions, two answers
+    asyncio.run(hand_over_again())
 
 
 def test_a_notebook_store_does_what_the_harness_s_own_does(memory: Memory) -> None:

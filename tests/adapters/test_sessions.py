@@ -34,6 +34,7 @@ def test_a_session_gives_its_items_back_in_order() -> None:
 
     with Memory(":memory:", embedder="none") as memory:
         asyncio.run(talk(memory))
+        assert len(memory.list(status="any")) == 3  # a history that was cleared and written anew is there once
         assert [h.text for h in memory.search("who services the boiler?")][:1] == ["My boiler is serviced by Yuna Park."]
         assert not memory.search("function call search") and not memory.check()
 

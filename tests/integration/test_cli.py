@@ -364,6 +364,17 @@ def misspelt(home: Path) -> None:
     (home / "rlm.yaml").write_text("serch_k: 3\n", encoding="utf-8")
 
 
+OTHER_NAMES = (  # what users of other programs type first, and what they are told
+    ("namespaces delete x", "It is: rlm namespaces erase"), ("namespaces rm x", "It is: rlm namespaces erase"),
+    ("collections", "It is: rlm namespaces"), ("users", "It is: rlm namespaces"), ("insert x", "It is: rlm memory write"),
+    ("memory get-all", "It is: rlm memory list"), ("memory ls", "It is: rlm memory list"), ("memory count", "It is: rlm memory stats"),
+    ("memory reset", "rlm namespaces erase NAME"), ("memory context x", "It is: rlm context"), ("mcp start", "It is: rlm mcp"),
+    ("start", "It is: rlm serve"), ("db vacuum", "It is: rlm db repair"), ("db migrate", "upgraded when it is opened"),
+    ("version", "rlm --version"), ("check", "It is: rlm db check"), ("init", "It is: rlm config init"),
+    ("import notes.md --dry-run", "--db trial.db"), ("export --output x.jsonl", "rlm export FILE"),
+    ("export -o x.jsonl", "rlm export FILE"), ("memory search tea --user-id alice", "-n NAME"),
+    ("memory search tea --format json", "Did you mean '--json'?"),
+    ("memory search tea --threshold 0.3", "Did you mean '--min-score'?"), ("memory write x --labels a", "Did you mean '--tag'?"))
 LONG = "x" * 300  # more than a file's name may have
 MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     # what is typed; the exit code; what the message says; the standard input; what is wrong with the place
@@ -371,7 +382,8 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("memory serch tea", 2, "No such command 'serch'", b"", None),
     ("memory search", 2, "Missing argument 'QUERY'", b"", None),
     ("search tea", 2, "It is: rlm memory search", b"", None), ("memory add tea", 2, "It is: rlm memory write", b"", None),
-    ("memry list", 2, "Did you mean 'memory'?", b"", None), ("tokens remove x", 2, "Did you mean 'revoke'?", b"", None),
+    ("memry list", 2, "Did you mean 'memory'?", b"", None), ("tokens remove x", 2, "It is: rlm tokens revoke", b"", None),
+    *((words, 2, said, b"", None) for words, said in OTHER_NAMES),
     ("memory delete nobody --erase", 1, "'nobody'", b"", None),  # before it asks
     ("memory search tea -k many", 2, "'many' is not a valid integer", b"", None),
     ("memory list --kind note", 2, "'note' is not one of", b"", None),

@@ -320,12 +320,16 @@ def test_a_tenant_neither_reads_nor_changes_nor_learns_of_what_is_anothers(path:
 
 def test_a_mistake_is_told_in_words_that_help(refusing: Running) -> None:
     with refusing.client() as client:
-        for path, body, where, what in [("memories:search", b'{"query": "x", "limit": 3}', "limit", "There is no such field. Known: "),
+        for path, body, where, what in [("memories:search", b'{"query": "x", "limit": 3}', "limit",
+                                         "There is no such field. Did you mean 'k'? Known: "),
                                         ("memories:search", b"{'query': 1}", "character 1", "The body is no JSON"),
-                                        ("memories", b'{"txt": "x"}', "txt", "Known: ")]:
+                                        ("memories", b'{"content": "x"}', "content", "Did you mean 'text'?"),
+                                        ("memories", b'{"text": "x", "user_id": "al"}', "user_id", "the header Rlm-Namespace. Known: "),
+                                        ("memories", b'{"txt": "x"}', "txt", "Did you mean 'text'? Known: ")]:
             told = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"}).json()["errors"]
             assert any(e["where"] == where and what in e["what"] for e in told), told
         assert "k," in client.post("/v1/memories:search", json={"query": "x", "limit": 3}).json()["errors"][0]["what"]
+        assert "Did you mean 'k'? Known: " in client.get("/v1/memories", params={"limit": 3}).json()["errors"][0]["what"]
         assert "/docs" in client.get("/v1/memory").json()["hint"]
 
 

@@ -16,7 +16,7 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
+from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, SettingsError, VersionConflict
 from rlm.service.memory import EARLIER_NAMES
 from rlm.service.memory_context import MemoryContext
 from rlm.store.records import MemoryRecord
@@ -107,6 +107,27 @@ def test_k_and_top_k_are_the_same_argument(memory: Memory) -> None:
         with pytest.raises(InvalidInput, match="k is 0"):
             find("boat", top_k=0)
     assert len(memory.list(top_k=3)) == 3 and memory.intelligent_search("boat", top_k=1)["result_count"] == 1
+
+
+OTHER_NAMES: list[tuple[Callable[[Any], object], str]] = [  # what users of other libraries type first, and what they are told
+    (lambda m: m.search("tea", limit=3), "is k."), (lambda m: m.search("tea", n_results=3), "is k."), (lambda m: m.list(limit=3), "is k."),
+    (lambda m: m.search("tea", user_id="al"), "Memory(namespace=NAME)"), (lambda m: m.search("tea", threshold=.3), "is min_score."),
+    (lambda m: m.search("tea", where={"a": 1}), "Each filter is an argument"), (lambda m: m.search("tea", run_id="x"), "'session'"),
+    (lambda m: m.write("tea", user_id="al"), "Memory(namespace=NAME)"), (lambda m: m.write("tea", metadata={}), "'extra'"),
+    (lambda m: m.write("tea", timestamp="2025-01-01"), "'valid_from'"), (lambda m: m.update("x", data="tea"), "given as text"),
+    (lambda m: Memory(":memory:", user_id="al"), "'namespace'"), (lambda m: Memory(db="x.db"), "'db_path'")]
+
+
+@pytest.mark.parametrize(("call", "told"), OTHER_NAMES)
+def test_the_name_of_another_library_is_answered_with_ours(memory: Memory, call: Callable[[Any], object], told: str) -> None:
+    with pytest.raises((InvalidInput, SettingsError)) as refused:
+        call(memory)
+    assert told in str(refused.value)
+
+
+def test_the_file_may_be_given_as_the_setting_it_is(tmp_path: Path, words_only: None) -> None:
+    with Memory(db_path=tmp_path / "a.db") as memory:
+        assert memory.write("tea").text == "tea" and (tmp_path / "a.db").exists()
 
 
 def test_an_empty_slot_is_no_slot(memory: Memory) -> None:

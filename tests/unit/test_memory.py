@@ -866,3 +866,22 @@ def test_scores_do_not_depend_on_other_namespaces(path: Path) -> None:
         before = [h.score for h in theirs.search("plum pear")]
         ours.write_many([f"apple {n}" for n in range(100)])
         assert [h.score for h in theirs.search("plum pear")] == before
+
+
+def test_what_a_tool_answers_is_kept_and_not_taken_for_what_was_said() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read_page", "arguments": "{}"}}
+    turns = [{"role": "system", "content": "Be kind. I live in Paris."}, {"role": "user", "content": "I live in Hamburg. Read my page."},
+             {"role": "assistant", "content": None, "tool_calls": [call]},
+             {"role": "tool", "tool_call_id": "c1", "content": "I live in Munich."},
+             {"role": "assistant", "content": "Your page is about Munich.", "tool_calls": [call]},
+             {"role": "function", "content": "I live in Oslo."}]
+    with Memory(":memory:", embedder="none") as memory:
+        stored = memory.add_conversation(turns, "monday")
+        said = ["I live in Hamburg. Read my page.", "Your page is about Munich."]
+        assert [r.text for r in reversed(memory.list(session="monday"))] == said and len(stored) == len(turns)
+        assert {h.text for h in memory.search("Where do I live? Munich, Paris, Oslo", k=10)} <= set(said)
+        block = memory.context("Where do I live?").text
+        assert "Hamburg" in block and not any(place in block for place in ("live in Munich", "Paris", "Oslo"))
+        assert [r.text for r in reversed(memory.list(session="monday", status="any"))] == [r.text for r in stored]
+        [kept] = memory.add_conversation([{"role": "tool", "content": "The boiler is 12 years old.", "status": "hot"}])
+        assert kept.status == "hot" and memory.search("boiler")  # a caller who wants it recalled says so

@@ -9,14 +9,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
-from difflib import get_close_matches
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, StoreError
+from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, StoreError, guess, nearest, our_names
 
 
 class CliError(click.ClickException):
@@ -127,16 +126,34 @@ def options_last(args: Sequence[str],  # words after the name of a group
 def usage_error(error: click.UsageError,  # error that click raised
                 as_json: bool,            # shown as JSON
                 ) -> click.ClickException:
-    "Return the error as it is shown: by click, with the usage, or as JSON."
+    "Return the error as it is shown: by click, with the usage, or as JSON. An option that there is not is told with the one that is meant."
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        options = {opt.lstrip("-").replace("-", "_"): opt for p in error.ctx.command.params for opt in p.opts if opt.startswith("-")}
+        if near := nearest(error.option_name, options):
+            error.possibilities = [options[near]]
+        elif remedy := guess(error.option_name, ()):
+            error.message, error.possibilities = f"{error.message} {remedy}", []
     return JsonUsageError(error.format_message(), error.ctx) if as_json else error
 
 
-USUAL = {"add": "memory write", "remember": "memory write", "store": "memory write", "find": "memory search", "query": "memory search",
-         "ask": "memory search", "get": "memory show", "ls": "memory list", "edit": "memory update", "remove": "memory delete",
-         "rm": "memory delete", "forget": "memory delete", "backup": "db backup", "check": "db check", "reject": "review reject",
-         "accept": "review accept", "install": "mcp install", "init": "config init"} | {
-             name: f"memory {name}" for name in ("write", "search", "list", "show", "update", "delete", "restore", "history", "explain",
-                                                 "recall", "stats")}  # what people type → where it is
+PLACES = ("memory", "namespaces", "db", "review", "mcp", "config")  # groups in which a command is looked for that people type without one
+
+
+def usual_command(ctx: click.Context,  # click's context of a group
+                  word: str,           # word that is no command of it
+                  ) -> str:
+    "Return a sentence about where the command is that a word means, by our name or another library's; empty: it is not known."
+    group, root = ctx.command, ctx.find_root()
+    assert isinstance(group, click.Group) and isinstance(root.command, click.Group)
+    groups = [(ctx.command_path, group), ("rlm", root.command)]
+    if ctx.parent is None:
+        groups += [(f"rlm {name}", found) for name in PLACES if isinstance(found := root.command.get_command(root, name), click.Group)]
+    for path, place in groups:
+        if ours := next((name for name in our_names(word) if name in place.list_commands(ctx)), ""):
+            return f"It is: {path} {ours}"
+    if group.invoke_without_command and "serve" in our_names(word):
+        return f"It is: {ctx.command_path}"
+    return guess(word, group.list_commands(ctx))
 
 
 class Group(click.Group):
@@ -167,11 +184,8 @@ class Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as e:
-            place = USUAL.get(args[0], "")
-            if place and (ctx.parent is None or place.split()[0] == ctx.info_name):
-                raise click.UsageError(f"No such command {args[0]!r}. It is: rlm {place}", ctx) from e
-            if ctx.parent is None and (near := get_close_matches(args[0], self.list_commands(ctx), 1)):
-                raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]!r}?", ctx) from e
+            if said := usual_command(ctx, args[0]):
+                raise click.UsageError(f"No such command {args[0]!r}. {said}", ctx) from e
             raise
 
     def invoke(self,

@@ -389,7 +389,7 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
 @with_memory()
 def show_turns(memory: Memory, session: str, k: int, as_json: bool) -> None:
     "Print the last turns of the conversation SESSION, in order."
-    turns = list(reversed(memory.list(k, session=session)))
+    turns = list(reversed(memory.list(k, session=session, status="any")))
     if not turns:
         raise NotFound(f"There is no conversation {session[:60]!r} in namespace {memory.ctx.namespace!r}.", "Check its name, or add it.")
     rows = [(f"{t.valid_from:%Y-%m-%d %H:%M}", t.speaker or t.role or "", " ".join(t.text.split())) for t in turns]

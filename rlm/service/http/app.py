@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
-from rlm.core.errors import RlmError
+from rlm.core.errors import RlmError, suggest
 from rlm.service.answer_schemas import read_schemas
 
 from . import companion_routes, memory_routes, routes, rule_routes
@@ -50,7 +50,7 @@ def told_error(error: Mapping[str, Any],  # an error of pydantic
     if error["type"] == "json_invalid":
         return {"where": f"character {place[-1]}", "what": f"The body is no JSON: {error.get('ctx', {}).get('error', what)}"}
     if error["type"] == "extra_forbidden" and place[0] == "body":
-        what = "There is no such field." + (f" Known: {', '.join(known)}." if len(place) == 2 and known else "")
+        what = "There is no such field." + (f" {suggest(str(place[-1]), known, remedies=True)}" if len(place) == 2 and known else "")
     return {"where": error_location(place), "what": what}
 
 

@@ -24,7 +24,7 @@ from fastapi.security import HTTPBearer
 from pydantic import AfterValidator, BaseModel
 from pydantic_core import to_json
 
-from rlm.core.errors import RlmError
+from rlm.core.errors import RlmError, suggest
 from rlm.core.settings import Settings
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
@@ -112,8 +112,9 @@ async def known_params_only(request: Request,  # request, its route known
         return
     known = parameter_names(request.scope["route"].dependant)
     if unknown := [n for n in request.query_params if n not in known]:
-        what = "There is no such parameter. Known: " + (", ".join(sorted(known)) or "none") + "."
-        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", n), "msg": what, "input": None} for n in unknown])
+        raise RequestValidationError([
+            {"type": "extra_forbidden", "loc": ("query", n), "input": None,
+             "msg": f"There is no such parameter. {suggest(n, known or ['none'], remedies=True)}"} for n in unknown])
 
 
 def json_response(value: Any,                             # what JSON can hold

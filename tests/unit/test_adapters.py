@@ -1,0 +1,58 @@
+"What adapters do without their framework: a sentence says how to get it, and a history that is handed over again is kept once."
+import importlib
+import sys
+
+import pytest
+
+from rlm import Memory
+from rlm.adapters.pages import new_turns
+from rlm.core.errors import MissingExtra
+
+NEEDS = {"agent_framework": ("agent_framework", "'rlm[agent_framework]'"), "crewai_storage": ("crewai", "crewai"),
+         "google_adk": ("google.adk", "'rlm[adk]'"), "langgraph": ("langgraph.store.base", "'rlm[langgraph]'"),
+         "langgraph_checkpoints": ("langgraph.checkpoint.base", "'rlm[langgraph]'"),
+         "llama_index": ("llama_index.core", "'rlm[llama_index]'"),
+         "memory_tool": ("anthropic", "anthropic"), "notebook": ("pydantic_ai_harness", "'rlm[pydantic_ai]'")}
+
+
+@pytest.mark.parametrize("module", NEEDS)
+def test_an_adapter_says_how_its_framework_is_installed(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, brings = NEEDS[module]
+    for name in [n for n in sys.modules if n == package or n.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package.partition(".")[0], None)
+    monkeypatch.delitem(sys.modules, f"rlm.adapters.{module}", raising=False)
+    with pytest.raises(MissingExtra) as missing:
+        importlib.import_module(f"rlm.adapters.{module}")
+    assert str(missing.value).endswith(f"needs the package {package}, which is not installed. Install it with: pip install {brings}")
+    assert isinstance(missing.value, ImportError)  # what a program tries an optional import with
+
+
+HISTORY = [("user", "Do you like tea?"), ("assistant", "Yes."), ("user", "And coffee?"), ("assistant", "Yes.")]
+HANDED: dict[str, tuple[list[tuple[str, str]], list[tuple[str, str]]]] = {  # what a framework hands over after HISTORY → what is new in it
+    "the newest turns alone": ([("user", "And milk?"), ("assistant", "Yes.")], [("user", "And milk?"), ("assistant", "Yes.")]),
+    "the same answer again": ([("assistant", "Yes.")], [("assistant", "Yes.")]),
+    "all": (HISTORY, []),
+    "all and more": ([*HISTORY, ("user", "And milk?")], [("user", "And milk?")]),
+    "without its beginning": ([*HISTORY[1:], ("user", "And milk?")], [("user", "And milk?")]),
+    "without answers": ([HISTORY[0], HISTORY[2], ("user", "And milk?")], [HISTORY[2], ("user", "And milk?")]),
+    "with a summary of its beginning": ([("assistant", "Tea was liked."), *HISTORY[2:], ("user", "And milk?")],
+                                        [("assistant", "Tea was liked."), ("user", "And milk?")]),
+    "its last question edited": ([*HISTORY[:2], ("user", "And cocoa?"), ("assistant", "No.")],
+                                 [("user", "And cocoa?"), ("assistant", "No.")]),
+    "its first question edited": ([("user", "Is tea good?"), *HISTORY[1:]], [("user", "Is tea good?")]),
+}
+
+
+@pytest.mark.parametrize("case", HANDED)
+def test_a_history_handed_over_again_is_kept_once(case: str) -> None:
+    handed, wanted = HANDED[case]
+    with Memory(":memory:", embedder="none") as memory:
+        memory.add_conversation([{"role": role, "text": text} for role, text in HISTORY], "monday")
+        memory.add_conversation([{"role": "user", "text": "And milk?"}], "tuesday")
+        new = new_turns(memory, "monday", [{"role": role, "text": text} for role, text in handed])
+        assert [(t["role"], t["text"]) for t in new] == wanted
+        memory.add_conversation(new, "monday")
+        again = new_turns(memory, "monday", [{"role": role, "text": text} for role, text in wanted])
+        assert again == [] or len(wanted) == 1  # one turn alone may be said again
+        assert len(new_turns(memory, None, [{"role": "user", "text": "And milk?"}])) == 1 and not new_turns(memory, "monday", [])
