@@ -92,13 +92,16 @@ def language_data(name: str,  # a file of `rlm/data/language` without its suffix
     return found
 
 
+_WHOLE = r"(?!(?<=\w)\w)"  # no match ends within a word: *likes tea* is not *like* and *s tea*
+
+
 @cache
 def relation_patterns(language: str,  # `en` or `ko`
              ) -> tuple[RelationPattern, ...]:
     "Return the patterns of a language; those that end or deny a relation first."
     keys = {"en": ("ends", "not", "en"), "ko": ("ends_ko", "not_ko", "ko")}[language]
     out = [RelationPattern(name, bool(entry["single"]), sense,
-                           re.compile(rf"{p}\s*" if language == "en" else p, 0 if "[A-Z]" in p else re.I))
+                           re.compile(rf"{p}{_WHOLE}\s*" if language == "en" else p, 0 if "[A-Z]" in p else re.I))
            for key, sense in zip(keys, ("ends", "denies", "says"), strict=True)
            for name, entry in language_data("relations").items() for p in entry.get(key, ())]
     return tuple(out)

@@ -103,6 +103,8 @@ def need(package: str,  # module that must be importable
         found = importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:  # nor is the package that it is a part of
         found = False
+    except ValueError:  # it is loaded, and was put together by hand
+        found = True
     if not found:
         brings = f"'rlm[{extra}]'" if extra else package
         raise MissingExtra(f"{what} needs the package {package}, which is not installed.", f"Install it with: pip install {brings}")
@@ -124,7 +126,7 @@ SYNONYMS: Mapping[str, str] = {  # our name → names that mem0, LangMem, Zep, C
     "add_conversation": "add_messages add_episode", "search": "find query ask retrieve lookup similarity_search",
     "list": "ls get_all scroll peek", "show": "get view read fetch", "get": "show view read fetch", "update": "edit modify patch",
     "revoke": "remove delete rm", "delete": "remove rm del forget", "erase": "delete remove rm clear reset delete_all drop wipe truncate",
-    "stats": "count info status size", "repair": "vacuum optimize", "namespaces": "users tenants collections tables",
+    "stats": "count info status size", "namespaces": "users tenants collections tables",
     "serve": "start run server", "json": "format json_output", "dry_run": "simulate", "target": "output out o", "version": "about",
     "migrate": "upgrade"}
 REMEDIES: Mapping[str, str] = {  # our name → sentence for where that name itself can't be given

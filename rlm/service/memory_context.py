@@ -47,7 +47,7 @@ class MemoryContext:
              ) -> Self:
         "Open a store. Raises `SettingsError` for unknown settings, `StoreError` for a file that is no store."
         named = embedder if isinstance(embedder, str) else None
-        place = {} if path is None else {"db_path": path}
+        place: dict[str, Any] = {} if path is None else {"db_path": path}
         settings = load_settings(config, **place, namespace=namespace, embedder=named, **overrides)
         if settings.sources.get("log_level"):  # otherwise a program's own configuration stands
             logging.getLogger("rlm").setLevel(settings.log_level.upper())

@@ -369,11 +369,12 @@ OTHER_NAMES = (  # what users of other programs type first, and what they are to
     ("collections", "It is: rlm namespaces"), ("users", "It is: rlm namespaces"), ("insert x", "It is: rlm memory write"),
     ("memory get-all", "It is: rlm memory list"), ("memory ls", "It is: rlm memory list"), ("memory count", "It is: rlm memory stats"),
     ("memory reset", "rlm namespaces erase NAME"), ("memory context x", "It is: rlm context"), ("mcp start", "It is: rlm mcp"),
-    ("start", "It is: rlm serve"), ("db vacuum", "It is: rlm db repair"), ("db migrate", "upgraded when it is opened"),
+    ("start", "It is: rlm serve"), ("db migrate", "upgraded when it is opened"),
     ("version", "rlm --version"), ("check", "It is: rlm db check"), ("init", "It is: rlm config init"),
     ("import notes.md --dry-run", "--db trial.db"), ("export --output x.jsonl", "rlm export FILE"),
-    ("export -o x.jsonl", "rlm export FILE"), ("memory search tea --user-id alice", "-n NAME"),
+    ("export -o x.jsonl", "rlm export FILE"), ("memory search tea --user-id alice", "Did you mean '--namespace'?"),
     ("memory search tea --format json", "Did you mean '--json'?"),
+    ("memory search tea --sinc 2026", "Did you mean '--since'?"),
     ("memory search tea --threshold 0.3", "Did you mean '--min-score'?"), ("memory write x --labels a", "Did you mean '--tag'?"))
 LONG = "x" * 300  # more than a file's name may have
 MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [

@@ -237,3 +237,10 @@ def test_what_the_words_rule_out_states_no_fact_that_could_end_another(monkeypat
     monkeypatch.setattr(supersession, "may_end_facts", lambda text: True)
     now = datetime(2026, 5, 1, tzinfo=UTC)
     assert len(spared) > 20 and not [text for text in spared if supersession.facts_of(new_record(text, now)).facts]
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ("Mina likes tea.", "tea"), ("Joon loves sailing.", "sailing"), ("My sister hates rain.", "rain"), ("Mina enjoyed Oslo.", "oslo"),
+    ("Mina drinks coffee.", "coffee"), ("Mina has adopted a new cat.", "cat")])
+def test_a_verb_is_read_whole(text: str, value: str) -> None:
+    assert [normal_value(f.value) for f in text_facts(text).statements] == [value]

@@ -129,14 +129,13 @@ def usage_error(error: click.UsageError,  # error that click raised
     "Return the error as it is shown: by click, with the usage, or as JSON. An option that there is not is told with the one that is meant."
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         options = {opt.lstrip("-").replace("-", "_"): opt for p in error.ctx.command.params for opt in p.opts if opt.startswith("-")}
-        if near := nearest(error.option_name, options):
-            error.possibilities = [options[near]]
-        elif remedy := guess(error.option_name, ()):
-            error.message, error.possibilities = f"{error.message} {remedy}", []
+        near = nearest(name := error.option_name.lstrip("-").replace("-", "_"), options)
+        if said := f"Did you mean {options[near]!r}?" if near else guess(name, ()):
+            error = click.UsageError(f"No such option {error.option_name!r}. {said}", error.ctx)
     return JsonUsageError(error.format_message(), error.ctx) if as_json else error
 
 
-PLACES = ("memory", "namespaces", "db", "review", "mcp", "config")  # groups in which a command is looked for that people type without one
+PLACES = ("memory", "namespaces", "config", "db", "review", "mcp")  # groups in which a command is looked for that people type without one
 
 
 def usual_command(ctx: click.Context,  # click's context of a group
@@ -145,14 +144,14 @@ def usual_command(ctx: click.Context,  # click's context of a group
     "Return a sentence about where the command is that a word means, by our name or another library's; empty: it is not known."
     group, root = ctx.command, ctx.find_root()
     assert isinstance(group, click.Group) and isinstance(root.command, click.Group)
+    if ctx.parent is not None and group.invoke_without_command and "serve" in our_names(word):
+        return f"It is: {ctx.command_path}"  # *mcp start*
     groups = [(ctx.command_path, group), ("rlm", root.command)]
     if ctx.parent is None:
         groups += [(f"rlm {name}", found) for name in PLACES if isinstance(found := root.command.get_command(root, name), click.Group)]
     for path, place in groups:
         if ours := next((name for name in our_names(word) if name in place.list_commands(ctx)), ""):
             return f"It is: {path} {ours}"
-    if group.invoke_without_command and "serve" in our_names(word):
-        return f"It is: {ctx.command_path}"
     return guess(word, group.list_commands(ctx))
 
 
