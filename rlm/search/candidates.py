@@ -94,12 +94,13 @@ class CandidateGenerator:
                      features: QueryFeatures,  # features of the question
                      terms: Iterable[str],     # its tokens
                      ) -> list[str]:
-        "Return the terms to search for: without *who* and named speakers; at most the `MAX_TERMS` rarest."
+        "Return the terms to search for: without *who* and named speakers, with another spelling of missing ones; the `MAX_TERMS` rarest."
         kept = list(dict.fromkeys(terms))
         kept = [t for t in kept if t != _WHO] or kept
         if features.speakers:
             names = {t for name, number in self.index.metadata.speakers.items() if number in features.speakers for t in tokens(name)}
             kept = [t for t in kept if t not in names] or kept
+        kept = self.index.lexical.with_spellings(kept)
         return kept if len(kept) <= MAX_TERMS else rarest(kept, {t: self.index.lexical.document_frequency(t) for t in kept})
 
     def parse(self,

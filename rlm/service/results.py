@@ -261,6 +261,7 @@ class Explanation:
     held_back_by: tuple[str, ...]  # filters that it does not pass
     scale: float = 1.0  # weight of `user` and `when`: min(1, evidence / .5), evidence being what words and meaning add
     later: tuple[str, ...] = ()  # texts of later memories that may have taken its place, and are ranked before it
+    spellings: Mapping[str, str] = field(default_factory=dict)  # term that no memory has → the one that was looked for, too
 
     @property
     def score(self) -> float:
@@ -278,6 +279,7 @@ class Explanation:
             return "Not found: no word of the query occurs in it or beside it, and its meaning is no nearer than most."
         place, scaled = f"at rank {self.rank}" if self.rank else "below rank 1,000", [c for c in ("user", "when") if f"({c})" in self.parts]
         found = f"Found {place}, score {self.score:.3g}." + "".join(f" (later: {clip(text, 60)})" for text in self.later)
+        found += "".join(f" No memory has “{term}”: “{other}” was looked for, too." for term, other in self.spellings.items())
         if not scaled or self.scale == 1:
             return found
         return f"{found} Words and meaning are little evidence, so {' and '.join(scaled)} count {self.scale:.0%}."

@@ -4,11 +4,14 @@
 
 # %% auto #0
 __all__ = ['SMALL_MERGE', 'LARGEST_SEGMENT', 'POSTING_BUDGET', 'DocTable', 'best_passages', 'merge_recent', 'group_segments',
-           'score_thresholds', 'highest', 'ScoredDocs', 'LexicalIndex']
+           'score_thresholds', 'highest', 'ScoredDocs', 'similar_syllables', 'is_misspelling', 'SimilarTerms',
+           'LexicalIndex']
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #e7bbad31
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -201,6 +204,74 @@ class ScoredDocs:
     docs: NDArray[np.int32]  # numbers of memories, ascending
     scores: Floats  # (docs,) score of each memory's best passage
 
+# %% ../../../nbs/28_index/08_lexical_index.ipynb #71f21420
+_VOWELS = frozenset("aeiouy")
+_INITIALS = {0: (1, 15), 3: (4, 16), 7: (8, 17), 9: (10,), 12: (13, 14)}  # ㄱㄲㅋ ㄷㄸㅌ ㅂㅃㅍ ㅅㅆ ㅈㅉㅊ, as Unicode numbers them
+_MEDIALS = {0: (2, 9), 1: (3, 5, 7), 4: (6, 8, 14), 8: (12,), 11: (10, 15), 13: (17, 18), 14: (16,), 20: (19,)}  # ㅏㅑㅘ ㅐㅒㅔㅖ …
+_FINALS = {1: (2, 24), 4: (5, 6), 16: (10, 17), 17: (18, 26), 19: (7, 20, 22, 23, 25)}  # ㄱㄲㅋ ㄴㄵㄶ ㅁㄻㅂ ㅂㅄㅍ ㅅㄷㅆㅈㅊㅌ
+
+
+def _alike(groups: Mapping[int, Sequence[int]], letter: int) -> set[int]:
+    "Return the letters that stand in a group with one."
+    return {other for first, rest in groups.items() if letter in (first, *rest) for other in (first, *rest)} - {letter}
+
+
+@lru_cache(4096)
+def similar_syllables(syllable: str,  # one character
+                      ) -> tuple[str, ...]:  # none for what is no whole syllable of Hangul
+    "Return the syllables that sound like one, or differ by the shift key, in one of their letters."
+    code = ord(syllable) - 0xac00
+    if not 0 <= code < 11172:
+        return ()
+    initial, medial, final = code // 588, code // 28 % 21, code % 28
+    codes = [(i, medial, final) for i in _alike(_INITIALS, initial)] + [(initial, m, final) for m in _alike(_MEDIALS, medial)]
+    codes += [(initial, medial, f) for f in _alike(_FINALS, final)]
+    return tuple(chr(0xac00 + 588 * i + 28 * m + f) for i, m, f in sorted(codes))
+
+
+def is_misspelling(asked: str,  # word of a question
+                   known: str,  # word of the store with the same first letter
+                   ) -> bool:
+    "Return whether one typing error that seldom makes another word makes one English word of the other."
+    n, m = len(asked), len(known)
+    same = next((i for i, (a, b) in enumerate(zip(asked, known, strict=False)) if a != b), min(n, m))
+    if n != m:
+        longer, shorter = (asked, known) if n > m else (known, asked)
+        return len(longer) >= 6 and longer[same + 1:] == shorter[same:]
+    rest = asked[same + 1:]
+    if rest == known[same + 1:]:
+        return same < n and (n >= 7 or (n >= 5 and asked[same] in _VOWELS and known[same] in _VOWELS))
+    return n >= 4 and asked[same:same + 2] == known[same:same + 2][::-1] and rest[1:] == known[same + 2:]
+
+
+class SimilarTerms:
+    "English terms of a vocabulary by what one typing error leaves as it is: length and beginning, length and end, or the letters."
+
+    def __init__(self) -> None:
+        self._size = 0  # number of terms that were read
+        self._waiting: dict[str, list[str]] = {}  # first letter → terms that are in no group yet
+        self._groups: dict[tuple[str, int], list[str]] = {}
+
+    def find(self,
+             term: str,  # English word of four letters or more
+             vocabulary: dict[str, int],  # all terms; it only grows
+             ) -> set[str]:
+        "Return the terms that `is_misspelling` tells of."
+        for new in islice(reversed(vocabulary), len(vocabulary) - self._size):
+            if "a" <= new < "{" and len(new) > 3:
+                self._waiting.setdefault(new[0], []).append(new)
+        self._size = len(vocabulary)
+        for new in self._waiting.pop(term[0], ()):
+            for key in self._keys(new, len(new)):
+                self._groups.setdefault(key, []).append(new)
+        keys = [key for size in range(len(term) - 1, len(term) + 2) for key in self._keys(term, size)]
+        return {known for key in keys for known in self._groups.get(key, ()) if is_misspelling(term, known)}
+
+    @staticmethod
+    def _keys(term: str, size: int) -> tuple[tuple[str, int], ...]:
+        return (term[:3], size), (f"{term[0]}-{term[-2:]}", size), ("".join(sorted(term)), size)
+
+
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #1eed5390
 POSTING_BUDGET = 1_000_000  # postings that are read in full for one query
 
@@ -214,6 +285,7 @@ class LexicalIndex:
         self.docs = DocTable()
         self.segments: list[Segment] = []  # another list after `compact` and `renumber`
         self.pending = SegmentBuilder(0, 0)  # memories that are not in a segment yet
+        self._similar = SimilarTerms()
         self._scores = np.zeros(0, np.float32)  # scores of the last search; their memory is used again
 
     @property
@@ -268,6 +340,29 @@ class LexicalIndex:
         "Return how many memories have a term in their own text."
         term_id = self.vocabulary.get(term, self.document_frequencies.size)
         return int(self.document_frequencies.values[term_id]) if term_id < self.document_frequencies.size else 0
+
+    def spelling(self,
+                 term: str,  # a token
+                 ) -> str | None:  # None: it is spelt as in a memory, or like no other
+        "Return the commonest term that one typing error makes of a term that no memory has in its own text."
+        if self.document_frequency(term):
+            return None
+        found: Iterable[str] = ()
+        if len(term) == 2 and term >= "가":
+            found = [other + term[1] for other in similar_syllables(term[0])] + [term[0] + other for other in similar_syllables(term[1])]
+        elif len(term) > 3 and term.isascii() and term.isalpha():
+            found = self._similar.find(term, self.vocabulary)
+        counted = [(-count, other) for other in found if (count := self.document_frequency(other))]
+        return min(counted)[1] if counted else None
+
+    def with_spellings(self,
+                       terms: Sequence[str],  # tokens of a query
+                       ) -> list[str]:
+        "Return the terms and, behind each that no memory has in its own text, its `spelling` if there is one."
+        ids, counts = self.vocabulary, self.document_frequencies.values
+        missing = [t for t in terms if (n := ids.get(t, len(counts))) >= len(counts) or not counts[n]]
+        others = {t: other for t in missing if len(t) > 1 and (other := self.spelling(t))}
+        return list(dict.fromkeys(t for term in terms for t in (term, others.get(term, term)))) if others else list(terms)
 
     def plan(self,
              terms: Iterable[str],  # tokens of a query
