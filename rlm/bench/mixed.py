@@ -81,6 +81,7 @@ def store_life(life: Life,               # life to store
             waiting.append(item)
         else:
             names[memory.write(item["text"], id=named(item["id"]), valid_from=item["when"]).id] = item["id"]
+            memory.embeddings.worker.wait()  # until it was read beside earlier ones
     flush()
     return memory, names
 

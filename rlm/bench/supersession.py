@@ -189,11 +189,12 @@ def _ask(pairs: Sequence[Pair],           # pairs of one store
     clock, out = ManualClock("2026-01-05"), list[dict[str, float]]()
     with Memory(":memory:", embedder=model, clock=clock) as memory:
         if not judged:
-            memory.writer.pairs.judge = lambda records: []  # type: ignore[method-assign]
+            memory.writer.pairs.judge = lambda records, read=True: []  # type: ignore[method-assign]
         ids: dict[str, list[str]] = {"old": [], "new": []}
         for side, written in ids.items():
             for pair in pairs:
                 written.append(memory.write(pair[side]).id)
+                memory.embeddings.worker.wait()  # pairs are read soon after a write
                 clock.advance(minutes=10)
             clock.advance(days=30)
         for pair, old, new in zip(pairs, ids["old"], ids["new"], strict=True):

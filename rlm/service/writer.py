@@ -16,6 +16,7 @@ from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of
 from ..core.errors import InvalidInput, NotFound, VersionConflict
 from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded, guarded_label, reassigned
 from ..core.ids import canonical_json, new_id
+from ..core.settings import cache_folder
 from ..core.text import valid_text
 from ..recall.anchored_write import AnchoredWriter, LinkPolicy, read_policy
 from ..recall.anchors import AnchorManager, read_slot
@@ -101,7 +102,7 @@ class MemoryWriter:
         self.storage, self.embeddings, self.namespace = ctx.storage, ctx.embeddings, ctx.namespace
         self.secrets, self.limit = ctx.settings.secrets, ctx.settings.max_text_chars
         self.facts = FactKeeper(ctx.storage.facts, ctx.storage.memories)
-        self.pairs = PairJudge(ctx.storage, ctx.search, ctx.clock)
+        self.pairs = PairJudge(ctx.storage, ctx.search, ctx.clock, cache_folder(ctx.settings))
 
     def prepare(self,
                 item: Any,      # text or mapping of fields, as a caller gave it
@@ -161,7 +162,8 @@ class MemoryWriter:
             judged = len(part) <= AT_ONCE and self.ctx.settings.supersede == "on"
             self.embeddings.notice(new, self._judge if judged else None)
             if embedded is not None and judged and not self.storage.in_transaction:
-                self.pairs.judge(stored[-len(part):])
+                unread = self.pairs.judge(stored[-len(part):], read=False)
+                self.embeddings.worker.follow((r.seq for r in unread), self._judge)
         return stored
 
     def _judge(self, seqs: Sequence[int]) -> None:

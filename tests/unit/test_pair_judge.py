@@ -1,13 +1,17 @@
 "What a newer memory says in words of its own takes the place of the older one; what only looks alike does not."
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from rlm.companion.pair_judge import ENDED, STANDS_OUT
+from rlm.companion import pair_judge
+from rlm.companion.pair_judge import ENDED, STANDS_OUT, PairReader, pair_reader
 from rlm.core.clock import ManualClock
 from rlm.search.candidates import LATER
+from rlm.search.embedding import worker
 from rlm.search.embedding.base import choose_embedder
 from rlm.service.memory import Memory
 from rlm.service.searcher import LIKELY
@@ -75,7 +79,9 @@ def told(memory: Memory, old: str, new: str) -> tuple[str, str]:
     "Store one memory, and another a month later."
     first = memory.write(old).id
     memory.ctx.clock.advance(days=30)  # type: ignore[attr-defined]
-    return first, memory.write(new).id
+    second = memory.write(new).id
+    assert memory.embeddings.worker.wait(60)  # until the pair is read
+    return first, second
 
 
 def relations(memory: Memory, id: str) -> list[str]:
@@ -118,6 +124,72 @@ def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_pa
     memory.update(new, valid_to=memory.ctx.clock.now() + timedelta(seconds=1))
     memory.ctx.clock.advance(days=1)  # type: ignore[attr-defined]
     assert memory.search("What is my usual drink?")[0].id == old  # what is not current takes no place
+
+
+class Told(PairReader):
+    "Says of every pair what a test wants, when it may."
+
+    def __init__(self, says: float) -> None:
+        super().__init__(Path())
+        self.says, self.may = says, threading.Event()
+
+    def probabilities(self, old: Sequence[str], new: Sequence[str]) -> "pair_judge.Matrix | None":
+        assert self.may.wait(60)
+        return np.array([[self.says], [1]], np.float32).repeat(len(old), axis=1) if old else None
+
+
+@pytest.mark.parametrize(("says", "after"), [(0.9, [ENDED]), (0.09, [LATER]), (0.01, [])])
+def test_a_search_between_the_write_and_the_reading_sees_what_the_networks_said_and_then_what_reading_says(
+        memory: Memory, monkeypatch: pytest.MonkeyPatch, says: float, after: list[str]) -> None:
+    reader = Told(says)
+    monkeypatch.setattr(pair_judge, "pair_reader", lambda cache: reader)
+    old, new, question = UPDATES[1]
+    first = memory.write(old).id
+    memory.ctx.clock.advance(days=30)  # type: ignore[attr-defined]
+    second = memory.write(new).id
+    assert relations(memory, first) == [LATER] and memory.search(question)[0].id == second  # the write waits for nothing
+    reader.may.set()
+    assert memory.embeddings.worker.wait(60) and relations(memory, first) == after
+    assert not after or memory.search(question)[0].id == second
+    weights = [link.weight for link in memory.links(first)]
+    assert weights == pytest.approx([says] * len(after)) and (memory.get(first).valid_to is not None) is (after == [ENDED])
+    if after == [ENDED]:
+        why = [e.detail for e in memory.history(first).events if e.detail.get("reason") == "superseded"]
+        assert [(d["by"], d["probability"]) for d in why] == [(second, pytest.approx(says))]
+        memory.delete(second)
+        assert memory.get(first).valid_to is None
+
+
+@pytest.mark.parametrize("reader", [None, PairReader(Path("/dev/null"))])
+def test_without_a_reader_and_with_one_that_fails_the_networks_decide(
+        memory: Memory, monkeypatch: pytest.MonkeyPatch, reader: PairReader | None) -> None:
+    if reader is not None:
+        monkeypatch.setattr(pair_judge, "READER", Path("/none/such.npz"))
+    monkeypatch.setattr(pair_judge, "pair_reader", lambda cache: reader)
+    first, _ = told(memory, *UPDATES[1][:2])
+    assert relations(memory, first) == [ENDED] and memory.get(first).valid_to is not None
+
+
+def test_a_package_without_the_file_has_no_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(pair_judge, "READER", tmp_path / "none.npz")
+    assert pair_reader(tmp_path) is None
+
+
+def test_a_process_that_ends_before_the_reading_leaves_it_to_the_night(e5: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, clock = Told(0.9), ManualClock("2026-01-05")
+    monkeypatch.setattr(pair_judge, "pair_reader", lambda cache: reader)
+    monkeypatch.setattr(worker, "REST_S", 60)  # the store is closed before reading begins
+    with Memory(tmp_path / "m.db", embedder=e5, clock=clock) as memory:  # type: ignore[arg-type]
+        first = memory.write(UPDATES[1][0]).id
+        clock.advance(days=30)
+        memory.write(UPDATES[1][1])
+    reader.may.set()
+    with Memory(tmp_path / "m.db", embedder=e5, clock=clock) as memory:  # type: ignore[arg-type]
+        assert relations(memory, first) == [LATER]
+        night = memory.companion.sleep()
+        assert relations(memory, first) == [ENDED] and night.counts["supersede"] == 1
+        memory.companion.undo_sleep(night.night)
+        assert memory.get(first).valid_to is None
 
 
 def test_what_a_person_accepted_is_not_ended_by_what_nobody_confirmed(memory: Memory) -> None:
@@ -167,6 +239,7 @@ def test_what_later_notes_stand_beside_is_still_found_first(language: str, e5: o
             with Memory(":memory:", embedder=e5) as memory:  # type: ignore[arg-type]
                 for text, _ in EVERYDAY[language][at:at + size]:
                     memory.write(text)
+                assert memory.embeddings.worker.wait(60)
                 for text, question in EVERYDAY[language][at:at + size]:
                     asked, first = asked + 1, first + (memory.search(question)[0].text == text)
     assert first >= asked - 1

