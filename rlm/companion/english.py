@@ -107,6 +107,7 @@ class Grammar:
     transitive: re.Pattern[str]  # relation and value of another verb: *plays the position of* center
     stative: re.Pattern[str]  # a relation of one value: *founded by*, *in the city of*, *a citizen of*
     naming: re.Pattern[str]  # a property of one value, of whatever form that has: *password*, *usual order*
+    several: re.Pattern[str]  # a noun for what one may have several of: *brother*, *client*; not *best friend*, *only son*
 
 
 def _forms(verb: str) -> set[str]:
@@ -129,11 +130,12 @@ def grammar() -> Grammar:
 
     def either(key: str) -> str:
         return "|".join(_entries(data[key]))
-    naming = "|".join(data["naming"].split())
+    naming, usual = "|".join(data["naming"].split()), "|".join(data["usual"].split())
     return Grammar(
         stative=re.compile(rf"(?:{'|'.join(data['stative'].split())}) (?:by|in|at|on)$|.*\bthe (?:[\w'-]+ ){{1,3}}of$|"
                            r"an? (?:\w+ )?(?:citizen|resident|native|national) of$"),
-        naming=re.compile(rf"(?:.*\b)?(?:{naming})$|(?:{'|'.join(data['usual'].split())}) ", re.I),
+        naming=re.compile(rf"(?:.*\b)?(?:{naming})$|(?:{usual}) ", re.I),
+        several=re.compile(rf"(?!(?:{usual}|\w+est) )(?:.*\b)?(?:{'|'.join(data['several'].split())})$", re.I),
         verbs=frozenset(words | {w for v in [*data["copulas"], *data["auxiliaries"]] for w in v.split()[:1]}),
         copula=re.compile(rf"(?:{copula}|'s) (?:being )?"),
         adverb=Phrases(_cues(data["adverbs"].split()), re.compile(rf"\b{adverb} (?=\w)", re.I)),
@@ -251,7 +253,7 @@ _BE_NOT = re.compile(r"(am|is|are|was|were|have|has) (?:not|never) ")
 _NOT_THAT = Phrases(frozenset({"not", "rath", "inst"}), re.compile(r",?\s+(?:and )?(?:not|rather than|instead of)\s+(?P<x>[^,]+)$", re.I))
 _SWAPPED = (re.compile(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|went) (?:(?:my|his|her|their|"
     r"the) (?P<r>[\w ]+?) )?from (?P<a>.+?) to (?P<b>.+)$", re.I),
-            re.compile(r"(?:have |has )?(?:replaced|swapped|ditched|dropped|traded) (?:(?:my|the) )?(?P<a>.+?) (?:with|for|"
+            re.compile(r"(?:have |has )?(?:replaced|swapped|ditched|dropped|traded) (?:(?:my|the) )?(?P<a>.+?)(?: in)? (?:with|for|"
         r"in favou?r of) (?:(?:an?|the) )?(?P<b>.+)$", re.I))
 _CHANGED = re.compile(r"(?:have |has )?(?:changed|updated) (?:my|his|her|their|the) (?P<r>.+?) to (?P<v>.+)$", re.I)
 _LEFT_JOB = re.compile(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|his|her|their|the) (?:old )?(?:job|position|role|"
@@ -270,10 +272,11 @@ _BROKE_UP = re.compile(r"(?:(?:(?P<n>[A-Z][a-z]+)|[Mm]y (?:boyfriend|girlfriend|
                        r"(?:'ve| have)?(?: just| recently| finally)? (?:broke|broken) up"
                        r"(?: (?:last|this|in|on|a|two|three|\d+|yesterday|recently)\b[^,;]*)?[.! ]*$")
 _RETIRED = re.compile(r"(?:have |has )?retired(?: early)?$")
+_CALLED_OFF = re.compile(r"(?:is|are|was|were|has been|have been|got|will be) (?:cancelled|canceled|called off|scrapped)\b")
 _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and below match
     "have", "has", "left", "quit", "resigned", "lost", "sold", "gave", "got", "threw", "cancelled", "canceled", "stopped", "deleted",
     "changed", "updated", "switched", "moved", "swapped", "gone", "went", "replaced", "ditched", "dropped", "traded", "prefer", "prefers",
-    "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired"))
+    "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired", "is", "are", "was", "were", "will"))
 _PREFERS = re.compile(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
 _COUNT = re.compile(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
     r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
@@ -341,6 +344,8 @@ def _given_up(subject: str, p: Predicate) -> Statement | None:
         return Statement(subject, POSSESSION, re.sub(r"^(?:my|our|the) old ", "", m["v"] or m["w"]), ended=True)
     if _RETIRED.match(p.words):
         return Statement(subject, "employer", "", True, ended=True)
+    if _CALLED_OFF.match(p.words):
+        return None if p.negated else Statement(subject, "time", "", True, ended=True)
     left = _LEFT_JOB.match(p.words) is not None
     return Statement(subject, "", m["v"], ended=True) if not left and (m := _GAVE_UP.match(p.words)) else None
 
@@ -383,8 +388,9 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
         return None
     m = _OF.match(subject) or _GENITIVE.match(subject)
     if m and len(m["r"].split()) <= 5 and len(m["s"].split()) <= 8:
-        relation, known = relation_of(m["r"], False)
-        return stated(m["s"], relation, rest, not many and (known or _is_named(m["r"], rest)))
+        relation, known = relation_of(m["r"], False, rest)
+        one = known or (_is_named(m["r"], rest) and not (m.re is _GENITIVE and g.several.fullmatch(relation)))
+        return stated(m["s"], relation, rest, not many and one)
     definite = _THE.match(subject) is not None
     return stated(subject, "is", rest, definite and not many and _is_named(subject, rest))
 
@@ -408,6 +414,7 @@ _AND_ALSO = re.compile(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # 
 _PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
 _STATE = re.compile(r"(?:married|engaged|employed|based|allergic|addicted|used) (?:to|at|by|in)\b")  # states that may be over
 _ANOTHERS = re.compile(r"(?:his|her|their|your|[A-Z]?\w+'s) ")
+_ROLE_AT = re.compile(r"(?P<o>.+?) (?:at (?:the )?|(?:for|with) (?:the )?(?=[A-Z]))(?P<e>.+)$")  # *paramedic for Nova Health*
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
 
@@ -449,6 +456,9 @@ def english_statements(sentence: str,          # one sentence
                 found = replace(found, relation="name", single=True)  # *I'm Hannah*; not *I'm Korean*
             if subject == speaker and found.relation == POSSESSION and _ANOTHERS.match(found.value):
                 continue  # *I sold his boat*
+            if found.relation == "occupation" and (role := _ROLE_AT.match(found.value)):
+                out.append(replace(found, relation="employer", value=role["e"]))
+                found = replace(found, value=role["o"])  # a new title at the same employer ends this alone
             out.append(found)
             if _RETIRED.match(p.words):
                 out.append(replace(found, relation="occupation"))

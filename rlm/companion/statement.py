@@ -252,6 +252,7 @@ def korean_wordings(predicate: str,  # the whole predicate
             yield patterns[n], m
 
 # %% ../../nbs/85_companion/01_statement.ipynb #478b7fc2
+_NEW = re.compile(r"^(?:new|current|새|새로운|현재|지금) ")
 _FAVOURITE = re.compile(r"(?:(?:all-time |absolute )?favou?rite|most favou?rite|최애|(?:내가 |제가 )?(?:제일|가장) 좋아하는|"
     r"좋아하는) (?P<x>.+)$")
 
@@ -263,11 +264,21 @@ def _named() -> dict[str, tuple[str, bool]]:
             for relation, entry in language_data("relations").items() for n in (relation, *entry.get("names", ()))}
 
 
+@cache
+def _forms() -> dict[str, re.Pattern[str]]:
+    "What the value of each relation holds: anything, or what the table says."
+    return {relation: re.compile(entry.get("form", "")) for relation, entry in language_data("relations").items()}
+
+
 def relation_of(name: str,              # a property as it is named: `date of birth`, `생일`
                 single: bool = True,    # whether a relation that the table does not know has one value at a time
+                value: str | None = None,  # its value; one of another form than the relation's, such as a phone number, names no such relation
                 ) -> tuple[str, bool]:  # the relation, and whether it has one value at a time
     "Return the relation that a noun names."
     plain = normal_value(re.sub(r"^(?:new|current|old|main|새|새로운|현재|지금) ", "", name.strip()))
     if m := _FAVOURITE.match(plain):
         return f"favourite {m['x']}", True
-    return _named().get(plain, (name, single))
+    found = _named().get(plain)
+    if found is None or not (value is None or _forms()[found[0]].search(value)):
+        return _NEW.sub("", name.strip()), single  # *my phone is an iPhone*
+    return found

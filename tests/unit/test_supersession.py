@@ -32,7 +32,9 @@ def texts(memory: Memory, query: str, **filters: object) -> list[str]:
     ("나는 삼성에서 일해.", "카카오로 이직했어.", "삼성 카카오 일해 이직"),
     ("My locker number is 41.", "My locker number is 52.", "locker number"),
     ("My favourite colour is blue.", "Actually, my favorite colour is green now.", "favourite colour"),
-    ("I like coffee.", "I no longer like coffee.", "like coffee"), ("I work at Acme.", "I quit my job.", "Acme job work")])
+    ("I like coffee.", "I no longer like coffee.", "like coffee"), ("I work at Acme.", "I quit my job.", "Acme job work"),
+    ("My boss is Ann.", "My new boss is Joe.", "boss"), ("I drive a Polo.", "I traded the Polo in for a Golf.", "Polo Golf"),
+    ("My best friend is Ann.", "My best friend is Joe.", "friend"), ("The meeting is on Friday.", "The meeting is cancelled.", "meeting")])
 def test_a_newer_statement_ends_the_older_one_which_stays_in_history_and_in_the_past(
         memory: Memory, clock: ManualClock, old: str, new: str, query: str) -> None:
     first = memory.write(old)
@@ -50,6 +52,11 @@ def test_a_newer_statement_ends_the_older_one_which_stays_in_history_and_in_the_
 
 @pytest.mark.parametrize(("old", "new"), [
     ("I live in Lyon with my sister Zoe.", "I moved to Nantes."),
+    ("I work as a paramedic for Nova Health.", "I got promoted to shift supervisor."),
+    ("My brother is Jonas.", "My brother is Karl."), ("My friend is Ann.", "My friend is Joe."),
+    ("My medication is Ramipril.", "My medication is Metformin."), ("My cat is Tom.", "My cat is Pickles."),
+    ("My phone number is 555-0100.", "My phone is an iPhone 15."), ("My email is tom@example.com.", "My email is a mess."),
+    ("My name is Tom.", "My nickname is Tommy."), ("The meeting is on Friday.", "The meeting was not cancelled."),
     ("I work at a bakery.", "I work at the market on Sundays."),
     ("I live in Lyon.", "I'm staying in Nice for three weeks."),
     ("I work at Acme.", "I work at home."),
