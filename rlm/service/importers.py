@@ -583,7 +583,11 @@ def import_export(memory: Memory,         # where it goes
     links, stored = list[tuple[str, Mapping[str, Any]]](), set[str]()
 
     def store() -> None:
-        new = {r.id: r for r in waiting}
+        known, new = {r.id: r for r in storage.get([r.id for r in waiting], namespace)}, dict[str, MemoryRecord]()
+        for r in waiting:  # programs that number the messages of each conversation from 0 give one id to many
+            other = known.get(r.id) or new.get(r.id, r)
+            own = r if other.session == r.session or other.text == r.text else r.changed(id=f"{r.id}-{digest(str(r.session))[:12]}")
+            new[own.id] = own
         counts["present"] += len(waiting) - len(new)
         ids = list(new)
         here = {r.id for r in storage.get(ids, namespace)}

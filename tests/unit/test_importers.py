@@ -296,6 +296,35 @@ def test_a_newer_export_adds_what_is_new(tmp_path: Path) -> None:
         assert [r.turn for r in memory.list(k=5, session="claude-c1")] == [2, 1, 0]
 
 
+def test_messages_that_two_conversations_number_alike_are_both_stored(tmp_path: Path) -> None:
+    def talk(id: str, *texts: str) -> dict[str, object]:
+        said = [{"id": str(n), "role": "user", "content": t} for n, t in enumerate(texts)]
+        return {"id": id, "messages": said}
+    path = tmp_path / "talks.jsonl"
+    talks = [talk("a", "The starter is called Gerald.", "Hello!"), talk("b", "We go to Porto in May.", "Hello!")]
+    path.write_text("\n".join(map(json.dumps, talks)), encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        assert import_export(memory, path, "jsonl").added == 3  # the same words under one id are one message
+        assert {r.text for r in memory.list(k=9)} == {"The starter is called Gerald.", "We go to Porto in May.", "Hello!"}
+        again = import_export(memory, path, "jsonl")
+        assert (again.added, again.present) == (0, 4)
+    with Memory(":memory:", embedder="none") as memory:  # the same, one file after the other
+        for each in talks:
+            path.write_text(json.dumps(each), encoding="utf-8")
+            import_export(memory, path, "jsonl")
+        assert len(memory.list(k=9)) == 3
+
+
+def test_a_note_has_the_tags_and_the_date_of_its_header(tmp_path: Path) -> None:
+    (tmp_path / "house.md").write_text("---\ntags: [house, heating]\ndate: 2025-04-01\n---\n# Boiler\nIts pressure is 1.5 bar.\n",
+                                       encoding="utf-8")
+    (tmp_path / "odd.md").write_text("---\ntags: {a: [\n---\nThe tap drips.\n", encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        assert import_export(memory, tmp_path, "markdown").added == 2
+        [house] = memory.list(k=2, tags="heating")
+        assert set(house.tags) == {"house", "heating"} and str(house.valid_from.date()) == "2025-04-01"
+
+
 @pytest.mark.parametrize(
     ("format", "text", "kind"),
     [
