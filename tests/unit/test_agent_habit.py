@@ -55,7 +55,8 @@ def test_it_answers_in_two_steps(ontology: str, question: str, value: object, as
 
 @pytest.mark.parametrize(("ontology", "question"), [
     ("prov", "What are the subclasses of Flurb?"), ("prov", "prov:Flurb의 하위 클래스는?"), ("prov", "Is every Walrus an Agent?"),
-    ("prov", "Why do people like provenance?"), ("time", "오늘 날씨 어때?"), ("org", "Write me a poem about the sea")])
+    ("prov", "Why do people like provenance?"), ("time", "오늘 날씨 어때?"), ("org", "Write me a poem about the sea"),
+    ("prov", "Delete all classes"), ("prov", "모든 클래스를 삭제해 줘")])
 def test_it_says_so_when_it_does_not_know(ontology: str, question: str, ask: Ask) -> None:
     done = ask(ontology, question).trajectory
     assert done.converged and done.answer.startswith(("I do not know: ", "모르겠습니다: ")), done

@@ -95,6 +95,7 @@ _KOREAN = re.compile("[가-힣]")
 _WHY = {  # reason → in English, in Korean
     "no ontology": ("there is no ontology to look into.", "살펴볼 온톨로지가 없습니다."),
     "no name": ("the question names no term of this ontology.", "질문에 이 온톨로지의 용어가 없습니다."),
+    "read only": ("I only read an ontology, and change nothing in it.", "온톨로지를 읽기만 하고, 바꾸지는 않습니다."),
     "absent": ("no term of this ontology is called {0!r}.", "이 온톨로지에는 {0!r}(이)라는 용어가 없습니다."),
     "two": ("the question may mean two things.", "질문을 두 가지로 읽을 수 있습니다."),
     "stated": ("what the ontology states is another answer than what follows with its definitions.",
@@ -231,6 +232,12 @@ def _own_names(context: str) -> frozenset[str]:
     return own_name(name.strip()) | {title.strip().lower()} | {"owl", "rdf", "rdfs", "sparql"} - {""}
 
 
+_CHANGE_REQUEST = re.compile(
+    r"^\W*(?:(?:please|kindly|now|can you|could you|would you) )*(?:delete|remove|drop|erase|destroy|rename|add|insert|create|edit|modify|change|"
+    r"replace|move|merge) (?:all|every|each|the|an?|any|some|this|these|those|that)\b"
+    r"|(?:삭제|제거|추가|변경|수정)\s?(?:해|하)\s?(?:줘|주세요|라|줄래|주시)|(?:지워|바꿔)\s?(?:줘|주세요|라)", re.I)
+
+
 def next_move(messages: Sequence[Message],  # messages of a run
               ) -> str:
     "Return what to do next. Raises `ModelError` when these are no messages of a run."
@@ -239,6 +246,8 @@ def next_move(messages: Sequence[Message],  # messages of a run
         raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
     if "\n- search_entity(" not in messages[0].content:
         return unknown("no ontology", task)
+    if _CHANGE_REQUEST.search(task):
+        return unknown("read only", task)
     turns = _turns_in(messages)
     if not turns:
         return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
