@@ -12,7 +12,7 @@ import pytest
 
 from rlm import Memory
 from rlm.bench.companion import decide_all, labelled, macro_f1
-from rlm.companion.composer import estimate_tokens
+from rlm.companion.composer import estimate_tokens, resolutions
 from rlm.companion.policy import MemoryPolicy, Situation
 from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
@@ -61,6 +61,7 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("누가 승진했어?", False), ("오늘 날씨 진짜 좋다", False), ("점심에 김치찌개 먹음", False), ("드라마 주인공이 의사야", False),
     ("혈액형 AB형", True), ("보험은 현대해상", True), ("보험은 비싸", False), ("비밀번호는 아니고 자리는 지하 2층 37번이야", True),
     ("비밀번호는 4821이야", False), ("농담이었어", False),
+    ("Please forget what I said about the code.", False),
     ("What time is it? I have no idea.", False), ("I'm happy. That's all.", False), ("Are you a bot? I think you are.", False)])
 @pytest.mark.seed("002 policy")
 def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -> None:
@@ -178,6 +179,13 @@ def test_what_is_pinned_does_not_push_the_answer_out(memory: Memory) -> None:
     memory.write("The boat is in the harbour.", id="boat")
     block = memory.context("Where is the boat?", tokens=300)
     assert "boat" in dict(block.used) and len(block) > 4 and block.left_out and block.tokens <= 300
+
+
+def test_facts_stand_for_a_text_only_where_they_are_much_shorter(memory: Memory) -> None:
+    short = memory.write("OK, I ate a burger yesterday.")
+    assert list(resolutions(short)) == [short.text]
+    long = memory.write("Well, after all these years of looking at houses near the lake and being outbid on each one of them, I live in Bergen.")
+    assert list(resolutions(long))[-1] == "user, residence, Bergen"
 
 
 def test_a_tokenizer_counts_where_one_is_given(memory: Memory) -> None:
