@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .policy import only_acknowledges
+from .policy import answers_nothing
 from .statements import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import trust_of
@@ -311,10 +311,10 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
 
 
 def _told_once(found: Sequence[tuple[MemoryRecord, float]], question: str) -> list[tuple[MemoryRecord, float]]:
-    "Memories without those that say in the same words what one before says, or what is asked, and those that say nothing: *Noted.*"
+    "Memories without those that say in the same words what one before says, or what is asked, and those that answer nothing: *Noted.*"
     told, kept = {" ".join(question.split()).casefold()}, list[tuple[MemoryRecord, float]]()
     for record, relevance in found:
-        if (words := " ".join(record.text.split()).casefold()) not in told and not only_acknowledges(record.text):
+        if (words := " ".join(record.text.split()).casefold()) not in told and not answers_nothing(record.text, record.role):
             told.add(words)
             kept.append((record, relevance))
     return kept

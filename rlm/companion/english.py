@@ -276,10 +276,11 @@ _CALLED_OFF = re.compile(r"(?:is|are|was|were|has been|have been|got|will be) (?
 _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and below match
     "have", "has", "left", "quit", "resigned", "lost", "sold", "gave", "got", "threw", "cancelled", "canceled", "stopped", "deleted",
     "changed", "updated", "switched", "moved", "swapped", "gone", "went", "replaced", "ditched", "dropped", "traded", "prefer", "prefers",
-    "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired", "is", "are", "was", "were", "will"))
+    "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired", "had", "is", "are", "was", "were", "will"))
 _PREFERS = re.compile(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
 _COUNT = re.compile(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
     r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
+_ALLERGY = re.compile(r"(?:have|has|had)(?: got)? an? (?:severe |bad |mild |strong )?(?P<v>[\w' -]+?) allergy$", re.I)
 _OF = re.compile(r"(?:the )?(?P<r>[\w' -]+?) of (?P<s>.+)$", re.I)
 _GENITIVE = re.compile(r"(?P<s>.+)'s? (?P<r>[^']+)$")
 _DOING, _THE = re.compile(r"\w+ing\b"), re.compile(r"the\b", re.I)
@@ -363,6 +364,8 @@ def _change(subject: str, p: Predicate) -> Statement | None:
             return Statement(subject, relation_of(m["r"])[0] if n == 0 and m["r"] else "", m["b"], True, instead_of=(m["a"], *p.instead_of))
     if (m := _COUNT.match(p.words)) and not (p.negated or p.ended):
         return Statement(subject, f"number of {normal_value(m['x'])}", m["n"], True, instead_of=p.instead_of)
+    if m := _ALLERGY.match(p.words):
+        return Statement(subject, "allergy", m["v"], False, p.negated, p.ended, p.instead_of)
     if m := _PREFERS.match(p.words):
         value, other = re.split(r",? no ", m["v"])[0], m["w"]
         last = normal_value(value).split()[-1:] if len(normal_value(value).split()) > 1 else []

@@ -7,9 +7,9 @@ __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTI
            'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES',
            'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES',
            'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows', 'Importance', 'unquoted',
-           'states_fact', 'only_acknowledges', 'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
-           'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward',
-           'explicit_reward', 'implicit_reward', 'EnhancedBandit', 'autonomous']
+           'states_fact', 'only_acknowledges', 'answers_nothing', 'importance', 'Situation', 'features',
+           'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy',
+           'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward', 'EnhancedBandit', 'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import io
@@ -94,6 +94,21 @@ def only_acknowledges(text: str,  # words of anybody, an assistant's too
                       ) -> bool:
     "Return whether a text greets, thanks or acknowledges and says nothing that could answer a question: *Noted.*, `알겠습니다`."
     return len(text) <= _SHORT and shows("acknowledgement", text.strip())
+
+
+_ASKED = 200  # characters beyond which a question tells something of what it is about
+_SENTENCE = re.compile(r"[^.!?？]+[.!?？]*")
+
+
+def answers_nothing(text: str,               # words of a turn
+                    role: str | None = None,  # who said it: user, assistant; None: not known
+                    ) -> bool:
+    """Return whether a turn says nothing that could answer a question: one that only acknowledges, and one of an assistant that only asks
+    back, *Wonderful! How many guests?*"""
+    if role != "assistant" or len(text) > _ASKED or not text.rstrip().endswith(("?", "？")):
+        return only_acknowledges(text)
+    said = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
+    return all(s.endswith(("?", "？")) or only_acknowledges(s) or (s.endswith("!") and len(s.split()) < 3) for s in said)
 
 
 def importance(turn: str,  # words that were said

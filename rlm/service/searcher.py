@@ -7,6 +7,7 @@ __all__ = ['READ', 'LIKELY', 'LAYERS', 'SearchRequest', 'limit_terms', 'merge_co
            'MemorySearcher', 'anchor_manager', 'search_coordinator', 'recall']
 
 # %% ../../nbs/90_service/05_searcher.ipynb #981f042d
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..companion.policy import only_acknowledges
+from ..companion.policy import answers_nothing
 from ..companion.statement import normal_value
 from ..companion.statements import asked_facts
 from ..core.errors import InvalidInput, ModelMismatch
@@ -115,6 +116,7 @@ def _cut_irrelevant(hits: tuple[Hit, ...],  # hits of one search, best first
     return kept, None if kept else best
 
 
+_OF_ASKING = re.compile(r"\bask(?:ed|ing|s)?\b|물어|물었|질문", re.I)  # a question about what was asked
 _STATED = 1.0  # score of what states the fact that is asked for, where nothing else is found: that of a memory with every word
 _KNOWN = 2  # memories that state a fact that is asked for, at most
 
@@ -183,12 +185,12 @@ class MemorySearcher:
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
 
     def _without_acknowledgements(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
-        "The hits without those that answer nothing, *Noted.*, unless such words are asked for or nothing else is found."
-        said = [h for h in found if not only_acknowledges(h.record.text)]
-        if not said or len(said) == len(found) or only_acknowledges(request.text):
+        "The hits without those that answer nothing, *Noted.*, *How many guests?*, unless such words are asked for or nothing else is found."
+        said = [h for h in found if not answers_nothing(h.record.text, h.record.role)]
+        if not said or len(said) == len(found) or answers_nothing(request.text) or _OF_ASKING.search(request.text):
             return found
         more = (self._search_index(request, 2 * k) or []) if len(found) >= k else []
-        return [h for h in more if not only_acknowledges(h.record.text)] or said
+        return [h for h in more if not answers_nothing(h.record.text, h.record.role)] or said
 
     def _known_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits, after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."

@@ -253,7 +253,9 @@ def refused(memory: Memory, text: str) -> bool:
 
 @pytest.mark.parametrize(("wrong", "others", "neighbours"), [
     ("I live in Oslo.", OSLO, ["I live in Bergen.", "My sister lives in Oslo.", "I don't live in Oslo.", "Oslo is the capital of Norway."]),
-    ("나는 대구에 살아.", DAEGU, ["나는 부산에 살아.", "우리 누나는 대구에 살아."])])
+    ("나는 대구에 살아.", DAEGU, ["나는 부산에 살아.", "우리 누나는 대구에 살아."]),
+    ("Nora is allergic to penicillin.", ["Nora has a penicillin allergy.", "Nora has a severe allergy to penicillin."],
+     ["Nora has a pollen allergy.", "Nora doesn't have a penicillin allergy.", "I have a penicillin allergy."])])
 def test_a_rejection_holds_in_other_words_after_a_restart_a_repair_and_an_import(
         memory: Memory, clock: ManualClock, tmp_path: Path, wrong: str, others: list[str], neighbours: list[str]) -> None:
     memory.write("note", id="note")
@@ -445,6 +447,15 @@ _CHATS = {
     "ko": (["나는 서울에 살아", "알겠습니다.", "누나 미나는 간호사야", "네, 기억할게요!", "자전거는 30만원 주고 샀어", "고마워"],
            {"나 어디 살아?": "나는 서울에 살아", "누나 직업 기억해?": "누나 미나는 간호사야",
             "자전거 얼마였지": "자전거는 30만원 주고 샀어"}, "알겠습니다")}
+
+
+def test_a_question_that_an_assistant_asked_back_is_no_answer(memory: Memory) -> None:
+    memory.add_conversation([{"role": "user", "text": "The wedding is on 5 September in Bath."},
+                             {"role": "assistant", "text": "Wonderful! How many guests are coming to the wedding?"},
+                             {"role": "user", "text": "We cut the guest list to 60."}])
+    asked = "How many guests are coming to the wedding?"
+    assert all("Wonderful" not in h.text for h in memory.search(asked)) and "Wonderful" not in memory.context(asked, tokens=300).text
+    assert memory.search("What did you ask about guests?")[0].text.startswith("Wonderful")
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
