@@ -272,7 +272,7 @@ def _forms() -> dict[str, re.Pattern[str]]:
 
 def relation_of(name: str,              # a property as it is named: `date of birth`, `생일`
                 single: bool = True,    # whether a relation that the table does not know has one value at a time
-                value: str | None = None,  # its value; one of another form than the relation's, such as a phone number, names no such relation
+                value: str | None = None,  # its value; of another form than the relation's (a phone number), it names no such relation
                 ) -> tuple[str, bool]:  # the relation, and whether it has one value at a time
     "Return the relation that a noun names."
     plain = normal_value(re.sub(r"^(?:new|current|old|main|새|새로운|현재|지금) ", "", name.strip()))

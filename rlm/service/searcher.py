@@ -185,7 +185,7 @@ class MemorySearcher:
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
 
     def _without_acknowledgements(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
-        "The hits without those that answer nothing, *Noted.*, *How many guests?*, unless such words are asked for or nothing else is found."
+        "The hits without those that answer nothing, *Noted.*, *How many guests?*, unless these are asked for or nothing else is found."
         said = [h for h in found if not answers_nothing(h.record.text, h.record.role)]
         if not said or len(said) == len(found) or answers_nothing(request.text) or _OF_ASKING.search(request.text):
             return found

@@ -233,8 +233,8 @@ def _own_names(context: str) -> frozenset[str]:
 
 
 _CHANGE_REQUEST = re.compile(
-    r"^\W*(?:(?:please|kindly|now|can you|could you|would you) )*(?:delete|remove|drop|erase|destroy|rename|add|insert|create|edit|modify|change|"
-    r"replace|move|merge) (?:all|every|each|the|an?|any|some|this|these|those|that)\b"
+    r"^\W*(?:(?:please|kindly|now|can you|could you|would you) )*(?:delete|remove|drop|erase|destroy|rename|add|insert|create|edit|modify|"
+    r"change|replace|move|merge) (?:all|every|each|the|an?|any|some|this|these|those|that)\b"
     r"|(?:삭제|제거|추가|변경|수정)\s?(?:해|하)\s?(?:줘|주세요|라|줄래|주시)|(?:지워|바꿔)\s?(?:줘|주세요|라)", re.I)
 
 
