@@ -57,10 +57,11 @@ class StandIn:
         return cls
 
 
-FRAMEWORKS = (  # modules that adapters import when they are imported
+FRAMEWORKS = (  # modules that adapters and tools import when they are imported
     "langgraph.store.base", "langgraph.checkpoint.base", "anthropic.lib.tools", "llama_index.core.base.llms.types",
     "llama_index.core.memory", "google.adk.memory.base_memory_service", "google.adk.memory.memory_entry", "google.genai.types",
-    "agent_framework", "pydantic_ai_harness.memory", "crewai.memory.storage.backend", "crewai.memory.types")
+    "agent_framework", "pydantic_ai_harness.memory", "crewai.memory.storage.backend", "crewai.memory.types",
+    "torch.nn")
 
 
 def stand_in_frameworks() -> None:

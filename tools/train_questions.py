@@ -2,7 +2,7 @@
 
 python -m venv --system-site-packages torch && torch/bin/pip install torch==2.14.0
 torch/bin/python tools/train_questions.py rlm/data/e5_questions.npz --locomo FOLDER
-torch/bin/python tools/train_questions.py /tmp/fold.npz --learn answers,locomo --epochs 2 --measure lives,korean --locomo FOLDER
+torch/bin/python tools/train_questions.py fold.npz --learn answers,locomo --epochs 2 --measure lives,korean --locomo FOLDER
 
 The second line learns from two sets and measures, over the whole ranking, what that is worth on two others. Vectors of memories stay what
 they are. Two minutes of an idle core, and some for the vectors of the memories. Sums differ by machine, so the file does, too.
@@ -76,7 +76,9 @@ class Encoder:
         return functional.normalize((x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
 
 
-def read_stores(name: str, locomo: Path | None) -> list[Store]:
+def read_stores(name: str,             # answers, lives, korean or locomo
+                locomo: Path | None,   # folder of LoCoMo's conversations
+                ) -> list[Store]:
     "The stores of a set: answers, lives, korean or locomo."
     if name == "answers":
         pairs = [p for p in map(json.loads, (DATA / "answer_pairs.jsonl").read_text("utf-8").splitlines()) if p["split"] == "train"]
@@ -105,7 +107,10 @@ def read_stores(name: str, locomo: Path | None) -> list[Store]:
     return found
 
 
-def train(stores: Sequence[Store], model: CachingEmbedder, epochs: int) -> dict[str, Any]:
+def train(stores: Sequence[Store],  # what is learned from
+          model: CachingEmbedder,   # e5 as it was
+          epochs: int,              # times that each question is seen
+          ) -> dict[str, Any]:      # learned floats, by tensor
     "Learn, and return the numbers at their share of the way from the original's."
     torch.manual_seed(SEED)
     rng, encoder, calibration = random.Random(SEED), Encoder(), model.calibration
@@ -156,16 +161,26 @@ def train(stores: Sequence[Store], model: CachingEmbedder, epochs: int) -> dict[
 class Other:
     "The embedder with questions by an engine of one's own."
 
-    def __init__(self, model: CachingEmbedder, engine: OnnxEngine) -> None:
+    def __init__(self,
+                 model: CachingEmbedder,  # e5 as it was, for memories
+                 engine: OnnxEngine,      # the learned one, for questions
+                 ) -> None:
         self.name, self.dim, self.calibration, self.model, self.engine = model.name, model.dim, model.calibration, model, engine
 
-    def embed(self, texts: Sequence[str], kind: Any) -> Any:
+    def embed(self,
+              texts: Sequence[str],  # what is embedded
+              kind: Any,             # query or passage
+              ) -> Any:
+        "Return the vectors of texts, a row each."
         if kind == "passage" or not texts:
             return self.model.embed(texts, kind)
         return unit(np.stack([self.engine.embed(clean_text(t), "query") for t in texts]))
 
 
-def measure(name: str, model: Any, locomo: Path | None) -> dict[str, dict[Any, list[float]]]:
+def measure(name: str,            # set, as `read_stores` names it
+            model: Any,           # embedder
+            locomo: Path | None,  # folder of LoCoMo's conversations
+            ) -> dict[str, dict[Any, list[float]]]:  # measure → group → values
     "Each measure of a set over the whole ranking: group → a figure for each question."
     found: dict[str, dict[Any, list[float]]] = {}
 
@@ -191,7 +206,11 @@ def measure(name: str, model: Any, locomo: Path | None) -> dict[str, dict[Any, l
     return found
 
 
-def compare(name: str, model: CachingEmbedder, learned: Mapping[str, Any], locomo: Path | None) -> None:
+def compare(name: str,                    # set, as `read_stores` names it
+            model: CachingEmbedder,       # e5 as it was
+            learned: Mapping[str, Any],   # floats by tensor
+            locomo: Path | None,          # folder of LoCoMo's conversations
+            ) -> None:
     "Print each measure by the original's numbers, by the learned ones, and the difference with the middle 95 % over groups."
     with tempfile.TemporaryDirectory() as cache:
         body = load_onnx_engine(Path(cache), 1)
