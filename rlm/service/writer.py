@@ -163,7 +163,7 @@ class MemoryWriter:
             self.embeddings.notice(new, self._judge if judged else None)
             if embedded is not None and judged and not self.storage.in_transaction:
                 unread = self.pairs.judge(stored[-len(part):], read=False)
-                self.embeddings.worker.follow((r.seq for r in unread), self._judge)
+                self.embeddings.worker.follow([r.seq for r in unread], self._judge)
         return stored
 
     def _judge(self, seqs: Sequence[int]) -> None:
