@@ -9,7 +9,6 @@ __all__ = ['LANGUAGES', 'Split', 'SHARES', 'POOLED_SHARES', 'BLOCKS', 'LABELS', 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ee9aac6
 import json
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +18,8 @@ import numpy as np
 
 from .baselines import WORDS, CachingEmbedder, caching_embedder
 from .mixed import Life, read_lives, store_life
-from .report import Report, Row, bootstrap, digits, machine, timing
-from .workload import LookupEmbedder, Stock, fill, stock
+from .report import Report, Row, bootstrap, clocked, digits, new_report, timing
+from .workload import LookupEmbedder, fill, stock
 from ..companion.composer import estimate_tokens
 from ..companion.consolidation import SAME, cosine, same_things
 from rlm.companion.policy import (
@@ -35,9 +34,8 @@ from rlm.companion.policy import (
 )
 from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound
-from ..search.embedding.base import Embedder, Kind
+from ..search.embedding.base import Embedder
 from ..service.memory import Memory
-from ..store.embedding_model import Vectors
 from ..store.records import new_record
 LANGUAGES = ("en", "ko")
 Split = Literal["dev", "held"]
@@ -307,28 +305,6 @@ def _merge_rows(folder: Path,                    # where the labelled sets are
 SIZES: Mapping[int, float] = {10_000: 12.0, 100_000: 20.0}  # memories → milliseconds that a block may take
 
 
-class _ExchangingEmbedder:
-    "A model whose time is real and whose vectors are looked up."
-
-    name = LookupEmbedder.name
-
-    def __init__(self,
-                 some: Stock,             # memories and questions with their vectors
-                 real: "Embedder | None",  # model that is asked as well; None: there is none
-                 ) -> None:
-        self._looked_up, self._real = LookupEmbedder(some.questions, some.asked), real
-        self.dim, self.calibration = self._looked_up.dim, self._looked_up.calibration
-
-    def embed(self,
-              texts: Sequence[str],  # questions of the stock
-              kind: Kind,            # question or passage
-              ) -> Vectors:
-        "Return the vectors of the stock, after the real model has made its own."
-        if self._real is not None:
-            self._real.embed(texts, kind)
-        return self._looked_up.embed(texts, kind)
-
-
 def _latency_rows(sizes: Mapping[int, float],  # memories → target in milliseconds
                   real: "Embedder | None",     # model that embeds the questions
                   seed: int,                   # seed of everything random
@@ -340,12 +316,8 @@ def _latency_rows(sizes: Mapping[int, float],  # memories → target in millisec
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "companion.db"
             fill(path, some)
-            with Memory(path, embedder=_ExchangingEmbedder(some, real)) as memory:
-                took = list[float]()
-                for question in some.questions:
-                    begun = time.perf_counter()
-                    memory.companion.context(question)
-                    took.append(time.perf_counter() - begun)
+            with Memory(path, embedder=LookupEmbedder(some.questions, some.asked, real)) as memory:
+                took = [clocked(memory.companion.context, question) for question in some.questions]
         yield timing(f"context at {size:,} memories", took[20:], target=target)
 
 # %% ../../nbs/95_bench/28_companion.ipynb #2ca9c0c7
@@ -356,7 +328,6 @@ def run(folder: Path,         # where lives.jsonl and the labelled sets are
         quick: bool = False,  # True: two lives, a small store
         ) -> Report:
     "Measure all of it. Raises `NotFound`, `InvalidInput`."
-    from rlm import __version__
     found = caching_embedder(model)
     lives = read_lives(folder / "lives.jsonl", split)
     lives = [life for code in LANGUAGES for life in [x for x in lives if x.language == code][:1]] if quick else lives
@@ -366,5 +337,4 @@ def run(folder: Path,         # where lives.jsonl and the labelled sets are
             *_latency_rows({500: 12.0} if quick else SIZES, real, seed, 20 if quick else 200)]
     parameters = {"lives": len(lives), "split": split, "embedder": model, "shares": list(SHARES),
                   "skipped": {"vectors": found} if isinstance(found, str) else {}, "min and max": "middle 95 %, over lives or turns"}
-    return Report("companion", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed,
-                  sum(len(life.items) for life in lives), parameters, tuple(rows))
+    return new_report("companion", seed, sum(len(life.items) for life in lives), parameters, rows)

@@ -24,10 +24,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from .report import Report, Row, digits, machine, timing
+from .report import Report, Row, digits, new_report, timing
 from .serve import CLIENTS, MEMORIES, MIX, SECONDS, asked, rows
 from .workload import Workload
-from ..core.clock import SystemClock
 from ..core.errors import RlmError
 from ..service.hook import LEAST
 from ..service.http.tokens import TokenFile
@@ -492,7 +491,6 @@ def run(quick: bool = False,     # a look: seconds
         clients: int = CLIENTS,  # clients of the load, at once
         ) -> Report:
     "Measure the server under the load of many clients, and what each way in adds to a search. Returns the report."
-    from rlm import __version__
     seconds, memories, asked_often, runs, harm = (2.0, 500, 30, 1, 1.0) if quick else (SECONDS, MEMORIES, 400, 20, 10.0)
     rng, texts, questions = random.Random(seed + 1), Workload(seed).texts(memories), list[str]()
     while len(questions) < asked_often:
@@ -503,7 +501,6 @@ def run(quick: bool = False,     # a look: seconds
         with Memory(folder / "memory.db", embedder="none") as memory:
             memory.write_many([{"text": text, "id": f"m{n}"} for n, text in enumerate(texts)])
         found = (*rows(clients, seconds, memories, seed), *_door_rows(folder, token, questions, harm, runs))
-        made_on = machine(folder)
     parameters = {"clients": clients, "seconds": seconds, "memories before": memories, "mix": dict(MIX), "embedder": "none",
                   "questions of each way": asked_often, "processes of each kind": runs, "seconds of each harm": harm}
-    return Report("serve", __version__, f"{SystemClock().now():%Y-%m-%d}", made_on, seed, memories, parameters, found)
+    return new_report("serve", seed, memories, parameters, found, folder)

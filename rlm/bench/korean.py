@@ -17,8 +17,7 @@ from typing import Any
 from tqdm import tqdm
 
 from .baselines import WORDS, CachingEmbedder, caching_embedder, in_numpy, unusable
-from .report import Report, Row, bootstrap, digits, machine
-from ..core.clock import SystemClock
+from .report import Report, Row, bootstrap, digits, new_report
 from ..core.errors import InvalidInput, NotFound
 from ..search.embedding.base import Embedder
 from ..search.scoring import DEFAULT_WEIGHTS, ScoreWeights
@@ -191,7 +190,6 @@ def run(path: Path,          # the file of pairs
         seed: int = 0,       # seed of orders, lots and intervals
         ) -> Report:
     "Measure every way and every arm. Raises `NotFound`, `InvalidInput`."
-    from rlm import __version__
     pairs, rows, found, skipped = read_pairs(path), list[Row](), caching_embedder(model), unusable(WORDS)
     pools = {language: pool(pairs, language, seed) for _, language in WAYS.values()}
     for name, arm in tqdm(arms(found, skipped).items(), "arms", disable=None, leave=False):
@@ -200,5 +198,4 @@ def run(path: Path,          # the file of pairs
             rows += rows_of(way, name, ask_all(pairs, finders[language], asking), seed)
     parameters = {"memories": len(pairs), "embedder": model, "skipped": skipped | ({"vectors": found} if isinstance(found, str) else {}),
                   "min and max": "middle 95 % over 1,000 draws of scenes"}
-    return Report("korean", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, len(pairs), parameters,
-                  tuple(sorted(rows, key=lambda r: [r.name.startswith(w) for w in WAYS].index(True))))
+    return new_report("korean", seed, len(pairs), parameters, sorted(rows, key=lambda r: [r.name.startswith(w) for w in WAYS].index(True)))

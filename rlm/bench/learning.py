@@ -28,8 +28,7 @@ from ..agent.runner import HABIT_K, setting_for
 from .exam import Attempt, GradedAnswer, card, examine, failures, groups, mean_of, names_by, share
 from .gold import Answer, GoldGraph, NumberAnswer, TermNames, TermsAnswer, TextAnswer, TruthAnswer, read_gold
 from .questions import Part, Question, generate, read_questions
-from .report import Report, Role, Row, digits, machine
-from ..core.clock import SystemClock
+from .report import Report, Role, Row, digits, new_report
 from ..store.sqlite.database import SQLiteDatabase
 from ..store.sqlite.storage import SQLStorage
 
@@ -262,7 +261,6 @@ def run(test: Sequence[Path] = (),   # ontologies of the exam; none: some of the
         seed: int = 0,               # seed of everything random
         ) -> Report:
     "Measure what memory is worth."
-    from rlm import __version__
     ours = bundled()
     exam = {p.stem: p for p in test} or {name: ours[name] for name in HELD}
     plan = _ExamPlan(exam, {name: path for name, path in ours.items() if name not in exam}, tuple(people))
@@ -271,4 +269,4 @@ def run(test: Sequence[Path] = (),   # ontologies of the exam; none: some of the
         rows, failed = _sit_all(plan, fixture, seed, sizes)
     parameters = {"test": sorted(plan.test), "train": sorted(plan.train), "model": "habit", "memory_k": HABIT_K, "sizes": asdict(sizes),
                   "min and max": "Wilson's 95 % of a share; else the least and the most", "failures": failed}
-    return Report("learning", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, rows[0].n, parameters, tuple(rows))
+    return new_report("learning", seed, rows[0].n, parameters, rows)

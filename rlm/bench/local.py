@@ -25,9 +25,8 @@ from tqdm import tqdm
 from .baselines import CachingEmbedder
 from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo, read_realmem
 from .recall import ConversationVectors, Score, interval, mean, score
-from .report import Report, Row, digits, machine, timing
+from .report import Report, Row, digits, new_report, timing
 from .stream import KINDS, Stream, StreamQuestion, begun, model_of, stream
-from ..core.clock import SystemClock
 from ..core.compiled import prepare
 from ..core.text import tokens
 from ..search.candidates import EVERYTHING, Query
@@ -383,7 +382,6 @@ def run(sizes: Sequence[int] = SIZES,  # memories
         lives: Sequence[Conversation] = (),  # lives, each as one conversation
         ) -> Report:
     "Measure how often, how quickly and how rightly attention answers before a full search. Returns the report."
-    from rlm import __version__
     rows = list(streams(sizes, LIMITS, seed))
     spoken = {name: list(read(path)) for name, read, path in (("LoCoMo", read_locomo, locomo), ("RealMem", read_realmem, realmem),
                                                               ("BEAM", read_beam, beam)) if path is not None}
@@ -398,4 +396,4 @@ def run(sizes: Sequence[int] = SIZES,  # memories
                   "min and max": "middle 95 % over 1,000 draws of conversations",
                   "turns and characters of a conversation": [TALK_TURNS, TALK_CHARACTERS],
                   "compiled loops": prepare()}
-    return Report("local", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, max(sizes), parameters, tuple(rows))
+    return new_report("local", seed, max(sizes), parameters, rows)

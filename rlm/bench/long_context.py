@@ -21,8 +21,8 @@ from ..agent.loop.budget import RunLimits
 from ..agent.loop.loop import rlm_run
 from ..agent.models.base import Message, Model, ScriptedModel
 from ..agent.tracing.trajectory import Trajectory
-from .report import Report, Row, bootstrap, digits, machine
-from ..core.clock import SystemClock
+from .report import Report, Row, bootstrap, digits, new_report
+
 
 # %% ../../nbs/95_bench/40_long_context.ipynb #c56212af
 Kind = Literal["needle", "aggregation", "comparison"]
@@ -153,7 +153,6 @@ def run(model: Model | None = None,  # a language model; None: the one with a sc
         limits: RunLimits | None = None,  # limits of one question; the defaults if None
         ) -> Report:
     "Ask about long texts. Returns the report: right answers by kind and size, tokens, and the loop's own time."
-    from rlm import __version__
     sizes, each = ((20_000,), 1) if quick else (SIZES, 5)
     rows, asked, read, steps = list[Row](), 0, list[int](), list[int]()
     for size in sizes:
@@ -171,5 +170,4 @@ def run(model: Model | None = None,  # a language model; None: the one with a sc
     rows += [Row(f"the loop's own CPU time an iteration, {size:,} characters", "ms", digits(own_time(size)), n=20, target=5.0)
              for size in sizes]
     parameters = {"model": "a script" if model is None else model.name, "sizes": list(sizes), "window": WINDOW}
-    return Report("long_context", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path(tempfile.gettempdir())), seed, asked,
-                  parameters, tuple(rows))
+    return new_report("long_context", seed, asked, parameters, rows, Path(tempfile.gettempdir()))

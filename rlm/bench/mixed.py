@@ -18,8 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .baselines import WORDS, CachingEmbedder, in_numpy, caching_embedder, unusable
-from .report import Report, Row, bootstrap, digits, machine
-from ..core.clock import SystemClock
+from .report import Report, Row, bootstrap, digits, new_report
 from ..core.errors import InvalidInput, NotFound
 from ..core.ids import digest
 from ..search.embedding.base import Embedder
@@ -267,7 +266,6 @@ def run(path: Path,           # file of lives
         quick: bool = False,  # True: six lives
         ) -> Report:
     "Measure every arm. Raises `NotFound`, `InvalidInput`."
-    from rlm import __version__
     lives, rows, found, skipped = read_lives(path, split), list[Row](), caching_embedder(model), unusable(WORDS)
     lives = lives[::max(1, len(lives) // 6)][:6] if quick else lives
     for name, arm in arms(found, skipped).items():
@@ -276,5 +274,4 @@ def run(path: Path,           # file of lives
     parameters = {"lives": len(lives), "split": split, "embedder": model, "questions": sum(len(life.questions) for life in lives),
                   "skipped": dict(skipped) | ({"vectors": found} if isinstance(found, str) else {}),
                   "min and max": "middle 95 % over 1,000 draws of lives"}
-    return Report("mixed", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed,
-                  sum(len(life.items) for life in lives), parameters, tuple(rows))
+    return new_report("mixed", seed, sum(len(life.items) for life in lives), parameters, rows)

@@ -13,12 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-from .. import __version__
 from ..agent.ontology import OntologyContext, setup_ontology_context
 from ..agent.ontology.rdf_client import OntologyError, find_ontology
-from .report import Report, Row, machine, timed, timing
-from ..core.clock import SystemClock
+from .report import Report, Row, new_report, timed, timing
 VIEW_MS, LOAD_S = 5.0, 1.0  # targets on SIO, as the design sets them
 
 
@@ -155,5 +152,4 @@ def run(quick: bool = False,      # small sizes: a look, not a result
         meta = context.meta
     parameters = {"ontology": meta.name, "triples": meta.triples, "classes": meta.counts["class"], "rounds": rounds,
                   "calls": calls, "quick": quick}
-    today = SystemClock().now().date().isoformat()
-    return Report("ontology", __version__, today, machine(file.parent), seed, meta.triples, parameters, tuple(rows))
+    return new_report("ontology", seed, meta.triples, parameters, rows, file.parent)

@@ -30,9 +30,8 @@ from tqdm import tqdm
 from .korean import Pair, read_pairs
 from .mixed import Life, read_lives, store_life
 from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo, read_realmem
-from .report import Report, Role, Row, digits, machine, timing
+from .report import Report, Role, Row, digits, new_report, timing
 from .workload import Workload
-from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, MissingExtra, RlmError, StoreMoved
 from ..search.embedding.base import Embedder
 from ..service.memory import Memory
@@ -600,7 +599,6 @@ def run(lives: Path,                 # file of lives: in the repository tests/da
         model: "Embedder | str" = "none",  # embedder of these; 'none': words alone
         ) -> Report:
     "Measure both engines. Raises `MissingExtra`, `StoreError`."
-    from rlm import __version__
     sizes, folder = QUICK if quick else PostgresSizes(), Path(tempfile.mkdtemp(prefix="rlm-bench-"))
     rows, own = list[Row](), None if address is not None else _EmbeddedServer(Path(tempfile.mkdtemp(prefix="rlm-bench-pg-")))
     given = address or (own.url if own is not None else "")
@@ -637,5 +635,4 @@ def run(lives: Path,                 # file of lives: in the repository tests/da
     parameters: Mapping[str, Any] = {
         "namespaces": sizes.namespaces, "memories of each": sizes.memories,
         "clients": sizes.processes * sizes.threads, "seconds": sizes.seconds, "server": "of its own" if address is None else "given"}
-    return Report("postgres", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, sizes.namespaces * sizes.memories,
-                  dict(parameters), tuple(rows))
+    return new_report("postgres", seed, sizes.namespaces * sizes.memories, dict(parameters), rows)

@@ -23,7 +23,7 @@ from .baselines import VECTORS as BY_VECTORS
 from .baselines import WORDS as BY_WORDS
 from .baselines import CachingEmbedder, VectorSearch, WordSearch, fused, in_numpy, unusable, windowed_fts5
 from .public_sets import Conversation, RecallQuestion, read_beam, read_locomo, read_realmem
-from .report import Report, Row, bootstrap, digits, machine
+from .report import Report, Row, bootstrap, digits, new_report
 from ..core.clock import SystemClock
 from ..core.errors import NotFound
 from ..core.text import tokens
@@ -453,7 +453,6 @@ def run(locomo: Path | None = None,  # locomo10.json, locomo10.zip, or a folder 
         model: str = "auto",         # its name; 'none': words and cues alone
         ) -> Report:
     "Measure recall. Raises `NotFound` when there is nothing to measure it on."
-    from rlm import __version__
     sets = {"LoCoMo": list(read_locomo(locomo)) if locomo else [], "BEAM": list(read_beam(beam)) if beam else []}
     people = list(read_realmem(realmem)) if realmem else []
     if not any((*sets.values(), people)):
@@ -477,5 +476,4 @@ def run(locomo: Path | None = None,  # locomo10.json, locomo10.zip, or a folder 
                   "min and max": "middle 95 % over 1,000 draws of conversations", "depth": DEPTH,
                   "conversations": {name: [c.name for c in some] for name, some in sets.items() if some},
                   "skipped": skipped, "missed": shown}
-    return Report("recall", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed,
-                  sum(s["turns"] for s in sizes.values()), parameters, tuple(rows))
+    return new_report("recall", seed, sum(s["turns"] for s in sizes.values()), parameters, rows)

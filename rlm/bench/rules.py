@@ -14,13 +14,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from tqdm import tqdm
-
-from .. import __version__
-from .report import Report, Row, machine, timed, timing
+from .report import Report, Row, new_report, timed, timing
 from ..rules import ConflictResolver, RuleStore, audit
 from ..rules.evaluator import read_facts, type_facts
 from ..rules.reasoner import Reasoner
@@ -335,9 +332,8 @@ def run(quick: bool = False,         # small sizes, for a look
         for stage in (bar := tqdm(stages, disable=None, leave=False)):
             bar.set_description(stage)
             rows += stages[stage]()
-        facts = machine(place)
     parameters = {"quick": quick, **asdict(sizes)}
-    return Report("rules", __version__, f"{datetime.now(UTC):%Y-%m-%d}", facts, seed, sizes.large, parameters, tuple(rows))
+    return new_report("rules", seed, sizes.large, parameters, rows, place)
 
 
 def many(size: int,  # rules

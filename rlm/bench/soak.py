@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from .report import Report, Row, digits, machine, timing
+from .report import Report, Row, digits, new_report, timing
 from .workload import Workload
-from ..core.clock import SystemClock
 from ..core.errors import RlmError
 from ..service.memory import Memory
 
@@ -136,7 +135,6 @@ def run(minutes: float = 30,  # minutes that it lasts
         samples: int = 60,    # number of looks at memory and files
         ) -> Report:
     "Soak a store in a temporary folder. Returns the report."
-    from rlm import __version__
     taken, length = list[SoakSample](), 60 * minutes
     with tempfile.TemporaryDirectory(prefix="rlm-soak-") as name:
         folder = Path(name)
@@ -165,5 +163,4 @@ def run(minutes: float = 30,  # minutes that it lasts
             timing("search, second third", searches[third:search_parts[2 * len(search_parts) // 3 - 1]] or [0.0]), late,
             *(timing(NAMES.get(kind, kind), some) for kind, some in client.seconds.items() if some)]
     parameters = {"minutes": minutes, "memories kept": KEPT, "samples": samples, "calls of a hundred": CALLS}
-    return Report("soak", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path(tempfile.gettempdir())), seed, KEPT, parameters,
-                  tuple(rows))
+    return new_report("soak", seed, KEPT, parameters, rows, Path(tempfile.gettempdir()))

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,15 @@ import numpy as np
 from tqdm import tqdm
 
 from .baselines import VECTORS, WORDS, unusable
-from .report import Report, Row, digits, machine, read_row, timing
+from .report import Report, Row, clocked, digits, new_report, read_row, timing
 from .workload import DIM, SPEAKERS, LookupEmbedder, Stock, fill, query_of, recall_of, stock
-from ..core.clock import SystemClock
 from ..core.compiled import interpreted, prepare
 from ..core.errors import EmbeddingError, RlmError
 from ..core.settings import Settings
 from ..search.candidates import EVERYTHING, POOL, Query, Searcher
-from ..search.embedding.base import Kind, choose_embedder
+from ..search.embedding.base import choose_embedder
 from ..search.embedding.worker import WORKER_BATCH
 from ..service.memory import Memory
-from ..store.embedding_model import Vectors
 from ..store.filters import Filters
 
 # %% ../../nbs/95_bench/09_speed.ipynb #0ed69156
@@ -151,12 +150,7 @@ def asking(memory: Memory,          # open
            **filters: Any,          # filters of each search
            ) -> list[float]:        # seconds for each but the first twenty, which touch pages that were not there
     "Search for each text and return the seconds of each search."
-    seconds = list[float]()
-    for text in texts:
-        begun = time.perf_counter()
-        memory.search(text, **filters)
-        seconds.append(time.perf_counter() - begun)
-    return seconds[20:]
+    return [clocked(partial(memory.search, text, **filters)) for text in texts][20:]
 
 # %% ../../nbs/95_bench/09_speed.ipynb #7a11s001
 FRESH_RUNS, FRESH_SEARCHES = 3, 1000  # processes, and searches of each
@@ -170,13 +164,7 @@ def fresh(folder: str,  # `filled`
     "Open a store in this process, which has not searched yet, and search it many times without a pause."
     some, before = left(folder), _resident()
     with Memory(Path(folder, "memory.db"), embedder=LookupEmbedder(some.questions, some.asked)) as memory:
-        begun = time.perf_counter()
-        memory.search(some.questions[0])
-        seconds = [time.perf_counter() - begun]
-        for i in range(searches):
-            begun = time.perf_counter()
-            memory.search(some.questions[i % len(some.questions)])
-            seconds.append(time.perf_counter() - begun)
+        seconds = [clocked(memory.search, some.questions[i % len(some.questions)]) for i in (0, *range(searches))]
         held = sum(_resident().values()) - sum(before.values())
     rest = timing("", seconds[1:])
     figures = {"first search of a process": (1e3 * seconds[0], "ms"), "median after it": (rest.value, "ms"),
@@ -250,12 +238,8 @@ def grown(memory: Memory,  # open
     with Memory(memory.backend.db.path, embedder=writer) as other:
         other.search(texts[0])
         for text in texts:
-            begun = time.perf_counter()
-            other.write(text, session="new", speaker="Mina")
-            written = time.perf_counter()
-            other.search(text)
-            times["write"].append(written - begun)
-            times["search after a write"].append(time.perf_counter() - written)
+            times["write"].append(clocked(partial(other.write, text, session="new", speaker="Mina")))
+            times["search after a write"].append(clocked(other.search, text))
     return [timing(f"{name}, {n:,} memories", seconds, target=1.0 if name == "write" else None) for name, seconds in times.items()]
 
 
@@ -267,21 +251,15 @@ def floor(n: int,  # vectors
     "Yield the time to read every vector once, which no exact search undercuts."
     room = np.ones(n * DIM * 4 // 8, np.uint64)
     for bits in (8, 16, 32):
-        part, seconds = room[:n * DIM * bits // 64], list[float]()
-        for _ in range(7):
-            begun = time.perf_counter()
-            part.sum()
-            seconds.append(time.perf_counter() - begun)
-        yield timing(f"reading {n:,} vectors of {bits} bits", seconds, role="control")
+        part = room[:n * DIM * bits // 64]
+        yield timing(f"reading {n:,} vectors of {bits} bits", [clocked(part.sum) for _ in range(7)], role="control")
 
 
 def _asking(find: Callable[[int], object], most: int, budget: float = 8.0) -> list[float]:
     "Seconds of each question, as many as fit into a budget, five at least."
     seconds: list[float] = []
     while len(seconds) < most and (len(seconds) < 5 or sum(seconds) < budget):
-        begun = time.perf_counter()
-        find(len(seconds))
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(clocked(find, len(seconds)))
     return seconds
 
 # %% ../../nbs/95_bench/09_speed.ipynb #10a1c6d4
@@ -309,26 +287,6 @@ def baselines(n: int,              # memories
     return rows
 
 # %% ../../nbs/95_bench/09_speed.ipynb #e38bab47
-class _TimedEmbedder:
-    "Takes the time of a real model, and returns vectors that were made before."
-
-    name, dim = LookupEmbedder.name, LookupEmbedder.dim
-
-    def __init__(self,
-                 known: LookupEmbedder,  # vectors by text
-                 model: Any,             # the real model
-                 ) -> None:
-        self.known, self.model, self.calibration = known, model, known.calibration
-
-    def embed(self,
-              texts: Sequence[str],  # texts with a known vector
-              kind: Kind,            # query or passage
-              ) -> Vectors:
-        "Return the known vectors, after the model has worked on the texts."
-        self.model.embed(texts, kind)
-        return self.known.embed(texts, kind)
-
-
 def _with_model(folder: str,  # `filled`
                 n: int,       # memories in it
                 ) -> list[Row]:
@@ -341,7 +299,7 @@ def _with_model(folder: str,  # `filled`
     assert model is not None
     model.embed(["ready", "준비"], "query")
     prepare()
-    with Memory(Path(folder, "memory.db"), embedder=_TimedEmbedder(LookupEmbedder(some.questions, some.asked), model)) as memory:
+    with Memory(Path(folder, "memory.db"), embedder=LookupEmbedder(some.questions, some.asked, model)) as memory:
         seconds = asking(memory, some.questions)
     return [timing(f"search with embedding, {n:,} memories", seconds, target=8.0 if n == 100_000 else None)]
 
@@ -359,12 +317,7 @@ def _ingested(folder: str,        # an empty one
     model.embed(["ready", "준비"], "passage")
     for when, target in (("now", None), ("later", 0.6)):
         with Memory(Path(folder, f"{when}.db"), embedder=model, embedding=when) as memory:
-            seconds = list[float]()
-            for text in said:
-                begun = time.perf_counter()
-                memory.write(text)
-                seconds.append(time.perf_counter() - begun)
-            rows.append(timing(f"write with e5, its vector made {when}", seconds, target=target))
+            rows.append(timing(f"write with e5, its vector made {when}", [clocked(memory.write, text) for text in said], target=target))
     for turn in range(3):
         with Memory(Path(folder, f"{turn}.db"), embedder="none") as memory:
             memory.write_many(said)
@@ -400,12 +353,10 @@ def run(sizes: Iterable[int] = SIZES,  # memories
         seed: int = 0,                 # seed of everything random
         ) -> Report:
     "Measure searches from a thousand memories up, stage by stage. Returns the report."
-    from rlm import __version__
     sizes, skipped = sorted(set(sizes)), unusable()
     rows = [row for n in tqdm(sizes, "sizes", disable=None, leave=False) for row in measured(n, seed, list(skipped))]
     with tempfile.TemporaryDirectory(prefix="rlm-speed-") as folder:
         rows += child(_ingested, folder, 200 if max(sizes) >= min(SIZES) else 8)
     parameters = {"sizes": sizes, "questions": QUESTIONS, "dimensions": DIM, "skipped": skipped, "threads": 1, "compiled loops": prepare(),
                   "chromadb, usearch and sqlite-vec up to": GRAPHS_UP_TO, "rank-bm25 up to": LISTS_UP_TO}
-    return Report("speed", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path(tempfile.gettempdir())), seed, max(sizes),
-                  parameters, tuple(rows))
+    return new_report("speed", seed, max(sizes), parameters, rows, Path(tempfile.gettempdir()))

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from .baselines import CachingEmbedder, caching_embedder
 from .companion import Split
 from .mixed import read_lives
-from .report import Report, Row, digits, machine
+from .report import Report, Row, digits, new_report
 from ..companion.pair_judge import Matrix, PairModel, pair_inputs, run_networks
-from ..core.clock import ManualClock, SystemClock
+from ..core.clock import ManualClock
 from ..core.errors import InvalidInput, NotFound
 from ..service.memory import Memory
 
@@ -233,11 +233,9 @@ def run(folder: Path,         # where supersession_pairs.jsonl is
         quick: bool = False,  # True: some pairs, no grown store
         ) -> Report:
     "Measure it. Raises `NotFound`, `InvalidInput`."
-    from rlm import __version__
     found, pairs = caching_embedder(model), read_pairs(folder, split)
     pairs = pairs[::12] if quick else pairs
     used = "none" if isinstance(found, str) else found
     rows = [*_rows(pairs, used, False), *([] if quick else _rows(pairs, used, True))]
     parameters = {"split": split, "embedder": model, "skipped": {"vectors": found} if isinstance(found, str) else {}}
-    day = f"{SystemClock().now():%Y-%m-%d}"
-    return Report("supersession", __version__, day, machine(Path.cwd()), 0, len(pairs), parameters, tuple(rows))
+    return new_report("supersession", 0, len(pairs), parameters, rows)

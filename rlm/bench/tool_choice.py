@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..agent.models.base import Message, Model, read_object
-from .report import Report, Row, bootstrap, digits, machine
-from ..core.clock import SystemClock
+from .report import Report, Row, bootstrap, digits, new_report
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path
 from ..service.memory import Memory
@@ -128,7 +127,6 @@ def run(path: "str | Path",           # situations, as JSON lines
         seed: int = 0,                # seed of the intervals
         ) -> Report:
     "Have a model choose a tool in each situation. Returns the report; a note names what was chosen wrongly. Raises `ModelError`."
-    from rlm import __version__
     situations, (instructions, tools) = read_situations(path, split), listed_tools()
     rows = [share("right tool, by words of the descriptions", by_words(tools, situations), situations, seed, role="baseline")]
     if model is not None:
@@ -139,5 +137,4 @@ def run(path: "str | Path",           # situations, as JSON lines
             part = [(c, s) for c, s in zip(chosen, situations, strict=True) if s.language == language]
             rows.append(share(f"right tool, {model.name}, {language}", [c for c, _ in part], [s for _, s in part], seed))
     parameters = {"split": split, "model": None if model is None else model.name, "tools": len(tools)}
-    return Report("tools", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path(tempfile.gettempdir())), seed, len(situations),
-                  parameters, tuple(rows))
+    return new_report("tools", seed, len(situations), parameters, rows, Path(tempfile.gettempdir()))

@@ -15,9 +15,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .report import Report, Row, digits, machine
+from .report import Report, Row, digits, new_report
 from ..companion.rejection import RejectedValue
-from ..core.clock import ManualClock, SystemClock
+from ..core.clock import ManualClock
 from ..service.memory import Memory
 from ..store.filters import Filters
 
@@ -260,8 +260,6 @@ def run(quick: bool = False,   # True: forty days
         model: str = "none",   # embedder
         ) -> Report:
     "Live a year, and report it."
-    from rlm import __version__
     days, turns = (40, 8) if quick else (365, 28)
     tally, end = simulate(days, turns, seed, model)
-    return Report("year", __version__, f"{SystemClock().now():%Y-%m-%d}", machine(Path.cwd()), seed, tally.turns,
-                  {"days": days, "turns a day": turns, "embedder": model}, tuple(_rows_of_year(tally, end, days)))
+    return new_report("year", seed, tally.turns, {"days": days, "turns a day": turns, "embedder": model}, _rows_of_year(tally, end, days))
