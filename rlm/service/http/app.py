@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from rlm.core.errors import RlmError, suggest
 from rlm.service.answer_schemas import read_schemas
 
-from . import companion_routes, memory_routes, routes, rule_routes
+from . import companion_routes, memory_routes, routes
 from .agent_routes import agent_routes
 from .pages import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
@@ -25,7 +25,7 @@ from .tokens import Token, TokenFile
 from .telemetry import TracingMiddleware
 
 TABLES = (memory_routes.everything, routes.searching, memory_routes.one, memory_routes.links, memory_routes.talks, *companion_routes.TABLES,
-          rule_routes.rules, routes.looking, routes.attention)
+          companion_routes.rules, routes.looking, routes.attention)
 ROUTES = [route for table in TABLES for route in table.routes]
 
 

@@ -1,9 +1,13 @@
-"""What a prompt needs, what a person corrects, what rules say, and what a token opens: routes over the companion and the rules.
+"""Routes over the companion and the rules: what a prompt needs, what a person corrects, what rules say, and what a token opens.
 
-To accept, reject, lift and dismiss is a person's decision: it takes the right admin, as it does to sleep and to take it back."""
+To accept, reject, lift and dismiss is a person's decision: it takes the right admin, as it does to sleep and to take it back.
+"""
 
 import logging
-from typing import Any
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import Query
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput, RlmError
@@ -13,13 +17,16 @@ from rlm.service.results import memory_dict
 from rlm.store.sqlite.rejections import Rejection
 
 from .errors import HttpProblem
-from .routing import Call, QuotedId, Routes
-from .schemas import AcceptBody, ApplyBody, ContextBody, ObserveBody, ProposeBody, RejectBody, RememberBody, SleepBody
+from .memory_routes import Labels
+from .routing import Call, Name, QuotedId, Routes, json_response
+from .schemas import (AcceptBody, ApplyBody, ContextBody, JudgeBody, ObserveBody, ProposeBody, ReasonBody, RejectBody, RememberBody,
+                      RuleBody, RuleTableBody, RuleUseBody, SleepBody, Time)
+
 
 log = logging.getLogger("rlm.serve")
 OF_THE_FILE = ("path", "bytes")  # figures about the file as a whole, which other namespaces share: no answer for a tenant
 searching, remembering, talking = Routes("/v1", "search"), Routes("/v1", "memories"), Routes("/v1", "conversations")
-rules, scope = Routes("/v1", "rules"), Routes("/v1", "upkeep")
+applying, scope = Routes("/v1", "rules"), Routes("/v1", "upkeep")
 review, nights = Routes("/v1/review", "review"), Routes("/v1/sleep", "upkeep")
 
 
@@ -59,7 +66,7 @@ def remember_conversation(call: Call, body: RememberBody) -> Any:
                           {"Retry-After": "5"}) from e
 
 
-@rules.add("POST", "/rules:apply", "AppliedOut", right="read", span="rules.apply")
+@applying.add("POST", "/rules:apply", "AppliedOut", right="read", span="rules.apply")
 def apply_rules(call: Call, body: ApplyBody) -> Any:
     "The rules that fire in a situation, and what they say; with `resolve`, what is to be done where they disagree. Nothing is changed."
     applied = call.memory.rules.apply(body.facts, filter_tags=body.tags, match=body.match)
@@ -140,4 +147,90 @@ def get_stats(call: Call) -> Any:
     return {name: value for name, value in call.memory.stats().items() if name not in OF_THE_FILE and value is not None}
 
 
-TABLES = (searching, talking, remembering, rules, review, nights, scope)
+RuleStatus = Literal["hot", "ltm", "held", "archived", "any"]
+Verdict = Literal["right", "wrong", "unknown"]
+RuleAction = Literal["promote", "hold", "release", "archive"]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="How many at most")]
+rules = Routes("/v1/rules", "rules")
+
+
+@rules.add("GET", "", "RulesOut")
+def list_rules(call: Call, status: Annotated[list[RuleStatus], Query(
+        max_length=5, description="Only of this status; repeat it for several. Without it: hot and ltm, which are applied")] = [],  # noqa: B006
+               tag: Annotated[Labels, Query(description="Only with this tag; repeat it for several")] = [],  # noqa: B006
+               limit: Limit = 100) -> Any:
+    "Rules, the highest confidence first. Expired ones are left out."
+    wanted: Any = "any" if "any" in status else status or ("hot", "ltm")
+    return {"rules": [r.as_dict() for r in call.memory.rules.get_rules(wanted, tag, limit)]}
+
+
+@rules.add("GET", ":conflicts", "ConflictsOut")
+def list_conflicts(call: Call, rule: Annotated[Name | None, Query(description="Only conflicts of this rule")] = None,
+                   stage: Annotated[Name | None, Query(description="Only those that this stage decided")] = None,
+                   since: Annotated[Time | None, Query(description="Only from this time on, ISO 8601")] = None,
+                   until: Annotated[Time | None, Query(description="Only before this time")] = None,
+                   verdict: Annotated[Verdict | None, Query(description="Only those that were judged so")] = None,
+                   limit: Limit = 100) -> Any:
+    "Return the log of conflicts, the newest first, and the rules that were disproved, or followed wrongly, at least twice."
+    from rlm.rules import ConflictLog  # here, so that servers without rules do not load it
+    from rlm.rules.conflicts import repeat_offenders
+    found = ConflictLog(call.memory.rules).read(rule, stage, since, until, verdict)
+    return {"conflicts": [d.as_dict() for d in found[:limit]], "offenders": repeat_offenders(found)}
+
+
+@rules.add("POST", ":judge", "ConflictOut", 404, 409, 507)
+def judge_conflict(call: Call, body: JudgeBody) -> Any:
+    "Say whether the decision of a recorded conflict was right. It counts once, for the rules that were followed."
+    from rlm.rules import ConflictLog
+    return ConflictLog(call.memory.rules).judge(body.conflict, body.verdict)
+
+
+@rules.add("GET", ":audit", "RuleAuditOut")
+def audit_rules(call: Call) -> Any:
+    "Rules that can contradict each other (with a situation that shows it), never fire, say nothing, or are superfluous."
+    from rlm.rules import audit
+    return audit(call.memory.rules)
+
+
+@rules.add("POST", ":table", "RuleTableOut", 507)
+def import_rule_table(call: Call, body: RuleTableBody) -> Any:
+    "Import the rules of a decision table, all or none. What can't be read is answered 422 with row and column."
+    from rlm.rules.decision_tables import import_table
+    found = import_table(call.memory.rules, body.table)
+    return {"added": found.added, "unchanged": found.unchanged, "refused": dict(found.refused)}
+
+
+@rules.add("POST", "", "RuleOut", 409, 507, status=201)
+def add_rule(call: Call, body: RuleBody) -> Any:
+    "Store a rule. It starts as hot. A formal side that can't be parsed is answered 422 with the position."
+    rule = call.memory.rules.add_rule(body.fields(), provenance=call.provenance)
+    return json_response(rule.as_dict(), 201, {"Location": f"/v1/rules/{quote(rule.rule_id, safe='')}"})
+
+
+@rules.add("GET", "/{id}", "RuleOut", 404)
+def get_rule(call: Call, id: QuotedId) -> Any:
+    "Return one rule by its id."
+    return call.memory.rules.get(id)
+
+
+@rules.add("GET", "/{id}/history", "RuleHistoryOut", 404)
+def rule_history(call: Call, id: QuotedId) -> Any:
+    "Return what happened to it, with the evidence for each change; also after it was deleted."
+    return call.memory.rules.history(id)
+
+
+@rules.add("POST", "/{id}/used", "RuleOut", 404, 409, 507)
+def use_rule(call: Call, id: QuotedId, body: RuleUseBody) -> Any:
+    "Report how often it helped and misled. A rule that misled too often is held: see its status in the answer."
+    return call.memory.rules.update_usage(id, body.helped, body.failed)
+
+
+@rules.add("POST", "/{id}/{action}", "RuleOut", 404, 409, 507)
+def decide_rule(call: Call, id: QuotedId, action: RuleAction, body: ReasonBody) -> Any:
+    "Promote, hold, release or archive it, as a person decided. Its counts start anew."
+    mine = call.memory.rules
+    decide: Any = {"promote": mine.promote, "hold": mine.hold, "release": mine.release, "archive": mine.archive}[action]
+    return decide(id, body.reason)
+
+
+TABLES = (searching, talking, remembering, applying, review, nights, scope)
