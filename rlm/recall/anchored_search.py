@@ -16,6 +16,7 @@ from ..core.errors import InvalidInput
 from .adjacency import Adjacency, Walk
 from .anchors import BEAM, AnchorChoice, AnchorManager
 from .graph import GraphIndex
+from .local_kernel import MARGIN, LocalKernel, SlotBuffers, cue_bound, is_conclusive, slot_buffers, tail_bound
 from .local_search import NeighbourhoodRanker
 from .neighbourhood import Ints, Neighbourhood, TrueVectors
 from ..search.candidates import Query, Searcher
@@ -72,6 +73,7 @@ class _Place:
     graph: Adjacency  # links they were walked in
     walk: Walk  # memories, and the path to each
     around: Neighbourhood  # the same memories with their vectors and facts
+    table: SlotBuffers  # the same as compiled loops read it
     memories: MemoryTable  # reads ids
     namespace: str  # the partition
     positions: dict[int, int]  # memory → position in the walk
@@ -141,8 +143,10 @@ class _PlaceCache:
         if found is None or not found.holds(adjacency):
             walked = self.graph.walk(start, radius, self.beam)
             around = Neighbourhood(self.index, self._true_vectors(walked.seqs), walked.seqs)
+            dim = around.rows.shape[1]
+            table = slot_buffers(("",), np.zeros((1, dim), np.float32), [around.buffers], self.index.doc_id_epoch)
             positions = {s: n for n, s in enumerate(walked.seqs.tolist())}
-            found = _Place(adjacency, walked, around, self.graph.backend.memories, self.graph.namespace, positions)
+            found = _Place(adjacency, walked, around, table, self.graph.backend.memories, self.graph.namespace, positions)
         self._kept[start, radius] = found
         self._kept.move_to_end((start, radius))
         if len(self._kept) > PLACES:
@@ -178,7 +182,7 @@ class AnchoredSearcher:
         self.searcher, self.index = searcher, searcher.index
         self.graph, self.anchors, self.boost = graph, anchors, boost
         self.records = records or RecordCache(self.index.storage.memories)
-        self.ranker = NeighbourhoodRanker(self.index)
+        self.ranker, self.kernel = NeighbourhoodRanker(self.index), LocalKernel(self.index)
         self.places = _PlaceCache(graph, self.index, BEAM if anchors.reach is None else anchors.reach.beam)
 
     def search(self,
@@ -277,14 +281,25 @@ class AnchoredSearcher:
 
     def _search_locally(self, query: Query, place: _Place, k: int, filters: Filters) -> tuple[QueryPlan, RankedList] | None:
         "Rank what was walked to, then with it what holds the words elsewhere; None: neither is conclusive, and the index is to be asked."
-        features = query.features
+        features, measured, semantic = query.features, query.measured, self.index.semantic
         if features is None or not isinstance(self.index.scorer.ranker, ScoreWeights):
             return None
         everything = is_plain(filters) and self.index.metadata.all_recallable
         allowed = None if everything or (passing := self.searcher.filters.resolve(filters)) is None else passing.mask
         terms = self.searcher.candidates.search_terms(features, query.terms)
-        found = self.ranker.answer(place.around, terms, features, query.measured, k, self.searcher.depth, allowed, sure=k)
-        return None if found.declined else (self.index.lexical.plan(terms), found.ranked)
+        deep = max(k, min(self.searcher.depth, len(place.walk)))  # among which some move, as in a search of everything
+        if measured is not None:
+            _, found = self.kernel.run(place.table, terms, features, query.vector, deep, allowed, -np.inf, MARGIN, k)
+            if found is not None:
+                return None if found.declined else (self.index.lexical.plan(terms), found.ranked)
+        first = self.ranker.rank(place.around, terms, features, measured, deep, allowed)
+        bound = MARGIN + cue_bound(features) + tail_bound(k, self.index.lexical.documents - first.size)
+        if is_conclusive(first.ranked, k, bound + DEFAULT_WEIGHTS.words * first.left):
+            return first.postings.plan, first.ranked
+        second = self.ranker.rank_with_matches(first, features, measured, deep)
+        if semantic.is_valid and is_conclusive(second.ranked, k, bound + DEFAULT_WEIGHTS.words * second.left):
+            return second.postings.plan, second.ranked
+        return None
 
     def _near(self, measured: MeasuredQuery | None, found: Sequence[RankedMemory]) -> set[int]:
         "Return the numbers of the scored memories that are near to the question."

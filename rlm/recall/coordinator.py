@@ -20,7 +20,8 @@ from ..core.text import tokens
 from .answer_cache import CachedAnswer, CacheKey, Wording, cache_key
 from .attention_state import ALWAYS, LEADING, LOCAL_ANSWERS_PER_CHANGE, TOPIC_JOIN_COSINE, AttentionKeeper, AttentionState
 from .attention_state import FullAnswer, StoreWatcher
-from .local_search import LEAST_HITS, RELEVANCE, LocalAnswer, LocalizedSearchEngine
+from .local_kernel import RELEVANCE, LocalAnswer
+from .local_search import LEAST_HITS, LocalizedSearchEngine
 from .neighbourhood import Ints
 from .slot_search import SlotSearch, final_score
 from .checkpoints import CheckpointManager
@@ -271,8 +272,8 @@ class SearchCoordinator:
             with self.index.snapshot():
                 in_mind.prepare()
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
-        q.measured = self.index.semantic.measure(q.vector)
-        return self._as_everywhere(q, in_mind.search(q.query, q.features, q.measured, q.key.k, None if allowed is None else allowed.mask))
+        q.measured, found = in_mind.search(q.query, q.features, None, q.key.k, None if allowed is None else allowed.mask)
+        return self._as_everywhere(q, found)
 
     def _as_everywhere(self, q: _RecallRequest, local: LocalAnswer) -> LocalAnswer:
         "The answer with those memories moved that a search of everything moves."
@@ -289,10 +290,13 @@ class SearchCoordinator:
     def _search_locally(self, q: _RecallRequest) -> LocalAnswer:
         "Search the neighbourhood of the question's subject; measures the question."
         memory, local = self.state.working_memory, self.local
+        allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
+        q.measured, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
+        if answered is not None:
+            return self._as_everywhere(q, answered)
         q.measured = q.measured or self.index.semantic.measure(q.vector)
         slot = local.slot_of(memory, q.measured)
-        if slot is None or local.neighbourhoods.is_made(slot):
-            allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
+        if local.neighbourhoods.is_made(slot):
             return self._as_everywhere(q, local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed))
         with self.index.snapshot():
             found = local.search_slot(slot, q.query, q.features, q.measured, q.key.k, self._allowed_memories(q))

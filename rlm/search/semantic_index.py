@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from .growable_array import GrowableArray, SeqTable
 from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, Floats, Ints, center, center_one, vector_dot
 from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
-from .vector.vector_segments import DEFAULT_CONFIG, Allowed, Batch, VectorIndexConfig
+from .vector.vector_segments import DEFAULT_CONFIG, Allowed, Batch, IndexState, VectorIndexConfig
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.protocols import ChangeSet
 from ..store.sqlite.storage import SQLStorage
@@ -450,6 +450,24 @@ class SemanticIndex:
                       ) -> tuple[Floats, NDArray[np.int32]] | None:  # (n, dim) centred; and which of the memories each is of
         "Return the true vectors of some memories, if all are in memory."
         return self._dense.vectors(seqs, len(self._source.mean)) if self.index is not None and self._dense.in_use else None
+
+    def dense_arrays(self,
+                     seqs: Ints,  # memory of each document
+                     ) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats] | None:  # None: not all are in memory
+        "Return by document where its vectors begin, from 1, 0 for none, and how many it has; and all of them, centred."
+        if self.index is None or not self._dense.in_use:
+            return None
+        return self._dense.first.get(seqs), self._dense.count.get(seqs), self._dense.rows(len(self._source.mean))
+
+    @property
+    def code_arrays(self) -> tuple[IndexState, tuple[NDArray[Any], ...]] | None:  # None: they are few, or have no axes yet
+        "Return the codes of all vectors, as `CODED_Z_SCORES` reads them; and the state of the index that these are of."
+        return None if self.index is None or self._dense.in_use else self.index.code_arrays()
+
+    @property
+    def state(self) -> IndexState | None:
+        "Return this moment of the vector index; None: there is none."
+        return None if self.index is None else self.index.state
 
     def __repr__(self) -> str:
         return f"<semantic index of {self.namespace!r}: {self.index!r} by {self.stamp!r}>"

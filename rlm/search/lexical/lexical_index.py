@@ -11,7 +11,7 @@ __all__ = ['SMALL_MERGE', 'LARGEST_SEGMENT', 'POSTING_BUDGET', 'DocTable', 'best
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -363,6 +363,14 @@ class LexicalIndex:
         missing = [t for t in terms if (n := ids.get(t, len(counts))) >= len(counts) or not counts[n]]
         others = {t: other for t in missing if len(t) > 1 and (other := self.spelling(t))}
         return list(dict.fromkeys(t for term in terms for t in (term, others.get(term, term)))) if others else list(terms)
+
+    def term_ids(self,
+                 terms: Iterable[str],  # tokens
+                 ) -> NDArray[np.int32]:  # -1 for a term that no memory has
+        "Return the ids of terms, for compiled loops."
+        if len(self.pending):
+            self.flush()
+        return np.array(list(map(self.vocabulary.get, terms, repeat(-1))), np.int32)
 
     def plan(self,
              terms: Iterable[str],  # tokens of a query
