@@ -48,7 +48,8 @@ def test_what_was_written_is_found_exported_and_imported_unchanged(given_memorie
         assert copy.find("default", Filters.read(status="any"), 99) == memory.backend.find("default", Filters.read(status="any"), 99)
         assert list(export_lines(copy, clock.now()))[1:] == lines[1:] and check(copy.db) == []
         for m in made:
-            assert [h.record.id for h in copy.fulltext.match(*query(m.text))] == [h.record.id for h in memory.backend.fulltext.match(*query(m.text))]
+            there, here = copy.fulltext.match(*query(m.text)), memory.backend.fulltext.match(*query(m.text))
+            assert [h.record.id for h in there] == [h.record.id for h in here]
     copy.close()
 
 
