@@ -126,9 +126,15 @@ def memory_line(record: MemoryRecord,  # a memory
 
 def ended_statements(records: Sequence[MemoryRecord],      # current memories
                      facts: Mapping[int, Sequence[Fact]],  # number of a memory → what it states
+                     about: Callable[[str, str, str], Sequence[Fact]] = lambda *_: (),  # namespace, subject, relation → current facts
                      ) -> dict[str, str]:                  # id of a memory → its statements that have ended
-    "Return which statements of memories have ended, as a line of the block says it."
-    over = {r.id: [f"{f.relation} {f.value}".strip() for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
+    "Return which statements of memories have ended, as a line of the block says it, and what holds now if none of the memories states it."
+    seqs = {r.seq for r in records}
+
+    def told(r: MemoryRecord, f: Fact) -> str:
+        held = [n for n in (about(r.namespace, f.subject_key, f.relation_key) if f.single else ()) if not (n.negated or n.ended)]
+        return f"{f.relation} {f.value}".strip() + (f" (now {held[-1].value})" if held and held[-1].seq not in seqs else "")
+    over = {r.id: [told(r, f) for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
     return {id: "no longer true: " + ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
 
 

@@ -188,6 +188,8 @@ class FactKeeper:
              ) -> list[Retirement]: # among them the memory itself, if newer statements were stored before it
         """Store the facts of a memory; end the older ones that they contradict. What nobody has confirmed does not end what a person has
         accepted: it is disputed. Raises what the transaction raises."""
+        complete = self._with_subjects(record.namespace, found)
+        borrowed, found = complete is not found, complete
         if not found.facts:
             return []
         own, touched, accepted = list[Fact](), dict[int, str](), dict[int, str]()
@@ -203,7 +205,7 @@ class FactKeeper:
                         accepted[other.seq] = _reason(other, fact)
                     else:
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
-                        touched[other.seq] = _reason(other, fact)
+                        touched |= {} if borrowed else {other.seq: _reason(other, fact)}  # its words name the subject
                 elif ends(other, fact):
                     end = min(end or other.valid_from, other.valid_from)
                     touched[record.seq] = _reason(fact, other)
@@ -211,6 +213,25 @@ class FactKeeper:
         self.facts.put(record.seq, record.namespace, own)
         over = self._retire(tx, touched, record, now)
         return over + self._dispute(tx, accepted, record, now) if accepted and record.seq not in touched else over
+
+    def _with_subjects(self, namespace: str, found: MemoryFacts) -> MemoryFacts:
+        """Give corrections without a subject that of the fact they correct, and its relation: the one among the facts stored last that has
+        the old value. Where there is none, or several, they are left out."""
+        if all(fact.subject_key for fact in found.facts):
+            return found
+        kept = list[tuple[Fact, tuple[str, ...]]]()
+        for fact, instead in zip(found.facts, found.instead_of, strict=True):
+            if not fact.subject_key:
+                had = [o for o in self.facts.recent(namespace)
+                       if any(same_value(v, o.value_key) for v in instead) and not (o.negated or o.ended)]
+                if len({(o.subject_key, o.relation_key) for o in had}) != 1:
+                    continue
+                start, _, rest = had[0].value.casefold().partition(instead[0])  # *Tuesday at 3* → *Wednesday at 3*
+                value = f"{had[0].value[:len(start)]}{fact.value}{had[0].value[len(had[0].value) - len(rest):]}"
+                fact = replace(had[0], seq=fact.seq, value=value, value_key=normal_value(value), alone=fact.alone,
+                               valid_from=fact.valid_from, valid_to=fact.valid_to)
+            kept.append((fact, instead))
+        return MemoryFacts(tuple(f for f, _ in kept), tuple(i for _, i in kept))
 
     def _may_end(self, new: MemoryRecord, old: Fact) -> bool:
         "Whether a memory may end another's fact."

@@ -78,7 +78,8 @@ def word_context(given: argparse.Namespace,  # options of the hook
             wrong = {r.id for r in [*pinned, *(r for r, _ in found.values())] if rejections.find(namespace, refused_values(r))}
         profile = [r for r in pinned if r.id not in wrong]
         answers = [(r, w) for r, w in found.values() if r.id not in wrong and (apart_from is None or r.session != apart_from)]
-        over = ended_statements(shown := [*profile, *(r for r, _ in answers)], facts.of([r.seq for r in shown]) if shown else {})
+        shown = [*profile, *(r for r, _ in answers)]
+        over = ended_statements(shown, facts.of([r.seq for r in shown]) if shown else {}, facts.about)
     finally:
         db.close()
     block = compose(profile, answers, question, given.tokens, past=over)

@@ -227,7 +227,7 @@ def test_a_letter_of_which_one_statement_has_ended_says_so(memory: Memory, clock
     assert "no longer" not in memory.context("loved evening").text
     clock.advance(days=1)
     memory.write("I moved to Busan.")
-    assert "I live in Seoul. (no longer true: residence Seoul)" in memory.context("loved evening").text
+    assert "I live in Seoul. (no longer true: residence Seoul (now Busan))" in memory.context("loved evening").text
 
 
 # ---------------------------------------------------------------- what a person rejects

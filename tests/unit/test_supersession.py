@@ -323,3 +323,38 @@ def test_a_rejected_value_deletes_the_memories_that_state_it_in_more_detail() ->
         memory.write("My sister lives in Oslo, Norway.", id="sister")
         memory.companion.reject(relation="address", value="Oslo")
         assert [r.id for r in memory.list()] == ["sister"]
+
+
+@pytest.mark.parametrize(("told", "corrected", "question", "held"), [
+    ("My flight leaves at 7:15.", "No, not 7:15, it's 9:40.", "my flight", "time 7:15 (now 9:40)"),
+    ("My flight leaves at 7:15.", "Actually, it isn't at 7:15, it's at 9:40.", "my flight", "time 7:15 (now 9:40)"),
+    ("My dentist appointment is on Tuesday at 3.", "Wednesday, not Tuesday.", "dentist appointment", "time Tuesday at 3 (now Wednesday at 3)"),
+    ("치과 예약 화요일 3시야", "아니 화요일 말고 수요일이야", "치과 예약", "time 화요일 3시 (now 수요일 3시)")])
+def test_a_correction_without_a_subject_is_of_the_fact_that_has_its_value(told: str, corrected: str, question: str, held: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([told, "The bread is in the freezer."])
+        assert "no longer true" not in memory.context(question).text
+        correction = memory.write(corrected)
+        assert f"{told} (no longer true: {held})" in memory.context(question).text
+        memory.delete(correction.id)
+        assert "no longer true" not in memory.context(question).text
+
+
+@pytest.mark.parametrize("said", ["She is not a nurse, she is a midwife.", "She's a midwife, not a nurse.", "She's not a nurse but a midwife."])
+def test_what_she_is_not_says_who_she_is(said: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many(["My sister is a nurse.", "My brother is a cook.", said])
+        assert memory.search("What does my sister do?")[0].text == said
+        assert "My sister is a nurse. (no longer true: occupation nurse)" in memory.context("What does my sister do?").text
+
+
+@pytest.mark.parametrize(("told", "said"), [
+    (["My sister is a nurse.", "My mom is a nurse."], "She is not a nurse, she is a midwife."),  # whose is not said
+    (["My sister is a nurse."], "She is not a cook, she is a midwife."),
+    (["My flight leaves at 7:15."], "Not now, later."), (["I live in Oslo."], "It's not bad, it's great!"),
+    (["치과 예약 화요일 3시야"], "월요일 말고 금요일에 보자"), (["My dog is called Rex."], "I'm not sure, maybe Max.")])
+def test_a_correction_that_could_be_of_several_or_of_none_ends_nothing(told: list[str], said: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([*told, said])
+        facts = [fact for found in memory.backend.facts.of(list(range(9))).values() for fact in found]
+        assert facts and not [fact for fact in facts if fact.valid_to is not None]

@@ -121,6 +121,14 @@ class FactTable:
         rows = (row for question in related_questions(namespace, fact, instead) for row in self.db.query(*question))
         return list({row[:2]: _fact(row) for row in rows}.values())
 
+    def recent(self,
+               namespace: str,   # the partition
+               limit: int = 30,  # facts at most
+               ) -> list[Fact]:  # newest first
+        "Return the current facts that were stored last."
+        sql = f"{_SELECT} WHERE f.namespace = ? AND {_CURRENT} ORDER BY f.seq DESC, f.place LIMIT {limit}"
+        return [_fact(row) for row in self.db.query(sql, (namespace,))]
+
     def ended_at(self,
                  namespace: str,    # the partition
                  subject_key: str,  # normal form of a subject
