@@ -753,8 +753,8 @@ class Companion:
 
     def _ended(self, records: Sequence[MemoryRecord]) -> Mapping[str, str]:
         "Which statements of current memories have ended, by id: those of a letter that says more than one thing; or what is later."
-        facts = self.storage.facts
-        return _later_memories(self.ctx, records) | ended_statements(records, facts.of([r.seq for r in records]), facts.about)
+        return _later_memories(self.ctx, records) | ended_statements(
+            records, self.storage.facts.of([r.seq for r in records]), self.storage.facts.about)
 
     def reject(self,
                id: str | None = None,        # id of a memory that is wrong, present or deleted: its text, and each fact it states

@@ -328,7 +328,7 @@ def test_a_rejected_value_deletes_the_memories_that_state_it_in_more_detail() ->
 @pytest.mark.parametrize(("told", "corrected", "question", "held"), [
     ("My flight leaves at 7:15.", "No, not 7:15, it's 9:40.", "my flight", "time 7:15 (now 9:40)"),
     ("My flight leaves at 7:15.", "Actually, it isn't at 7:15, it's at 9:40.", "my flight", "time 7:15 (now 9:40)"),
-    ("My dentist appointment is on Tuesday at 3.", "Wednesday, not Tuesday.", "dentist appointment", "time Tuesday at 3 (now Wednesday at 3)"),
+    ("My dentist appointment is on Tuesday at 3.", "Wednesday, not Tuesday.", "dentist", "time Tuesday at 3 (now Wednesday at 3)"),
     ("치과 예약 화요일 3시야", "아니 화요일 말고 수요일이야", "치과 예약", "time 화요일 3시 (now 수요일 3시)")])
 def test_a_correction_without_a_subject_is_of_the_fact_that_has_its_value(told: str, corrected: str, question: str, held: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
@@ -340,7 +340,8 @@ def test_a_correction_without_a_subject_is_of_the_fact_that_has_its_value(told: 
         assert "no longer true" not in memory.context(question).text
 
 
-@pytest.mark.parametrize("said", ["She is not a nurse, she is a midwife.", "She's a midwife, not a nurse.", "She's not a nurse but a midwife."])
+@pytest.mark.parametrize("said", [
+    "She is not a nurse, she is a midwife.", "She's a midwife, not a nurse.", "She's not a nurse but a midwife."])
 def test_what_she_is_not_says_who_she_is(said: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many(["My sister is a nurse.", "My brother is a cook.", said])
