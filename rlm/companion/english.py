@@ -294,7 +294,7 @@ class Predicate:
 
     words: str  # verb and value, no adverbs, no negation
     negated: bool  # the value is denied
-    ended: bool  # it was so, and is over
+    ended: bool  # whether it was so, and is over
     instead_of: tuple[str, ...]  # values that it says are replaced
 
 

@@ -370,7 +370,7 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
     if _MOMENT.fullmatch(value):
         return Statement(t.subject, "time", value, True, instead_of=instead)
     own = t.subject.removeprefix(f"{speaker}'s ")
-    if particles().profession.fullmatch(value):  # of *the friend* there may be two: another profession alone ends nothing
+    if particles().profession.fullmatch(value):  # there may be two friends: another profession alone ends nothing
         return Statement(t.subject, "occupation", value, own in near_names(), instead_of=instead)
     if _one_at_a_time(own, value):
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead)

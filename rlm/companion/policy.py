@@ -222,7 +222,7 @@ class ContextualBandit:
 # %% ../../nbs/85_companion/08_policy.ipynb #c2f09e70
 SAVE_FROM, SKIP_UP_TO = 0.7, 0.1  # importance at which rules decide alone, the seed's
 MIDDLE = 0.3  # importance from which the untrained policy saves
-# of a question that states something, too, the last clause asks
+# the last clause of a question that states something, too, asks
 _LAST_CLAUSE = re.compile(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=니까) |(?<=[아어해라]서) |(?<=거든요) |(?<=거든) ")
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
@@ -249,7 +249,7 @@ SEED_RULES = PolicyRules()
 class PolicyDecision:
     "What is done with a turn, and why."
 
-    save: bool  # it is stored
+    save: bool  # whether it is stored
     retrieve: bool  # memories are looked up for it
     phase: str  # who decided about saving: `rule`, `bandit` or `trial`
     reason: str  # in one line

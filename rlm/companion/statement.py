@@ -28,7 +28,7 @@ class Statement:
     value: str  # value in the text's words: `Busan`; empty if the text names none ("I quit my job")
     single: bool = False  # whether the relation has one value at a time
     negated: bool = False  # the value is denied: "I don't like coffee"
-    ended: bool = False  # it was so, and is over: "I no longer work at Acme"
+    ended: bool = False  # whether it was so, and is over: "I no longer work at Acme"
     instead_of: tuple[str, ...] = ()  # values that the text itself says are replaced: "green, not blue"
 
     @property

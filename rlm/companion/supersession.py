@@ -251,7 +251,7 @@ class FactKeeper:
 
     def keep_all(self,
                  tx: SQLWriter,                     # the transaction in which the memories were stored
-                 read: Iterable[tuple[MemoryRecord, MemoryFacts]],  # they, with their numbers, in any order, and what each states
+                 read: Iterable[tuple[MemoryRecord, MemoryFacts]],  # memories with their numbers, in any order, and the facts of each
                  now: datetime,                    # recorded time
                  ) -> None:
         "Keep the facts of memories that came by another way than a write, the oldest first."

@@ -30,7 +30,7 @@ from .errors import InvalidInput, NotFound, StoreError
 _ZEROS = 1 << 20
 
 
-def discard(file: Path,  # it may be missing
+def discard(file: Path,  # file that may be missing
             ) -> None:
     "Overwrite a file, then remove it."
     with contextlib.suppress(OSError):  # not there, or not ours

@@ -39,7 +39,7 @@ class ScoreWeights:
     speaker: float = 0.6  # the question names its speaker
     user: float = 0.5  # said by the user or written without a role, where memories have roles; scaled by `evidence`
     date: float = 0.4  # said on a date that the question names
-    when: float = 0.3  # it tells a time and the question asks when; scaled by `evidence`
+    when: float = 0.3  # a time, where the question asks when; scaled by `evidence`
     length: float = 0.06  # for each e-fold of its length, up to 25 words: "Thanks!" answers little
     evidence: float = 0.5  # sum of words, meaning and language from which session, user, when and now count in full
     now: float = 0.2  # the question asks about the present: times the share of the ten best that were said earlier; scaled by `evidence`

@@ -51,7 +51,7 @@ class CapturedPrompt:
     kept: bool  # there is a memory of it
     reason: str  # why, or why not, in one line
     memory: MemoryRecord | None = None  # the memory; None: it was not kept
-    duplicate: bool = False  # it was known already, and nothing was stored
+    duplicate: bool = False  # whether it was known already, so that nothing was stored
 
     def as_dict(self) -> dict[str, Any]:
         "Return the fields for JSON."

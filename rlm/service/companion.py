@@ -280,7 +280,7 @@ class Observation:
 class WaitingMemory:
     "A memory that waits for a person, and why."
 
-    memory: MemoryRecord  # it is served meanwhile, marked as not confirmed or as disputed
+    memory: MemoryRecord  # candidate, served meanwhile and marked as not confirmed or as disputed
     state: TrustState  # candidate or disputed
     against: tuple[MemoryRecord, ...] = ()  # memories that it contradicts
 

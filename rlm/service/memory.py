@@ -145,7 +145,7 @@ async def run_in_thread(call: Callable[P, T],  # call to run
     return await asyncio.to_thread(call, *args, **fields)
 
 
-_NoMethod = TypeVar("_NoMethod", bound=None)  # which no method is
+_NoMethod = TypeVar("_NoMethod", bound=None)  # type of no method
 
 
 @overload

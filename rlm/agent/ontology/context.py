@@ -31,7 +31,7 @@ class GraphMeta:
     name: str  # usual name of the ontology
     path: Path  # where it was read
     sha256: str  # SHA-256 of the file, in hex
-    syntax: str  # it was written in
+    syntax: str  # format of the file
     iri: str = ""  # IRI of the ontology; empty if it has none
     title: str = ""  # its title or label
     version: str = ""  # version that the ontology states

@@ -283,7 +283,7 @@ _TRIALS: Sequence[tuple[Message, Message]] = (
 )
 
 
-def _try_out(child: ChildProcess,  # has run a step of a journal
+def _try_out(child: ChildProcess,  # process that has run a step of a journal
              left: TimeLeft,       # seconds that are left
              ) -> None:
     "Raise `SessionLost` if an interpreter does not do what every interpreter does."

@@ -49,7 +49,7 @@ class ToolCall:
     arguments: str  # arguments as text, cut to a limit
     result: str  # its repr, cut to a limit; empty after an error
     error: str = ""  # empty when it went well
-    seconds: float = 0.0  # it took
+    seconds: float = 0.0  # time taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StepResult:
     stdout: str = ""  # printed output
     value: str = ""  # repr of the last expression; empty for None
     error: str = ""  # where it stopped, and why; empty when it came to its end
-    timed_out: bool = False  # it was stopped for running too long; what it had assigned is undone
+    timed_out: bool = False  # whether it ran too long and was stopped; what it had assigned is undone
     state_lost: bool = False  # the variables of earlier steps are gone too
     calls: tuple[ToolCall, ...] = ()  # calls of tools and handles, in order
     seconds: float = 0.0  # the step took, tools and rebuilding of variables included

@@ -380,7 +380,7 @@ def write_export(target: "str | Path",  # a file, or - for the standard output
 def report_export(target: "str | Path",  # a file, or - for the standard output
                count: int,            # number of written lines
                what: str,             # noun: lines, links, rules …
-               as_json: bool,         # is it told as JSON?
+               as_json: bool,         # whether it is told as JSON
                ) -> None:
     "What an export did, beside what it wrote."
     streamed = str(target) == "-"

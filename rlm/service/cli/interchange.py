@@ -75,7 +75,7 @@ def is_store(path: Path,  # a file of JSON Lines
 def import_store(memory: Memory,     # an open store
                  path: Path,         # file that `rlm export` wrote
                  named: str | None,  # the one namespace that is read; None: all
-                 as_json: bool,      # is it told as JSON?
+                 as_json: bool,      # whether it is told as JSON
                  ) -> None:
     "Read an export of rlm itself: all of it, or nothing."
     with open(path, encoding="utf-8") as lines:

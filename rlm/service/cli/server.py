@@ -53,7 +53,7 @@ def token_dict(token: Token,                  # a token of the file
 
 def show_token(secret: str,    # token that was made
                made: Token,    # entry that is kept of the token
-               as_json: bool,  # is it told as JSON?
+               as_json: bool,  # whether it is told as JSON
                ) -> None:
     "Print a token, this once; what it opens goes to the standard error."
     if as_json:

@@ -40,7 +40,7 @@ class AnchorRow:
     model: str | None = None  # model of the topic vector
     topic: NDArray[np.float32] | None = None  # centred, of length 1; None: the memory's own
     hop_budget: int | None = None  # links to walk; None: by use
-    pinned: bool = False  # it does not move by itself
+    pinned: bool = False  # whether it stays where it is
     uses: int = 0  # searches and writes that went through it
     failures: int = 0  # searches in a row that found nothing near it
     turn: int = 0  # counts all uses of all anchors: the highest is the one in use
