@@ -15,7 +15,7 @@ from rlm.service.companion import Companion
 from rlm.service.federation import FederationFolder, GossipServer, http_send, running_node, status_of
 
 TURN = {"en": "The tram was late again this morning, so I walked.", "ko": "오늘은 비가 와서 버스를 타고 회사에 갔다."}
-FREE = GossipConfig(port=0, noise=0.5, budget=math.inf, attackers=0, fanout=3, interval_s=0, requests_per_minute=600, timeout_s=2)
+FREE = GossipConfig(port=0, noise=0.5, budget=math.inf, attackers=0, fanout=3, interval_s=0, requests_per_minute=600, timeout_s=30)
 
 
 def taught(companion: Companion, turn: str, count: int = 24) -> None:
@@ -56,7 +56,7 @@ def started(people: list[tuple[Memory, FederationFolder]]) -> list[tuple[GossipN
 
 def test_four_stores_learn_from_one_another_and_no_words_are_sent(people: list[tuple[Memory, FederationFolder]]) -> None:
     nodes, wire = started(people), list[bytes]()
-    real = http_send(2)
+    real = http_send(30)
 
     def send(url: str, body: bytes, signature: str) -> tuple[bytes, str]:
         reply = real(url, body, signature)
@@ -81,7 +81,7 @@ def test_what_a_stranger_can_send_is_bounded(people: list[tuple[Memory, Federati
     before = node.state()
 
     def ask(method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.putrequest(method, path)
         for name, value in headers.items():
             connection.putheader(name.replace("_", "-"), value)
@@ -108,13 +108,13 @@ def test_a_peer_has_a_rate_and_a_peer_that_left_is_refused(people: list[tuple[Me
 
     def ask_often() -> None:
         for _ in range(200):
-            a.exchange(b.key.public, http_send(2))
+            a.exchange(b.key.public, http_send(30))
     with pytest.raises(StoreError, match="busy"):
         ask_often()
     b.set_peers({})
     second._peers.rate = 0  # the rate would answer first
     with pytest.raises(InvalidInput, match="no peer here"):
-        a.exchange(b.key.public, http_send(2))
+        a.exchange(b.key.public, http_send(30))
     for server in (first, second, third, fourth):
         server.stop()
     third.node.config = GossipConfig(port=first.port)

@@ -280,7 +280,7 @@ def test_a_lack_of_open_files_is_said_to_pass(client: httpx.Client, open_server:
     monkeypatch.setattr(store, "search", failing)
     answer = client.post("/v1/search", json={"q": "x"})
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1") and "open file" in problem(answer)["detail"]
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while "open" not in caplog.text and time.monotonic() < deadline:  # it is written when the answer has been sent
         time.sleep(0.01)
     assert "open" in caplog.text
@@ -526,10 +526,11 @@ def test_figures_need_a_right_of_their_own(path: Path, book: TokenFile) -> None:
 
 def test_a_token_may_call_so_often_and_others_go_on(path: Path, book: TokenFile) -> None:
     one, other = book.add("default")[0], book.add("default")[0]
-    with serving(path, book, serve_rate=0.5) as running, running.client(one) as client, running.client(other) as second:
-        answers = [client.get("/v1/timeline") for _ in range(7)]
-        assert [a.status_code for a in answers] == [200] * 5 + [429] * 2
-        assert 1 <= int(answers[-1].headers["retry-after"]) <= 2 and problem(answers[-1])["title"] == "Too many requests"
+    with serving(path, book, serve_rate=0.2) as running, running.client(one) as client, running.client(other) as second:
+        assert second.get("/v1/timeline").status_code == 200  # the store is open now: what follows takes less time than a place is given in
+        answers = [client.get("/v1/timeline") for _ in range(4)]
+        assert [a.status_code for a in answers] == [200] * 2 + [429] * 2
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 5 and problem(answers[-1])["title"] == "Too many requests"
         assert second.get("/v1/timeline").status_code == 200 and client.get("/health").status_code == 200
 
 
@@ -544,7 +545,7 @@ def test_a_busy_store_is_said_to_be_busy(path: Path) -> None:
         assert problem(answer)["status"] == 503 and answer.headers["retry-after"] == "1" and str(path) not in answer.text
         for slot in ({}, {"slot": "A"}):
             assert client.post("/v1/search", json={"q": "before", **slot}).json()["hits"][0]["memory"]["id"] == "before"
-        deadline = time.monotonic() + 10  # what the search moved is stored a little later, or not
+        deadline = time.monotonic() + 60  # what the search moved is stored a little later, or not
         while not (told := re.search(r"\nrlm_attention_unstored_total [1-9]", client.get("/metrics").text)) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert told
@@ -561,7 +562,7 @@ def test_a_failure_inside_is_told_to_the_log_alone(open_server: Running, client:
     monkeypatch.setattr(memory, "search", fail)
     answer = client.post("/v1/search", json={"q": "x"})
     assert problem(answer) == {"title": "The server failed", "status": 500, "detail": "Its log says more."}
-    deadline = time.monotonic() + 10  # the answer goes out before the log is written
+    deadline = time.monotonic() + 60  # the answer goes out before the log is written
     while "/etc/secret" not in caplog.text and time.monotonic() < deadline:
         time.sleep(0.01)
     assert "/etc/secret" in caplog.text
@@ -595,7 +596,7 @@ def rest(connection: socket.socket) -> int:
 
 
 def test_who_does_not_finish_a_request_shuts_nobody_out_for_long(path: Path) -> None:
-    with serving(path, patience_s=1, connections=20) as running:
+    with serving(path, patience_s=3, connections=20) as running:
         with running.client() as client:
             assert client.get("/health").status_code == 200
             half = taken(running, *[b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "] * 12)
@@ -666,7 +667,11 @@ def test_who_asks_and_does_not_take_the_answers_is_dropped(path: Path) -> None:
     with serving(path, patience_s=1) as running, running.client() as client:
         page = len(client.get("/").content)
         connection, = taken(running, request("GET", "/", Connection="keep-alive") * 400)
-        time.sleep(3)
+        deadline, port = time.monotonic() + 60, connection.getsockname()[1]
+        while not (there := [s for s in running.here.accepted() if s.getpeername()[1] == port]) and time.monotonic() < deadline:
+            time.sleep(.01)
+        while there[0].fileno() >= 0 and time.monotonic() < deadline:  # until it is dropped
+            time.sleep(.05)
         assert 0 < rest(connection) < 400 * page
 
 

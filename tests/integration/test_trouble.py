@@ -390,7 +390,7 @@ def test_no_room_to_make_a_store(tmp_path: Path, room: int) -> None:
         begun = time.monotonic()
         try: Memory(sys.argv[1]).write("x")
         except RlmError as e: print(json.dumps([type(e).__name__, str(e)]))
-        assert time.monotonic() - begun < 10, "it waited for room"
+        assert time.monotonic() - begun < 30, "it waited for room"
         """, tmp_path / "memory.db", room)
     assert kind == "StoreFull" and "no room left" in said
     with Memory(tmp_path / "memory.db") as memory:

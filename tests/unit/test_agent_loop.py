@@ -171,7 +171,7 @@ def test_a_run_in_a_run_can_not_outspend_the_whole() -> None:
 
 
 def test_many_texts_are_read_at_once_and_in_order() -> None:
-    gate = threading.Barrier(4, timeout=10)
+    gate = threading.Barrier(4, timeout=60)
 
     def read(messages: Any) -> str:
         gate.wait()

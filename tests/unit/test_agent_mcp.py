@@ -143,12 +143,12 @@ def test_a_failure_is_a_sentence_and_the_next_call_works(connect: Callable[..., 
         tools["add"](1)
 
 
-@pytest.mark.parametrize(("parts", "said"), [
-    (["-c", "raise SystemExit('no licence')"], "did not start .*no licence"), (["-c", "import time; time.sleep(60)"], "no answer in time"),
-    (["-c", "while True: print('hello there', flush=True); import time; time.sleep(.01)"], "no answer in time")])
-def test_what_is_no_server_is_told_at_the_start(parts: list[str], said: str) -> None:
+@pytest.mark.parametrize(("code", "said", "start_s"), [
+    ("raise SystemExit('no licence')", "did not start .*no licence", 60), ("import time; time.sleep(60)", "no answer in time", 2),
+    ("while True: print('hello there', flush=True); import time; time.sleep(.01)", "no answer in time", 2)])
+def test_what_is_no_server_is_told_at_the_start(code: str, said: str, start_s: float) -> None:
     with pytest.raises(ToolServerError, match=said):
-        ToolServer(python(*parts), start_s=2.0)
+        ToolServer(python("-c", code), start_s=start_s)
 
 
 @pytest.mark.parametrize(("command", "said"), [("", "empty"), ("'", "can't be read"), ("/nowhere/at-all", "did not start")])

@@ -156,7 +156,8 @@ def test_many_texts_that_the_model_cannot_read_do_not_pass_for_an_outage(tmp_pat
 
 @pytest.mark.parametrize("count", [1, 3, 9])
 def test_an_outage_is_told_and_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr("rlm.search.embedding.worker.FIRST_PAUSE_S", .01)
+    for pause in ("FIRST_PAUSE_S", "LONGEST_PAUSE_S"):
+        monkeypatch.setattr(f"rlm.search.embedding.worker.{pause}", .01)
     model = Choosy()
     model.out_of_reach = True
     with Memory(tmp_path / "m.db", embedder=model, embedding="later") as memory:
@@ -164,9 +165,8 @@ def test_an_outage_is_told_and_waited_out(tmp_path: Path, monkeypatch: pytest.Mo
         worker = memory.embeddings.worker
         assert not worker.wait(20) and "does not answer" in worker.error and worker.waiting == count and not worker.refused
         model.out_of_reach = False
-        for _ in range(200):
-            if worker.wait(20):
-                break
+        deadline = time.monotonic() + 60
+        while not worker.wait(20) and time.monotonic() < deadline:
             time.sleep(.02)
         assert not missing(memory) and not worker.error
 
@@ -178,12 +178,19 @@ def test_without_a_model_nothing_waits(tmp_path: Path) -> None:
         assert not any(t.name == "rlm-embedding" for t in threading.enumerate())
 
 
+def open_once_closing(model: Gated, worker: EmbeddingWorker) -> None:
+    "Let the batch under way end once the store is being closed, which only a field of the worker's own tells."
+    while not worker._closed:
+        time.sleep(.005)
+    model.gate.set()
+
+
 def test_closing_ends_the_thread_and_leaves_the_rest_for_the_next_opening(tmp_path: Path) -> None:
     model = Gated()
     with Memory(tmp_path / "m.db", embedder=model, embedding="later") as memory:
         memory.write_many([f"line {n}" for n in range(20)])
         assert model.asked.wait(20)
-        threading.Timer(.05, model.gate.set).start()
+        threading.Thread(target=open_once_closing, args=(model, memory.embeddings.worker)).start()
     assert not any(t.name == "rlm-embedding" for t in threading.enumerate())
     with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later") as memory:
         assert missing(memory)
@@ -197,14 +204,14 @@ def test_what_a_killed_process_left_is_embedded_by_the_command(tmp_path: Path) -
         sys.path[:0] = [sys.argv[2]]
         import toy
         from rlm import Memory
-        class Slow(toy.Toy):
+        class Killed(toy.Toy):
             def embed(self, texts, kind):
-                time.sleep(.05)
+                if self.texts > 20:
+                    os.kill(os.getpid(), signal.SIGKILL)
                 return super().embed(texts, kind)
-        memory = Memory(sys.argv[1], embedder=Slow(), embedding="later")
+        memory = Memory(sys.argv[1], embedder=Killed(), embedding="later")
         memory.write_many([f"line {n} of the boat" for n in range(60)])
-        time.sleep(.2)
-        os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(60)
     """)
     path = tmp_path / "m.db"
     done = subprocess.run([sys.executable, "-c", script, str(path), str(Path(__file__).parent.parent)], env=os.environ, timeout=60,

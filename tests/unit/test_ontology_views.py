@@ -239,10 +239,10 @@ def test_nested_expressions_take_no_time(axiom: str, tmp_path: Path) -> None:
         lines += [axiom.format(level, n, " ".join(inner), ", ".join(inner)) for n in range(width)]
     (tmp_path / "deep.ttl").write_text("\n".join(lines), encoding="utf-8")
     with setup_ontology_context(tmp_path / "deep.ttl", name="deep") as deep:
-        begun = time.perf_counter()
+        begun = time.process_time()
         for tool in ("describe_entity", "probe_relationships"):
             assert characters(deep.tools[tool](":A")) <= VIEW_CHARACTERS
-        assert time.perf_counter() - begun < 1
+        assert time.process_time() - begun < 1
 
 
 def test_falsy_values_and_many_labels_are_kept() -> None:

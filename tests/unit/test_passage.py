@@ -1,4 +1,5 @@
 "A passage is whole sentences of about 300 characters, around what was asked for, in English and Korean, for any text."
+import gc
 import random
 import time
 
@@ -48,7 +49,11 @@ def test_any_text_has_a_passage_where_it_says() -> None:
 
 def test_a_text_of_many_short_sentences_takes_time_in_proportion() -> None:
     def seconds(n: int) -> float:
-        start = time.process_time()
-        best_passage("Boiler. " * n, {"boiler": 1.0})
-        return time.process_time() - start
+        gc.disable()  # it looks at all that the other tests have left
+        try:
+            start = time.process_time()
+            best_passage("Boiler. " * n, {"boiler": 1.0})
+            return time.process_time() - start
+        finally:
+            gc.enable()
     assert seconds(8000) < 30 * max(seconds(1000), 0.002)

@@ -48,6 +48,6 @@ def test_korean_in_letters_says_what_it_says_in_syllables() -> None:
 
 
 def test_marks_in_any_number_and_order_take_no_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert features.extract_query_features("When? a" + "\u0301\u0316" * 100_000, KNOWN) == features.QueryFeatures(when=True, script=-1)
-    assert time.perf_counter() - began < 2  # composing them takes seven seconds
+    assert time.process_time() - began < 2  # composing them takes seven seconds

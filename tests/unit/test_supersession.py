@@ -8,8 +8,10 @@ import pytest
 
 from rlm import Memory
 from rlm.companion.rejection import RejectedValue, rejectable
+from rlm.companion.supersession import facts_of
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
+from rlm.store.sqlite.facts import related_questions
 
 
 @pytest.fixture
@@ -300,6 +302,14 @@ def test_a_fact_costs_as_much_among_thousands_about_the_same_person(memory: Memo
     few = spent(0, 1000)
     spent(1000, 4000)
     assert spent(5000, 1000) < 2.5 * few
+
+
+def test_a_denial_reads_what_was_said_of_its_subject_alone(memory: Memory) -> None:
+    "Not what thousands of others have the same value for."
+    [denied] = facts_of(memory.writer.prepare("Mina doesn't like coffee any more.", memory.ctx.clock.now())).facts
+    *_, (sql, values) = related_questions("default", denied)
+    plan = [str(row[3]) for row in memory.backend.db.query(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert any("facts_value (namespace=? AND value_key=? AND subject_key=?)" in step for step in plan), plan
 
 
 @pytest.mark.parametrize(("wrong", "refused", "stored"), [

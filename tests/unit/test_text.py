@@ -131,9 +131,9 @@ def test_marks_without_end_are_kept_and_joined(letter: str, behind: str, form: A
 def test_marks_without_end_are_read_in_linear_time(letter: str, behind: str, read: Any) -> None:
     "Sorted all at once, these took ten seconds and more."
     text = letter + behind * 40_000
-    began = time.perf_counter()
+    began = time.process_time()
     read(text)
-    assert time.perf_counter() - began < 4
+    assert time.process_time() - began < 4
 
 
 @given(st.text(st.characters(min_codepoint=0xac00, max_codepoint=0xd7a3), min_size=1))

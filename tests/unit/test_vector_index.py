@@ -746,7 +746,9 @@ path, random = Path(sys.argv[1]), random.Random(0)
 truth, queries = filled(3000)
 opened(truth, path)
 rebuilt = unfinished = 0
-for round in range(20):
+round = 0
+while round < 20 or not unfinished and round < 200:  # on a busy machine a child may be killed before it has begun
+    round += 1
     child = os.fork()
     if not child:
         index = opened(truth, path)
@@ -767,7 +769,7 @@ print(rebuilt, unfinished, [p.name for p in path.parent.iterdir()] == [path.name
 
 def test_a_killed_writer_harms_nothing(side: Path) -> None:
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), str(side), str(Path(__file__).parent)],
-                         capture_output=True, text=True, timeout=60, check=False)
+                         capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr
     rebuilt, unfinished, clean = run.stdout.split()
     assert rebuilt == "0" and int(unfinished) > 0 and clean == "True"

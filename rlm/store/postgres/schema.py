@@ -12,7 +12,7 @@ from ...core.files import hidden_password
 from ...core.text import TOKENISER_VERSION
 from ..protocols import TEXT_COLUMNS
 from ..sqlite.schema import (HISTORY_VIEW, LINK_TABLES, MEMORY_TABLES, RUN_TABLES, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6,
-                             Migration)
+                             SCHEMA_7, Migration)
 from ..sqlite.schema import VIEWS as SQLITE_VIEWS
 
 if TYPE_CHECKING:
@@ -240,7 +240,8 @@ POSTGRES_MIGRATIONS: Sequence[Migration] = (  # one step from version `to - 1` t
     Migration(1, "the first schema", TABLES + VIEWS + FUNCTIONS),
     Migration(2, "a generation for each namespace, and row-level security", PER_NAMESPACE + ROW_SECURITY),
     Migration(3, "indexes of rules by status and by last use", SCHEMA_6),
-    Migration(4, "the catalogue of a cluster, and namespaces that went to another instance", CLUSTER))
+    Migration(4, "the catalogue of a cluster, and namespaces that went to another instance", CLUSTER),
+    Migration(5, "an index of facts by value and subject", SCHEMA_7))
 PRIMARY_KEYS = {  # primary keys of tables whose rows may be there already
     "meta": "key", "edges": "src, dst, relation", "slots": "namespace, slot", "slot_refs": "namespace, slot, seq",
     "namespace_statistics": "namespace", "rejections": "namespace, salt, digest", "judgments": "trajectory_id", "facts": "seq, place",

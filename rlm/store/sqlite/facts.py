@@ -78,7 +78,7 @@ def related_questions(namespace: str,           # the partition
     latest = ("(f.seq, f.place) IN (SELECT seq, place FROM facts WHERE namespace = ? AND subject_key = ? AND relation_key = ? "
               f"ORDER BY seq DESC LIMIT {RELATED})")
     return [(asked.format(latest), (namespace, fact.subject_key, fact.relation_key)),
-            *((asked.format("f.namespace = ? AND f.value_key = ? AND +f.subject_key = ?"), (namespace, value, fact.subject_key))
+            *((asked.format("f.namespace = ? AND f.value_key = ? AND f.subject_key = ?"), (namespace, value, fact.subject_key))
               for value in values)]
 
 
@@ -155,7 +155,7 @@ class FactTable:
                 value_key: str,      # normal form of a value
                 ) -> list[int]:      # ascending
         "Return the numbers of the memories that state a fact, neither denied nor said to be over; memories that are not current too."
-        sql = ("SELECT DISTINCT seq FROM facts WHERE namespace = ? AND value_key = ? AND +subject_key = ? AND +relation_key = ? "
+        sql = ("SELECT DISTINCT seq FROM facts WHERE namespace = ? AND value_key = ? AND subject_key = ? AND +relation_key = ? "
                "AND negated = 0 AND ended = 0 ORDER BY seq")
         return [seq for (seq,) in self.db.query(sql, (namespace, value_key, subject_key, relation_key))]
 

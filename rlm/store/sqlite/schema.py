@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MEMORY_TABLES', 'LINK_TABLES', 'RUN_TABLES', 'VIEWS', 'SCHEMA_1', 'HISTORY_VIEW', 'COUNTED', 'SCHEMA_2', 'SCHEMA_3',
-           'SCHEMA_4', 'SCHEMA_5', 'SCHEMA_6', 'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION', 'Migration',
-           'statements', 'migrate']
+           'SCHEMA_4', 'SCHEMA_5', 'SCHEMA_6', 'SCHEMA_7', 'APPLICATION_ID', 'MIGRATIONS', 'SCHEMA_VERSION',
+           'Migration', 'statements', 'migrate']
 
 # %% ../../../nbs/20_store/03_schema.ipynb #8e8b617c
 import sqlite3
@@ -191,6 +191,12 @@ CREATE INDEX memories_rule_status ON memories (status, namespace, last_used_at, 
 CREATE INDEX memories_rule_used ON memories (last_used_at) WHERE kind = 'rule';
 """
 
+# %% ../../../nbs/20_store/03_schema.ipynb #b37c1e51
+SCHEMA_7 = """
+DROP INDEX facts_value;
+CREATE INDEX facts_value ON facts (namespace, value_key, subject_key);
+"""
+
 # %% ../../../nbs/20_store/03_schema.ipynb #bf9c0534
 APPLICATION_ID = int.from_bytes(b"rlm1", "big")
 
@@ -210,7 +216,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, "the facts that memories state, and what was rejected", SCHEMA_3),
     Migration(4, "an index of pinned memories", SCHEMA_4),
     Migration(5, "the log of recalls", SCHEMA_5),
-    Migration(6, "indexes of rules by status and by last use", SCHEMA_6))
+    Migration(6, "indexes of rules by status and by last use", SCHEMA_6),
+    Migration(7, "an index of facts by value and subject", SCHEMA_7))
 SCHEMA_VERSION = MIGRATIONS[-1].to
 
 
