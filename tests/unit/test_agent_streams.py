@@ -11,8 +11,9 @@ import pytest
 from rlm.agent import run
 from rlm.agent.loop import RunLimits, rlm_run
 from rlm.agent.loop.budget import Budget, BudgetExceeded
-from rlm.agent.models import Message, ModelError, ScriptedModel, Usage, clients
+from rlm.agent.models import Completion, Message, ModelError, ScriptedModel, Usage, clients
 from rlm.agent.models.clients import OpenAIModel, Prices, RetryPolicy
+from rlm.core.clock import ManualClock
 
 pytest.importorskip("httpx")
 Events = Callable[[dict[str, Any]], Iterator[Any]]  # from a request to what is sent: objects for events, texts as they are
@@ -119,6 +120,19 @@ def test_a_stream_that_never_ends_is_left_when_the_time_is_over_and_when_it_is_t
     monkeypatch.setattr(clients, "LONGEST_STREAM", 100)
     reply = serve(drip).model().complete(ASKED, stream=heard.append)
     assert reply.truncated and len(reply.text) <= 104
+
+
+def test_a_reply_that_the_end_of_the_time_cut_off_is_no_reply() -> None:
+    "The client may leave the stream a moment before the run that waits for it notices."
+    class Late(ScriptedModel):
+        def complete(self, *given: Any, **more: Any) -> Completion:
+            clock.advance(seconds=60)
+            return Completion("half a rep", Usage(1, 10, 5, 0.5), truncated=True)
+    clock = ManualClock()
+    budget = Budget(RunLimits(seconds=60), clock)
+    with pytest.raises(BudgetExceeded, match="seconds of this run are over"):
+        budget.ask(Late([]), ASKED)
+    assert budget.usage.cost == 0.5, "it is paid for"
 
 
 def test_tokens_are_estimated_where_the_server_does_not_say(serve: Callable[..., StreamServer]) -> None:

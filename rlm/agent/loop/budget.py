@@ -154,6 +154,8 @@ class Budget:
                 offered["stream"] = _telling(stream, heard)
             reply = call_within(self.seconds_left(), partial(model.complete, messages, schema=schema, max_tokens=longest, **offered))
             paid = reply.usage
+            if reply.truncated and self.seconds_left() <= 0:  # the client left the stream at the same moment
+                raise DeadlineExceeded("The time is over.")
             if stream is not None and not heard:
                 stream(reply.text)
             return reply
