@@ -22,20 +22,17 @@ from typing import Any
 from .learning.curriculum import promote
 from .learning.judge import check_by_second_route, explore, is_abstention
 from .learning.pipeline import Advice, Advisor, AgentConfig, RunRecord, Task, counted, rlm_run_with_memory
-from .loop.answer_type import AnswerType, read_answer_type
+from .loop.prompt import AnswerType, context_variables, read_answer_type
 from .loop.budget import RunLimits
 from .loop.loop import RESERVED
-from .loop.prompt import context_variables
-from .memory.json_file import JSONStrategyStore
+from .memory.stores import JSONStrategyStore, SQLiteStrategyStore
 from .memory.packs import ensure_packs, is_shipped
 from .memory.retrieval import ExampleCache
-from .memory.sqlite import SQLiteStrategyStore
-from .memory.store import Judgment, StrategyStore
+from .memory.strategy import Judgment, StrategyStore
 from .models import Model, open_model
 from .ontology import setup_ontology_context
 from .sandbox import Sandbox
-from .tracing.journal import SUFFIX, CallJournal, find_journal, forget_old_journals
-from .tracing.trajectory import RLMLogger, Step, load_trajectory
+from .tracing.trajectory import SUFFIX, CallJournal, RLMLogger, Step, find_journal, forget_old_journals, load_trajectory
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound, RlmError
 from ..core.files import read_path, server_url

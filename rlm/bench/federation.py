@@ -21,8 +21,7 @@ from ..companion.policy import ACTIONS, ContextualBandit, MemoryPolicy, Vector
 from ..core.errors import InvalidInput
 from ..federation.aggregation import RULES, FederatedBandit, aggregate
 from ..federation.gossip import ROUNDS_KEPT
-from ..federation.privacy import epsilon, gaussian_noise
-from ..federation.update import CLIP, SHAPES, Array, FeedbackExample, clip_norm, linear_model
+from ..federation.update import CLIP, SHAPES, Array, FeedbackExample, clip_norm, epsilon, gaussian_noise, linear_model
 # kind → share of people who keep it
 HABITS = {"technical": 0.2, "emotion": 0.15, "preference": 0.9, "third_person": 0.7, "plans": 0.9, "daily": 0.1}
 NOISE = 13.0  # multiplier of a round; ten rounds cost ε .98 at δ 1e-5

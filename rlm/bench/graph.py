@@ -26,7 +26,7 @@ from .report import Report, Row, bootstrap, digits, new_report, timed, timing
 from .stream import Stream, begun, model_of, stream
 from .workload import fill, stock
 from ..core.compiled import prepare
-from ..recall.anchored_search import AnchoredSearcher
+from ..recall.anchoring import AnchoredSearcher
 from ..recall.graph_builder import build_graph
 from ..search.embedding.base import choose_embedder
 from ..service.memory import Memory

@@ -21,11 +21,11 @@ from ..agent.casebased.policy import CaseBasedModel
 from ..agent.learning.judge import Expectation, is_abstention
 from ..agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
 from ..agent.memory.packs import import_items, shipped_pack, shipped_packs
-from ..agent.memory.sqlite import SQLiteStrategyStore
+from ..agent.memory.stores import SQLiteStrategyStore
 from ..agent.ontology import OntologyContext, setup_ontology_context
 from ..agent.ontology.rdf_client import bundled
 from ..agent.runner import HABIT_K, setting_for
-from .exam import Attempt, GradedAnswer, card, examine, failures, groups, mean_of, names_by, share
+from .questions import Attempt, GradedAnswer, card, examine, failures, groups, mean_of, names_by, share
 from .gold import Answer, GoldGraph, NumberAnswer, TermNames, TermsAnswer, TextAnswer, TruthAnswer, read_gold
 from .questions import Part, Question, generate, read_questions
 from .report import Report, Role, Row, digits, new_report

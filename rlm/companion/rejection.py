@@ -13,7 +13,7 @@ from .statement import normal_value
 from .supersession import facts_of
 from ..core.errors import InvalidInput
 from ..store.records import MemoryRecord
-from ..store.sqlite.rejections import RejectionTable
+from ..store.sqlite.facts import RejectionTable
 
 # %% ../../nbs/85_companion/06_rejection.ipynb #3f7096f8
 class RejectedValue(InvalidInput):

@@ -28,7 +28,7 @@ from ..core.errors import InvalidInput, RlmError, need
 from ..core.guard import INSTRUCTIONS, SECRETS
 from ..core.ids import canonical_json
 from .aggregation import RULES, AggregateResult, Reputation, aggregate
-from .privacy import DELTA, PrivacyBudget, PrivacyRound, gaussian_noise
+from .update import DELTA, PrivacyBudget, PrivacyRound, gaussian_noise
 from .update import CLIP, SHAPES, Array, FeedbackExample, PolicyUpdate, clip_norm, decode_update, encode_update, linear_model
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #62a682b8

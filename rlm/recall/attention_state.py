@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['TOPIC_JOIN_COSINE', 'LOCAL_ANSWERS_PER_CHANGE', 'MAX_NEW_CHECKPOINTS', 'SUBJECT_HITS', 'LEADING', 'ALWAYS', 'Subject',
-           'FLUSH_THRESHOLD', 'StoreChanges', 'StoreWatcher', 'share_slots', 'FullAnswer', 'AttentionState',
-           'AttentionKeeper']
+           'CACHE_SIZE', 'REWORDED_SIZE', 'SAME_COSINE', 'Wording', 'Conditions', 'FLUSH_THRESHOLD', 'StoreChanges',
+           'StoreWatcher', 'share_slots', 'CacheKey', 'CachedAnswer', 'cache_key', 'AnswerCache', 'FullAnswer',
+           'AttentionState', 'AttentionKeeper']
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #06408ac3
 from collections.abc import Callable, Sequence
@@ -18,7 +19,6 @@ import numpy as np
 
 from ..core.clock import Clock
 from ..core.errors import StoreBusy, StoreFull, StoreMoved
-from .answer_cache import AnswerCache
 from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_checkpoints
 from .local_search import LocalizedSearchEngine
 from .neighbourhood import Floats, Ints
@@ -215,6 +215,138 @@ class _AttentionRepository:
         "Return the number and id of the last memories written since an event, in order."
         rows = self.store.event_log.written_since(self.namespace, event, MAX_NEW_CHECKPOINTS)
         return sorted({(int(seq), str(name)) for seq, name in rows})[-MAX_NEW_CHECKPOINTS:]
+
+# %% ../../nbs/40_recall/18_attention_state.ipynb #5d3794f4
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.text import normalise
+from ..search.candidates import EVERYTHING
+from ..search.scoring import RankedMemory
+from ..search.query_features import QueryFeatures
+from ..store.filters import Filters, is_plain
+
+# %% ../../nbs/40_recall/18_attention_state.ipynb #2e1ef0bf
+CACHE_SIZE = 512  # answers that are kept
+REWORDED_SIZE = 8  # last questions that are known in any order of their words
+SAME_COSINE = 0.9  # cosine from which two questions of the same words are the same; e5 gives it to two of three shuffled ones
+Wording = tuple[frozenset[str], QueryFeatures]  # all tokens of a question, and the speakers, dates and script it names
+Conditions = tuple[Filters | None, int]  # filters without the present moment, None for all; and the number of hits wanted
+
+
+class CacheKey(NamedTuple):
+    "Identify a question word for word, and the conditions under which it was asked."
+
+    text: str  # question in one form
+    keywords: tuple[str, ...] | None  # words to search for, where they were given
+    filters: Filters | None  # filters without the present moment; None: nothing is held back
+    k: int  # largest number of hits
+    model: str | None  # name of the model of the vectors
+
+
+class CachedAnswer(NamedTuple):
+    "Hold a question, and the answer it got."
+
+    wording: Wording  # its words, and what it names besides
+    unit: Floats | None  # place of its vector: centred, of length 1
+    conditions: Conditions  # filters and number of hits
+    ranked: Sequence[RankedMemory]  # the answer, best first
+    span: tuple[float, float]  # seconds since 1970, from when until when no memory expires
+    slot: str  # slot that led to it; empty: none did
+    generation: int  # last event that touched a memory when it was found
+
+    def is_near(self,
+                unit: Floats | None,  # place of another question: centred, of length 1
+                ) -> bool:
+        "Tell whether another question lies where this one does; two without vectors do."
+        return unit is self.unit if unit is None or self.unit is None else float(unit @ self.unit) >= SAME_COSINE
+
+
+def _timeless(filters: Filters) -> Filters | None:
+    "Return filters without the present moment, which is another each time; None: they hold nothing back."
+    return None if is_plain(filters) else replace(filters, now=None)
+
+
+def cache_key(text: str,                       # the question
+              keywords: Sequence[str] | None,  # words to search for; None: all its words
+              filters: Filters,                # filters of a search
+              k: int,                          # largest number of hits
+              model: str | None,               # name of the model of the vectors
+              ) -> CacheKey:
+    "Return the same key for questions that differ in case and white space alone."
+    held = None if filters is EVERYTHING else _timeless(filters)
+    return CacheKey(" ".join(normalise(text).split()), None if keywords is None else tuple(keywords), held, k, model)
+
+# %% ../../nbs/40_recall/18_attention_state.ipynb #309660b9
+class AnswerCache:
+    "Keep the last answers under two keys: the question word for word, and, for the last few, its bag of words."
+
+    def __init__(self,
+                 size: int = CACHE_SIZE,  # number of answers kept
+                 ) -> None:
+        self.size = size
+        self._exact, self._reworded = OrderedDict[CacheKey, CachedAnswer](), OrderedDict[tuple[frozenset[str], Conditions], CachedAnswer]()
+
+    def exact(self,
+              key: CacheKey,    # the question
+              generation: int,  # generation of the namespace now
+              now: float,       # the present, in seconds since 1970
+              ) -> CachedAnswer | None:
+        "Return the answer to a question asked word for word before, if it still holds."
+        found = self._exact.get(key)
+        if found is None:
+            return None
+        if found.generation != generation or not found.span[0] <= now < found.span[1]:
+            del self._exact[key]
+            return None
+        self._exact.move_to_end(key)
+        return found
+
+    def reworded(self,
+                 wording: Wording,        # words of the question, and what it names besides
+                 conditions: Conditions,  # filters and number of hits
+                 now: float,              # the present, in seconds since 1970
+                 ) -> CachedAnswer | None:
+        "Return the answer to a question of the same words asked of late; whether it `is_near` is for the caller to see."
+        found = self._reworded.get((wording[0], conditions))
+        return None if found is None or found.wording != wording or not found.span[0] <= now < found.span[1] else found
+
+    def put(self,
+            key: CacheKey,         # the question
+            answer: CachedAnswer,  # its answer
+            ) -> None:
+        "Keep an answer, and forget the one that was not asked for the longest."
+        self._exact[key] = answer
+        self._exact.move_to_end(key)
+        if len(self._exact) > self.size:
+            self._exact.popitem(last=False)
+        self._reworded.pop(words := (answer.wording[0], answer.conditions), None)
+        self._reworded[words] = answer
+        if len(self._reworded) > REWORDED_SIZE:
+            self._reworded.popitem(last=False)
+
+    def forget_slot(self,
+                    slot_id: str,  # slot that has passed on to another subject
+                    ) -> None:
+        "Forget the reworded questions that a slot led to."
+        for words in [words for words, answer in self._reworded.items() if answer.slot == slot_id]:
+            del self._reworded[words]
+
+    def forget_reworded(self) -> None:
+        "Forget which questions are the same in other words: something was written."
+        self._reworded.clear()
+
+    def clear(self) -> None:
+        "Forget every answer, under both keys."
+        self._exact.clear()
+        self._reworded.clear()
+
+    def __len__(self) -> int:
+        return len(self._exact)
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #965563ba
 class FullAnswer(NamedTuple):

@@ -24,7 +24,7 @@ from ..core.errors import InvalidInput, StoreError
 from .adjacency import Adjacency, Fit, LinkWeights, Walk, add_links, build_adjacency, compacted, merged_neighbors, replace_rows
 from .adjacency import unique_links, walk
 from .graph_builder import BuildReport, build_graph
-from ..search.index_file import Arrays, index_path, read_index, write_index
+from ..search.arrays import Arrays, index_path, read_index, write_index
 from ..store.records import Event, read_confidence, stored_id
 from ..store.sqlite.database import identity_of
 from ..store.sqlite.edges import Floats, Ints, bits_of, links, origin_of

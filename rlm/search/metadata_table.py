@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import compose_hangul
-from .growable_array import GrowableArray, SeqTable
-from .index_file import Arrays, pack_texts, unpack_texts
+from .arrays import Arrays, GrowableArray, SeqTable, pack_texts, unpack_texts
 from ..store.filters import Filters
 from .query_features import dominant_script, name_parts, question_form, tells_change, tells_time
 from ..store.protocols import EPOCH, IndexDocument

@@ -25,8 +25,7 @@ from tqdm import tqdm
 from ..core.errors import StoreCorrupt, StoreError
 from ..core.text import TOKENISER_VERSION
 from .scoring import DEFAULT_WEIGHTS, Ranker
-from .growable_array import GrowableArray
-from .index_file import Arrays, index_path, read_index, write_index
+from .arrays import Arrays, GrowableArray, index_path, read_index, write_index
 from .lexical.bm25 import Segment
 from .lexical.lexical_index import DocTable, LexicalIndex
 from .metadata_table import LABELS, MetadataTable, metadata_arrays, metadata_from_arrays

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .explainer import ExplainedHit, LazyExplanation, Shares, TermScores, explain_score
-from .growable_array import GrowableArray
+from .arrays import GrowableArray
 from .lexical.bm25 import QueryPlan, QueryTerm, idf
 from .lexical.lexical_index import LexicalIndex
 from .metadata_table import MetadataTable, microseconds

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidInput
-from .growable_array import GrowableArray, SeqTable
+from .arrays import GrowableArray, SeqTable
 from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, Floats, Ints, center, center_one, vector_dot
 from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex

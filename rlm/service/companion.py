@@ -45,9 +45,8 @@ from .searcher import LIKELY, MemorySearcher, SearchRequest, stating_facts
 from .writer import MemoryWriter
 from ..store.filters import Filters
 from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count, stored_id
-from ..store.sqlite.facts import Fact
+from ..store.sqlite.facts import Fact, Rejection
 from ..store.sqlite.recall_log import Recall, ServedMemory
-from ..store.sqlite.rejections import Rejection
 from ..store.sqlite.slots import LearnedParameters
 if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
@@ -421,7 +420,7 @@ class _ConversationReader:
 
     def _by_model(self, turns: Sequence[Mapping[str, Any]], model: "Model") -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
         "Yield what a model proposes, and the messages that it is not shown or that are nobody's memory."
-        from rlm.companion.model_reading import NumberedTurn, read_memories, turn_batches  # here, as it loads the clients of models
+        from rlm.companion.statements import NumberedTurn, read_memories, turn_batches  # here, as it loads the clients of models
         shown = list[NumberedTurn]()
         for n, turn in enumerate(turns):
             reason = unreadable(turn)

@@ -23,8 +23,7 @@ from ..core.files import read_path, replace_file
 from ..core.ids import canonical_json
 from ..federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, PeerCard, PeerKey, RoundReport, Send, read_card, read_config
 from ..federation.gossip import read_message
-from ..federation.privacy import epsilon
-from ..federation.update import Array, FeedbackExample
+from ..federation.update import Array, FeedbackExample, epsilon
 from .companion import Companion
 from .http.middleware import RateLimiter
 

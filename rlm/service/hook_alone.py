@@ -55,10 +55,9 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.store.filters import Filters
     from rlm.store.protocols import Weights
     from rlm.store.records import RECALLED
-    from rlm.store.sqlite.facts import FactTable
+    from rlm.store.sqlite.facts import FactTable, RejectionTable
     from rlm.store.sqlite.fulltext import FullTextIndex
     from rlm.store.sqlite.memories import MemoryTable
-    from rlm.store.sqlite.rejections import RejectionTable
     now, db = SystemClock().now(), open_for_reading(path)
     try:
         memories, facts, rejections = MemoryTable(db), FactTable(db), RejectionTable(db)

@@ -20,13 +20,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.rejection import rejection_of
 from ..companion.supersession import FactKeeper, MemoryFacts, facts_of
-from ..core.settings import cache_folder
+from ..core.settings import Settings, cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, StoreError
-from ..core.settings import Settings
 from ..recall.adjacency import LinkWeights
-from ..recall.anchored_search import AnchoredSearcher
-from ..recall.anchored_write import LinkPolicy
+from ..recall.anchoring import AnchoredSearcher, LinkPolicy
 from ..recall.anchors import AnchorManager
 from ..recall.coordinator import SearchCoordinator
 from ..recall.graph import GraphIndex, check_link_files
@@ -49,7 +47,7 @@ from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, Keep, import_file, import_lines
 if TYPE_CHECKING:  # loaded when they are first asked for
     from rlm.service.companion import Companion, ConversationReading, MemoryAudit
-    from rlm.agent.memory.sqlite import SQLiteStrategyStore
+    from rlm.agent.memory.stores import SQLiteStrategyStore
     from rlm.agent.models.base import Model
     from rlm.rules.rule_store import RuleStore
 
@@ -259,7 +257,7 @@ class Memory:
         "Return the strategies of the namespace: how tasks were solved."
         from rlm.agent.memory.packs import is_shipped
         from rlm.agent.memory.retrieval import ExampleCache
-        from rlm.agent.memory.sqlite import SQLiteStrategyStore
+        from rlm.agent.memory.stores import SQLiteStrategyStore
         settings = self.ctx.settings
         kept = ExampleCache(cache_folder(settings) / "strategies", is_shipped)
         return SQLiteStrategyStore(self.ctx.storage, self.ctx.namespace, self.ctx.clock, settings.secrets, kept)

@@ -13,8 +13,7 @@ from datetime import tzinfo
 from rlm.companion.sleep import SleepReport
 from rlm.core.errors import RlmError, StoreBusy, StoreMoved
 from rlm.core.settings import Settings
-from rlm.rules.lifecycle import DueReport, RuleLifecycle
-from rlm.rules.scheduler import MidnightScheduler, zone
+from rlm.rules.lifecycle import DueReport, MidnightScheduler, RuleLifecycle, zone
 
 from .memory import Memory
 

@@ -21,14 +21,13 @@ from ..companion.statements import asked_facts
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
 from ..core.text import tokens, valid_text
-from ..recall.anchored_search import AnchoredSearcher
+from ..recall.anchoring import AnchoredSearcher
 from ..recall.anchors import AnchorManager, SearchReach
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
 from ..recall.checkpoints import CheckpointManager, Ints
-from ..search.candidates import Query
+from ..search.candidates import LATER, Query
 from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
-from ..search.candidates import LATER
 from ..search.scoring import NOW, SCORE_EPSILON, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.query_features import asks_before

@@ -18,7 +18,7 @@ from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded,
 from ..core.ids import canonical_json, new_id
 from ..core.settings import cache_folder
 from ..core.text import valid_text
-from ..recall.anchored_write import AnchoredWriter, LinkPolicy, read_policy
+from ..recall.anchoring import AnchoredWriter, LinkPolicy, read_policy
 from ..recall.anchors import AnchorManager, read_slot
 from ..recall.graph import GraphIndex
 from ..search.embedding.base import embedding_fields

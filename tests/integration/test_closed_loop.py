@@ -14,9 +14,8 @@ from rlm.agent.loop.budget import RunLimits
 from rlm.agent.loop.prompt import CONTEXT_LIMIT
 from rlm.agent.memory.packs import ensure_packs, export_pack, read_pack, shipped_pack
 from rlm.agent.memory.retrieval import format_memories_for_injection
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
-from rlm.agent.memory.store import Judgment, memory_report
-from rlm.agent.memory.strategy import make_item
+from rlm.agent.memory.stores import SQLiteStrategyStore
+from rlm.agent.memory.strategy import Judgment, make_item, memory_report
 from rlm.agent.models.base import ScriptedModel, rough_tokens
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
 from rlm.core.clock import ManualClock

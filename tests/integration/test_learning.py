@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from rlm.bench.exam import examine, names_by
 from rlm.bench.gold import read_gold
 from rlm.bench.learning import ExamFixture, run
-from rlm.bench.questions import generate, part_of
+from rlm.bench.questions import examine, generate, names_by, part_of
 from rlm.bench.report import Report, read_report, write_report
 
 

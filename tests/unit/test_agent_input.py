@@ -12,19 +12,17 @@ from click.testing import CliRunner
 from rlm.agent import rlm_run, run
 from rlm.agent.learning.curriculum import Curriculum, train
 from rlm.agent.learning.pipeline import AgentConfig, Task
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
-from rlm.agent.memory.store import Judgment, StoredRun
-from rlm.agent.memory.strategy import make_item
+from rlm.agent.memory.stores import SQLiteStrategyStore
+from rlm.agent.memory.strategy import Judgment, StoredRun, make_item
 from rlm.agent.models import Completion, ScriptedModel, open_model
 from rlm.agent.models.clients import Prices, anthropic_reply, openai_reply
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.ontology.rdf_client import OntologyError
 from rlm.agent.sandbox import Limits
-from rlm.agent.sandbox.inprocess import InprocessSandbox
 from rlm.agent.sandbox.interpreter import Interpreter
 from rlm.agent.sandbox.marshalling import decode, encode
 from rlm.agent.sandbox.process import ProcessSandbox
-from rlm.agent.sandbox.session import answer_question, is_reply
+from rlm.agent.sandbox.session import InprocessSandbox, answer_question, is_reply
 from rlm.agent.sandbox.tool_bridge import ToolBridge
 from rlm.agent.tracing.trajectory import load_trajectory
 from rlm.core.clock import ManualClock

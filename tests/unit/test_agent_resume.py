@@ -18,8 +18,7 @@ from rlm.agent.loop.loop import first_block
 from rlm.agent.loop.prompt import tool_schema
 from rlm.agent.models.base import Message
 from rlm.agent.models.clients import OpenAIModel, Prices, anthropic_reply, called_code
-from rlm.agent.tracing.journal import SUFFIX, CallJournal, find_journal
-from rlm.agent.tracing.trajectory import read_log
+from rlm.agent.tracing.trajectory import SUFFIX, CallJournal, find_journal, read_log
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli.agent import main
 from rlm.store.sqlite.erasure import remove_logs

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlm.agent import RunLimits, RunResult, ScriptedModel, arun, load_trajectory, rlm_run, run, stream
-from rlm.agent.loop.answer_type import read_answer_type
-from rlm.agent.loop.prompt import context_variables
+from rlm.agent.loop.prompt import context_variables, read_answer_type
 from rlm.agent.tracing.trajectory import Step
 from rlm.core.errors import InvalidInput, NotFound, RlmError
 from rlm.service.cli.agent import main

@@ -34,7 +34,7 @@ from rlm.recall.working_memory import Slot
 from rlm.search import namespace_index
 from rlm.search.candidates import Searcher
 from rlm.search.embedding.base import Kind, register_embedder
-from rlm.search.embedding.reembed import reembed
+from rlm.search.embedding.worker import reembed
 from rlm.search.ranker import TrainingExample, TrainingReport, feature_matrix, train
 from rlm.search.scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, PARTS
 from rlm.search.training_examples import save_ranker

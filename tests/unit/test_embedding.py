@@ -55,8 +55,8 @@ from rlm.search.embedding.e5 import (
     read_tuned,
 )
 from rlm.search.embedding.openai import OpenAIEmbedder, make_openai, retry_delay
-from rlm.search.embedding.reembed import reembed, switch_model
 from rlm.search.embedding.service import QueryVectorCache
+from rlm.search.embedding.worker import reembed, switch_model
 from rlm.store.embedding_model import QUESTION_SHARE, Calibration, EmbeddingModelInfo, Vectors, unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event
@@ -697,7 +697,7 @@ KILLED = """
     from test_embedding import Letters
     from rlm.store.sqlite.database import SQLiteDatabase
     from rlm.store.sqlite.storage import SQLStorage
-    from rlm.search.embedding.reembed import reembed
+    from rlm.search.embedding.worker import reembed
     reembed(SQLStorage(SQLiteDatabase(sys.argv[1])), Letters("new", "aeiou", pause=0.002), batch=5)
     print("done")
 """

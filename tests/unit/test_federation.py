@@ -13,14 +13,16 @@ from rlm.core.errors import InvalidInput
 from rlm.core.ids import canonical_json
 from rlm.federation.aggregation import FederatedBandit, Reputation, aggregate, krum, krum_scores
 from rlm.federation.gossip import check_rules, rule_hash, rule_table
-from rlm.federation.privacy import PrivacyBudget, epsilon, gaussian_noise
 from rlm.federation.update import (
     SHAPES,
     FeedbackExample,
     PolicyUpdate,
+    PrivacyBudget,
     clip_norm,
     decode_update,
     encode_update,
+    epsilon,
+    gaussian_noise,
     linear_model,
     network_model,
 )

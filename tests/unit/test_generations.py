@@ -16,7 +16,7 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.search.index_file import index_path, read_index, write_index
+from rlm.search.arrays import index_path, read_index, write_index
 from rlm.search.vector.vector_file import save_index, vector_file_path
 from rlm.store.sqlite.events import Generation
 from rlm.store.sqlite.storage import SQLStorage

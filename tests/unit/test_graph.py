@@ -26,8 +26,7 @@ from rlm.core.errors import InvalidInput, NotFound, StoreBusy
 from rlm.recall import anchors as anchors_module
 from rlm.recall import graph_builder as module
 from rlm.recall.adjacency import LinkWeights, build_adjacency, calibrated_similarity, unique_links, walk
-from rlm.recall.anchored_search import AnchoredSearcher
-from rlm.recall.anchored_write import AnchoredWriter
+from rlm.recall.anchoring import AnchoredSearcher, AnchoredWriter
 from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
 from rlm.recall.graph import GraphIndex
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
@@ -288,8 +287,7 @@ import os, signal, sys
 sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
-from rlm.recall import anchors as anchors_module
-from rlm.recall import graph_builder as module
+from rlm.recall import anchors as anchors_module, graph_builder as module
 from rlm.store.sqlite.storage import SQLStorage
 real = module.link_batches
 def dying(weigher, k, after, size=20):
@@ -784,8 +782,8 @@ def test_a_write_that_fails_at_any_step_leaves_nothing(memory: Memory, step: str
     before, graph = state(memory), repr(memory.graph)
     where: Any = {"insert": SQLWriter, "log": SQLWriter, "store": type(memory.embeddings), "candidates": AnchoredWriter,
                   "choose": AnchorManager, "record": AnchorManager}.get(step)
-    target = "rlm.recall.anchored_write.add_links" if where is None else f"{where.__module__}.{where.__name__}.{step}"
-    module = sys.modules["rlm.recall.anchored_write"]
+    target = "rlm.recall.anchoring.add_links" if where is None else f"{where.__module__}.{where.__name__}.{step}"
+    module = sys.modules["rlm.recall.anchoring"]
     real = module.add_links if where is None else getattr(where, step)  # type: ignore[attr-defined]
 
     def failing(*args: Any, **kwargs: Any) -> Any:

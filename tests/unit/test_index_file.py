@@ -9,7 +9,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.search import namespace_index
-from rlm.search.index_file import index_path, read_index, write_index
+from rlm.search.arrays import index_path, read_index, write_index
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.erasure import DerivedFiles
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.core.clock import ManualClock
-from rlm.search.growable_array import GrowableArray
+from rlm.search.arrays import GrowableArray
 from rlm.search.lexical.bm25 import (
     CONTEXT_FIELDS,
     LONG_TEXT,

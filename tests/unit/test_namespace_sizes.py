@@ -8,7 +8,7 @@ import pytest
 from toy import Toy
 
 from rlm import Memory
-from rlm.search.growable_array import SeqTable
+from rlm.search.arrays import SeqTable
 from rlm.search.vector.vector_segments import passing_rows
 
 pytestmark = pytest.mark.usefixtures("bare")

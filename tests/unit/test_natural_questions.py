@@ -9,7 +9,7 @@ from naturally import marked, ontology_path, questions
 
 from rlm.agent.learning.pipeline import Task, rlm_run_with_memory
 from rlm.agent.memory.packs import ensure_packs
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.memory.stores import SQLiteStrategyStore
 from rlm.agent.models import open_model
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.runner import RunResult, setting_for

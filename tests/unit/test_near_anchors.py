@@ -11,7 +11,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreBusy
-from rlm.recall.anchored_write import AnchoredWriter
+from rlm.recall.anchoring import AnchoredWriter
 from rlm.recall.snapshots import import_anchors, import_graph
 from rlm.service.results import memory_dict
 from rlm.store.sqlite import slots

@@ -16,17 +16,18 @@ from rlm.agent.ontology.graph import (
     RDF,
     RDFS,
     SHARED,
+    VIEW_CHARACTERS,
     Literal,
     NamespaceTree,
     PrefixMap,
     Term,
     TripleStore,
+    characters,
     split_name,
 )
 from rlm.agent.ontology.hierarchy import Hierarchy
 from rlm.agent.ontology.index import OntologyIndex
-from rlm.agent.ontology.pagination import VIEW_CHARACTERS, characters
-from rlm.agent.ontology.sparql import ResultHandle
+from rlm.agent.ontology.query_tools import ResultHandle
 from rlm.agent.ontology.vocabulary import Ontology
 from rlm.core.errors import InvalidInput, NotFound
 

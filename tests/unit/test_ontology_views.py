@@ -16,10 +16,21 @@ from hypothesis import strategies as st
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
 from rlm.agent.ontology.context import CARD_CHARACTERS, graph_meta, sense_card
 from rlm.agent.ontology.entity_tools import ClassTools, EntityTools
-from rlm.agent.ontology.graph import OWL, RDF, RDFS, SH, SKOS, XSD, Literal, Term, TripleStore
+from rlm.agent.ontology.graph import (
+    OWL,
+    RDF,
+    RDFS,
+    SH,
+    SKOS,
+    VIEW_CHARACTERS,
+    XSD,
+    Literal,
+    Term,
+    TripleStore,
+    characters,
+)
 from rlm.agent.ontology.hierarchy import Hierarchy
 from rlm.agent.ontology.index import OntologyIndex
-from rlm.agent.ontology.pagination import VIEW_CHARACTERS, characters
 from rlm.agent.ontology.rdf_client import RdfSource
 from rlm.agent.ontology.vocabulary import Ontology
 from rlm.core.errors import NotFound, RlmError

@@ -12,8 +12,8 @@ import pytest
 
 from rlm import Memory
 from rlm.agent.learning.curriculum import read_curriculum
-from rlm.agent.memory.json_file import open_memory
 from rlm.agent.memory.packs import read_strategies
+from rlm.agent.memory.stores import open_memory
 from rlm.agent.models import open_model
 from rlm.agent.tracing.trajectory import RLMLogger
 from rlm.core.clock import SystemClock

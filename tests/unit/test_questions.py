@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.bench.exam import Attempt, verify
 from rlm.bench.gold import (
     ZOO,
     Answer,
@@ -24,7 +23,19 @@ from rlm.bench.gold import (
     spell,
     zoo,
 )
-from rlm.bench.questions import TEMPLATES, Question, answered, ask, asked, generate, mention, part_of, read_questions
+from rlm.bench.questions import (
+    TEMPLATES,
+    Attempt,
+    Question,
+    answered,
+    ask,
+    asked,
+    generate,
+    mention,
+    part_of,
+    read_questions,
+    verify,
+)
 
 rdflib = pytest.importorskip("rdflib")
 

@@ -17,6 +17,7 @@ pytest.importorskip("pyoxigraph", reason="needs the extra agent")
 
 from rlm.agent.ontology import rdf_worker, setup_ontology_context
 from rlm.agent.ontology.context import OntologyContext
+from rlm.agent.ontology.query_tools import refuse_query, words_of
 from rlm.agent.ontology.rdf_client import (
     OntologyError,
     RdfLimits,
@@ -27,7 +28,6 @@ from rlm.agent.ontology.rdf_client import (
     refuse_bombs,
     syntax_of,
 )
-from rlm.agent.ontology.sparql import refuse_query, words_of
 
 ENTITIES = b"".join(b'<!ENTITY %c "%s">' % (98 + i, b"&%c;" % (97 + i) * 10) for i in range(9))
 LAUGHS = (b"<?xml version='1.0'?><!DOCTYPE r [<!ENTITY a \"haha\">" + ENTITIES +

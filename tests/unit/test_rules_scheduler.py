@@ -9,7 +9,7 @@ import pytest
 
 from rlm.core.clock import ManualClock, to_iso
 from rlm.core.errors import SettingsError
-from rlm.rules.scheduler import LONGEST_NAP, MidnightScheduler, next_runs, zone
+from rlm.rules.lifecycle import LONGEST_NAP, MidnightScheduler, next_runs, zone
 
 
 def runs(

@@ -8,7 +8,7 @@ from rlm.agent.learning.judge import Expectation, check_by_second_route, explore
 from rlm.agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
 from rlm.agent.loop.loop import rlm_run
 from rlm.agent.memory.linking import named_in
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
+from rlm.agent.memory.stores import SQLiteStrategyStore
 from rlm.agent.models import ScriptedModel, open_model
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
 from rlm.agent.runner import judge_stored_run, setting_for

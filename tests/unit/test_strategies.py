@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from rlm.agent.casebased.slot_filling import strategies_in
 from rlm.agent.learning.extraction import parameterize, spelt
 from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
-from rlm.agent.memory.json_file import JSONStrategyStore, okapi, open_memory
 from rlm.agent.memory.packs import (
     CORE,
     candidates,
@@ -35,9 +34,8 @@ from rlm.agent.memory.packs import (
 )
 from rlm.agent.memory.questions import analyze_question, mask_mentions
 from rlm.agent.memory.retrieval import BUDGET, format_memories_for_injection, render_strategies
-from rlm.agent.memory.sqlite import COLUMNS, SQLiteStrategyStore
-from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
-from rlm.agent.memory.strategy import Strategy, fill_slots, make_item, slots_in
+from rlm.agent.memory.stores import COLUMNS, JSONStrategyStore, SQLiteStrategyStore, okapi, open_memory
+from rlm.agent.memory.strategy import Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item, slots_in
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import tokens
@@ -285,7 +283,7 @@ def test_the_whole_pack_stays_within_the_budget() -> None:
 
 
 ADDER = """import sys
-from rlm.agent.memory.json_file import JSONStrategyStore
+from rlm.agent.memory.stores import JSONStrategyStore
 from rlm.agent.memory.strategy import make_item
 memory = JSONStrategyStore(sys.argv[1])
 for n in range(60):

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from rlm.agent.learning.curriculum import promote
-from rlm.agent.memory.json_file import JSONStrategyStore, open_memory
 from rlm.agent.memory.packs import (
     candidates,
     ensure_packs,
@@ -25,9 +24,16 @@ from rlm.agent.memory.packs import (
     refusal,
     shipped_pack,
 )
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
-from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
-from rlm.agent.memory.strategy import CONTENT_LIMIT, Strategy, make_item, redact_strategy
+from rlm.agent.memory.stores import JSONStrategyStore, SQLiteStrategyStore, open_memory
+from rlm.agent.memory.strategy import (
+    CONTENT_LIMIT,
+    Judgment,
+    StoredRun,
+    Strategy,
+    StrategyStore,
+    make_item,
+    redact_strategy,
+)
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.promotion import PromotionPolicy
 from rlm.store.sqlite.database import SQLiteDatabase

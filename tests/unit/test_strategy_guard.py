@@ -13,7 +13,6 @@ from rlm.agent.learning.curriculum import read_curriculum
 from rlm.agent.learning.extraction import extract_memories
 from rlm.agent.learning.judge import extract_trajectory_artifact
 from rlm.agent.memory import packs
-from rlm.agent.memory.json_file import JSONStrategyStore, open_memory
 from rlm.agent.memory.packs import (
     fixed_names,
     read_authored,
@@ -24,9 +23,8 @@ from rlm.agent.memory.packs import (
     shipped_packs,
 )
 from rlm.agent.memory.retrieval import format_memories_for_injection
-from rlm.agent.memory.sqlite import SQLiteStrategyStore
-from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
-from rlm.agent.memory.strategy import make_item, redact_strategy
+from rlm.agent.memory.stores import JSONStrategyStore, SQLiteStrategyStore, open_memory
+from rlm.agent.memory.strategy import Judgment, StoredRun, StrategyStore, make_item, redact_strategy
 from rlm.agent.models.base import ScriptedModel
 from rlm.agent.tracing.trajectory import (
     LOGGED,

@@ -21,8 +21,8 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreError
 from rlm.core.settings import load_settings
-from rlm.search.embedding.reembed import reembed
 from rlm.search.embedding.service import EmbeddingService
+from rlm.search.embedding.worker import reembed
 from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.cli import main
 from rlm.service.memory_context import MemoryContext

@@ -7,7 +7,7 @@ from toy import Toy
 from rlm import Memory
 from rlm.core.errors import ModelMismatch
 from rlm.search.embedding.base import model_info
-from rlm.search.embedding.reembed import embed_batch, reembed, switch_model
+from rlm.search.embedding.worker import embed_batch, reembed, switch_model
 
 
 def resized(path: Path, n: int = 30) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from .judge import read_expectation
 from .pipeline import AgentConfig, Task, rlm_run_with_memory
 from ..memory.packs import read_text, read_yaml
-from ..memory.store import StrategyStore
+from ..memory.strategy import StrategyStore
 from ..ontology import OntologyContext
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path

@@ -17,8 +17,7 @@ from typing import Any
 from .judge import extract_trajectory_artifact
 from ..memory.linking import Links
 from ..memory.questions import mask_mentions
-from ..memory.store import Judgment
-from ..memory.strategy import TITLE_LIMIT, Strategy, fill_slots, make_item, redact_strategy, slots_in
+from ..memory.strategy import TITLE_LIMIT, Judgment, Strategy, fill_slots, make_item, redact_strategy, slots_in
 from ..models.base import Message, Model, ModelError, read_object
 from ..tracing.trajectory import Trajectory, bounded
 from ...core.errors import InvalidInput

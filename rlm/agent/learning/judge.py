@@ -18,7 +18,7 @@ from typing import Any
 from ..loop.loop import rlm_run
 from ..memory.linking import LinkedTerm
 from ..memory.questions import analyze_question
-from ..memory.store import Judgment
+from ..memory.strategy import Judgment
 from ..models.base import Message, Model, ModelError, ScriptedModel, read_object, replace_surrogates
 from ..ontology import OntologyContext
 from ..ontology.graph import OWL, RDFS, SKOS, TripleStore, is_iri, local_name

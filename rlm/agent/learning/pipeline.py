@@ -23,12 +23,10 @@ from ..loop.prompt import compose_context
 from ..memory.retrieval import ASKED_BEFORE, StrategyPage, recipes_for, render_strategies
 from ..memory.linking import LinkedTerm, links_of, named_in
 from ..memory.questions import without_name
-from ..memory.store import Judgment, StoredRun, StrategyStore
-from ..memory.strategy import MOST_EXAMPLES, Strategy, make_item, safe_value
+from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyStore, make_item, safe_value
 from ..models.base import Model
 from ..ontology import OntologyContext
-from ..tracing.journal import GIVEN, CallJournal, JournaledModel
-from ..tracing.trajectory import RLMLogger, Trajectory, bounded
+from ..tracing.trajectory import GIVEN, CallJournal, JournaledModel, RLMLogger, Trajectory, bounded
 from ...core.clock import Clock
 from ...core.guard import screen
 from ...core.ids import new_id

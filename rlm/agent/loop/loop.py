@@ -18,9 +18,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
 
-from .answer_type import AnswerType, read_answer_type
+from .prompt import AnswerType, indented, read_answer_type, system_prompt, task_message, tool_schema
 from .budget import Budget, BudgetExceeded, RunLimits, require_prices
-from .prompt import indented, system_prompt, task_message, tool_schema
 from ..models.base import Message, Model, ModelError
 from ..sandbox import DIALECT, Limits, Sandbox, StepResult, open_sandbox
 from ..tracing.trajectory import RLMLogger, Step, Trajectory, bounded, log_end, log_start, log_step

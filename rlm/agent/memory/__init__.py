@@ -1,7 +1,6 @@
 "Strategies: how kinds of questions were answered, stored, found and carried from store to store."
 
-from rlm.agent.memory.store import Judgment, StoredRun, StrategyStore
-from rlm.agent.memory.strategy import Strategy
+from rlm.agent.memory.strategy import Judgment, StoredRun, Strategy, StrategyStore
 
 MemoryItem = Strategy  # its name in the seed
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from .store import StrategyStore
-from .strategy import Strategy, redact_strategy, slots_in, texts_in
+from .strategy import Strategy, StrategyStore, redact_strategy, slots_in, texts_in
 from ...core.errors import InvalidInput
 from ...core.guard import screen
 from ...core.promotion import Evidence, PromotionPolicy, judge
@@ -30,8 +29,7 @@ from ...core.promotion import Evidence, PromotionPolicy, judge
 if TYPE_CHECKING:
     import yaml
 
-from .store import StrategyStore
-from .strategy import SCOPE_KEYS, SLOTS, Strategy, make_item
+from .strategy import SCOPE_KEYS, SLOTS, Strategy, StrategyStore, make_item
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
 from ...store.records import dump_json

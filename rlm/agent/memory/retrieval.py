@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from ..loop.prompt import LAYERS
 from .questions import Form, QuestionFeatures, analyze_question, qualifiers
-from .store import Retrieved
-from .strategy import Strategy
+from .strategy import Retrieved, Strategy
 from ...core.files import read_cached, write_cached
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #4ce5cde0

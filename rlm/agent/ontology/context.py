@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .entity_tools import ClassTools, EntityTools
-from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, is_iri, rdflib_graph
+from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, cut, is_iri, rdflib_graph
 from .index import OntologyIndex
-from .pagination import cut
 from .rdf_client import MAX_BYTES, RdfLimits, RdfSource, RemoteGraph, read_source
-from .sparql import ResultHandle, SparqlTools
-from .term_query import HeaderTools, TermQueryTools
+from .query_tools import HeaderTools, ResultHandle, SparqlTools, TermQueryTools
 from .vocabulary import Ontology
 if TYPE_CHECKING:
     import rdflib

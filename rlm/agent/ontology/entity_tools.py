@@ -9,9 +9,8 @@ __all__ = ['Page', 'PATHS', 'check_choice', 'EntityTools', 'ClassTools']
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .graph import RDF, RDFS, Term, is_iri
+from .graph import RDF, RDFS, Term, check_int, check_text, cut, is_iri, page
 from .index import FACTS, WAYS, OntologyIndex, PropertyUse, TermFact
-from .pagination import check_int, check_text, cut, page
 from .search import TermHit
 from .vocabulary import CHARACTERISTICS, KINDS
 from ...core.errors import InvalidInput, suggest

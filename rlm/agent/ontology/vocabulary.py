@@ -18,8 +18,7 @@ from heapq import nlargest
 from typing import Any, NamedTuple
 
 from .graph import DC, DCTERMS, OBO, OWL, PROV, RDF, RDFS, SKOS, Literal, PrefixMap, Term, TripleStore, collapse, is_iri
-from .graph import local_name, split_name
-from .pagination import VIEW_CHARACTERS, check_text, cut
+from .graph import VIEW_CHARACTERS, check_text, cut, local_name, split_name
 from ...core.errors import NotFound
 from ...core.text import normalise
 

@@ -33,7 +33,7 @@ from pydantic_monty import (
 )
 
 from .marshalling import ObjectRef, copy_plain
-from .output import LAST_VALUE, BoundedOutput, assign_last_expression, clip, hide_paths, join_ends
+from .interpreter import LAST_VALUE, BoundedOutput, assign_last_expression, clip, hide_paths, join_ends
 from .protocol import LOST, UNDONE, Limits, SandboxError, StepResult
 from .tool_bridge import ToolBridge, ToolError
 from ...core.errors import InvalidInput, NotFound

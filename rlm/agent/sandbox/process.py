@@ -21,7 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import IO
 
-from . import interpreter, isolation, marshalling, output
+from . import interpreter, isolation, marshalling
 from .marshalling import encode
 from .protocol import LOST, SandboxError
 from .session import InterpreterSandbox, Message, Recovery, SessionLost, answer_question, check_reply, no_state
@@ -48,7 +48,7 @@ _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")  # what an in
 def _program() -> bytes:
     "The child's modules, after their length in twelve digits."
     sources = [(m.__name__.rpartition(".")[2], Path(str(m.__file__)).read_text(encoding="utf-8"))
-               for m in (marshalling, output, interpreter, isolation)]
+               for m in (marshalling, interpreter, isolation)]
     text = json.dumps(sources).encode()
     return b"%012d" % len(text) + text
 
@@ -194,7 +194,7 @@ def _start_child(command: Sequence[str],  # program and arguments
         ready = {}
     if ready != {"ready": True}:
         said = (child.close().splitlines() or ["it said nothing"])[-1]
-        raise SandboxError(f"The sandbox's process did not start: {output.hide_paths(said)}",
+        raise SandboxError(f"The sandbox's process did not start: {interpreter.hide_paths(said)}",
                            "See whether bubblewrap works on this machine, or take the kind monty.")
     return child
 

@@ -142,7 +142,7 @@ DIALECT: Mapping[str, str] = {  # kind of sandbox → what a model is told about
 }
 
 # %% ../../../nbs/70_agent/01_protocol.ipynb #e991d6da
-_KINDS = {"monty": "MontySandbox", "process": "ProcessSandbox", "inprocess": "InprocessSandbox"}  # each in a module of its kind's name
+_KINDS = {"monty": "monty.MontySandbox", "process": "process.ProcessSandbox", "inprocess": "session.InprocessSandbox"}  # kind → where it is
 
 
 def open_sandbox(kind: str = "monty",  # monty, process, or inprocess
@@ -151,7 +151,8 @@ def open_sandbox(kind: str = "monty",  # monty, process, or inprocess
     if kind not in _KINDS:
         raise InvalidInput(f"There is no kind of sandbox {kind!r}.", suggest(str(kind), _KINDS))
     try:
-        opened: Sandbox = getattr(import_module(f"rlm.agent.sandbox.{kind}"), _KINDS[kind])()
+        module, name = _KINDS[kind].split(".")
+        opened: Sandbox = getattr(import_module(f"rlm.agent.sandbox.{module}"), name)()
     except ImportError as e:
         raise SandboxError(f"The sandbox {kind!r} can't be had: {e}.", "Install what it needs: pip install 'rlm[agent]'") from e
     return opened

@@ -14,7 +14,7 @@ from keyword import iskeyword
 from typing import Any
 
 from .marshalling import ObjectRef, copy_plain, exposed_names, replace_surrogates
-from .output import clip, hide_paths
+from .interpreter import clip, hide_paths
 from .protocol import Limits, ToolCall
 from ...core.clock import call_within
 from ...core.errors import InvalidInput, RlmError

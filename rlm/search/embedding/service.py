@@ -17,8 +17,7 @@ from tqdm import tqdm
 from ...core.clock import Clock, ManualClock, RecordedClock, SystemClock
 from ...core.settings import Settings
 from .base import Embedder, choose_embedder, model_info, record_passages, shorten_query
-from .reembed import embed_missing
-from .worker import EmbeddingWorker
+from .worker import EmbeddingWorker, embed_missing
 from ...store.embedding_model import EmbeddingModelInfo, Vectors, model_mismatch
 from ...store.records import MemoryRecord
 from ...store.sqlite.storage import SQLStorage, open_storage

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..growable_array import GrowableArray
-from ..index_file import Arrays, pack_texts, unpack_texts
+from ..arrays import Arrays, GrowableArray, pack_texts, unpack_texts
 from .bm25 import Floats, QueryPlan, QueryTerm, Segment, SegmentBuilder, idf, merge_segments, renumber_segment
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #16e72bb6

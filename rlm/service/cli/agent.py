@@ -14,7 +14,7 @@ import click
 
 from rlm.agent import RunLimits, load_trajectory, run
 from rlm.agent.loop.prompt import read_context_file
-from rlm.agent.memory.json_file import open_memory
+from rlm.agent.memory.stores import open_memory
 from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run, resume
 from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy

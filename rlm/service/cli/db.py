@@ -17,7 +17,7 @@ from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
 from rlm.core.text import valid_label
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.embedding.reembed import embed_missing, reembed
+from rlm.search.embedding.worker import embed_missing, reembed
 from rlm.service.cli.common import (Group, example, json_option, one_namespace, only_option, print_json, print_rows, print_value,
                                     refuse_namespace, report_export, report_import, store_options, with_memory, write_export)
 from rlm.service.memory import Memory

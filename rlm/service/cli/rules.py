@@ -15,11 +15,10 @@ from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
 from rlm.rules.conflicts import VERDICTS, ConflictLog, repeat_offenders
 from rlm.rules.decision_tables import export_table, import_table
-from rlm.rules.lifecycle import DueReport
+from rlm.rules.lifecycle import DueReport, MidnightScheduler, next_runs, zone
 from rlm.rules.model import Rule
 from rlm.rules.resolution import AntinomicLoop, BaseGeneration, ConflictResolver, Fallback
 from rlm.rules.rule_store import RuleStore
-from rlm.rules.scheduler import MidnightScheduler, next_runs, zone
 from rlm.rules.transfer import read_rules_file
 from rlm.service.cli.common import Group, example, options, print_json, print_rows, report_export, report_import, with_memory, write_export
 from rlm.service.cli.memory import set_options

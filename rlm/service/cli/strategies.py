@@ -14,7 +14,7 @@ from rlm.service.memory import Memory
 
 if TYPE_CHECKING:
     from rlm.agent.learning.curriculum import CurriculumReport
-    from rlm.agent.memory.sqlite import SQLiteStrategyStore
+    from rlm.agent.memory.stores import SQLiteStrategyStore
 
 
 def strategies_of(memory: Memory,  # an opened store
@@ -81,7 +81,7 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
 @with_memory()
 def report_command(memory: Memory, most: int, as_json: bool) -> None:
     "Which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
-    from rlm.agent.memory.store import memory_report, report_text
+    from rlm.agent.memory.strategy import memory_report, report_text
     report = memory_report(strategies_of(memory), most)
     print_json(report) if as_json else click.echo(report_text(report))
 

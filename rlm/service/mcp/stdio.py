@@ -18,7 +18,7 @@ from mcp.server.stdio import stdio_server
 
 from rlm.core.errors import RlmError
 from rlm.core.settings import Settings
-from rlm.rules.scheduler import zone
+from rlm.rules.lifecycle import zone
 
 from ..memory import Memory
 from ..nights import NightThread, sleep_everywhere

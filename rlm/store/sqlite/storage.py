@@ -23,11 +23,10 @@ from .database import SQLiteDatabase
 from .edges import EdgeTable, edges_question
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
 from .events import POSITION_QUESTION, ChangeFeed, EventLog
-from .facts import Fact, FactTable, facts_question, related_questions
+from .facts import Fact, FactTable, RejectionTable, facts_question, related_questions, salts_question
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
 from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question
-from .rejections import RejectionTable, salts_question
 from .runs import RunTable
 from .slots import AttentionTable, LearnedParameterTable
 from .vectors import VectorTable
