@@ -56,7 +56,7 @@ BANNED = {  # names of things that the field has a word for; the word is in the 
 PARTICIPLE = re.compile(r"^_?[A-Z][a-z]+(?:ing|ed)$")  # one bare word: `Taking`, `Held`
 NOUNS = {"Embedding", "Setting", "Mapping", "Binding", "Ranking", "String", "Reading", "Timing", "Ruling"}
 RIDDLE = 4  # words; a class's docstring of so few says nothing in help() alone
-WEAK = ("of ", "to ", "that ", "whose ", "any ")  # how a parameter comment does not begin
+WEAK = ("of ", "to ", "that ", "whose ", "any ", "which ", "where ", "who ", "what ", "as ", "it ")  # no comment of a parameter begins so
 
 
 @dataclass

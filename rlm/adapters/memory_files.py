@@ -64,7 +64,7 @@ class MemoryFiles:
     "Files below `/memories`. Threads and processes may share them; two edits of one file at once are both made."
 
     def __init__(self,
-                 memory: Memory,  # where the files are kept
+                 memory: Memory,  # memory in which the files are kept
                  ) -> None:
         self.memory = memory
         self._lock = threading.RLock()  # held while something is looked up and then changed

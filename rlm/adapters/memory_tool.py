@@ -20,7 +20,7 @@ class MemoryTool(BetaAbstractMemoryTool):
     "Anthropic's memory tool over a memory. Threads may share it."
 
     def __init__(self,
-                 memory: Memory,            # where the files are kept; a person's own namespace
+                 memory: Memory,            # memory in which the files are kept; a person's own namespace
                  cache_control: Any = None,  # cache control in the SDK's form
                  ) -> None:
         super().__init__(cache_control=cache_control)

@@ -119,10 +119,10 @@ def _log_folder(log_dir: str | Path | None, settings: Settings) -> Path | None:
     return None if str(settings.db_path) == ":memory:" else read_path(settings.db_path).parent / "logs"
 
 
-def setting_for(model: Model,                # who answers
+def setting_for(model: Model,                # model that answers
                 memory_k: int | None,        # value that the caller asked for
                 extract: bool,               # whether the run learns
-                log_dir: Path | None,        # where its log goes
+                log_dir: Path | None,        # folder of its log
                 options: Mapping[str, Any],  # for `rlm_run`
                 advisor: Advisor | None = None,  # gives rules and memories to a model that reads
                 others: Mapping[str, Model] = NO_MODELS,  # models for parts of the work: sub, judge, extract
@@ -177,7 +177,7 @@ def run(query: str,                             # the question, in any language
         model: str | Model | None = None,       # a model, or its name; None: the setting model
         ontology_name: str | None = None,       # name of the ontology; by default the file's name
         limits: RunLimits | None = None,        # limits of iterations, time, tokens, cost; the defaults if None
-        sandbox: str | Callable[[], Sandbox] = "monty",  # where its code runs
+        sandbox: str | Callable[[], Sandbox] = "monty",  # sandbox in which its code runs
         clock: Clock | None = None,             # the machine's if None
         advisor: Advisor | None = None,         # gives rules and memories to a model that reads, such as `rlm.service.advice.MemoryAdvisor`
         context: Context = None,                # further material: a text, paths of files, or values by name; variables in the sandbox
@@ -247,7 +247,7 @@ def run(query: str,                             # the question, in any language
 def resume(name: str = "last",                  # id of a run that broke off or met a limit; last: the newest
            db_path: str | Path | None = None,   # the store of that run; None: the setting db_path
            *,
-           log_dir: str | Path | None = None,   # where its log went; None: `logs` beside the store
+           log_dir: str | Path | None = None,   # folder of its log; None: `logs` beside the store
            limits: RunLimits | None = None,     # other limits, which count what was spent before; None: those it had
            **options: Any,                      # options of `run`: what no file can hold, such as a model that is an object; others
            ) -> RunResult:

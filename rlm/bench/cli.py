@@ -49,7 +49,7 @@ bench_options = options(
 
 # %% ../../nbs/95_bench/36_cli.ipynb #55ed1ac0
 def deliver(report: Report,     # results of a benchmark
-            out: Path | None,   # where to write it, if anywhere
+            out: Path | None,   # file to write it to; None: none
             as_json: bool,      # print JSON
             strict: bool,       # exit with 1 when a target was missed
             ) -> None:

@@ -42,10 +42,10 @@ LANGUAGES = ("en", "ko")
 Split = Literal["dev", "held"]
 
 
-def labelled(folder: Path,   # where the labelled sets are
+def labelled(folder: Path,   # folder of the labelled sets
              name: str,      # turns, nonconflicts or merges
              language: str,  # en or ko
-             split: Split,   # which half
+             split: Split,   # half of the set: dev or held
              ) -> list[dict[str, Any]]:
     "Return the lines of a labelled set. Raises `NotFound`, `InvalidInput`."
     path = folder / f"companion_{name}.jsonl"
@@ -239,8 +239,8 @@ def _best_by_feedback(policy: MemoryPolicy,             # a policy that has lear
     return out
 
 
-def _decision_rows(folder: Path,  # where the labelled sets are
-                   split: Split,  # which half
+def _decision_rows(folder: Path,  # folder of the labelled sets
+                   split: Split,  # half of the set: dev or held
                    seed: int,     # seed of folds and intervals
                    model: "CachingEmbedder | str",  # embedder, or why there is none
                    ) -> Iterator[Row]:
@@ -269,8 +269,8 @@ def _decision_rows(folder: Path,  # where the labelled sets are
             yield _drawn(f"lift by feedback: {name}macro-F1, {language}", after, before, seed)
 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ddf0a74
-def _retirement_rows(folder: Path,  # where the labelled sets are
-                     split: Split,  # which half
+def _retirement_rows(folder: Path,  # folder of the labelled sets
+                     split: Split,  # half of the set: dev or held
                      ) -> Iterator[Row]:
     "Yield how often the first of two sentences that do not contradict each other was ended by the second."
     for language in LANGUAGES:
@@ -283,7 +283,7 @@ def _retirement_rows(folder: Path,  # where the labelled sets are
         yield Row(f"false retirement, {language}", "", digits(ended / len(pairs)), n=len(pairs), target=0.01)
 
 
-def _merge_rows(folder: Path,                    # where the labelled sets are
+def _merge_rows(folder: Path,                    # folder of the labelled sets
                 model: "CachingEmbedder | str",  # embedder, or why there is none
                 ) -> Iterator[Row]:
     "Yield false merges and duplicates found, by the rules, by the rules with the cosine, and by the cosine alone."
@@ -324,7 +324,7 @@ def _latency_rows(sizes: Mapping[int, float],  # memories → target in millisec
         yield timing(f"context at {size:,} memories", took[20:], target=target)
 
 # %% ../../nbs/95_bench/28_companion.ipynb #2ca9c0c7
-def run(folder: Path,         # where lives.jsonl and the labelled sets are
+def run(folder: Path,         # folder with lives.jsonl and the labelled sets
         model: str = "e5",    # embedder; none: words only
         split: Split = "dev",  # half of the labelled sets
         seed: int = 0,        # seed of everything random

@@ -213,7 +213,7 @@ def compare(there: Ledger,     # contents of a store
     return Kills(torn=1, lost=sum(there.memories.get(id) not in (kept, whole.memories.get(id)) for id, kept in ledger.memories.items()))
 
 # %% ../../nbs/95_bench/07_crash.ipynb #4c346852
-def kill_test(folder: Path,        # where the stores go
+def kill_test(folder: Path,        # folder of the stores
               kills: int = 200,    # processes to kill
               seed: int = 0,       # seed of what they write, and when they die
               per_store: int = 10,  # kills of one store before the next
@@ -316,7 +316,7 @@ def prefixes(steps: Sequence[CrashStep],  # in order
 
 
 def _freeze(path: Path,        # the store of a writer
-            copy: Path,        # where the disk's files go
+            copy: Path,        # folder of the disk's files
             rng: random.Random,  # source of chance
             heard: Sequence[Mapping[str, Any]],  # messages of the writer
             synced: bool,      # each write waited for the disk
@@ -358,7 +358,7 @@ def _open_after(copy: Path,                  # folder with what the disk held
                      sum(text.split()[0].encode() in held for text in erased), tuple(problems))
 
 # %% ../../nbs/95_bench/07_crash.ipynb #c0bc0a92
-def power_loss(folder: Path,             # where the stores go
+def power_loss(folder: Path,             # folder of the stores
                cuts: int = 100,          # power cuts
                seed: int = 0,            # seed of what is written, and of the moments
                synchronous: str = "normal",  # or full

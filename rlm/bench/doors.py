@@ -62,7 +62,7 @@ def _first_line(process: subprocess.Popen[bytes],  # a server
     return said
 
 
-def port_in(said: str,  # what a server said
+def port_in(said: str,  # text that a server printed
             ) -> int:
     "Return the port of the first address of this machine in a line."
     if (found := re.search(r"http://127\.0\.0\.1:(\d+)", said)) is None:
@@ -142,7 +142,7 @@ def in_turns(ways: dict[str, Callable[[str], object]],  # name → what asks a q
     return {name: seconds[len(questions) // 10:] for name, seconds in took.items()}
 
 
-def beyond(name: str,               # what is told of
+def beyond(name: str,               # thing that is told of
            through: Sequence[float],  # seconds of each question on the way
            plain: Sequence[float],    # seconds of the same questions without it
            target: float,           # milliseconds that it may add
@@ -238,7 +238,7 @@ def chat(question: str,  # words of the person
 # %% ../../nbs/95_bench/34_doors.ipynb #6921732c
 def rest_rows(memory: Memory,            # the store, open in this process
               folder: Path,              # its folder
-              questions: Sequence[str],  # what is asked
+              questions: Sequence[str],  # questions that are asked
               token: str = "",           # token that opens it; empty: none is needed
               ) -> Iterator[Row]:
     "Yield what REST adds to a search."
@@ -253,7 +253,7 @@ def rest_rows(memory: Memory,            # the store, open in this process
 
 def _mcp_rows(memory: Memory,            # the store, open in this process
               folder: Path,              # its folder
-              questions: Sequence[str],  # what is asked
+              questions: Sequence[str],  # questions that are asked
               ) -> Iterator[Row]:
     "Yield what a tool call adds to a search."
     with started(["mcp", "--db", str(folder / "memory.db")], folder) as server:
@@ -266,7 +266,7 @@ def _mcp_rows(memory: Memory,            # the store, open in this process
 
 def _proxy_rows(memory: Memory,            # the store, open in this process
                 folder: Path,              # its folder
-                questions: Sequence[str],  # what is asked
+                questions: Sequence[str],  # questions that are asked
                 token: str = "",           # token that opens it; empty: none is needed
                 ) -> Iterator[Row]:
     "Yield what the proxy adds before the first token."
@@ -301,7 +301,7 @@ def _process_times(command: Sequence[str],  # program and arguments
 
 
 def _process_rows(folder: Path,              # folder of the store
-                  questions: Sequence[str],  # what is asked
+                  questions: Sequence[str],  # questions that are asked
                   n: int,                    # runs of each
                   ) -> Iterator[Row]:
     "Yield how long the hook takes, with a server and without, and the help of the command line."
@@ -321,7 +321,7 @@ def _process_rows(folder: Path,              # folder of the store
 # %% ../../nbs/95_bench/34_doors.ipynb #fddfd045
 def paced(port: int,                 # port of the server
           token: str,                # token that opens it
-          questions: Sequence[str],  # what is asked
+          questions: Sequence[str],  # questions that are asked
           seconds: float,            # how long
           callers: int = 4,          # at once
           rate: float = 20.0,        # searches a second of each
@@ -443,7 +443,7 @@ def _comparison_port(folder: Path) -> Iterator[int]:
 
 def _harm_rows(folder: Path,              # folder of the store and its tokens
                token: str,                # one that opens the store
-               questions: Sequence[str],  # what is asked
+               questions: Sequence[str],  # questions that are asked
                seconds: float,            # how long each
                ) -> Iterator[Row]:
     "Yield how much those who do harm slow the others down: the 99th percentile beside that without harm."
@@ -474,7 +474,7 @@ def _harm_rows(folder: Path,              # folder of the store and its tokens
 # %% ../../nbs/95_bench/34_doors.ipynb #0064391f
 def _door_rows(folder: Path,              # folder of a store `memory.db` and its tokens
                token: str,                # token that opens the store
-               questions: Sequence[str],  # what is asked
+               questions: Sequence[str],  # questions that are asked
                seconds: float,            # how long each kind of harm lasts
                runs: int,                 # processes of each kind
                ) -> Iterator[Row]:
@@ -542,7 +542,7 @@ class ToolSituation:
 
 
 def read_situations(path: "str | Path",  # JSON lines
-                    split: Split,        # which half
+                    split: Split,        # half of the set: dev or held
                     ) -> list[ToolSituation]:
     "Return the situations of one half. Raises `NotFound`, `InvalidInput`."
     try:
@@ -570,7 +570,7 @@ def listed_tools() -> tuple[str, list[dict[str, Any]]]:
 
 
 def system_prompt(instructions: str,                 # instructions of the server
-                  tools: Sequence[Mapping[str, Any]],  # as `listed_tools` returns them
+                  tools: Sequence[Mapping[str, Any]],  # tools as `listed_tools` returns them
                   ) -> str:
     "Return what the model is told before the situation."
     lines = "\n".join(json.dumps(t, ensure_ascii=False) for t in tools)
@@ -578,7 +578,7 @@ def system_prompt(instructions: str,                 # instructions of the serve
             f'call next, or "{NONE}" if no tool fits. Example: {{"tool": "{tools[0]["name"]}"}}')
 
 
-def reply_schema(tools: Sequence[Mapping[str, Any]],  # as `listed_tools` returns them
+def reply_schema(tools: Sequence[Mapping[str, Any]],  # tools as `listed_tools` returns them
                  ) -> dict[str, Any]:
     "Return the schema of a reply."
     names = [*(str(t["name"]) for t in tools), NONE]
@@ -587,9 +587,9 @@ def reply_schema(tools: Sequence[Mapping[str, Any]],  # as `listed_tools` return
 
 
 def choose(model: Model,                       # a language model
-           tools: Sequence[Mapping[str, Any]],  # as `listed_tools` returns them
+           tools: Sequence[Mapping[str, Any]],  # tools as `listed_tools` returns them
            instructions: str,                  # instructions of the server
-           situation: ToolSituation,               # what is said
+           situation: ToolSituation,               # situation as it is told
            ) -> str:
     "Return the tool that a model names; empty if it names none of them."
     said = model.complete([Message("system", system_prompt(instructions, tools)), Message("user", situation.prompt)],
@@ -599,8 +599,8 @@ def choose(model: Model,                       # a language model
     return name if name in reply_schema(tools)["properties"]["tool"]["enum"] else ""
 
 # %% ../../nbs/95_bench/34_doors.ipynb #55d38da8
-def by_words(tools: Sequence[Mapping[str, Any]],  # as `listed_tools` returns them
-             situations: Sequence[ToolSituation],     # what is said
+def by_words(tools: Sequence[Mapping[str, Any]],  # tools as `listed_tools` returns them
+             situations: Sequence[ToolSituation],     # situation as it is told
              ) -> list[str]:
     "Return for each situation the tool whose description a search by words finds first; empty where it finds none."
     with tempfile.TemporaryDirectory(prefix="rlm-tools-") as name, Memory(Path(name) / "tools.db", embedder="none") as memory:
@@ -609,7 +609,7 @@ def by_words(tools: Sequence[Mapping[str, Any]],  # as `listed_tools` returns th
     return [hits[0].id if len(hits) else "" for hits in found]
 
 
-def share(name: str,                     # what chose
+def share(name: str,                     # model or rule that chose
           chosen: Sequence[str],         # a tool for each situation
           situations: Sequence[ToolSituation],  # the situations
           seed: int,                     # seed of the interval
@@ -623,7 +623,7 @@ def share(name: str,                     # what chose
 # %% ../../nbs/95_bench/34_doors.ipynb #e188399b
 def run_tool_choice(path: "str | Path",           # situations, as JSON lines
         model: Model | None = None,   # a language model; None: only the search by words
-        split: Split = "dev",         # which half
+        split: Split = "dev",         # half of the set: dev or held
         seed: int = 0,                # seed of the intervals
         ) -> Report:
     "Have a model choose a tool in each situation. Returns the report; a note names what was chosen wrongly. Raises `ModelError`."

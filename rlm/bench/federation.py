@@ -100,7 +100,7 @@ class PooledTurn:
     rule: bool | None  # decision of the rules; None: the bandit decides
 
 
-def turn_pool(folder: Path,   # where companion_turns.jsonl is
+def turn_pool(folder: Path,   # folder with companion_turns.jsonl
               language: str,  # en or ko
               ) -> list[PooledTurn]:
     "Return generated and labelled development turns of a language."
@@ -350,7 +350,7 @@ def _row(name: str, runs: Sequence[float], **more: object) -> Row:
                **more)  # type: ignore[arg-type]
 
 # %% ../../nbs/95_bench/30_federation.ipynb #cdd4323e
-def run(folder: Path,        # where companion_turns.jsonl is
+def run(folder: Path,        # folder with companion_turns.jsonl
         seed: int = 10,      # seed of the first of three runs
         quick: bool = False,  # True: one run, few people
         ) -> Report:

@@ -223,7 +223,7 @@ def compared(shipped: Sequence[GradedAnswer],  # with packs
     yield Row("kinds of question answered less often with packs", "", lost, n=len(by), target=0)
 
 # %% ../../nbs/95_bench/26_learning.ipynb #44997be0
-def _sit_all(plan: _ExamPlan,        # which ontologies
+def _sit_all(plan: _ExamPlan,        # ontologies that are asked about
              fixture: ExamFixture,        # the fixture with these questions' ontologies
              seed: int,         # seed of everything random
              sizes: _LearningSizes,      # numbers of questions and repetitions

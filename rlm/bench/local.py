@@ -99,7 +99,7 @@ AGAIN = 100  # questions, the last ones, that are asked again
 def replayed(path: Path,    # a store that `begun` has made
              some: Stream,  # stream that it was made of
              limit: int,    # memories of a neighbourhood
-             which: Sequence[Sequence[str]] = LOCAL,  # which searches the first question goes to, which the second …, and again
+             which: Sequence[Sequence[str]] = LOCAL,  # searches that the first question goes to, then those of the second …, and again
              ) -> tuple[list[dict[str, ReplayedAnswer]], Costs]:
     "Write and ask as the stream does."
     model, found, costs, attends = model_of(some), list[dict[str, ReplayedAnswer]](), Costs([], [], [], [], {}), "local" in which[0]

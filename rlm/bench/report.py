@@ -53,7 +53,7 @@ class Row:
     max: float | None = None  # the most
     n: int = 1  # number of measurements
     target: float | None = None  # target value, if there is one
-    better: Literal["lower", "higher"] = "lower"  # which way is good
+    better: Literal["lower", "higher"] = "lower"  # direction that is good
     role: Role = "measured"  # ours, what one would do otherwise, or nothing durable at all
     note: str = ""  # remark on how to read it
     runs: tuple[float, ...] = ()  # the figure of each run, where there were several
@@ -126,7 +126,7 @@ def bootstrap(groups: Iterable[Sequence[float]],  # values that belong together
     return float(means[int(draws * 0.025)]), float(means[int(draws * 0.975)])
 
 # %% ../../nbs/95_bench/01_report.ipynb #433eba08
-def machine(folder: Path,  # where the benchmark keeps its files
+def machine(folder: Path,  # folder of the benchmark's files
             ) -> dict[str, Any]:
     "Return the machine, as far as it matters for speed."
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -198,7 +198,7 @@ def new_report(name: str,                      # the benchmark's name
                n: int,                         # memories in the large store, or what else was counted
                parameters: Mapping[str, Any],  # sizes, durations, modes
                rows: Iterable[Row],            # the figures
-               folder: Path | None = None,     # where its files were, for the kind of file system; None: the working folder
+               folder: Path | None = None,     # folder of its files, for the kind of file system; None: the working folder
                ) -> Report:
     "Return the report of a benchmark that has just run here."
     from rlm import __version__
@@ -231,7 +231,7 @@ def _shown(x: float | None) -> str:
     return "" if x is None else f"{x:,.0f}" if x == int(x) or abs(x) >= 1000 else f"{x:.4g}"
 
 # %% ../../nbs/95_bench/01_report.ipynb #dd514e1a
-def ready(path: "str | Path",  # where a report will go; its folder is made if need be
+def ready(path: "str | Path",  # file of a report to come; its folder is made if need be
           ) -> Path:
     "Try, before a benchmark runs, whether its report can be written. Raises `StoreError`."
     folder = Path(path).parent

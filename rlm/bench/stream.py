@@ -175,7 +175,7 @@ class _QuestionWriter:
                  trips: Sequence[Visit],    # in order
                  topics: NDArray[np.int32],  # each memory's subject
                  texts: Sequence[str],      # each memory's text
-                 speech: _Speech,            # who made the texts
+                 speech: _Speech,            # maker of the texts
                  rng: random.Random,        # source of chance
                  ) -> None:
         self.trips, self.topics, self.texts, self.speech, self.rng = trips, topics, texts, speech, rng
@@ -198,7 +198,7 @@ class _QuestionWriter:
         return self.rng.randint(trip.first, min(trip.last, at - 1))
 
     def ask(self,
-            trip: Visit,  # which is going on
+            trip: Visit,  # visit that is going on
             at: int,      # memories that are there
             ) -> None:
         "Add one question to the stream, about what the visit is about."

@@ -28,9 +28,9 @@ from ..service.memory import Memory
 Pair = Mapping[str, Any]
 
 
-def read_pairs(folder: Path,  # where supersession_pairs.jsonl is
+def read_pairs(folder: Path,  # folder with supersession_pairs.jsonl
                split: str,    # train, dev or held
-               name: str = "pairs",  # which set: pairs, or more
+               name: str = "pairs",  # name of the set: pairs, or more
                ) -> list[Pair]:
     "Return the pairs of a split. Raises `NotFound`, `InvalidInput`."
     path = folder / f"supersession_{name}.jsonl"
@@ -69,7 +69,7 @@ def crossed_pairs(pairs: Sequence[Pair],    # pairs of one split
     return out
 
 
-def life_pairs(folder: Path,             # where lives.jsonl is
+def life_pairs(folder: Path,             # folder with lives.jsonl
                model: CachingEmbedder,   # e5
                split: str = "dev",       # half of the lives
                ) -> list[Pair]:
@@ -227,7 +227,7 @@ def _rows(pairs: Sequence[Pair],            # pairs of both languages
                           target=None if grown or arm == "patterns" else _TARGETS.get((kind, name)))
 
 
-def run(folder: Path,         # where supersession_pairs.jsonl is
+def run(folder: Path,         # folder with supersession_pairs.jsonl
         model: str = "e5",    # embedder; none: patterns alone
         split: Split = "dev",  # dev or held
         quick: bool = False,  # True: some pairs, no grown store

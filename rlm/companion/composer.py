@@ -116,7 +116,7 @@ def _source_label(record: MemoryRecord,  # a memory
 
 def memory_line(record: MemoryRecord,  # a memory
                 text: str,             # its words, at some resolution
-                past: str = "",        # what is no longer true of it, or which later memory may have taken its place; empty: nothing
+                past: str = "",        # part that is no longer true, or the later memory that may have taken its place; empty: none
                 time: str = "",        # time of day, where another line has the same date
                 ) -> str:
     "Return one line of the block."

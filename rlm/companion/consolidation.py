@@ -78,7 +78,7 @@ _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 @lru_cache(REMEMBERED)
 def stated_by(text: str,            # words of a block that is no turn of a conversation
-              speaker: str | None,  # who said it
+              speaker: str | None,  # speaker
               role: str | None,     # their role
               ) -> MemoryFacts:     # without number and times
     "Return the facts that a text states; each text is read once."

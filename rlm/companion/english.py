@@ -226,7 +226,7 @@ def _verbs(clause: str) -> Iterator[tuple[int, int]]:
 
 
 def named_subject(words: str,    # the subject as it is written
-                  speaker: str,  # who says it
+                  speaker: str,  # speaker
                   ) -> str | None:
     "Return whom or what a subject names, seen from the speaker; None for a pronoun that the sentence does not resolve."
     if words.rpartition(" ")[2].lower() in grammar().last_adverbs:
@@ -431,7 +431,7 @@ def _is_over(subject: str, speaker: str, p: Predicate) -> bool:
 
 
 def english_statements(sentence: str,          # one sentence
-                       speaker: str = "user",  # who says it: whom *I* and *my* mean
+                       speaker: str = "user",  # speaker, whom *I* and *my* mean
                        ) -> list[Statement]:
     "Return the facts that an English sentence states; questions, conditions, plans, guesses and other people's words state none."
     out: list[Statement] = []

@@ -60,7 +60,7 @@ class Particles:
     object_first: re.Pattern[str]  # a verb alone, whose topic is what it takes: `커피는 안 마셔`
     near_first: re.Pattern[str]  # someone near without a particle, before what is said: `누나 부산으로`
     booked: re.Pattern[str]  # a moment for something: `화요일 3시에 치과 예약했어`, `치과 예약 화요일 3시로 잡았어`
-    event: re.Pattern[str]  # what has a time, without a particle: `치과 예약 화요일 3시야`
+    event: re.Pattern[str]  # event with a time, without a particle: `치과 예약 화요일 3시야`
 
 
 @cache
@@ -179,7 +179,7 @@ class Topic:
 
 
 def split_topic(clause: str,   # one clause
-                speaker: str,  # who says it
+                speaker: str,  # speaker
                 ) -> Topic:
     "Return what a clause is about and what it says. Without a topic, the speaker is meant."
     p = particles()
@@ -307,7 +307,7 @@ _VERB_FINAL = re.compile(
 
 
 def named_value(relation: str,   # a property that the topic names: `이름`, `생일`
-                predicate: str,  # what is said of it
+                predicate: str,  # predicate that is said of it
                 ) -> str | None:
     "Return the value of a property: before a copula, honorific too (`박순자셔`), or a noun alone, as notes and chats have it (`서지은`)."
     if value := copula_value(predicate):
@@ -454,14 +454,14 @@ _PAST_STATE = re.compile("살았|살던|거주했|지냈|자취했|다녔|근무
 
 
 def korean_statements(sentence: str,          # one sentence
-                      speaker: str = "user",  # who says it: whom `나` and `내` mean
+                      speaker: str = "user",  # speaker, whom `나` and `내` mean
                       ) -> list[Statement]:
     "Return the facts that a Korean sentence states; questions, conditions, plans, guesses and other people's words state none."
     return statements_about(sentence, speaker)[0]
 
 
 def statements_about(sentence: str,           # one sentence of several
-                     speaker: str = "user",   # who says it
+                     speaker: str = "user",   # speaker
                      about: str = "",         # subject that the sentence before has left: `누나가 간호사야. 서울대병원에서 일해.`
                      ) -> tuple[list[Statement], str]:  # the facts, and the subject that is left to the next sentence
     "Return the facts that one sentence of a text states, and what the next one is about if it names no subject."
@@ -541,7 +541,7 @@ def statements_about(sentence: str,           # one sentence of several
 _ASKED_PLACE = (("residence", "살|사[는시세셔니]|산다|거주"), ("employer", "다니|다녀|일하|일해|근무"))
 
 
-def asks_of_self(before: str,  # what a question says before its question word or verb
+def asks_of_self(before: str,  # words of a question before its question word or verb
                  ) -> bool:
     "Return whether a question is about the speaker: no other person or thing stands before its question word."
     words = before.split()
@@ -566,7 +566,7 @@ def kin_subjects(subject: str,        # subject of a fact that is asked for: `us
     return (subject, *(s for s in _kin_subjects().get(subject, ()) if s != subject))
 
 
-def asked_of_near(question: str,  # what is asked
+def asked_of_near(question: str,  # questions that are asked
                   ) -> list[tuple[str, str]]:  # subject and relation, as `korean_statements` names them
     "Return the facts about the speaker or someone else that a whole Korean question asks for: `엄마 성함이 뭐더라?`, `동생 사는 곳`."
     p, names = particles(), near_names()

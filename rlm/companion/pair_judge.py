@@ -68,7 +68,7 @@ class TextCues:
     numbers: frozenset[str]  # numbers in it
     words: frozenset[str]  # tokens
     states: frozenset[tuple[str, str]]  # groups of states, and which of them it tells: `(marriage, single)`
-    facts: tuple[Statement, ...]  # what the grammar reads in it
+    facts: tuple[Statement, ...]  # statements that the grammar reads in it
     length: int  # characters
 
 
@@ -372,7 +372,7 @@ class PairJudge:
 
     def apply(self,
               tx: SQLWriter,              # a transaction
-              judgement: PairJudgement,  # what is to be done
+              judgement: PairJudgement,  # judgement to be carried out
               night: str = "",           # id of the night that does it; empty: a write
               ) -> None:
         "End or link an older memory, unless one of both has changed since."

@@ -59,9 +59,9 @@ class Importance:
     parts: Mapping[str, float]  # parts that it is the sum of: sign → weight
     small_talk: bool  # a greeting, thanks, an acknowledgement and nothing else
     unreal: bool  # a joke, a wish, a hypothetical case or somebody else's text
-    question: bool  # it asks something
-    recall: bool  # it means something that was said before
-    explicit: bool  # it asks to be remembered
+    question: bool  # True: it asks something
+    recall: bool  # True: it means something that was said before
+    explicit: bool  # True: it asks to be remembered
 
     def __str__(self) -> str:
         flags = [name for name in ("small_talk", "unreal", "question", "recall", "explicit") if getattr(self, name)]
@@ -101,7 +101,7 @@ _SENTENCE = re.compile(r"[^.!?？]+[.!?？]*")
 
 
 def answers_nothing(text: str,               # words of a turn
-                    role: str | None = None,  # who said it: user, assistant; None: not known
+                    role: str | None = None,  # role of the speaker: user, assistant; None: not known
                     ) -> bool:
     """Return whether a turn says nothing that could answer a question: one that only acknowledges, and one of an assistant that only asks
     back, *Wonderful! How many guests?*"""
@@ -251,7 +251,7 @@ class PolicyDecision:
 
     save: bool  # whether it is stored
     retrieve: bool  # memories are looked up for it
-    phase: str  # who decided about saving: `rule`, `bandit` or `trial`
+    phase: str  # part that decided about saving: `rule`, `bandit` or `trial`
     reason: str  # in one line
     importance: Importance  # importance of the turn
     state: Vector  # state that the bandit saw
@@ -445,7 +445,7 @@ class RewardValues:
     "What the course of a conversation is worth; the defaults are the seed's."
 
     continued: float = CONTINUED  # the conversation goes on
-    extended: float = EXTENDED  # it takes up what was remembered
+    extended: float = EXTENDED  # reward of a turn that takes up what was remembered
     indifferent: float = INDIFFERENT  # a short reply that takes up nothing
 
 

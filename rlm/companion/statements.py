@@ -80,7 +80,7 @@ class TextFacts:
 
 
 def text_facts(text: str,              # words of a memory
-               speaker: str = "user",  # who says it: whom *I*, *my*, `나` and `내` mean
+               speaker: str = "user",  # speaker, whom *I*, *my*, `나` and `내` mean
                ) -> TextFacts:
     "Return the facts that a text states. Texts of more than 1,000 characters are not read."
     if len(text) > MOST_CHARACTERS:
@@ -133,7 +133,7 @@ def _asked_by_self(question: str) -> str:
     return question
 
 
-def asked_relations(question: str,  # what is asked
+def asked_relations(question: str,  # questions that are asked
                     alone: bool = False,  # whether of what is *mine* only that counts which the whole question asks for: *What's my name?*
                     ) -> list[str]:  # names of relations, each once
     "Return the relations of the user that a question may ask for: what verbs name, and what is said to be *my* or `내`."
@@ -156,7 +156,7 @@ _OF_WHOM = re.compile(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z
 _MINE = re.compile(r"^(?:my|our|우리|내|제) ")
 
 
-def asked_facts(question: str,  # what is asked
+def asked_facts(question: str,  # questions that are asked
                 ) -> list[tuple[str, str]]:  # subject and relation
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
     question = _asked_by_self(question)
@@ -283,7 +283,7 @@ def read_fact(entry: object,             # one fact of an entry
     return parts | ({"negated": True} if entry.get("negated") is True else {}) if all(normal_value(p) for p in parts.values()) else None
 
 
-def read_memories(model: Model,                   # who reads
+def read_memories(model: Model,                   # model that reads
                   batch: Sequence[NumberedTurn],  # turns of one conversation, in order
                   ) -> list[ModelMemory]:
     "Ask a model what is worth remembering of some turns. Raises `ModelError` when it gives no answer."

@@ -52,7 +52,7 @@ class ManualClock:
     "A clock that stands still until it is told to move: for tests, notebooks and replays."
 
     def __init__(self,
-                 start: "datetime | str" = "2026-01-01",  # where it stands at first; see `parse_time`
+                 start: "datetime | str" = "2026-01-01",  # time at first; see `parse_time`
                  ) -> None:
         self._now = parse_time(start)
 

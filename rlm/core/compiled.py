@@ -105,7 +105,7 @@ class Reader:
 
     def __call__(self,
                  places: Any,  # `places` of a table
-                 i: int,       # which array
+                 i: int,       # number of the array
                  ) -> Any:
         "The array. Nobody checks that it is of this kind."
         address, n, width = places[i].tolist()

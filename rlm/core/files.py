@@ -61,7 +61,7 @@ def machine() -> str:
 
 
 @contextlib.contextmanager
-def written(path: Path,  # where a file goes
+def written(path: Path,  # path of a file
             ) -> Iterator[Path]:
     "Yield where this thread writes it first; what is still there at the end is discarded, and so is what dead processes left."
     for old in path.parent.glob(f"{glob.escape(path.name)}.*.part*"):
@@ -192,7 +192,7 @@ def _unwritten(path: "str | Path", e: OSError) -> StoreError:
 # %% ../../nbs/10_core/10_files.ipynb #9df97217
 @contextmanager
 def replacing(path: "str | Path",  # a file; one that is there is replaced
-              ) -> Iterator[Path]: # where to write it, an empty file
+              ) -> Iterator[Path]: # empty file to write it to
     "Let a file take its place when it is complete. Raises `StoreError`; then what was there before is still there."
     target = writable(path)
     try:

@@ -460,7 +460,7 @@ def _plainly(text: str) -> str:
 
 
 def fenced(text: str,    # text of a memory
-           source: str,  # where it comes from: its id, its speaker, its date
+           source: str,  # origin: its id, its speaker, its date
            ) -> str:
     "Return a memory's text for a prompt: fenced, attributed, and unable to close its own fence."
     name = " ".join(_plainly(source.replace("[", "(").replace("]", ")")).split())[:_SOURCE] or "unknown"
@@ -503,7 +503,7 @@ def assigned(fields: dict[str, Any],  # fields of a memory that is about to be s
 
 def reassigned(changes: dict[str, Any],     # changes of a stored memory, as a caller gave them
                old: Mapping[str, Any],      # provenance that it has
-               actor: str,                  # who changes it: `human`, `model` …
+               actor: str,                  # author of the change: `human`, `model` …
                ) -> dict[str, Any]:
     """Return the changes with the state that the memory has then: what a model words anew is a candidate again, whatever it was. A person
     who gives a flagged memory a provenance without `trust: low` has looked at it: the mark is gone."""

@@ -307,7 +307,7 @@ KNOWN = {f.name: f.metadata for f in fields(Settings) if f.metadata}
 
 
 def find_file(named: "str | Path | None",      # from an argument
-              environment: Mapping[str, str],  # where RLM_CONFIG may name a file
+              environment: Mapping[str, str],  # variables, of which RLM_CONFIG may name a file
               ) -> Path | None:
     "Return the settings file to read. One that is named must be there, which reading it will tell."
     if chosen := named or environment.get("RLM_CONFIG"):

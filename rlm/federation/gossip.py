@@ -93,7 +93,7 @@ class PeerCard:
 
     federation: str  # small letters, digits and hyphens
     key: str  # Ed25519 public key, 64 hexadecimal characters
-    url: str  # where the peer listens, `http://host:port`
+    url: str  # address of the peer, `http://host:port`
 
     def __str__(self) -> str:
         return f"{self.federation}/{self.key}@{self.url}"
@@ -208,7 +208,7 @@ class _FeedbackSource(Protocol):
 class _Peer:
     "What a node knows of one peer."
 
-    url: str  # where it listens
+    url: str  # address at which it listens
     counter: int = 0  # counter of the newest request accepted
     sequence: int = 0  # sequence number of the newest update accepted
     update: str = ""  # the newest update as it came

@@ -106,7 +106,7 @@ class CheckpointManager:
 
     def create_checkpoint(self,
                           slot: Slot,                          # slot that leads there
-                          related: Sequence[Checkpoint],       # where answers were found, or something was written
+                          related: Sequence[Checkpoint],       # checkpoints at which answers were found, or something was written
                           now: datetime,                       # the present
                           ) -> tuple[Checkpoint, ...]:
         "Add checkpoints to a slot, and drop those that are worth least; returns those that are kept."

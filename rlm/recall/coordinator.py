@@ -135,7 +135,7 @@ class _RecallRequest:
     filters: Filters  # conditions, about the present
     now: float  # the present, in seconds since 1970
     features: QueryFeatures  # times, persons and language that the question names
-    position: tuple[str, int]  # where the index stood when the cues were found
+    position: tuple[str, int]  # state of the index when the cues were found
     wording: Wording  # normal form by which questions are the same
     measured: MeasuredQuery | None = None  # its vector, measured
 

@@ -273,7 +273,7 @@ class RecentMemorySearch:
 
     def search(self,
                query: Query,             # the question
-               features: QueryFeatures,  # what it names besides its words
+               features: QueryFeatures,  # dates, speakers and others that it names besides its words
                measured: MeasuredQuery | None,  # its vector, measured; None: it was not measured, or has none
                k: int,                   # number of memories wanted
                passing: Any = None,      # by number in the index: which memories may be found; None: all

@@ -318,7 +318,7 @@ class Dispute:
     losers: tuple[str, ...]  # rules that were not
     disproved: tuple[str, ...]  # losers that were ruled out: they alone are to blame
     verdict: str = "unknown"  # right, wrong or unknown
-    judge: str = ""  # who judged it
+    judge: str = ""  # name of the judge
 
     def as_dict(self) -> dict[str, Any]:
         "Return a dictionary for JSON."
@@ -393,7 +393,7 @@ class ConflictLog:
     def judge(self,
               dispute: str,         # id of a dispute; last: the latest one
               verdict: str,         # right, wrong or unknown
-              judge: str = "person",  # who judges: a name
+              judge: str = "person",  # name of the judge
               ) -> Dispute:         # the dispute, judged
         """Say whether a decision was right: it counts as a use of the rules that were followed, once; unknown counts nothing. Raises
         `NotFound`, and `InvalidInput` when it was judged already."""

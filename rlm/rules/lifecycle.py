@@ -84,7 +84,7 @@ def due_limits(gate: PromotionPolicy,  # the thresholds
 def apply_transition(tx: SQLWriter,          # an open transaction
                      record: MemoryRecord,   # the rule as it is in the transaction
                      t: Transition,          # the change
-                     by: str,                # who decided: job, use, conflict or person
+                     by: str,                # origin of the decision: job, use, conflict or person
                      now: datetime,          # the present
                      restart: bool = False,  # count evidence from here on
                      ) -> MemoryRecord:      # the rule afterwards
@@ -139,7 +139,7 @@ class RuleEvent:
     status: str  # the status afterwards
     success: int  # total successes afterwards
     fail: int  # total failures afterwards
-    about: str  # who caused it, and why
+    about: str  # cause and reason
 
 
 @dataclass(frozen=True, slots=True)

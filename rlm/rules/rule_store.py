@@ -168,7 +168,7 @@ class RuleStore:
     def apply(self,
               facts: Mapping[str, object],  # the situation: name → truth value, number, text, or None for unknown
               *,
-              status: "str | Iterable[str]" = ("hot", "ltm"),  # which rules; only these two are ever applied
+              status: "str | Iterable[str]" = ("hot", "ltm"),  # statuses of the rules; only these two are ever applied
               filter_tags: Iterable[str] = (),                 # only rules with these tags
               match: str = "all",                              # 'all': every tag must be there; 'any': one is enough
               ) -> MatchResult:

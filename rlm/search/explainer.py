@@ -271,7 +271,7 @@ class LazyExplanation(Mapping[str, Mapping[str, float]]):
     def __init__(self,
                  record: MemoryRecord,        # memory that was found
                  parts: Mapping[str, float],  # part of its score → contribution
-                 worth: TermScores,           # what each term adds to the scores of all memories that were found
+                 worth: TermScores,           # scores that each term adds to all memories that were found
                  n: int,                      # position of the memory among these
                  ) -> None:
         self._of, self._made = (record, parts, worth, n), None

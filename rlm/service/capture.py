@@ -18,7 +18,7 @@ DETAILS = frozenset({"speaker", "role", "category", "tags", "pinned", "title", "
 
 def known_already(memory: Memory,       # open namespace
                   text: str,            # words to remember
-                  speaker: str | None,  # who said them
+                  speaker: str | None,  # speaker
                   ) -> MemoryRecord | None:
     "Return a current memory with these very words of this speaker, white space and capitals aside; None: there is none."
     words = " ".join(text.split()).casefold()
@@ -61,7 +61,7 @@ class CapturedPrompt:
 
 def capture_prompt(memory: Memory,              # open namespace
                    text: str,                   # words of a person to a model
-                   provenance: dict[str, Any],  # where it comes from
+                   provenance: dict[str, Any],  # origin
                    ) -> CapturedPrompt:
     "Store a prompt if the companion's policy finds it worth keeping, and return what became of it. Raises `InvalidInput`, `StoreError`."
     decision = memory.companion.decide(text := without_block(text))

@@ -642,7 +642,7 @@ class Companion:
                 k: int | None = None,                   # memories looked for, at most; None: 20, of a large budget one for 40 tokens
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                 door: str = "python",                   # interface, for the log of recalls: python, cli, rest or mcp
-                actor: str = "",                        # who asks, as the interface knows them, for the log of recalls
+                actor: str = "",                        # caller as the interface knows it, for the log of recalls
                 apart_from: str | None = None,          # a session whose turns stand in the prompt already, and are left out
                 least: float = 0.0,                     # relevance that a memory must have, from 0 to 1, where it is known
                 facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
@@ -763,7 +763,7 @@ class Companion:
                relation: str | None = None,  # relation: residence, employer, 사는 곳 …
                value: str | None = None,     # the value that is wrong
                reason: str | None = None,    # why, in the person's words
-               actor: str = "human",         # who rejects it
+               actor: str = "human",         # author of the rejection
                ) -> Rejection:
         """Refuse a value from now on, whichever way it comes, and in other words that state the same fact; delete the memories that
         state it. Their history stays; `lift` allows the value again. Raises `NotFound`, `InvalidInput`."""
@@ -828,7 +828,7 @@ class Companion:
     def accept(self,
                id: str,                  # id of a memory
                text: str | None = None,  # other words for it; None: as they are
-               actor: str = "human",     # who accepts it
+               actor: str = "human",     # author of the acceptance
                ) -> MemoryRecord:
         """Confirm a memory, and return it: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed. `reject`
         is the other decision. Raises `NotFound`, `InvalidInput` for words that read like an instruction."""
@@ -836,7 +836,7 @@ class Companion:
 
     def lift(self,
              id: str,               # id of a rejection
-             actor: str = "human",  # who lifts it
+             actor: str = "human",  # author of the lifting
              ) -> Rejection:
         "Allow again what was rejected, and return the rejection. Deleted memories stay deleted until they are restored. Raises `NotFound`."
         with self.storage.transaction() as tx:

@@ -97,7 +97,7 @@ class GossipServer:
         self._server.server_close()
 
     def answer(self,
-               address: str,    # who asks, as the connection knows them
+               address: str,    # caller's address, as the connection knows it
                path: str,       # path of the request
                length: str,     # header Content-Length
                ) -> tuple[int, str]:  # status and reason; 200: the body may be read

@@ -284,7 +284,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {  # field of a memory → what notes a
     "tags": ("tags", "tag", "keywords", "태그"), "speaker": ("speaker", "author", "user", "말한 사람", "작성자")}
 
 
-def _named_fields(given: Mapping[str, Any],  # what a note or a row says of itself, by its own names
+def _named_fields(given: Mapping[str, Any],  # fields that a note or a row has, by its own names
                   ) -> dict[str, Any]:       # fields of a memory; what has no field is in `extra`
     fields, extra = dict[str, Any](), dict[str, Any]()
     for name, value in given.items():
@@ -384,7 +384,7 @@ def _json(data: bytes, name: str) -> Any:
 
 
 def _export_files(path: Path,        # a file, a folder or a zip archive
-                  wanted: re.Pattern[str],  # which files of a folder or an archive count
+                  wanted: re.Pattern[str],  # pattern of the files of a folder or an archive that count
                   ) -> Iterator[tuple[str, bytes]]:  # name and content
     "Yield the files of an export. Raises `NotFound` when there is none, `InvalidInput` for an archive that is damaged or too large."
     if not path.exists():
@@ -571,7 +571,7 @@ def _link(memory: Memory, links: Iterable[tuple[str, Mapping[str, Any]]], stored
             memory.link(source, link["target"], link["relation"], link["weight"])
 
 
-def import_export(memory: Memory,         # where it goes
+def import_export(memory: Memory,         # memory that takes it
                   path: "str | Path",     # a file, a folder or a zip archive
                   format: str,            # a name of `READERS_OF`
                   progress: bool | None = None,  # show a bar; None: where somebody watches a terminal

@@ -28,7 +28,7 @@ class RejectionProposal:
     memory: MemoryRecord  # memory that would be rejected
     reason: str  # why, in the words of whoever asked for it; empty: not said
     at: datetime  # when it was asked for
-    actor: Mapping[str, Any]  # who asked
+    actor: Mapping[str, Any]  # provenance of the caller
 
     def as_dict(self) -> dict[str, Any]:
         "Return it for JSON."
@@ -43,7 +43,7 @@ def _log(memory: Memory, kind: str, id: str, detail: Mapping[str, Any]) -> None:
 def propose_rejection(memory: Memory,             # open namespace
                       id: str,                    # id of the memory that is said to be wrong
                       reason: str,                # why; empty: not said
-                      actor: Mapping[str, Any],   # who asks
+                      actor: Mapping[str, Any],   # provenance of the caller
                       ) -> RejectionProposal:
     "Write down that somebody who may not reject a memory wants it rejected. Raises `NotFound`, `InvalidInput`."
     record = memory.get(id)
@@ -68,7 +68,7 @@ def open_proposals(memory: Memory,  # open namespace
 
 def dismiss_proposal(memory: Memory,       # open namespace
                      id: str,              # id of the memory
-                     actor: str = "human",  # who decides
+                     actor: str = "human",  # author of the decision
                      ) -> RejectionProposal:
     "Let a memory stand that was proposed to be rejected, and return the proposal. Raises `NotFound`."
     found = next((p for p in open_proposals(memory) if p.memory.id == id), None)

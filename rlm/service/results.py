@@ -308,7 +308,7 @@ class Explanation:
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7
-def _event_words(detail: Mapping[str, Any],  # what an event says, by name
+def _event_words(detail: Mapping[str, Any],  # detail of an event, by name
                  ) -> str:
     "Return what an event says, in words: `version 3, superseded by a2f2885ab918`."
     def words(value: Any) -> str:

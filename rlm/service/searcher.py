@@ -48,7 +48,7 @@ class SearchRequest:
 
     text: str  # question as it was asked
     terms: tuple[str, ...]  # its distinct tokens
-    filters: Filters  # which memories count
+    filters: Filters  # conditions that a memory meets to count
     vector: Vectors | None = None  # vector by the store's model; None: not embedded, or there is no model
     model: str | None = None  # name of the model whose vectors it is compared with
 
@@ -235,7 +235,7 @@ class MemorySearcher:
     def record(self,
                found: SearchResults,  # results that are served
                door: str,             # interface: cli, rest or mcp
-               actor: str = "",       # who asked, as the interface knows them
+               actor: str = "",       # caller as the interface knows it
                ) -> None:
         "Note in the log of recalls what an interface serves; it is stored a little later."
         served = [ServedMemory(h.id, h.memory.version, h.score, {"parts": by_column(h.parts)} | ({"layer": h.layer} if h.layer else {}))

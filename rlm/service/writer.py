@@ -208,7 +208,7 @@ class MemoryWriter:
                id: str,                     # id of a memory
                changes: Mapping[str, Any],  # fields and their new values
                expected: int | None = None,  # version that the caller has seen; None: whichever it is
-               actor: str = "human",         # who changes it: `model`: what it words anew waits for a person
+               actor: str = "human",         # author of the change; what a `model` words anew waits for a person
                ) -> MemoryRecord:
         "Make a new version, and return it; without a change, the present one. Raises `NotFound`, `InvalidInput`, `VersionConflict`."
         for name in changes.keys() & FIXED:

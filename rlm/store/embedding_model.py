@@ -102,7 +102,7 @@ class EmbeddingModelInfo:
 
     model: str  # name, such as 'multilingual-e5-small-q4'
     dim: int  # numbers in a vector
-    calibration: Calibration  # where its vectors lie
+    calibration: Calibration  # place and spread of its vectors
 
     def matches(self,
                 other: "EmbeddingModelInfo",  # another model

@@ -51,7 +51,7 @@ class Filters:
         return cls(**found, now=found.get("as_of", now) if "valid_at" not in found else None)
 
     def only(self,
-             other: "Filters",  # where the restriction is taken from
+             other: "Filters",  # filters that the restriction is taken from
              name: str,         # the field that holds it
              ) -> "Filters":
         "These filters, with one more restriction taken from others."

@@ -63,7 +63,7 @@ class IndexDocument:
     valid_from: datetime  # when it was said or became true
     valid_to: datetime | None  # when it stops being true; None: never
     session: str | None  # the conversation it is part of
-    speaker: str | None  # who said it, as written
+    speaker: str | None  # speaker, as written
     role: str | None  # user, assistant …
     status: str = "hot"  # status of the memory
     kind: str = "block"  # block, rule or strategy
@@ -183,7 +183,7 @@ class Database(Protocol):
 
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
-                    ahead: Sequence[Question] = (),  # what it asks first: where there are round trips, that goes along with its beginning
+                    ahead: Sequence[Question] = (),  # questions that go along with its beginning, where there are round trips
                     ) -> AbstractContextManager[None]:
         "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
 

@@ -60,7 +60,7 @@ class MemoryRecord:
     valid_to: datetime | None  # … up to, not including, here
     session: str | None  # the conversation it was part of
     turn: int | None  # its place there, from 0
-    speaker: str | None  # who said it, by name
+    speaker: str | None  # name of the speaker
     role: str | None  # user, assistant, system, tool …
     reply_to: str | None  # id of the memory it answers
     tags: tuple[str, ...] = ()  # sorted, unique

@@ -109,7 +109,7 @@ _WHY = {  # reason → in English, in Korean
 
 def unknown(why: str,            # key of the reason
             question: str = "",  # words of the question: the reply is in its language
-            *told: str,          # what the reason names
+            *told: str,          # values that the reason names
             near: str = "",      # sentence that names what is known and comes nearest
             ) -> str:
     "Return the reply that says that the answer is not known."

@@ -149,7 +149,7 @@ _BEHIND = re.compile(r"^ ([A-Za-z]{2,})(?=\s*$|[^\w\s]|[가-힣]| (?:are|is|exis
 
 def _unlinked_modifiers(question: str,         # words of the question
            links: Sequence[Link],  # terms that it names
-           asking: Sequence[tuple[int, int]],  # where words of asking stand
+           asking: Sequence[tuple[int, int]],  # places of the words that ask, as pairs of start and end
            ) -> dict[str, tuple[Link, frozenset[str]]]:  # the name with its neighbour → the name, the neighbour's tokens
     "Words beside a name that may belong to it: *molecule* is a term, but who asks for *molecule pancake* means another."
     found = {}

@@ -89,7 +89,7 @@ def _find(where: str, curriculum: Path) -> Path:
 class Result:
     "One run of a task."
 
-    task_id: str | None  # which task
+    task_id: str | None  # id of the task
     arm: str  # memory or control
     number: int  # number of the pass, from 1
     verdict: str  # success, failure or unknown

@@ -268,7 +268,7 @@ def read_strategies_reply(text: str,            # a model's reply
 def extract_memories(trajectory: Trajectory,           # a run
                      judgment: Judgment,                # judgment of the run
                      *,
-                     model: Model | None = None,        # who reads it; None: the code alone teaches
+                     model: Model | None = None,        # model that reads it; None: the code alone teaches
                      links: Links = (),                 # terms that the question names
                      known: Iterable[Strategy] = (),  # strategies that need not be learned again
                      kinds: Mapping[str, str] | None = None,  # slot → class, property …

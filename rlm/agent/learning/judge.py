@@ -319,7 +319,7 @@ def read_judgment(text: str,  # a model's reply
 # %% ../../../nbs/80_learning/13_judge.ipynb #8742c6c6
 def judge_trajectory(trajectory: Trajectory,                    # a run
                      expect: Expectation | None = None,         # expected answer, if it is known
-                     model: Model | None = None,                # who judges where that is not known; None: nobody
+                     model: Model | None = None,                # model that judges where that is not known; None: it is not judged
                      ) -> Judgment:
     "Return whether a run answered its question."
     if not trajectory.converged:

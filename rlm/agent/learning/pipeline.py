@@ -99,12 +99,12 @@ class Advisor(Protocol):
 class AgentConfig:
     "How runs are made; the same for many of them."
 
-    model: Model  # who answers
+    model: Model  # model that answers
     memory_k: int = 1  # experiences that a run is given; 0 for none
     extract: bool = True  # whether it learns
-    critic: Model | None = None  # who judges; None: verifiers and checks alone
-    extractor: Model | None = None  # who reads a judged run for strategies; None: the critic, or else the code teaches
-    log_dir: Path | None = None  # where logs go; None: none is written
+    critic: Model | None = None  # model that judges; None: verifiers and checks alone
+    extractor: Model | None = None  # model that reads a judged run for strategies; None: the critic, or else the code teaches
+    log_dir: Path | None = None  # folder of the logs; None: none is written
     run_id: str = field(default_factory=lambda: f"r-{new_id()}")  # id shared by all runs that are made with this
     options: Mapping[str, Any] = field(default_factory=dict)  # for `rlm_run`: limits, sandbox, submodel, clock …
     advisor: Advisor | None = None  # gives rules and memories; None: none are given

@@ -179,8 +179,8 @@ class BudgetedModel:
     "A model whose replies are paid for from a budget. Threads may share it as they may the budget."
 
     def __init__(self,
-                 model: Model,    # who answers
-                 budget: Budget,  # who pays
+                 model: Model,    # model that answers
+                 budget: Budget,  # budget that pays
                  ) -> None:
         self.name, self.model, self.budget, self.priced = model.name, model, budget, getattr(model, "priced", True)
 

@@ -170,8 +170,8 @@ WORKERS = 8  # questions to a model that are on their way at the same time
 BATCH = 1000  # prompts in one call
 
 
-def asking_tools(budget: Budget,  # who pays
-                 model: Model,    # who is asked
+def asking_tools(budget: Budget,  # budget that pays
+                 model: Model,    # model that is asked
                  ) -> dict[str, Callable[..., Any]]:
     "`llm_query` and `llm_query_batched`."
     def llm_query(prompt: str) -> str:
@@ -196,13 +196,13 @@ class Run:
     "One run of the loop while it goes on. `rlm_run` makes one and carries it through."
 
     task: str  # question or task
-    model: Model  # who writes the code
+    model: Model  # model that writes the code
     tools: Mapping[str, Callable[..., Any]]  # tools that the code may call
     data: Mapping[str, object]  # variables in the sandbox
     context: str  # context, made by `compose_context`
     opener: Callable[[], Sandbox]  # makes a sandbox
     budget: Budget  # shared by the whole tree of runs
-    logger: RLMLogger | None  # where steps are logged
+    logger: RLMLogger | None  # log of the steps
     submodel: Model | None  # whom `llm_query` asks
     handles: Mapping[str, object] = field(default_factory=dict)  # objects of the host with EXPOSED
     depth: int = 0  # 0 for the run that a person started
@@ -399,7 +399,7 @@ def answer_of(run: Run,      # at its end
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #56b800ca
 def rlm_run(task: str,     # question or task
-            model: Model,  # who writes the code
+            model: Model,  # model that writes the code
             *,
             tools: Mapping[str, Callable[..., Any]] | None = None,  # tools that the code may call, by name
             handles: Mapping[str, object] | None = None,  # objects of the host whose classes have EXPOSED, by name
@@ -407,7 +407,7 @@ def rlm_run(task: str,     # question or task
             context: str = "",                            # context, made by `compose_context`
             sandbox: str | Callable[[], Sandbox] = "monty",  # a kind, or what makes one that is not started
             limits: RunLimits | None = None,              # the defaults if None
-            logger: RLMLogger | None = None,              # where steps are logged as they happen; the caller closes it
+            logger: RLMLogger | None = None,              # log of the steps, written as they happen; the caller closes it
             submodel: Model | None = None,                # whom `llm_query` asks; None: the code can't delegate
             meta: Mapping[str, object] | None = None,     # metadata of the task; goes into trajectory and log
             clock: Clock | None = None,                   # the machine's if None

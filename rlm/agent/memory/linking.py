@@ -147,7 +147,7 @@ def begins_asking(text: str,  # words of a mention
     return asks(first) if rest else _korean(first) and any(_INTERROGATIVE.match(form) for form in bare(first))
 
 
-def misspelt(text: str,  # as it was typed
+def misspelt(text: str,  # word as it was typed
              name: str,  # a term's label or name
              ) -> bool:
     "Tell whether a text is a name but for one error in one word: *cargo shp*. What people ask with is no error."
@@ -180,7 +180,7 @@ class TermCandidate:
 class Link:
     "A mention and the terms it may stand for."
 
-    mention: Mention  # where it is
+    mention: Mention  # place in the question
     terms: tuple[TermCandidate, ...]  # the best first
     weight: float  # probability that it is meant as a name
 
@@ -221,7 +221,7 @@ def _used_as_name(mention: Mention, question: str) -> bool:
 # %% ../../../nbs/80_learning/04_linking.ipynb #6be7eade
 def link(mentions: Sequence[Mention],           # mentions of a question
          found: Sequence[TermCandidate],                # by a search for their texts
-         asking: Sequence[tuple[int, int]] = (),  # where words of asking stand
+         asking: Sequence[tuple[int, int]] = (),  # places of the words that ask, as pairs of start and end
          question: str = "",                      # words of the question; with them a word of asking may be a name by its neighbours
          ) -> list[Link]:                       # none overlapping another, in the order of the question
     "Return the mentions that name terms."
@@ -246,7 +246,7 @@ def link(mentions: Sequence[Mention],           # mentions of a question
 
 def unlinked(mentions: Sequence[Mention],  # mentions of a question
              links: Sequence[Link],        # their links to terms
-             asking: Sequence[tuple[int, int]] = (),  # where words of asking stand
+             asking: Sequence[tuple[int, int]] = (),  # places of the words that ask, as pairs of start and end
              ) -> list[Mention]:
     "Mentions in a telling form that name nothing: what they name is not in this ontology."
     strong = [m for m in mentions if m.form != "words" and len(m.text.split()) <= LONGEST
@@ -263,7 +263,7 @@ Links = Sequence[tuple[str, Sequence[str]]]  # mentions of terms in the order of
 class LinkedTerm:
     "A term that a question names."
 
-    mention: Mention  # where in the question
+    mention: Mention  # place in the question
     iris: tuple[str, ...]  # terms that are called so
     spellings: tuple[str, ...]  # their IRIs and short names
     kind: str  # kind of the first term: class, object property, individual …

@@ -285,7 +285,7 @@ def _bring(backend: StrategyStore, old: Strategy | None, new: Strategy, reviewed
     return "updated" if told != old and backend.update(told) else "unchanged", ""
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #73f99f4b
-def import_items(backend: StrategyStore,        # where to
+def import_items(backend: StrategyStore,        # store that takes them
                  items: Sequence[Strategy],   # strategies, checked
                  *,
                  reviewed: bool = False,        # a person has read them: what was on trial here is trusted
@@ -341,7 +341,7 @@ def is_shipped(item: Strategy,  # a strategy of a store
 _ID = re.compile(r'\{"memory_id": ?"([0-9a-f]{16})"')
 
 
-def ensure_packs(backend: StrategyStore,        # where to
+def ensure_packs(backend: StrategyStore,        # store that takes them
                  ontology: str | None = None,   # also the newest pack made for this one, if there is any
                  ) -> PackReport:
     "Have the shipped strategies in a store: the universal ones, and those for an ontology."
@@ -455,7 +455,7 @@ class Export:
         return f"<{self.pack}: {len(self.items)} strategies, {len(self.refused)} refused>"
 
 
-def export_pack(backend: StrategyStore,        # where from
+def export_pack(backend: StrategyStore,        # store that has them
                 pack: str,                     # the name of the pack: prov_v2
                 ontology: str | None = None,   # ontology of the pack; None: universal
                 gate: PromotionPolicy = GATE,             # the promotion gate

@@ -351,7 +351,7 @@ class QuestionFeatures:
     features: frozenset[str]  # features that it is compared by
     notions: frozenset[str]  # notions among these, and the number of names
     words: tuple[tuple[str, ...], ...]  # for each word that is neither a name nor part of a notion: its tokens
-    guards: frozenset[str]  # what turns it round: a negation, an exclusion
+    guards: frozenset[str]  # words that turn it round: a negation, an exclusion
     form: Form | None = None  # kind of answer it can take
 
     @property

@@ -252,7 +252,7 @@ class ExampleCache:
     "What was computed of published strategies, in files that can be made again."
 
     def __init__(self,
-                 folder: Path,  # where the files go
+                 folder: Path,  # folder of the files
                  is_public: Callable[[Strategy], bool],  # whether a strategy comes with the package, word by word
                  ) -> None:
         self.folder, self.is_public = folder, is_public
@@ -364,7 +364,7 @@ class StrategyRetriever:
     "Finds the strategies that fit a question among those of a store. What is flagged is not indexed."
 
     def __init__(self,
-                 cache: ExampleCache | None = None,  # where examples that were taken apart are kept; None: nowhere
+                 cache: ExampleCache | None = None,  # cache of examples that were taken apart; None: none is kept
                  ) -> None:
         self._known: dict[str, Strategy] = {}
         self._texts: dict[str, tuple[str, ...]] = {}

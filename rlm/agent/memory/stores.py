@@ -70,7 +70,7 @@ class SQLiteStrategyStore:
                  namespace: str = "default",    # the partition to work in
                  clock: Clock | None = None,    # None: the machine's
                  secrets: str = "redact",       # treatment of credentials in strategies and runs: the setting `secrets`
-                 cache: ExampleCache | None = None,  # where published examples that were taken apart are kept; None: nowhere
+                 cache: ExampleCache | None = None,  # cache of published examples that were taken apart; None: none is kept
                  ) -> None:
         self.store, self.namespace, self.clock, self.secrets = store, namespace, clock or SystemClock(), secrets
         self._position: tuple[str, int] | None = None

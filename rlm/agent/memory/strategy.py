@@ -326,7 +326,7 @@ class StoredRun:
     converged: bool  # whether it answered, rather than hit a limit
     artifact: Mapping[str, Any]  # bounded: what `extract_trajectory_artifact` makes
     judgment: Judgment | None = None  # None: not judged
-    model: str | None = None  # which model ran
+    model: str | None = None  # name of the model that ran
     ontology_name: str | None = None  # such as prov
     ontology_path: str | None = None  # the file
     log_path: str | None = None  # the JSONL log

@@ -48,7 +48,7 @@ Role = Literal["system", "user", "assistant"]
 class Message:
     "One message of a conversation with a model."
 
-    role: Role  # who says it
+    role: Role  # speaker
     content: str  # text of the message
 
 

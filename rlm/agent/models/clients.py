@@ -199,7 +199,7 @@ class HTTPModel:
 
     def __init__(self,
                  name: str,              # name for `open_model`, like `openai:gpt-4.1-mini`
-                 url: str,               # where requests go
+                 url: str,               # address that requests go to
                  headers: Mapping[str, str],  # the key among them
                  key: str,               # kept out of messages
                  patience: RetryPolicy,  # time and tries given to the server

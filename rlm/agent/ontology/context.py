@@ -27,7 +27,7 @@ class GraphMeta:
     "What is known of a graph as a whole: its file, its size, its vocabulary."
 
     name: str  # usual name of the ontology
-    path: Path  # where it was read
+    path: Path  # file that was read
     sha256: str  # SHA-256 of the file, in hex
     syntax: str  # format of the file
     iri: str = ""  # IRI of the ontology; empty if it has none

@@ -165,7 +165,7 @@ class ClassTools:
 
     def find_path(self,
                   term: str,              # a short name, an IRI, a label
-                  to: str | None = None,  # where the path ends; every root by default
+                  to: str | None = None,  # end of the path; every root by default
                   depth: int = 50,        # steps at most
                   limit: int = 100,       # items at most
                   offset: int = 0,        # items before this page
@@ -182,7 +182,7 @@ class ClassTools:
 
     def class_properties(self,
                          term: str,               # a class: a short name, an IRI, a label
-                         role: str = "domain",    # which end of the properties
+                         role: str = "domain",    # end of the properties: domain or range
                          inherited: bool = True,  # whether properties of the classes above count
                          limit: int = 200,        # items at most
                          offset: int = 0,         # items before this page

@@ -48,7 +48,7 @@ class _DistanceCache:
         self._edges, self._kept, self._held = edges, dict[str, dict[str, int]](), 0
 
     def of(self,
-           node: str,                 # where to start
+           node: str,                 # start of the path
            depth: int | None = None,  # steps at most; None for all
            ) -> dict[str, int]:       # term → steps, the nearest first
         "Return all terms that a term leads to, without itself."
@@ -165,8 +165,8 @@ class Hierarchy:
         return {n: d - 1 for n, d in _distances(start, {**self.children, start: tuple(self.roots)}).items()}
 
     def paths(self,
-              node: str,                # where to start
-              goal: str | None = None,  # where to end; None for every root
+              node: str,                # start of the path
+              goal: str | None = None,  # end of the path; None for every root
               depth: int = 50,          # steps at most
               most: int = 200,          # paths at most
               ) -> list[tuple[str, ...]]:  # each from the term to its end, the shortest first

@@ -73,7 +73,7 @@ class TermFact(NamedTuple):
 
 
 def term_facts(ontology: Ontology,          # the ontology of the term
-               disjointness: Disjointness,  # which of its terms exclude each other
+               disjointness: Disjointness,  # pairs of its terms that exclude each other
                iri: str,                    # a term
                ) -> Iterator[TermFact]:
     "List what is said of a term, in the order of FACTS."
@@ -163,7 +163,7 @@ class PropertyPathFinder:
     "Ways between two classes by one property, or by two with a class between."
 
     def __init__(self,
-                 usage: PropertyUsage,  # which class gives which property
+                 usage: PropertyUsage,  # properties of each class
                  ) -> None:
         self.usage = usage
 

@@ -150,7 +150,7 @@ class RdfSource:
     "A file that passed every check and may be given to a parser."
 
     name: str  # usual name: prov
-    path: Path  # where it was read
+    path: Path  # file that was read
     data: bytes = field(repr=False)  # its content
     syntax: str = "turtle"  # turtle, ntriples, nquads, trig, rdfxml or jsonld
     prefixes: dict[str, str] = field(default_factory=dict)  # found in the markup

@@ -110,7 +110,7 @@ class LineChannel:
         self._out.flush()
 
     def ask(self,
-            question: dict[str, Any],  # what the host is asked
+            question: dict[str, Any],  # question to the host
             ) -> dict[str, Any]:
         "Send a question and return the host's answer."
         self.write(question)

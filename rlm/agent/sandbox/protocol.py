@@ -58,7 +58,7 @@ class StepResult:
 
     stdout: str = ""  # printed output
     value: str = ""  # repr of the last expression; empty for None
-    error: str = ""  # where it stopped, and why; empty when it came to its end
+    error: str = ""  # place and reason of its stop; empty when it came to its end
     timed_out: bool = False  # whether it ran too long and was stopped; what it had assigned is undone
     state_lost: bool = False  # the variables of earlier steps are gone too
     calls: tuple[ToolCall, ...] = ()  # calls of tools and handles, in order

@@ -287,7 +287,7 @@ class RLMLogger:
 LOGGED = 20_000  # characters of each text that a log keeps
 
 
-def log_start(logger: RLMLogger,      # where to
+def log_start(logger: RLMLogger,      # store that takes them
               trajectory: Trajectory,  # record with task, model, sandbox and meta, and no steps yet
               depth: int = 0,         # 0 for a run that a person started
               ) -> None:
@@ -296,7 +296,7 @@ def log_start(logger: RLMLogger,      # where to
     logger.write("start", {"depth": depth, **{k: begun[k] for k in ("task", "model", "sandbox", "isolated", "meta")}})
 
 
-def log_step(logger: RLMLogger,  # where to
+def log_step(logger: RLMLogger,  # store that takes them
              step: Step,         # step that was made
              sent: str,          # message to the model, since the step before
              depth: int = 0,     # 0 for a run that a person started
@@ -306,7 +306,7 @@ def log_step(logger: RLMLogger,  # where to
     logger.write("step", {"depth": depth, **kept, "sent": bounded(screen(sent).text, LOGGED)})
 
 
-def log_end(logger: RLMLogger,      # where to
+def log_end(logger: RLMLogger,      # store that takes them
             trajectory: Trajectory,  # complete
             depth: int = 0,         # 0 for a run that a person started
             ) -> None:
@@ -443,7 +443,7 @@ class CallJournal:
 
     def keep(self,
              key: str,               # digest of what was asked
-             kept: Mapping[str, Any],  # what came, as JSON holds it
+             kept: Mapping[str, Any],  # reply as JSON holds it
              ) -> None:
         "Keep what came."
         self._write({"key": key, "kept": kept})
@@ -460,10 +460,10 @@ class JournaledModel:
     "A model whose replies are kept in a journal, and whose calls outside of steps are logged. Threads may share it."
 
     def __init__(self,
-                 model: Model,                # who answers
+                 model: Model,                # model that answers
                  role: str,                   # its part: act, sub, judge, extract
-                 journal: CallJournal | None = None,  # where replies are kept; None: nowhere
-                 logger: RLMLogger | None = None,     # where calls are logged; None: nowhere
+                 journal: CallJournal | None = None,  # journal that keeps replies; None: none is kept
+                 logger: RLMLogger | None = None,     # log of the calls; None: none is logged
                  ) -> None:
         self.name, self.model, self.role, self.journal, self.logger = model.name, model, role, journal, logger
         self.priced, self.prices = getattr(model, "priced", True), getattr(model, "prices", None)

@@ -217,7 +217,7 @@ def shorten_query(text: str,               # a question
 
 # %% ../../../nbs/25_embedding/01_base.ipynb #b4718c40
 def passages(text: str,                   # words of the memory
-             speaker: str | None = None,  # who said it; else in which role
+             speaker: str | None = None,  # speaker; else the role
              title: str | None = None,    # subject
              summary: str | None = None,  # embedded by itself, before the text
              ) -> list[str]:

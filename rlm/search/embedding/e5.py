@@ -497,7 +497,7 @@ def _build_checked_model(file: E5File,  # the weights
 
 def load_onnx_engine(cache: Path,   # folder where the built model is kept
                      threads: int,  # threads for one text
-                     tuned: Mapping[str, Floats] | None = None,  # what differs from the file's weights, as `E5File` takes it
+                     tuned: Mapping[str, Floats] | None = None,  # weights that differ from the file's, as `E5File` takes them
                      kind: str = "e5-small-int7",  # beginning of the built model's name
                      ) -> OnnxEngine:
     "Return the model in onnxruntime, from the cache or built now. Raises `EmbeddingError`."

@@ -402,7 +402,7 @@ def _fill_dots(codes: NDArray[np.int8], scale: NDArray[Any], query: Floats, out:
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #56c34a68
 def code_scores(codes: VectorCodes,                    # coded vectors
-                part: Literal["coarse", "residual"],   # which of their codes
+                part: Literal["coarse", "residual"],   # part of their codes
                 where: Ints | None,                    # positions; None: all
                 query: Floats,                         # (dim,) query, centred and in the same axes
                 ) -> Floats:                           # one for each position; coarse and residual scores add up to the cosine

@@ -155,7 +155,7 @@ def _write_sections(file: BinaryIO, header: bytes, sections: dict[str, NDArray[A
 
 
 def save_index(index: VectorIndex,   # index to write, in use or not
-               path: Path,           # where it goes; see `vector_file_path`
+               path: Path,           # path of the file; see `vector_file_path`
                namespace: str,       # the partition
                model: str,           # name of the model, as vectors are stamped with it
                write: WriteFile = _write_alone,  # writes the file, or refuses: `DerivedFiles.write` where there is a store

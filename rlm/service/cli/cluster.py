@@ -43,7 +43,7 @@ def cluster_address(db: Path | None,  # value of the option --db
     return url
 
 
-def show_catalogue(found: Catalogue,  # as it was stored
+def show_catalogue(found: Catalogue,  # catalogue as it was stored
                    as_json: bool,     # print JSON
                    ) -> None:
     "Print which instances a cluster has, and what is not where hashing puts it."

@@ -352,7 +352,7 @@ def terminal_width() -> int | None:
 def report_import(told: Mapping[str, Any],     # report of the import, for JSON
                line: str,                   # the same in words
                refused: Mapping[str, str],  # id → why
-               as_json: bool,               # which of them is wanted
+               as_json: bool,               # True: JSON is wanted
                ) -> None:
     "What an import did. The command ends with exit code 1 if it refused something."
     if as_json:

@@ -39,7 +39,7 @@ FEWEST = 20  # questions to learn from
 
 def collect(memory: Memory,                # the store
             labelled: list[LabelledQuestion],      # questions with known answers
-            source: str,                   # where they come from
+            source: str,                   # origin of the questions
             ) -> list[TrainingExample]:
     "What can be learned from these questions, those left out whose answers a search does not see. Raises `InvalidInput` at too few."
     asked = ((memory.query(q.query), q) for q in tqdm(labelled, "asking", disable=None, leave=False))

@@ -112,7 +112,7 @@ class MemoryProxy:
     def __init__(self,
                  upstream: str,            # base URL of a server of OpenAI's protocol, such as https://api.openai.com/v1
                  pool: MemoryPool,         # open namespaces
-                 tokens: TokenFile,        # who may call; without a token in it, everybody who reaches the proxy
+                 tokens: TokenFile,        # callers that are let in; without a token in it, all that reach the proxy
                  names: frozenset[str] | None,  # names the proxy goes by, beside addresses of loopback; None: any
                  budget: int = TOKENS,     # most tokens of a block
                  capture: bool = True,     # keep what is said
@@ -148,7 +148,7 @@ class MemoryProxy:
                                             least=LEAST).text
 
     def keep(self,
-             caller: Token,   # who said it, or was answered
+             caller: Token,   # token of the speaker, or of the person who was answered
              words: str,      # words of a person, or of the model
              session: str | None = None,  # conversation that an answer is a turn of; None: the words are a person's
              ) -> None:
@@ -204,7 +204,7 @@ class MemoryProxy:
     async def chat(self,
                    request: Request,  # request for a chat completion
                    body: bytes,       # its JSON
-                   caller: Token,     # who calls
+                   caller: Token,     # token of the caller
                    ) -> Response:
         "Answer a chat completion: with memories, as far as the caller wants them."
         mode = request.headers.get(SWITCH, "on").lower()

@@ -117,7 +117,7 @@ async def known_params_only(request: Request,  # request, its route known
              "msg": f"There is no such parameter. {suggest(n, known or ['none'], remedies=True)}"} for n in unknown])
 
 
-def json_response(value: Any,                             # what JSON can hold
+def json_response(value: Any,                             # value that JSON can hold
                   status: int = 200,                      # status code of HTTP
                   headers: Mapping[str, str] | None = None,  # headers beside the usual ones
                   ) -> Response:
@@ -157,12 +157,12 @@ class Route:
     function: Callable[..., Any]  # function of a `Call` and of what the request holds
     right: str  # right that the caller must have
     span: str  # name of the span that is put around a call; empty: none, or the function makes it
-    options: Mapping[str, Any]  # what FastAPI is told beside that
+    options: Mapping[str, Any]  # options that FastAPI is given beside that
 
     def answer(self,
                service: Service,          # memories, metrics and spans
                caller: Token,             # token of the request
-               given: Mapping[str, Any],  # what the request holds
+               given: Mapping[str, Any],  # values that the request holds
                ) -> Response:
         "Call the function, and return what it returns as an answer. Raises what it raises."
         status: int = self.options["status_code"]

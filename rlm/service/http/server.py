@@ -259,7 +259,7 @@ class AnnouncedServer(UvicornServer):
         self.notice = notice
 
     async def startup(self,
-                      sockets: list[socket.socket] | None = None,  # where it listens
+                      sockets: list[socket.socket] | None = None,  # address at which it listens
                       ) -> None:
         "Listen, then say so."
         await super().startup(sockets)

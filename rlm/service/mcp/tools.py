@@ -51,7 +51,7 @@ class MemoryTools:
                     text: Text,                  # words to remember
                     tags: Tags = (),             # keywords
                     category: Category = None,   # kind of information
-                    speaker: Speaker = None,     # who said it
+                    speaker: Speaker = None,     # speaker
                     valid_from: Moment = None,   # moment from which it is true
                     valid_to: Moment = None,     # moment from which it is no longer true
                     related: Related = (),       # ids of memories to link it with

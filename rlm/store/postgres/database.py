@@ -131,7 +131,7 @@ def _is_lost(error: BaseException | None) -> bool:
 
 
 def moved_error(place: str,  # address of the instance that was asked, without a password
-                said: str,   # where the namespace went
+                said: str,   # message that names the instance to which the namespace went
                 ) -> StoreMoved:
     "Return the error of a namespace that went to another instance."
     return StoreMoved(f"The namespace is no longer in {place!r}: {said}.",
@@ -191,7 +191,7 @@ class StatementPipeline:
 
     @contextmanager
     def cursor(self,
-               state: ThreadState,  # what the thread is doing
+               state: ThreadState,  # state of the thread
                ) -> Iterator[Any]:
         "Yield a cursor of the connection of this thread's transaction, or of one that is free."
         import psycopg
@@ -210,7 +210,7 @@ class StatementPipeline:
 
     @contextmanager
     def savepoint(self,
-                  state: ThreadState,  # what the thread is doing
+                  state: ThreadState,  # state of the thread
                   ) -> Iterator[None]:
         "Yield a part of a transaction that can fail by itself; outside of one nothing."
         if state.connection is None:
@@ -238,10 +238,10 @@ class StatementPipeline:
 
     @contextmanager
     def span(self,
-             state: ThreadState,     # what the thread is doing
+             state: ThreadState,     # state of the thread
              namespace: str | None,  # the partition that is seen; None: the whole store
              begin: Sequence[str],   # statements that begin it
-             questions: Sequence[Question] = (),  # what is asked along; each is answered from that once, when it is asked inside
+             questions: Sequence[Question] = (),  # questions that are asked along; each is answered from that once, when it is asked inside
              ) -> Iterator[None]:
         "Yield a transaction or snapshot. Leaves the thread outside of any."
         import psycopg
@@ -297,7 +297,7 @@ class StatementPipeline:
         raise AssertionError("unreachable")
 
     def postpone(self,
-                 state: ThreadState,     # what the thread is doing: it is in a transaction
+                 state: ThreadState,     # state of the thread: it is in a transaction
                  namespace: str | None,  # the partition that is seen; None: the whole store
                  cursor: Any,            # a cursor of its connection
                  said: str,              # statements with their values
@@ -312,7 +312,7 @@ class StatementPipeline:
             self.flush(state)
 
     def flush(self,
-              state: ThreadState,  # what the thread is doing
+              state: ThreadState,  # state of the thread
               then: str = "",      # statements
               ) -> None:
         "Send what waits, and statements after it, in one round trip."
@@ -329,7 +329,7 @@ class StatementPipeline:
             cursor.nextset()
 
     def send(self,
-             state: ThreadState,     # what the thread is doing
+             state: ThreadState,     # state of the thread
              namespace: str | None,  # the partition that is seen; None: the whole store
              cursor: Any,            # a cursor of a connection
              statement: str,         # statements
@@ -355,7 +355,7 @@ class StatementPipeline:
             scopes[connection] = namespace
 
     def count(self,
-              state: ThreadState,  # what the thread is doing
+              state: ThreadState,  # state of the thread
               cursor: Any,         # a cursor after a statement
               ) -> None:
         "Note how many rows a statement changed."
@@ -597,7 +597,7 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self,
                     patience: float | None = None,  # seconds to wait for its turn, at most; None: the busy timeout
-                    ahead: Sequence[Question] = (),  # what it asks first: that goes along with its beginning
+                    ahead: Sequence[Question] = (),  # questions that it asks first: they go along with its beginning
                     ) -> Iterator[None]:
         "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
         if self.read_only:

@@ -51,7 +51,7 @@ class Links:
     src: Ints  # one end, by its number in the store
     dst: Ints  # the other
     weight: Floats  # in [0, 1]
-    bits: NDArray[np.uint8]  # where it comes from
+    bits: NDArray[np.uint8]  # origin
 
     def __len__(self) -> int:
         return len(self.src)

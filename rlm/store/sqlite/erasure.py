@@ -191,7 +191,7 @@ class DerivedFiles:
             return self.install(part, path, position)
 
     def begin(self,
-              part: Path,     # where the file is written
+              part: Path,     # file that is written
               position: int,  # number of the last event that the file will know
               ) -> bool:      # whether it is there, empty
         "Make a file under the write lock, unless something was erased that it would hold. A later erasure finds it and removes it."

@@ -229,7 +229,7 @@ class Rejection:
     id: str  # 12 hex characters
     namespace: str  # the partition in which it holds
     created_at: datetime  # recorded time
-    actor: str  # who rejected it: `human`, a name, a token's label
+    actor: str  # author of the rejection: `human`, a name, a token's label
     reason: str | None  # in the person's words; None: none was given
     memory_id: str | None  # the memory that stated it, if there was one
 
@@ -262,7 +262,7 @@ class RejectionTable:
             namespace: str,                    # the partition in which it holds
             values: Iterable[Sequence[str]],   # rejected values, each a few texts in normal form: subject, relation and value
             at: datetime,                      # recorded time
-            actor: str,                        # who rejects it
+            actor: str,                        # author of the rejection
             reason: str | None = None,         # why, in the person's words
             memory_id: str | None = None,      # the memory that states it
             ) -> Rejection:

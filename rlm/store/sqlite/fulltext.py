@@ -418,7 +418,7 @@ class FullTextIndex:
     def match(self,
               terms: Sequence[str],  # terms of the query, as `tokens` makes them
               namespace: str,        # the partition to look in
-              filters: Filters,      # which memories count, before ranking
+              filters: Filters,      # conditions that a memory meets to be ranked
               k: int,                # maximum number
               weights: Weights,      # factors of the columns
               ) -> list[Match]:

@@ -26,7 +26,7 @@ from .threads import thread_namespaces
 from ..protocols import Database, Question
 
 # %% ../../../nbs/20_store/07_memories.ipynb #7e495d01
-def conditions(f: Filters,      # which memories count
+def conditions(f: Filters,      # conditions that a memory meets to count
                namespace: str,  # the partition to look in
                ) -> tuple[str, dict[str, Any]]:
     "Return the SQL condition on a memory row `m`, and its values."
@@ -128,7 +128,7 @@ def pinned_question(namespace: str,   # the partition to look in
 
 
 def find_question(namespace: str,             # the partition to look in
-                  filters: Filters,           # which memories count
+                  filters: Filters,           # conditions that a memory meets to count
                   limit: int,                 # how many at most
                   newest_first: bool = True,  # by position in the store, descending
                   offset: int = 0,            # how many to skip first
@@ -166,7 +166,7 @@ class MemoryTable:
 
     def find(self,
              namespace: str,             # the partition to look in
-             filters: Filters,           # which memories count
+             filters: Filters,           # conditions that a memory meets to count
              limit: int,                 # maximum number
              newest_first: bool = True,  # by position in the store, descending
              offset: int = 0,            # number of memories that are skipped first
@@ -255,7 +255,7 @@ class MemoryTable:
     def version_number(self,
                        namespace: str,  # the partition
                        memory_id: str,  # id of a memory
-                       version: int,    # which of its versions
+                       version: int,    # number of the version
                        ) -> int:        # 0: it is no past version
         "Return the number of a past version."
         sql = "SELECT vid FROM memory_versions WHERE namespace = ? AND id = ? AND version = ?"

@@ -45,7 +45,7 @@ class Recall:
     namespace: str  # partition that was asked
     query: str  # question, credentials taken out, at most 1,000 characters
     door: str  # interface: python, cli, rest or mcp
-    actor: str  # who asked, as the interface knows them, such as the id of a token; empty: not known
+    actor: str  # caller as the interface knows it, such as the id of a token; empty: not known
     event: int  # number of the last event of the store at that moment
     served: tuple[ServedMemory, ...]  # memories, best first
     id: int | None = None  # number in the log; None: not stored yet
@@ -165,7 +165,7 @@ class RecallLog:
                served: Sequence[ServedMemory],  # memories that were served, best first
                at: datetime,                    # moment of the answer
                door: str = "python",            # interface: python, cli, rest or mcp
-               actor: str = "",                 # who asked, as the interface knows them
+               actor: str = "",                 # caller as the interface knows it
                event: int | None = None,        # number of the last event that the answer knows; None: of the store's last one
                ) -> None:
         "Take one recall; it is stored within about a second, and nothing is written here."

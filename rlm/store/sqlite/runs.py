@@ -21,7 +21,7 @@ class RunRow:
     run_id: str  # unique in the whole store
     namespace: str  # the partition
     created_at: str  # time of the run in the store's format
-    model: str | None = None  # which model ran
+    model: str | None = None  # name of the model that ran
     ontology_name: str | None = None  # such as prov
     ontology_path: str | None = None  # the file
     notes: str | None = None  # anything else

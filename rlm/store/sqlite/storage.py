@@ -132,7 +132,7 @@ class SQLStorage:
 
     def find(self,
              namespace: str,             # the partition to look in
-             filters: Filters,           # which memories count
+             filters: Filters,           # conditions that a memory meets to count
              limit: int,                 # maximum number
              newest_first: bool = True,  # by position in the store, descending
              offset: int = 0,            # number of memories that are skipped first
