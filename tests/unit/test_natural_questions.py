@@ -109,7 +109,16 @@ def test_what_nothing_accounts_for_is_refused_in_its_language() -> None:
                 "List the object properties but not the functional ones": None, "Why is brioche a bread?": None}),
     ("prov", {"에이전트의 하위 클래스는?": {"Organization", "Person", "SoftwareAgent", "DirectQueryService", "ServiceDescription"},
               "엔티티와 액티비티의 차이는?": "prov:Entity: ", "How do I say that an activity used an entity?": {"used"},
-              "Give me an example of using wasDerivedFrom": None, "말고 중에서 뭐가 있어?": None})])
+              "Give me an example of using wasDerivedFrom": None, "말고 중에서 뭐가 있어?": None,
+              "How do I say that one document was derived from another?": {"wasDerivedFrom"},
+              "How do I say that nothing was derived from a book?": None, "Which classes are not disjoint with Entity?": None}),
+    ("org", {"How do I model that someone reports to someone?": {"reportsTo"},
+             "What does memberOf mean and what is its inverse?": "inverse: org:hasMember",
+             "Which classes are not subclasses of Organization?": None, "List classes not under Organization": None,
+             "List all classes which are not subclasses of Organization": None}),
+    ("skos", {"What is a top concept?": None, "What is a concept?": "unit of meaning", "How do I say two concepts mean the same?": None}),
+    ("ssn", {"What is the range of hasProperty, and its inverse?": "range: none stated; inverse: ssn:isPropertyOf",
+             "Which properties connect a System to a Deployment?": {"hasDeployment"}, "hasDeployment의 정의역과 치역은?": None})])
 def test_lists_models_restrictions_and_korean_spellings(ontology: str, said: dict[str, object]) -> None:
     for result, (question, wanted) in zip(answered(ontology, list(said)), said.items(), strict=True):
         value = result["value"]

@@ -223,7 +223,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_required, _counted, _connected, _is_a, _listed):
+    for plain in (_required, _counted, _connected, _two_facts, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -261,6 +261,9 @@ _AMOUNT_CODE = """for fact in describe_entity({whole!r}, fact="restriction")["it
 _MODELLED = re.compile(r"how (?:(?:do|can|could|would|should|must) (?:i|you|we|one)|to) (?:model|express|say|record|represent|state"
                        r"|encode)\b(?: (?:the fact|that))* (.+)"
                        r"|(.+?)(?:다는|는|라는) ?(?:것|걸|사실)?(?:을|를)? ?어떻게 (?:표현|모델링|나타내|기록|적)\S*(?: \S+)?\??")
+_ANYONE = """a an the each some that someone somebody something one another other others person people thing things it to is was are were
+be been has have had does did who which 누가 누군가 누구 어떤 것 것이 사람이 사람 다른 무엇 무언가"""
+_INDEFINITE = frozenset(_ANYONE.split())
 _LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
                    r" (?:are there|are available|exist|can i (?:use|choose)|do we have)"
                    r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
@@ -270,7 +273,9 @@ _LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun
 _PROPERTY = """a, b = [t if not t.startswith("http") else "<" + t + ">" for t in ({a!r}, {b!r})]
 ends = "/(owl:unionOf/rdf:rest*/rdf:first)?"
 above = a + " rdfs:subClassOf* ?d . " + b + " rdfs:subClassOf* ?r . "
-found = sparql("SELECT DISTINCT ?p {{ " + above + "?p rdfs:domain" + ends + " ?d ; rdfs:range" + ends + " ?r }}").distinct("p")["items"]
+declared = above + "?p rdfs:domain" + ends + " ?d ; rdfs:range" + ends + " ?r "
+some = "?d rdfs:subClassOf|owl:equivalentClass ?x . ?x owl:onProperty ?p ; owl:someValuesFrom|owl:allValuesFrom|owl:onClass ?r "
+found = sparql("SELECT DISTINCT ?p {{ {{ " + declared + "}} UNION {{ " + above + some + "}} FILTER(isIRI(?p)) }}").distinct("p")["items"]
 """
 _EITHER = """below, those = find_terms(kind="term", below={term!r}), {{"items": [], "truncated": False}}
 if {is_class}:
@@ -281,6 +286,41 @@ if below["items"] and flat and not those["items"] and not below["truncated"]:
 elif those["items"] and not below["items"] and not those["truncated"]:
     FINAL([i["iri"] for i in those["items"]])
 """
+
+
+_JOINED = re.compile(r"(?:which|what) (?:object )?(?:propert(?:y|ies)|relations?) (?:(?:can|do|does|may) )?"
+                     r"(?:connects?|links?|relates?|joins?|leads? from)(?: (?:an?|the|one))? (\{c\d\}) (?:to|with|and)"
+                     r"(?: (?:an?|the|another))? (\{c\d\}) ?\??"
+                     r"|(\{c\d\}) ?(?:와|과|랑|이랑|에서|을|를) ?(\{c\d\}) ?(?:을|를|로|으로|에)? ?(?:잇는|연결하는|가는) (?:속성|관계)\S*"
+                     r"(?: \S+)?\??")
+_FACTS = {"domain": "domains?|도메인|정의역", "range": "ranges?|레인지|치역", "inverse": "inverses?(?: property)?|역속성|역관계",
+          "definition": "definitions?|정의|뜻", "label": "labels?|레이블|라벨"}
+_FACT = "(" + "|".join(_FACTS.values()) + ")"
+_TWO_FACTS = re.compile(rf"(?:(?:what|which) (?:is|are) |(?:give|show|tell)(?: me)? |list )?(?:the )?{_FACT} and (?:the |its )?{_FACT} "
+                        rf"(?:of|for) (?:the )?(?:property )?(\{{[cp]\d\}}) ?[?.]?"
+                        rf"|(?:what|which) {_FACT} and {_FACT} does (\{{[cp]\d\}}) have ?\??"
+                        rf"|(\{{[cp]\d\}}) ?(?:의 )?{_FACT}(?:와|과|이랑|랑| 및|하고) ?{_FACT}(?:은|는|이|가|을|를)?"
+                        rf"(?: ?(?:뭐|무엇|알려|보여|말해)\S*)? ?[?.]?"
+                        rf"|(?:what is|give me|tell me) (?:the )?{_FACT} of (\{{[cp]\d\}}) ?,? and (?:what is )?(?:its|the) {_FACT} ?[?.]?"
+                        rf"|what does (\{{[cp]\d\}}) mean,? and what is its {_FACT} ?[?.]?")
+_TWO_FACTS_CODE = """said = []
+for fact in {facts!r}:
+    values = [f["value"] for f in describe_entity({term!r}, fact=fact)["items"]]
+    values = [v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in values]
+    said.append(fact + ": " + (", ".join(values) if values else "none stated"))
+if not all(s.endswith("none stated") for s in said):
+    FINAL("; ".join(said))
+"""
+
+
+def _two_facts(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for two things that a question asks of one term, such as its domain and its range."
+    if not (m := _TWO_FACTS.fullmatch(text)):
+        return ""
+    groups = [g for g in m.groups() if g]
+    called = [g for g in groups if not g.startswith("{")] if " mean" not in text else ["definition", groups[-1]]
+    facts = [next(name for name, words in _FACTS.items() if re.fullmatch(words, g)) for g in called]
+    return _TWO_FACTS_CODE.format(facts=facts, term=_iri(marks, next(g for g in groups if g.startswith("{"))))
 
 
 def _iri(marks: Mapping[str, Link], mark: str) -> str:
@@ -306,10 +346,17 @@ def _counted(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> s
 
 def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
     "Code for how one says that a thing of one class stands in a relation to a thing of another."
+    if (m := _JOINED.fullmatch(text)) is not None:
+        a, b = (m[1], m[2]) if m[1] else (m[3], m[4])
+        return _PROPERTY.format(a=_iri(marks, a), b=_iri(marks, b)) + "FINAL(found)\n"
     if not (m := _MODELLED.fullmatch(text)):
         return ""
     said = re.findall(r"\{[citp]\d\}", m[1] or m[2])
     classes, properties = [x for x in said if x[1] == "c"], [x for x in said if x[1] == "p"]
+    if not classes and len(said) == len(properties) == 1:
+        others = set(re.findall(r"[^\W_]+", (m[1] or m[2]).replace(said[0], " "))) - _INDEFINITE
+        spoken = " " in marks[said[0]].mention.text  # whole words of a relation, which hardly stand there for another
+        return f"FINAL([{_iri(marks, said[0])!r}])\n" if len(others) <= spoken and not any(o.isdigit() for o in others) else ""
     if len(classes) != 2 or len(said) != len(classes) + len(properties) or len(properties) > 1:
         return ""
     code = _PROPERTY.format(a=_iri(marks, classes[0]), b=_iri(marks, classes[1]))

@@ -15,7 +15,7 @@ from .composition import TWO, compose
 from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, link_entities, lookup_code, read_value, strategies_in
 from ..loop.prompt import read_layer, read_task
 from ..memory.retrieval import ASKED_BEFORE
-from ..memory.linking import mentions_in
+from ..memory.linking import Link, mentions_in
 from ..memory.questions import classify_answer_type, guards_in, own_name
 from ..memory.strategy import fill_slots
 from ..models.base import Completion, Message, ModelError, Usage
@@ -25,7 +25,7 @@ from ...core.text import tokens
 def _without_names(names: QuestionEntities) -> str:
     "The question without them."
     text = names.question
-    for k in sorted(names.named, key=lambda k: -k.mention.start):
+    for k in sorted(names.named or names.links, key=lambda k: -k.mention.start):
         text = f"{text[:k.mention.start]} {text[k.mention.end:]}"
     return text
 
@@ -184,10 +184,16 @@ def _particle_after(name: str, particle: str) -> str:
     return forms[not coda]
 
 
+def _name_of(link: Link) -> str:
+    "The words that name a term; the short name of a property whose label is several words, which would read as part of the sentence."
+    term = link.terms[0]
+    return term.iri if term.kind.endswith("property") and " " in link.mention.text and "/" not in term.iri else link.mention.text
+
+
 def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
     "A way of asking for a strategy, in the language of the question and about its terms; the title where there is none."
     korean = bool(_KOREAN.search(names.question))
-    said = [_without_genitive(k.mention.text) for k in names.named]
+    said = [_without_genitive(_name_of(k)) for k in names.named]
     slots = sorted(s for s in shown.slots if s.startswith("entity"))
     fitting = [a for a in shown.asked if bool(_KOREAN.search(a)) == korean and set(re.findall(r"\{(\w+)\}", a)) <= set(slots)]
     said = [*said[:len(slots)], *(["…"] * (len(slots) - len(said)))]
@@ -202,19 +208,21 @@ def _nearest_known(some: Sequence[PromptedStrategy], names: QuestionEntities) ->
     korean = bool(_KOREAN.search(names.question))
     known = list(dict.fromkeys(_as_question(s, names) for s in some if s.code and (names.named or not s.slots)))
     if not known and names.named:  # what a term is, the tools tell without a strategy
-        known = [("What is {}?", "{}의 뜻은 무엇인가요?")[korean].format(names.named[0].mention.text)]
+        known = [("What is {}?", "{}의 뜻은 무엇인가요?")[korean].format(_name_of(names.named[0]))]
     return f" {('What I could answer:', '답할 수 있는 비슷한 질문:')[korean]} {'; '.join(known)}" if known else ""
 
 
 def _explore_fallback(names: QuestionEntities, turns: Sequence[tuple[str, str]], memories: str = "") -> str:
     "The next look around, or the answer if the last one showed it."
     words, links = _open_words(names), names.named or names.links
+    if re.match(r"\W*what(?:['’]s| is| are)\b", names.question, re.I):
+        words -= {"a", "an"}
     if not links:
         return unknown("no name", names.question, near=_nearest_known(strategies_in(memories)[:2], names))
     term = links[0].terms[0].iri
-    defines = not re.search(r"\b(?:which|who|there|can|could)\b|어떤|누구", _without_names(names), re.I)
+    defines = not re.search(r"\b(?:which|who|there|can|could|how)\b|어떤|누구", _without_names(names), re.I)
     looked = VIEWS[len(turns) - 1] if 0 < len(turns) <= len(VIEWS) and len(names.named) < 2 else None
-    unmet = guards_in(_without_names(names)) & {"why", "example"}  # no tool shows a reason, or an example of use
+    unmet = guards_in(_without_names(names))  # what is turned round, or asks a second thing, no look around answers
     if looked and not unmet and (code := seen_answer(looked, term, read_value(turns[-1][1]), words, defines)):
         return _block("That is what was asked for.", code)
     if ASKED_BEFORE in memories:

@@ -300,6 +300,7 @@ _AFTER = re.compile(rf"(?<=\}}) ?(?:{_ENDINGS}){{1,2}}(?=[\s?.,!]|$)")  # a word
 _GUARDS = {
     "never": r"\bnever\b(?! be\b)|\bnobody\b|\bno one\b",
     "not": r"\b(?:no|not|never|neither|nor|without|lack(?:s|ing)?|missing|none)\b|없는|아닌|않는|않은|아니라|없이|못하는",
+    "turned": r"\bnot (?:\w+ly )?disjoint\b|disjoint하지 않|서로소(?:가|이)? 아닌",  # twice: examples of *disjoint* say *share no members*
     "except": r"\b(?:except|excluding|other than|apart from|aside from|besides|rather than)\b|빼고|말고|제외|이외|외에",
     "change": r"\b(?:added|removed|changed|introduced|renamed|new) (?:in|since|by|with)\b|새로 (?:추가|생긴)|추가된",
     "amount": r"\b(?:(?:more|less|fewer|better|worse|bigger|smaller|faster|older|younger|cheaper) than|at least|exactly"
@@ -314,11 +315,13 @@ _GUARDS = {
     "measure": r"\bhow (?:deep|tall|heavy|long|old|fast|wide|hot|strong|thick|expensive|accurate)\b"
                r"(?!.*(?:hierarch|tree|root|level|taxonom|below))",
     "why": r"\bwhy\b(?! not)|\bhow come\b|(?<!\S)왜(?!\S*(?:냐하면))",
+    "model": r"\bhow (?:do|can|would|could|should) (?:i|you|we|one) (?:say|model|express|represent|state)\b(?! \{)",
+    "unnamed": r"^\W*what(?:'s| is| are) an? [a-z]+(?: [a-z]+)?\W*$",  # what a thing is that names no term
     "example": r"\bexamples?\b(?! of an? (?:class|property))|\be\.g\.|예시|예제|사용 ?예",
     "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
     "second": r"(?<!\bwho )\b(?:and|or) (?:also )?(?:what|which|who|whom|when|where|how|why|does|do|is|are|list|show|tell|give)\b"
               r"|\b(?:domains?|ranges?|inverses?|labels?|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children"
-              r"|propert(?:y|ies)|instances?)(?: of \S+)? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
+              r"|propert(?:y|ies)|instances?)(?: of \S+)?,? (?:and|or) (?:the |its |their |all |any )?(?:domains?|ranges?|inverses?|labels?"
               r"|definitions?|comments?|super-?class(?:es)?|sub-?class(?:es)?|parents?|children|propert(?:y|ies)|instances?)\b"
               r"|(?:도메인|정의역|레인지|치역|역속성|정의|레이블|라벨|(?:상위|하위) ?(?:클래스|속성)|속성|인스턴스)"
               r"(?:와|과|이랑|랑| 및| 그리고) ?(?:그 |그의 |그것의 |모든 )?"
@@ -331,6 +334,7 @@ _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.item
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
                        r"|\bdo not (?:know|see|get|understand)\b"
                        r"|\bwhy not\b|그렇지 않|않나요|않은가"
+                       r"|,? and (?:which|what)(?: one| is it)?\W*$"
                        r"|(?:상관|관계) ?없이|^\W*\S+(?: \S+)? 말고,|빠짐 ?없이|제외 ?없이|예외 ?없이"
                        r"|at the most\b|most (?:general|specific)"
                        r"|^\W*(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b|\bcan not\b", re.I | re.A)
