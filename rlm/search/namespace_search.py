@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from ..core.errors import StoreError
 from .candidates import Searcher
 from .explainer import Explainer
 from .scoring import Ranker
@@ -71,22 +72,26 @@ class IndexBuilder:
     def snapshot(self) -> Iterator[bool]:
         """Open a snapshot of the store, and of the index if that is current or quickly refreshed: then the value is True. Else it
         is being built, and the value is False. Raises, once, the error of a build that failed."""
-        with ExitStack() as opened:
-            with self._starting:
-                current = self._thread is None or not self._thread.is_alive()
-                if current:
-                    if self._failure is not None:
-                        failure, self._failure = self._failure, None
-                        raise failure
-                    waits = self.index.storage.in_memory or self.index.storage.in_transaction
-                    opened.enter_context(self.index.locked())
-                    opened.enter_context(self.index.storage.snapshot())
-                    current = self._refresh_if_quick(waits)
-                    if not current:
-                        opened.close()
-                        self._thread = threading.Thread(target=self._build, name="rlm-index")
-                        self._thread.start()
-            yield current
+        try:
+            with ExitStack() as opened:
+                with self._starting:
+                    current = self._thread is None or not self._thread.is_alive()
+                    if current:
+                        if self._failure is not None:
+                            failure, self._failure = self._failure, None
+                            raise failure
+                        waits = self.index.storage.in_memory or self.index.storage.in_transaction
+                        opened.enter_context(self.index.locked())
+                        opened.enter_context(self.index.storage.snapshot())
+                        current = self._refresh_if_quick(waits)
+                        if not current:
+                            opened.close()
+                            self._thread = threading.Thread(target=self._build, name="rlm-index")
+                            self._thread.start()
+                yield current
+        except MemoryError as e:
+            raise StoreError(f"There is not enough memory to search the namespace {self.index.namespace!r}.",
+                             "Raise the limit of the process (`ulimit -v`, a container's), or close other stores; nothing was lost.") from e
 
     def ready(self) -> bool:
         "Return whether the index is current; if not, it is being built. Raises, once, the error of a build that failed."

@@ -476,6 +476,17 @@ def test_a_process_that_may_open_no_more_files(path: Path) -> None:
     assert "as many files open as it may" in said and "ulimit" in said and found
 
 
+def test_too_little_memory_for_an_index_is_a_sentence_and_harms_nothing(path: Path) -> None:
+    def fail(*_args: Any, **_fields: Any) -> None:
+        raise MemoryError
+    with Memory(path) as memory:
+        memory.write("An otter in a canoe.", id="canoe")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("rlm.search.lexical.lexical_index.LexicalIndex.add", fail)
+            refused(StoreError, lambda: memory.search("otter canoe"), "not enough memory", "ulimit")
+        assert memory.search("otter canoe")[0].id == "canoe" and len(memory.search("otter", k=400)) > 100 and memory.check() == []
+
+
 # ---- others
 
 def test_a_lock_that_is_held_too_long(path: Path) -> None:
